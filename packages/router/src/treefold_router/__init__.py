@@ -1,0 +1,47 @@
+"""Folder tree to route table: `Api/v1/User/[id]/Get.py` is `GET /v1/user/{id}`.
+
+Only names are exported here; the code is in the underscored modules. The package opens no
+handler file, imports none, and knows nothing of ASGI.
+"""
+
+from treefold_router.__about__ import __version__
+from treefold_router._naming import (
+    METHODS,
+    method_of,
+    parameter_name,
+    segment_of,
+    version_number,
+)
+from treefold_router._table import RouteTable
+from treefold_router._types import (
+    AutoOptions,
+    Duplicate,
+    Finding,
+    Found,
+    MalformedPath,
+    MethodNotAllowed,
+    NotFound,
+    Route,
+    RouterError,
+    Skipped,
+)
+
+__all__ = [
+    "METHODS",
+    "AutoOptions",
+    "Duplicate",
+    "Finding",
+    "Found",
+    "MalformedPath",
+    "MethodNotAllowed",
+    "NotFound",
+    "Route",
+    "RouteTable",
+    "RouterError",
+    "Skipped",
+    "__version__",
+    "method_of",
+    "parameter_name",
+    "segment_of",
+    "version_number",
+]

@@ -1,0 +1,106 @@
+"""From a listing of the tree to a trie that answers: which file serves what, and which lost.
+
+Runs once per table. Order matters here and nowhere else: entries are visited in sorted path
+order, folder by folder and by code point, whatever order the disk gave them in.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from operator import attrgetter
+from types import MappingProxyType
+
+from treefold_router._classify import Endpoint, classify
+from treefold_router._naming import WEBSOCKET, version_number
+from treefold_router._scan import Listing
+from treefold_router._trie import Node, insert, static_places
+from treefold_router._types import Duplicate, Found, Route, Skipped
+
+_NO_PARAMS: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """Everything a table is made of.
+
+    Args:
+        trie: Its root node; the version folders are the children.
+        exact: Raw path of a place without parameters, as clients spell it, to what serves there.
+        routes: The routes that serve, in visiting order.
+        skipped: In visiting order.
+        duplicates: In the order their first files were visited.
+    """
+
+    trie: Node
+    exact: Mapping[bytes, Mapping[str | None, Found]]
+    routes: tuple[Route, ...]
+    skipped: tuple[Skipped, ...]
+    duplicates: tuple[Duplicate, ...]
+
+
+def build(listing: Listing, *, auto_head: bool) -> Built:
+    """Classify and insert every entry of a listing.
+
+    Source: routing rules 2 and 6: the later file serves, the earlier folder names a parameter.
+    """
+    trie = Node()
+    skipped: list[Skipped] = []
+    places: dict[tuple[Node, str], list[Route]] = {}
+    for entry in sorted(listing.entries, key=attrgetter("parts")):
+        verdict = classify(entry)
+        if isinstance(verdict, Endpoint):
+            node, route = _place(trie, verdict)
+            places.setdefault((node, route.method), []).append(route)
+        elif verdict is not None:
+            skipped.append(verdict)
+    _serve(places, auto_head=auto_head)
+    winners = [routes[-1] for routes in places.values()]
+    return Built(
+        trie,
+        {path: node.verbs for path, node in static_places(trie) if node.verbs},
+        tuple(sorted(winners, key=_visiting_order)),
+        tuple(skipped),
+        tuple(_duplicate(routes) for routes in places.values() if len(routes) > 1),
+    )
+
+
+def sorted_versions(routes: tuple[Route, ...]) -> tuple[str, ...]:
+    """Return the versions that have a route, ascending by number, the plainer spelling first."""
+    return tuple(sorted({route.version for route in routes}, key=_version_order))
+
+
+def latest_version(versions: tuple[str, ...]) -> str | None:
+    """Return the version with the highest number; of 'v1' and 'v01' the shorter."""
+    # max() keeps the first of equals, and sorted_versions puts the shorter spelling first.
+    return max(versions, key=_number, default=None)
+
+
+def _place(trie: Node, endpoint: Endpoint) -> tuple[Node, Route]:
+    node, template, parameters = insert(trie, endpoint.folders)
+    route = Route(endpoint.method, endpoint.folders[0], template, endpoint.file, parameters)
+    return node, route
+
+
+def _serve(places: Mapping[tuple[Node, str], list[Route]], *, auto_head: bool) -> None:
+    for (node, method), routes in places.items():
+        verb = None if method == WEBSOCKET else method
+        node.verbs[verb] = Found(routes[-1], _NO_PARAMS)
+    if auto_head:
+        for node, method in places:
+            if method == "GET":
+                node.verbs.setdefault("HEAD", node.verbs["GET"])
+
+
+def _duplicate(routes: list[Route]) -> Duplicate:
+    return Duplicate(routes[0].method, routes[0].template, tuple(route.file for route in routes))
+
+
+def _visiting_order(route: Route) -> list[str]:
+    return route.file.split("/")
+
+
+def _number(version: str) -> int:
+    return version_number(version) or 0
+
+
+def _version_order(version: str) -> tuple[int, int, str]:
+    return _number(version), len(version), version

@@ -1,0 +1,88 @@
+"""One entry of the tree is an endpoint, skipped with a reason, or ordinary code.
+
+Decided from names alone: no disk, no other entries. The reasons in `NOT_VERSIONED` and
+`inside_non_route_folder` are the specification's words; `check` and the boot log print them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from treefold_router._naming import is_version, method_of
+from treefold_router._path import MAX_SEGMENTS, has_control_character, is_unicode
+from treefold_router._scan import Entry
+from treefold_router._types import Skipped
+
+NOT_VERSIONED = "not under a version folder (vN)"
+NOT_UNICODE = "name is not valid UTF-8, no URL can reach it"
+HAS_CONTROL_CHARACTER = "folder name holds a control character, no URL can reach it"
+TOO_DEEP = f"more than {MAX_SEGMENTS} segments deep, no URL can reach it"
+
+_OPT_OUT = frozenset(("Services", "__pycache__"))
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A file that serves one method at its place.
+
+    Args:
+        method: One of `METHODS`, or 'WEBSOCKET'.
+        folders: Folder names below `Api/`, the version first.
+        file: Path below `Api/` with forward slashes.
+    """
+
+    method: str
+    folders: tuple[str, ...]
+    file: str
+
+
+def classify(entry: Entry) -> Endpoint | Skipped | None:
+    """Tell what an entry is; None is ordinary code, about which routing says nothing.
+
+    Source: the three kinds of file, routing rules 1, 3 and 7.
+    """
+    if entry.is_folder:
+        return _classify_folder(entry)
+    *folders, name = entry.parts
+    stem = name.removesuffix(".py")
+    method = method_of(stem)
+    misplaced = _misplaced(folders)
+    if method is None:
+        # Nobody can tell which name was meant, so it is shown where a route could have been.
+        return None if misplaced or is_unicode(stem) else _skipped(entry, NOT_UNICODE)
+    reason = misplaced or entry.trouble or _unreachable(folders)
+    if reason:
+        return _skipped(entry, reason)
+    return Endpoint(method, tuple(folders), "/".join(entry.parts))
+
+
+def inside_non_route_folder(name: str) -> str:
+    """Return the reason for a file below an opt-out folder."""
+    return f"inside non-route folder '{name}'"
+
+
+def _classify_folder(entry: Entry) -> Skipped | None:
+    # What is inside is unknown, so only a folder that could hold routes is worth a word.
+    return None if _misplaced(entry.parts) else _skipped(entry, entry.trouble)
+
+
+def _misplaced(folders: Sequence[str]) -> str:
+    if not folders or not is_version(folders[0]):
+        return NOT_VERSIONED
+    for name in folders[1:]:
+        if name in _OPT_OUT:
+            return inside_non_route_folder(name)
+    return ""
+
+
+def _unreachable(folders: Sequence[str]) -> str:
+    path = "/".join(folders)
+    if not is_unicode(path):
+        return NOT_UNICODE
+    if has_control_character(path):
+        return HAS_CONTROL_CHARACTER
+    return TOO_DEEP if len(folders) > MAX_SEGMENTS else ""
+
+
+def _skipped(entry: Entry, reason: str) -> Skipped:
+    path = "/".join(entry.parts)
+    return Skipped(path if path.isprintable() else repr(path)[1:-1], reason)

@@ -1,0 +1,132 @@
+"""What `check --strict` says about a tree: things that work, but not as their author may expect.
+
+Reads routes and paths only. Nothing here changes what is served.
+"""
+
+import keyword
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+
+from treefold_router._naming import parameter_name, segment_of, version_number
+from treefold_router._types import Duplicate, Finding, Route
+
+# Injection fills these itself, whatever the path says.
+_RESERVED = frozenset(("request", "websocket", "background"))
+
+
+def lint(
+    routes: Sequence[Route],
+    duplicates: Iterable[Duplicate],
+    clashes: Iterable[Sequence[str]],
+) -> tuple[Finding, ...]:
+    """Return every finding, rule by rule, each rule in visiting order.
+
+    Args:
+        routes: The routes that serve.
+        duplicates: For the files that lost: their folders name parameters too.
+        clashes: Groups of sibling paths that a case-insensitive disk cannot tell apart.
+    """
+    files = {route.file for route in routes}
+    for duplicate in duplicates:
+        files.update(duplicate.files)
+    visited = sorted(files, key=lambda file: file.split("/"))
+    return (
+        *_differing_brackets(visited),
+        *_repeated_parameters(routes),
+        *_unfit_names(visited),
+        *_case_clashes(clashes),
+        *_version_spellings(visited),
+    )
+
+
+def _differing_brackets(visited: Iterable[str]) -> Iterator[Finding]:
+    positions: dict[tuple[str, ...], dict[str, list[str]]] = {}
+    for file in visited:
+        position: tuple[str, ...] = ()
+        for folder in file.split("/")[:-1]:
+            name = parameter_name(folder)
+            # No folder can be called '/': it stands for "any segment".
+            position = (*position, segment_of(folder) if name is None else "/")
+            if name is not None:
+                positions.setdefault(position, {}).setdefault(name, []).append(file)
+    for names in positions.values():
+        if len(names) > 1:
+            first, *others = names
+            others_shown = ", ".join(repr(name) for name in others)
+            yield Finding(
+                "bracket-names",
+                f"One position is named {first!r} and {others_shown}, every handler there "
+                f"receives {first!r}; use one name",
+                tuple(file for group in names.values() for file in group),
+            )
+
+
+def _repeated_parameters(routes: Iterable[Route]) -> Iterator[Finding]:
+    groups: dict[tuple[str, str], list[str]] = {}
+    for route in routes:
+        for name in dict.fromkeys(route.parameters):
+            if route.parameters.count(name) > 1:
+                groups.setdefault((route.template, name), []).append(route.file)
+    for (template, name), files in groups.items():
+        yield Finding(
+            "repeated-parameter",
+            f"Path {template!r} has the parameter {name!r} more than once, only the deepest "
+            "value reaches the handler; rename the others",
+            tuple(files),
+        )
+
+
+def _unfit_names(visited: Iterable[str]) -> Iterator[Finding]:
+    groups: dict[str, list[str]] = {}
+    for file in visited:
+        names = {parameter_name(folder): None for folder in file.split("/")[:-1]}
+        for name in names:
+            if name is not None:
+                groups.setdefault(name, []).append(file)
+    for name, files in groups.items():
+        if not _is_injectable(name):
+            yield Finding(
+                "parameter-identifier",
+                f"Parameter {name!r} is no identifier, it can only be read as "
+                f"request.path_params[{name!r}]",
+                tuple(files),
+            )
+        elif name in _RESERVED:
+            yield Finding(
+                "reserved-parameter",
+                f"Parameter {name!r} is a name injection keeps for itself, it can only be read "
+                f"as request.path_params[{name!r}]; rename the folder",
+                tuple(files),
+            )
+
+
+def _is_injectable(name: str) -> bool:
+    # The compiler folds identifiers to NFKC, so any other spelling never equals a parameter's.
+    folded = unicodedata.normalize("NFKC", name) == name
+    return folded and name.isidentifier() and not keyword.iskeyword(name)
+
+
+def _case_clashes(clashes: Iterable[Sequence[str]]) -> Iterator[Finding]:
+    for group in sorted(clashes, key=lambda group: group[0].split("/")):
+        names = ", ".join(repr(path.rpartition("/")[2]) for path in group)
+        yield Finding(
+            "case-clash",
+            f"Names {names} are one name on a case-insensitive disk; rename all but one",
+            tuple(group),
+        )
+
+
+def _version_spellings(visited: Iterable[str]) -> Iterator[Finding]:
+    numbers: dict[int | None, dict[str, list[str]]] = {}
+    for file in visited:
+        version = file.partition("/")[0]
+        numbers.setdefault(version_number(version), {}).setdefault(version, []).append(file)
+    for spellings in numbers.values():
+        if len(spellings) > 1:
+            names = ", ".join(repr(name) for name in spellings)
+            yield Finding(
+                "version-spelling",
+                f"Versions {names} have one number and are served as different versions; "
+                "keep one spelling",
+                tuple(file for group in spellings.values() for file in group),
+            )

@@ -1,0 +1,172 @@
+"""The walk over `Api/`: what is on the disk, as data.
+
+The only module that touches the file system. It lists `.py` files and says what is unfit about
+an entry; it opens no file, imports nothing, and does not know which names are routes.
+Symbolic links are followed inside the tree only and one at a time, so every walk ends.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from treefold_router._types import RouterError
+
+LEADS_OUT = "symbolic link leads out of the tree"
+LEADS_NOWHERE = "symbolic link leads nowhere"
+LOOPS = "symbolic link loops"
+NESTED_LINK = "symbolic link inside a linked folder"
+NOT_REGULAR = "not a regular file"
+
+_HAS_EFFECTIVE_IDS = os.access in os.supports_effective_ids
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry of the tree that may matter to routing.
+
+    Args:
+        parts: Names from below `Api/` down to the entry.
+        trouble: Why it cannot be read as what it seems to be; empty where it can.
+        is_folder: It is a folder that was not entered, or a link that seems to be one.
+    """
+
+    parts: tuple[str, ...]
+    trouble: str = ""
+    is_folder: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Everything a walk found, in no particular order.
+
+    Args:
+        entries: `.py` files, sound or not, and folders that could not be entered.
+        clashes: Groups of sibling paths that a case-insensitive disk cannot tell apart.
+    """
+
+    entries: tuple[Entry, ...]
+    clashes: tuple[tuple[str, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    path: str
+    parts: tuple[str, ...]
+    is_linked: bool
+
+
+def walk(root: Path) -> Listing:
+    """List the tree below a folder.
+
+    Raises:
+        RouterError: The folder is missing, is no folder or cannot be read.
+    """
+    entries: list[Entry] = []
+    clashes: list[tuple[str, ...]] = []
+    real_root = os.path.realpath(root)
+    # A list instead of recursion: a tree may be deeper than the interpreter's stack.
+    pending = [_Folder(os.fspath(root), (), False)]
+    while pending:
+        folder = pending.pop()
+        try:
+            with os.scandir(folder.path) as listing:
+                children = list(listing)
+        except OSError as error:
+            if not folder.parts:
+                raise _root_error(root, error) from error
+            entries.append(Entry(folder.parts, _unreadable(error), is_folder=True))
+            continue
+        names: list[str] = []
+        for child in children:
+            seen = _look_at(child, folder, real_root)
+            if seen is None:
+                continue
+            names.append(child.name)
+            if isinstance(seen, _Folder):
+                pending.append(seen)
+            else:
+                entries.append(seen)
+        if len(names) > 1:
+            clashes.extend(_clashes(folder.parts, names))
+    return Listing(tuple(entries), tuple(clashes))
+
+
+def _look_at(child: os.DirEntry[str], folder: _Folder, real_root: str) -> _Folder | Entry | None:
+    parts = (*folder.parts, child.name)
+    if child.is_symlink():
+        return _look_through(child, folder, real_root)
+    if child.is_dir(follow_symlinks=False):
+        return _Folder(child.path, parts, folder.is_linked)
+    if not child.name.endswith(".py"):
+        return None
+    is_regular = child.is_file(follow_symlinks=False)
+    return Entry(parts, _trouble_of(child.path) if is_regular else NOT_REGULAR)
+
+
+def _look_through(
+    link: os.DirEntry[str], folder: _Folder, real_root: str
+) -> _Folder | Entry | None:
+    parts = (*folder.parts, link.name)
+    is_python = link.name.endswith(".py")
+    try:
+        target = os.path.realpath(link.path, strict=True)
+        mode = os.stat(target).st_mode
+    except FileNotFoundError:
+        # Editors leave dangling links as locks beside any file; only Python names matter here.
+        return Entry(parts, LEADS_NOWHERE) if is_python else None
+    except OSError as error:
+        trouble = LOOPS if error.errno == errno.ELOOP else _unreadable(error)
+        return Entry(parts, trouble, is_folder=not is_python)
+    if stat.S_ISDIR(mode):
+        trouble = _link_trouble(target, folder, real_root)
+        linked = _Folder(link.path, parts, True)
+        return Entry(parts, trouble, is_folder=True) if trouble else linked
+    if not is_python:
+        return None
+    if not _is_inside(target, real_root):
+        return Entry(parts, LEADS_OUT)
+    return Entry(parts, _trouble_of(target) if stat.S_ISREG(mode) else NOT_REGULAR)
+
+
+def _link_trouble(target: str, folder: _Folder, real_root: str) -> str:
+    if not _is_inside(target, real_root):
+        return LEADS_OUT
+    if _is_inside(os.path.realpath(folder.path), target):
+        return LOOPS
+    # Folders that link to each other have factorially many paths, none of them a loop.
+    return NESTED_LINK if folder.is_linked else ""
+
+
+def _is_inside(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(os.path.join(folder, ""))
+
+
+def _trouble_of(path: str) -> str:
+    readable = os.access(path, os.R_OK, effective_ids=_HAS_EFFECTIVE_IDS)
+    return "" if readable else "cannot be read (Permission denied)"
+
+
+def _unreadable(error: OSError) -> str:
+    return f"cannot be read ({error.strerror})"
+
+
+def _root_error(root: Path, error: OSError) -> RouterError:
+    if isinstance(error, FileNotFoundError):
+        why = "does not exist, create it with a version folder such as 'v1' inside"
+    elif isinstance(error, NotADirectoryError):
+        why = "is not a folder, pass the folder that holds the version folders"
+    else:
+        why = f"cannot be read ({error.strerror}), check its permissions"
+    return RouterError(f"Route folder {os.fspath(root)!r} {why}")
+
+
+def _clashes(folder: tuple[str, ...], names: Iterable[str]) -> Iterator[tuple[str, ...]]:
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        groups.setdefault(name.casefold(), []).append(name)
+    for group in groups.values():
+        if len(group) > 1:
+            yield tuple("/".join((*folder, name)) for name in sorted(group))

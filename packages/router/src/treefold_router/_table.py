@@ -1,0 +1,165 @@
+"""The route table: built once from the tree, then asked once per request.
+
+Owns the outcomes of a resolution. A table never changes after it is built; a reload builds
+another one beside it. `resolve` is on the path of every request: measure before changing it.
+"""
+
+import os
+from pathlib import Path
+
+from treefold_router._build import build, latest_version, sorted_versions
+from treefold_router._lint import lint
+from treefold_router._naming import WEBSOCKET, is_version
+from treefold_router._path import NO_SLASH, PERCENT, malformed, unescape
+from treefold_router._scan import Listing, walk
+from treefold_router._trie import Node, match
+from treefold_router._types import (
+    AutoOptions,
+    Duplicate,
+    Finding,
+    Found,
+    MalformedPath,
+    MethodNotAllowed,
+    NotFound,
+    Route,
+    Skipped,
+)
+
+_NOT_FOUND = NotFound(unversioned=False)
+_UNVERSIONED = NotFound(unversioned=True)
+
+
+class RouteTable:
+    """Everything the tree says, as data; made by `RouteTable.scan`.
+
+    Attributes:
+        root: The scanned folder, absolute.
+        routes: The routes that serve, in visiting order.
+        skipped: What looks like a route and is not served, in visiting order.
+        duplicates: Methods and URLs defined more than once.
+        versions: Names of the versions that have a route, ascending by number.
+        latest: The version with the highest number, or None without any route.
+    """
+
+    def __init__(
+        self, root: Path, listing: Listing, *, auto_head: bool = False, auto_options: bool = False
+    ) -> None:
+        built = build(listing, auto_head=auto_head)
+        self.root: Path = root
+        self.routes: tuple[Route, ...] = built.routes
+        self.skipped: tuple[Skipped, ...] = built.skipped
+        self.duplicates: tuple[Duplicate, ...] = built.duplicates
+        self.versions: tuple[str, ...] = sorted_versions(built.routes)
+        self.latest: str | None = latest_version(self.versions)
+        self._trie = built.trie
+        self._exact = built.exact
+        self._prefixes = {version: b"/" + version.encode() for version in self.versions}
+        self._auto_options = auto_options
+        self._clashes = listing.clashes
+
+    @classmethod
+    def scan(
+        cls,
+        api_dir: str | os.PathLike[str],
+        *,
+        auto_head: bool = False,
+        auto_options: bool = False,
+    ) -> "RouteTable":
+        """Read a tree from the disk; no file is opened, none is imported.
+
+        Args:
+            api_dir: The folder that holds the version folders.
+            auto_head: Answer HEAD with the GET route where no HEAD file exists.
+            auto_options: Answer OPTIONS with `AutoOptions` where no OPTIONS file exists.
+
+        Raises:
+            RouterError: The folder is missing, is no folder or cannot be read.
+        """
+        root = Path(api_dir).absolute()
+        return cls(root, walk(root), auto_head=auto_head, auto_options=auto_options)
+
+    def resolve(
+        self, method: str, raw_path: bytes | str, *, version: str | None = None
+    ) -> Found | MethodNotAllowed | NotFound | MalformedPath | AutoOptions:
+        """Answer which route serves an HTTP request; never raises, whatever a client sends.
+
+        Args:
+            method: The verb as sent; verbs are case-sensitive and only `METHODS` dispatch.
+            raw_path: `raw_path` of the ASGI scope. Text is taken as already decoded (the `path`
+                of a server that gives no `raw_path`): nothing in it is percent-decoded again.
+            version: Resolve the whole path below this version, one of `versions`, as
+                default-to-latest does: '/user' is looked up as '/v3/user'.
+
+        Source: routing rules 5 and 8, resolution outcomes; RFC 9110 section 15.5.6.
+        """
+        if version is not None:
+            path = self._below(version, raw_path)
+            return self.resolve(method, path) if isinstance(path, (bytes, str)) else path
+        # Text stays out of the dictionary: comparing it with bytes warns under `python -b`.
+        if isinstance(raw_path, bytes):
+            verbs = self._exact.get(raw_path)
+            if verbs is not None:
+                found = verbs.get(method)
+                if found is not None:
+                    return found
+        answer = self._walk(method, raw_path)
+        if self._auto_options and method == "OPTIONS" and isinstance(answer, MethodNotAllowed):
+            return AutoOptions(answer.allow)
+        return answer
+
+    def resolve_socket(
+        self, raw_path: bytes | str, *, version: str | None = None
+    ) -> Found | MethodNotAllowed | NotFound | MalformedPath:
+        """Answer which route serves a WebSocket handshake; never raises.
+
+        Args:
+            raw_path: As for `resolve`.
+            version: As for `resolve`.
+        """
+        if version is None:
+            return self._walk(None, raw_path)
+        path = self._below(version, raw_path)
+        return self._walk(None, path) if isinstance(path, (bytes, str)) else path
+
+    def lint(self) -> tuple[Finding, ...]:
+        """Return what works but may surprise: names in brackets, clashing spellings."""
+        return lint(self.routes, self.duplicates, self._clashes)
+
+    def _below(self, version: str, raw_path: bytes | str) -> bytes | str | NotFound | MalformedPath:
+        prefix = self._prefixes.get(version)
+        if prefix is None:
+            return _NOT_FOUND
+        if isinstance(raw_path, str):
+            return f"/{version}{raw_path}" if raw_path[:1] == "/" else NO_SLASH
+        return prefix + raw_path if raw_path[:1] == b"/" else NO_SLASH
+
+    def _walk(
+        self, verb: str | None, raw_path: bytes | str
+    ) -> Found | MethodNotAllowed | NotFound | MalformedPath:
+        if isinstance(raw_path, bytes):
+            segments = raw_path.split(b"/")
+            if PERCENT in raw_path:
+                segments = unescape(segments)
+        else:
+            # A lone surrogate becomes bytes that are not UTF-8, and is refused as such.
+            segments = raw_path.encode(errors="surrogatepass").split(b"/")
+        # What precedes the first slash: nothing, in a path that starts with one.
+        answer = None if segments[0] else match(self._trie, segments, verb)
+        if isinstance(answer, Found):
+            return answer
+        allow = "" if answer is None else self._allow(answer)
+        return MethodNotAllowed(allow) if allow else _nowhere(segments)
+
+    def _allow(self, node: Node) -> str:
+        methods = {WEBSOCKET if verb is None else verb for verb in node.verbs}
+        if methods and self._auto_options:
+            methods.add("OPTIONS")
+        return ", ".join(sorted(methods))
+
+
+def _nowhere(segments: list[bytes]) -> NotFound | MalformedPath:
+    fault = malformed(segments)
+    if fault is not None:
+        return fault
+    first = next(filter(None, segments), b"")
+    return _NOT_FOUND if is_version(first.decode()) else _UNVERSIONED

@@ -1,0 +1,117 @@
+"""The trie of URL segments: one node for each place in the tree.
+
+Holds how folders become nodes (routing rules 2, 4 and 6) and how segments choose among them
+(rule 5). Knows nothing of raw paths, of refusals or of disks.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from treefold_router._naming import parameter_name, segment_of
+from treefold_router._path import encode_segment, has_control_character
+from treefold_router._types import Found
+
+_DOT_SEGMENTS = frozenset((b".", b".."))
+
+
+class Node:
+    """One place in the tree: the places below it, and what serves here.
+
+    Args:
+        parameter: Name of the parameter a dynamic node fills; empty for a static one.
+    """
+
+    __slots__ = ("dynamic", "parameter", "static", "verbs")
+
+    def __init__(self, parameter: str = "") -> None:
+        self.parameter = parameter
+        # Keyed by UTF-8 bytes: a request is split without making text of it.
+        self.static: dict[bytes, Node] = {}
+        self.dynamic: Node | None = None
+        # A dynamic place keeps its routes in Founds as well, so that both kinds read alike.
+        # What serves a WebSocket handshake is under None, where no HTTP verb can reach it.
+        self.verbs: dict[str | None, Found] = {}
+
+
+def insert(root: Node, folders: Iterable[str]) -> tuple[Node, str, tuple[str, ...]]:
+    """Add the places a folder path leads through.
+
+    The name of a dynamic node stays what the first path through it said.
+
+    Returns:
+        The last node, its URL template, and the effective parameter names along the path.
+    """
+    node = root
+    template = ""
+    parameters: list[str] = []
+    for folder in folders:
+        name = parameter_name(folder)
+        if name is None:
+            segment = segment_of(folder)
+            node = _static_child(node, segment.encode())
+            template += f"/{segment}"
+        else:
+            node = _dynamic_child(node, name)
+            parameters.append(node.parameter)
+            template += f"/{{{node.parameter}}}"
+    return node, template, tuple(parameters)
+
+
+def match(root: Node, segments: list[bytes], verb: str | None) -> Found | Node | None:
+    """Follow segments to a place, and to what serves a verb there.
+
+    A static child that equals the segment is final, also where a dynamic one would lead further.
+
+    Args:
+        root: Where to start.
+        segments: Segments without escapes; empty ones are dropped.
+        verb: As in `Node.verbs`.
+
+    Returns:
+        The answer; the place where nothing serves the verb; None where the tree ends before the
+        segments do, or where a value is no text a client may send.
+    """
+    node = root
+    params: dict[str, str] = {}
+    for segment in segments:
+        child = node.static.get(segment)
+        if child is None:
+            # Checked here, not up front: a segment that equals a static one needs no check.
+            if not segment:
+                continue
+            child = node.dynamic
+            if child is None or segment in _DOT_SEGMENTS:
+                return None
+            try:
+                value = segment.decode()
+            except UnicodeDecodeError:
+                return None
+            # Its own quick test comes first here, for it is one per request: a call takes 50 ns.
+            if not value.isprintable() and has_control_character(value):
+                return None
+            params[child.parameter] = value
+        node = child
+    found = node.verbs.get(verb)
+    if found is None:
+        return node
+    return Found(found.route, params) if params else found
+
+
+def static_places(node: Node, raw_path: bytes = b"") -> Iterator[tuple[bytes, Node]]:
+    """Yield each place that no parameter leads to, and its path as clients spell it."""
+    for segment, child in node.static.items():
+        path = raw_path + b"/" + encode_segment(segment.decode())
+        yield path, child
+        yield from static_places(child, path)
+
+
+def _static_child(node: Node, segment: bytes) -> Node:
+    child = node.static.get(segment)
+    if child is None:
+        child = node.static[segment] = Node()
+    return child
+
+
+def _dynamic_child(node: Node, name: str) -> Node:
+    if node.dynamic is None:
+        node.dynamic = Node(name)
+    return node.dynamic

@@ -1,0 +1,115 @@
+"""What `check --strict` says, code by code."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from treefold_router import Finding, RouteTable
+
+TableOf = Callable[..., RouteTable]
+
+
+def test_a_clean_tree_has_no_finding(table_of: TableOf) -> None:
+    table = table_of("v1/Get.py", "v1/User/[id]/Get.py", "v1/User/[id]/Put.py", "v2/[id]/Get.py")
+    assert table.lint() == ()
+
+
+def test_rule_6_differing_brackets_at_one_position(table_of: TableOf) -> None:
+    table = table_of("v1/User/[id]/Get.py", "v1/user/[name]/Put.py", "v1/User/[id]/x/Get.py")
+    assert table.lint() == (
+        Finding(
+            "bracket-names",
+            "One position is named 'id' and 'name', every handler there receives 'id'; "
+            "use one name",
+            ("v1/User/[id]/Get.py", "v1/User/[id]/x/Get.py", "v1/user/[name]/Put.py"),
+        ),
+    )
+
+
+def test_rule_6_differing_brackets_count_where_the_first_file_lost(table_of: TableOf) -> None:
+    (finding,) = table_of("v1/[id]/Get.py", "v1/[name]/Get.py").lint()
+    assert finding.files == ("v1/[id]/Get.py", "v1/[name]/Get.py")
+
+
+def test_brackets_at_different_positions_may_differ(table_of: TableOf) -> None:
+    assert table_of("v1/A/[a]/Get.py", "v1/B/[b]/Get.py", "v1/A/[a]/[b]/Get.py").lint() == ()
+
+
+def test_a_repeated_parameter(table_of: TableOf) -> None:
+    table = table_of("v1/[id]/Part/[id]/Get.py", "v1/[id]/Part/[id]/Put.py")
+    assert table.lint() == (
+        Finding(
+            "repeated-parameter",
+            "Path '/v1/{id}/part/{id}' has the parameter 'id' more than once, only the deepest "
+            "value reaches the handler; rename the others",
+            ("v1/[id]/Part/[id]/Get.py", "v1/[id]/Part/[id]/Put.py"),
+        ),
+    )
+
+
+@pytest.mark.parametrize("name", ["user-id", "1st", "class", "None", "a b", "\ufb01"])
+def test_rule_4_a_parameter_that_is_no_identifier(table_of: TableOf, name: str) -> None:
+    file = f"v1/[{name}]/Get.py"
+    assert table_of(file).lint() == (
+        Finding(
+            "parameter-identifier",
+            f"Parameter {name!r} is no identifier, it can only be read as "
+            f"request.path_params[{name!r}]",
+            (file,),
+        ),
+    )
+
+
+@pytest.mark.parametrize("name", ["request", "websocket", "background"])
+def test_s18_a_parameter_that_injection_keeps(table_of: TableOf, name: str) -> None:
+    file = f"v1/[{name}]/Get.py"
+    assert table_of(file).lint() == (
+        Finding(
+            "reserved-parameter",
+            f"Parameter {name!r} is a name injection keeps for itself, it can only be read as "
+            f"request.path_params[{name!r}]; rename the folder",
+            (file,),
+        ),
+    )
+
+
+def test_a_parameter_is_reported_once_for_all_its_files(table_of: TableOf) -> None:
+    (finding,) = table_of("v1/A/[x-y]/Get.py", "v1/B/[x-y]/Get.py").lint()
+    assert finding.files == ("v1/A/[x-y]/Get.py", "v1/B/[x-y]/Get.py")
+
+
+@pytest.mark.parametrize(
+    ("files", "clash", "names"),
+    [
+        (("v1/User/Get.py", "v1/user/Put.py"), ("v1/User", "v1/user"), "'User', 'user'"),
+        (("v1/Get.py", "v1/get.py"), ("v1/Get.py", "v1/get.py"), "'Get.py', 'get.py'"),
+        (("V1/names.py", "v1/names.py"), ("V1", "v1"), "'V1', 'v1'"),
+    ],
+)
+def test_names_that_clash_on_a_case_insensitive_disk(
+    grow: Callable[..., Path], files: tuple[str, ...], clash: tuple[str, ...], names: str
+) -> None:
+    assert RouteTable.scan(grow(*files)).lint() == (
+        Finding(
+            "case-clash",
+            f"Names {names} are one name on a case-insensitive disk; rename all but one",
+            clash,
+        ),
+    )
+
+
+def test_files_that_are_no_code_do_not_clash(grow: Callable[..., Path]) -> None:
+    api = grow("v1/Get.py", "v1/readme.md", "v1/README.md")
+    assert RouteTable.scan(api).lint() == ()
+
+
+def test_s09_two_spellings_of_one_version(table_of: TableOf) -> None:
+    assert table_of("v01/Get.py", "v1/Get.py", "v2/Get.py").lint() == (
+        Finding(
+            "version-spelling",
+            "Versions 'v01', 'v1' have one number and are served as different versions; "
+            "keep one spelling",
+            ("v01/Get.py", "v1/Get.py"),
+        ),
+    )
