@@ -71,7 +71,7 @@ def match(root: Node, segments: list[bytes], verb: str | None) -> Found | Node |
         segments do, or where a value is no text a client may send.
     """
     node = root
-    params: dict[str, str] = {}
+    params: dict[str, str] | None = None
     for segment in segments:
         child = node.static.get(segment)
         if child is None:
@@ -88,12 +88,14 @@ def match(root: Node, segments: list[bytes], verb: str | None) -> Found | Node |
             # Its own quick test comes first here, for it is one per request: a call takes 50 ns.
             if not value.isprintable() and has_control_character(value):
                 return None
+            if params is None:
+                params = {}
             params[child.parameter] = value
         node = child
     found = node.verbs.get(verb)
     if found is None:
         return node
-    return Found(found.route, params) if params else found
+    return found if params is None else Found(found.route, params)
 
 
 def static_places(node: Node, raw_path: bytes = b"") -> Iterator[tuple[bytes, Node]]:
