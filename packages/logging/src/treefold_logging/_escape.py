@@ -1,0 +1,61 @@
+"""Text that cannot break a line: what is shown in place of characters that move the cursor.
+
+Two alphabets: fields of a line (no space, ASCII only, percent-encoded as in a URL) and free text
+(printable characters stay readable). Nothing here knows what the text means. Source: S-77, S-78.
+"""
+
+CUT = "...[cut]"
+"""Ends a text that was longer than its limit."""
+
+PAYLOAD_LIMIT = 2048
+"""Characters of a payload or a target that are printed."""
+
+TEXT_LIMIT = 65_536
+"""Characters of a message or a traceback that are printed."""
+
+_ENCODED = tuple(chr(byte) if 0x21 <= byte <= 0x7E else f"%{byte:02X}" for byte in range(256))
+
+
+class Printable(str):
+    """Text known to be printable ASCII and within its limit; nobody needs to look again."""
+
+    __slots__ = ()
+
+
+def field(text: str, limit: int = PAYLOAD_LIMIT) -> str:
+    """Return a field of the line: no space, no control character, ASCII, never empty.
+
+    What does not fit is percent-encoded as UTF-8; an empty text is shown as `-`.
+    """
+    if text.isascii() and text.isprintable() and " " not in text:
+        return cut(text, limit) if text else "-"
+    encoded = text[: limit + 1].encode("utf-8", "surrogatepass")
+    return cut(field_of_bytes(encoded), limit)
+
+
+def field_of_bytes(data: bytes) -> str:
+    """Return bytes as a field: printable ASCII as it is, anything else percent-encoded."""
+    text = data.decode("latin-1")
+    if text.isascii() and text.isprintable() and " " not in text:
+        return text
+    return "".join([_ENCODED[byte] for byte in data])
+
+
+def one_line(text: str) -> str:
+    """Return free text with every character that does not print, or could move others, escaped.
+
+    Line ends of all kinds, other controls, bidirectional marks, zero-width characters and lone
+    surrogates are escaped; letters of any script stay.
+    """
+    if text.isprintable():
+        return text
+    return "".join([char if char.isprintable() else _escaped(char) for char in text])
+
+
+def cut(text: str, limit: int) -> str:
+    """Return the text, shortened to the limit with a visible mark where it was longer."""
+    return text if len(text) <= limit else text[: limit - len(CUT)] + CUT
+
+
+def _escaped(char: str) -> str:
+    return char.encode("unicode_escape", "surrogatepass").decode("ascii")

@@ -1,0 +1,161 @@
+"""The logger `treefold`: its handler, its format, its level.
+
+A standard logger with one handler of ours, which formats records and hands entries to the writer.
+What a line says belongs to `_line`, when it is written to `_writer`; request lines come in through
+`_request_line`, which passes by the records as long as nobody else listens.
+"""
+
+import logging
+import time
+from typing import Any, Literal
+
+from treefold_logging._context import request_id
+from treefold_logging._escape import one_line
+from treefold_logging._line import (
+    json_entry,
+    message_of,
+    scrubbed,
+    text_entry,
+    trace,
+    with_exception,
+    with_id,
+)
+from treefold_logging._writer import WRITER, Writer, text_notice
+
+NAME = "treefold"
+FORMATS = ("text", "json")
+REQUEST_FIELDS = ("method", "path", "status", "duration_ms", "request_id", "payload")
+"""Attributes of the record of a request line, and the names of its fields in JSON."""
+
+
+class EntryFormatter(logging.Formatter):
+    """Formats a record as one entry: escaped to one line, scrubbed, the traceback marked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.as_json = False
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the entry of a record; that of a request line is the same as without a record."""
+        own = record.__dict__
+        identity = str(own.get("request_id", request_id.get()))
+        error = _trace_of(record)
+        is_request = own.get("is_request_line", False)
+        message = one_line(record.getMessage()) if is_request else message_of(record)
+        if not self.as_json:
+            message = message if is_request else with_id(message, identity)
+            return text_entry(record.levelname, message, error=error)
+        values: dict[str, Any] = {"message": message, "request_id": identity}
+        if is_request:
+            values = {name: own[name] for name in REQUEST_FIELDS}
+        values = with_exception(values, error)
+        return json_entry(record.levelname, record.name, values=values, created=record.created)
+
+
+class EntryHandler(logging.Handler):
+    """Hands formatted records to the writer; from ERROR upwards they are written at once."""
+
+    def __init__(self, writer: Writer) -> None:
+        super().__init__()
+        self.writer = writer
+        self.entry_formatter = EntryFormatter()
+        self.setFormatter(self.entry_formatter)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Format a record and add it to the buffer."""
+        try:
+            entry = self.format(record)
+            entry = entry if entry.endswith("\n") else f"{entry}\n"  # a formatter of the user's
+            add = self.writer.add_now if record.levelno >= logging.ERROR else self.writer.add
+            add(entry)
+        except Exception:
+            self.handleError(record)
+
+    def flush(self) -> None:
+        """Write what is buffered."""
+        self.writer.drain(5.0)
+
+
+class _Stamp(logging.Filter):
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.__dict__.setdefault("request_id", request_id.get())
+        return True
+
+
+HANDLER = EntryHandler(WRITER)
+STAMP = _Stamp()
+
+
+def _install() -> logging.Logger:
+    logger = logging.getLogger(NAME)
+    logger.addFilter(STAMP)
+    logger.addHandler(HANDLER)
+    logger.propagate = False
+    if logger.level == logging.NOTSET:
+        logger.setLevel(logging.INFO)
+    return logger
+
+
+LOGGER = _install()
+
+
+def get_logger(name: str | None = None) -> logging.Logger:
+    """Return the logger `treefold`, or with a name its child `treefold.<name>`.
+
+    A standard `logging.Logger`: handlers, filters and levels of yours work on it. Its records carry
+    `request_id` and are written by the framework's handler, masked like every line. They do not
+    propagate to the root logger unless you set `propagate`.
+    """
+    if name is None or name == NAME:
+        return LOGGER
+    child = logging.getLogger(name if name.startswith(f"{NAME}.") else f"{NAME}.{name}")
+    child.addFilter(STAMP)  # filters do not reach down to children; adding it again changes nothing
+    return child
+
+
+def configure(
+    *, log_format: Literal["text", "json"] = "text", level: int | str | None = None
+) -> None:
+    """Set the form of the lines and the level of the logger.
+
+    Args:
+        log_format: `text`, or `json` for one object per line.
+        level: a level of the standard library, by number or by name in any case; None keeps it.
+
+    Raises ValueError for an unknown form or level. May be called again; the last call counts.
+    """
+    if log_format not in FORMATS:
+        raise ValueError(f"Unknown log format {log_format!r}; use 'text' or 'json'")
+    if level is not None:
+        LOGGER.setLevel(_level(level))
+    HANDLER.entry_formatter.as_json = log_format == "json"
+    WRITER.notice = _json_notice if log_format == "json" else text_notice
+
+
+def flush(timeout: float = 5.0) -> bool:
+    """Wait until every line logged so far is with the operating system.
+
+    Returns False when the stream failed or did not take them in time; they are kept or counted.
+    """
+    return WRITER.drain(timeout)
+
+
+def _level(level: int | str) -> int:
+    if isinstance(level, int):
+        return level
+    number = logging.getLevelNamesMapping().get(level.strip().upper())
+    if number is None:
+        raise ValueError(f"Unknown log level {level!r}; use a name such as 'INFO', or a number")
+    return number
+
+
+def _trace_of(record: logging.LogRecord) -> str | None:
+    error = record.exc_info[1] if record.exc_info else None
+    # A record that came through a queue has only the text.
+    text = scrubbed(record.exc_text or "") if error is None else trace(error)
+    return "\n".join(filter(None, (text, scrubbed(record.stack_info or "")))) or None
+
+
+def _json_notice(dropped: int) -> str:
+    values = {"message": "Log lines were lost", "dropped": dropped}
+    return json_entry("WARNING", NAME, values=values, created=time.time())

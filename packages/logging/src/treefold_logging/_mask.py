@@ -1,0 +1,192 @@
+"""A copy of a structure in which every value under a sensitive key is `***`.
+
+Knows structures, not words: `_words` says which keys are sensitive. The walk keeps its own stack,
+so depth costs memory and never recursion. A container inside itself is shown as `<cycle>`; one that
+holds containers and is met again is not walked again, so shared branches cost nothing. Models are
+recognised by their shape: no third party is imported.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set as AbstractSet
+from typing import Any, cast
+
+from treefold_logging._words import is_sensitive, verdict_with, verdicts
+
+MASK = "***"
+"""Stands for a secret."""
+
+CYCLE = "<cycle>"
+"""Stands for a container inside itself."""
+
+_LEAVES = frozenset((str, int, float, bool, type(None), bytes))
+
+Leaf = Callable[[Any], Any]
+_kind: Leaf = type  # of anything, and not of an unknown, for the type checker
+# Where the copy goes (container, key), what is copied, and the copy if it waits for its members.
+_Frame = tuple[Any, Any, Any, Any]
+
+
+def mask(value: Any, *, extra: Sequence[str] = ()) -> Any:
+    """Return a copy of a structure with the values under sensitive keys replaced by `***`.
+
+    Args:
+        value: anything. Mappings become dictionaries; lists, tuples and sets keep their kind;
+            dataclasses, named tuples, pydantic models and msgspec structs become dictionaries of
+            their fields. Anything else is returned as it is. The input is never changed.
+        extra: further words; a key that contains one is sensitive too.
+
+    A sensitive value is replaced whatever it is, None and containers included. A set whose masked
+    members cannot be hashed becomes a list. A container that cannot be read is shown as `<type>`.
+    Source: rulings, 'Log line'; S-82.
+    """
+    if extra:
+        return walk(value, known={}, judge=verdict_with(extra))
+    return walk(value)
+
+
+def walk(
+    value: Any,
+    *,
+    known: dict[str, bool] = verdicts,
+    judge: Callable[[str], bool] = is_sensitive,
+    leaf: Leaf | None = None,
+) -> Any:
+    """Copy a structure as `mask` does; with `leaf`, also turn it into what JSON can hold.
+
+    Args:
+        known: verdicts of keys that need not be judged again.
+        judge: the test of a key that is not known.
+        leaf: applied to every key and to every value that is no container; sets become lists.
+    """
+    root: list[Any] = [None]
+    stack: list[_Frame] = [(root, 0, value, None)]
+    copies: dict[int, tuple[Any, Any]] = {}  # with the source: its id must not be used again
+    while stack:
+        parent, place, source, copy = stack.pop()
+        if copy is not None:
+            parent[place] = done = _closed(source, copy, leaf)
+            copies[id(source)] = (source, done)
+            continue
+        if copies and id(source) in copies:
+            parent[place] = copies[id(source)][1]
+            continue
+        depth = len(stack)
+        kind = _kind(source)
+        try:
+            if kind is dict:
+                copy = _mapping(source.items(), stack, known, judge, leaf)
+            elif kind is list or kind is tuple:
+                copy = _sequence(source, stack, leaf)
+            else:
+                copy = _foreign(source, stack, known, judge, leaf)
+        except Exception:  # foreign code: a log must not break what it describes
+            del stack[depth:]
+            parent[place] = summary(source)
+            continue
+        if len(stack) > depth:  # containers inside: come back when they are done
+            stack.insert(depth, (parent, place, source, copy))
+            copies[id(source)] = (source, CYCLE)
+        else:
+            parent[place] = _closed(source, copy, leaf)
+    return root[0]
+
+
+def summary(value: object) -> str:
+    """Return what stands for a value that is not shown: its type, and for bytes the size."""
+    if isinstance(value, (bytes, bytearray)):
+        return f"<{type(value).__name__} {len(value)}>"
+    return f"<{type(value).__name__}>"
+
+
+# Positional below: these are called for every container, and names would cost a tenth of the walk.
+
+
+def _mapping(
+    fields: Iterable[tuple[Any, Any]],
+    stack: list[_Frame],
+    known: dict[str, bool],
+    judge: Callable[[str], bool],
+    leaf: Leaf | None,
+) -> dict[Any, Any]:
+    copy: dict[Any, Any] = {}
+    for key, item in fields:
+        secret = known.get(key)
+        if secret is None:
+            secret = _judged(key, judge)
+        shown = key if leaf is None else leaf(key)
+        if secret:
+            copy[shown] = MASK
+        elif type(item) in _LEAVES:
+            copy[shown] = item if leaf is None else leaf(item)
+        else:
+            copy[shown] = None  # keeps the order of the keys
+            stack.append((copy, shown, item, None))
+    return copy
+
+
+def _sequence(source: Iterable[Any], stack: list[_Frame], leaf: Leaf | None) -> list[Any]:
+    copy: list[Any] = []
+    for item in source:
+        if type(item) in _LEAVES:
+            copy.append(item if leaf is None else leaf(item))
+        else:
+            stack.append((copy, len(copy), item, None))
+            copy.append(None)
+    return copy
+
+
+def _foreign(
+    source: Any,
+    stack: list[_Frame],
+    known: dict[str, bool],
+    judge: Callable[[str], bool],
+    leaf: Leaf | None,
+) -> Any:
+    if type(source) not in _LEAVES and not isinstance(source, type):
+        if isinstance(source, Mapping):
+            items = cast("Mapping[Any, Any]", source).items()
+            return _mapping(items, stack, known, judge, leaf)
+        names = _names(source)
+        if names is not None:
+            fields = [(name, getattr(source, name)) for name in names if hasattr(source, name)]
+            return _mapping(fields, stack, known, judge, leaf)
+        if isinstance(source, (list, tuple, deque, AbstractSet)):
+            return _sequence(cast("Iterable[Any]", source), stack, leaf)
+    return source if leaf is None else leaf(source)
+
+
+def _judged(key: object, judge: Callable[[str], bool]) -> bool:
+    if isinstance(key, str):
+        return judge(key)
+    return isinstance(key, bytes) and judge(key.decode("utf-8", "replace"))
+
+
+def _names(source: Any) -> Iterable[str] | None:
+    kind = _kind(source)
+    if hasattr(kind, "__dataclass_fields__"):
+        return _dataclass_names(kind)
+    if hasattr(kind, "__struct_fields__"):  # msgspec
+        return kind.__struct_fields__
+    if hasattr(kind, "__pydantic_validator__"):
+        return [*source.__dict__, *(source.__pydantic_extra__ or ())]
+    return getattr(kind, "_fields", None) if isinstance(source, tuple) else None
+
+
+def _dataclass_names(kind: Any) -> Iterable[str]:
+    from dataclasses import fields  # imported already wherever a dataclass exists
+
+    return [field.name for field in fields(kind)]
+
+
+def _closed(source: Any, copy: Any, leaf: Leaf | None) -> Any:
+    kind = _kind(copy)
+    if kind is not list or leaf is not None or type(source) is list:
+        return copy
+    if isinstance(source, tuple):
+        return tuple(copy)
+    if not isinstance(source, AbstractSet):
+        return copy
+    try:
+        return frozenset(copy) if isinstance(source, frozenset) else set(copy)
+    except TypeError:
+        return copy

@@ -1,0 +1,93 @@
+"""What a request carried, as the text behind `payload=`: masked, scrubbed, one line, at most 2 KiB.
+
+Values come in parsed; nothing here reads a body or knows a request. Cutting is the last step, so no
+half of a secret is left at the cut. Source: rulings, 'Log line'; S-84, S-85, S-86.
+"""
+
+import json
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from treefold_logging._escape import PAYLOAD_LIMIT, Printable, cut, field
+from treefold_logging._mask import summary, walk
+from treefold_logging._scrub import is_suspect, scrub
+
+LONGEST_TYPE = 100
+
+
+def _encoder() -> Callable[[Any], str]:
+    plain = json.JSONEncoder(check_circular=False, allow_nan=False, separators=(",", ":"))
+    make: Any = getattr(json.encoder, "c_make_encoder", None)
+    if make is None:  # interpreters without the C accelerator
+        return plain.encode
+    # JSONEncoder makes this object anew at each call, which costs more than a small payload.
+    chunks: Any = make(
+        *(None, plain.default, json.encoder.encode_basestring_ascii, None, ":", ","),
+        *(False, False, False),
+    )
+    return lambda value: "".join(chunks(value, 0))
+
+
+_encode = _encoder()
+
+
+def json_payload(value: Any) -> str:
+    """Return a parsed value as compact JSON for the log line.
+
+    Values under sensitive keys are `***`, secrets inside strings are scrubbed, what JSON cannot
+    hold is shown as its type. After that the text is cut to 2 KiB. It is ASCII without controls.
+    """
+    masked = walk(value)
+    try:
+        text = _encode(masked)
+        if is_suspect(text):
+            text = _encode(walk(masked, leaf=_presentable))
+    except (TypeError, ValueError):
+        text = _presented(masked)
+    except RecursionError:
+        text = '"<nested too deeply>"'
+    # JSON leaves DEL as it is.
+    return Printable(cut(text.replace("\x7f", "\\u007f"), PAYLOAD_LIMIT))
+
+
+def form_payload(
+    fields: Iterable[tuple[str, str]], files: Iterable[tuple[str, str, int, str]] = ()
+) -> str:
+    """Return the fields and files of a form as the JSON object of the log line.
+
+    Args:
+        fields: name and value, in the order of the form; a repeated name becomes a list.
+        files: field name, file name, size and media type. Contents are never shown.
+    """
+    form: dict[str, list[Any]] = {}
+    for name, value in fields:
+        form.setdefault(name, []).append(value)
+    for name, filename, size, kind in files:
+        form.setdefault(name, []).append({"name": filename, "size": size, "type": kind})
+    return json_payload({name: got[0] if len(got) == 1 else got for name, got in form.items()})
+
+
+def opaque_payload(media_type: str, size: int) -> str:
+    """Return `<type size>` for a body that is not shown; the type is the client's: escaped."""
+    kind = field(media_type.partition(";")[0].strip(), LONGEST_TYPE)
+    return Printable(f"<{kind.replace('<', '%3C').replace('>', '%3E')} {size}>")
+
+
+def _presented(masked: Any) -> str:
+    try:
+        return _encode(walk(masked, leaf=_presentable))
+    except RecursionError:
+        return '"<nested too deeply>"'
+
+
+def _presentable(value: Any) -> Any:
+    if value is None or value is True or value is False:
+        return value
+    if isinstance(value, str):
+        return scrub(str(value))
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else f"<{float(value)}>"
+    return summary(value)

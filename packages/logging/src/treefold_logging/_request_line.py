@@ -1,0 +1,130 @@
+"""One call per request: its line, straight into the writer's buffer or as a record.
+
+On the path of every request, so it is written for speed: while the framework's handler is alone on
+the logger no record is made. Every condition is looked at on each call, because handlers, filters
+and levels may change at any time.
+"""
+
+import logging
+from typing import Any
+
+from treefold_logging._escape import Printable
+from treefold_logging._line import prefixed, request_entry, request_fields, request_message, trace
+from treefold_logging._logger import HANDLER, LOGGER, NAME, STAMP
+from treefold_logging._writer import WRITER
+
+LONGEST_PLAIN = 200
+"""Characters of method, target and id together up to which no part needs to be cut."""
+
+_INFO = logging.INFO
+_ERROR = logging.ERROR
+_FIRST_CLOSE_CODE = 1000
+_INTERNAL_ERROR = 1011
+
+
+class _Durations(dict[int, str]):
+    """Milliseconds by hundredths; formatting a float costs as much as half of the line."""
+
+    def __missing__(self, hundredths: int) -> str:
+        text = f"{hundredths / 100:.2f}"
+        if 0 <= hundredths < 5_000:
+            self[hundredths] = text
+        return text
+
+
+_DURATIONS = _Durations()
+_OUR_HANDLERS: list[logging.Handler] = [HANDLER]
+_OUR_FILTERS: list[logging.Filter] = [STAMP]
+_FORMATTER = HANDLER.entry_formatter
+_is_enabled = LOGGER.isEnabledFor
+_add = WRITER.add
+
+
+def log_request(
+    method: str,
+    target: str,
+    status: int,
+    seconds: float,
+    *,
+    request_id: str,
+    payload: str = "-",
+    error: BaseException | None = None,
+) -> None:
+    """Write the line of a request: `[INFO] GET /v1/user 200 0.42ms id=... payload=-`.
+
+    Args:
+        method: the method as sent, or WEBSOCKET.
+        target: the result of `request_target`; what is unsafe in any part is escaped.
+        status: the status of the response, or the close code of a socket.
+        seconds: how long it took.
+        request_id: the id of the request.
+        payload: the result of `json_payload`, `form_payload` or `opaque_payload`.
+        error: an exception that nobody handled; its traceback follows the line.
+
+    INFO; ERROR from status 500, for close code 1011, and with an error. A line at ERROR is with the
+    operating system when this returns. Source: specification and rulings, 'Log line'.
+    """
+    level = _INFO if status < 500 and error is None else _level(status, error)
+    if not _is_enabled(level):
+        return
+    if not (
+        LOGGER.handlers == _OUR_HANDLERS
+        and LOGGER.filters == _OUR_FILTERS
+        and HANDLER.formatter is _FORMATTER
+        and not (LOGGER.propagate or HANDLER.filters or HANDLER.level > level)
+    ):
+        fields = request_fields(
+            method, target, status, seconds, request_id=request_id, payload=payload
+        )
+        _log_record(level, fields, error)
+        return
+    plain = f"{method}{target}{request_id}"
+    if (
+        level == _INFO
+        and not _FORMATTER.as_json
+        and plain.isascii()
+        and plain.isprintable()
+        and " " not in plain
+        and len(plain) <= LONGEST_PLAIN
+        and (payload == "-" or type(payload) is Printable)
+        and method
+        and target
+        and request_id
+    ):
+        _add(
+            f"[INFO] {method} {target} {status} {_DURATIONS[int(seconds * 100_000 + 0.5)]}ms"
+            f" id={request_id} payload={payload}\n"
+        )
+        return
+    fields = request_fields(method, target, status, seconds, request_id=request_id, payload=payload)
+    entry = request_entry(
+        logging.getLevelName(level), NAME, fields=fields, error=error, as_json=_FORMATTER.as_json
+    )
+    (_add if level < _ERROR else WRITER.add_now)(entry)
+
+
+def _level(status: int, error: BaseException | None) -> int:
+    if error is None and status >= _FIRST_CLOSE_CODE and status != _INTERNAL_ERROR:
+        return _INFO  # close codes of sockets are no statuses of HTTP
+    return _ERROR
+
+
+def _log_record(level: int, fields: dict[str, Any], error: BaseException | None) -> None:
+    message = request_message(fields, failed=error is not None)
+    raised = None if error is None else (type(error), error, error.__traceback__)
+    record = LOGGER.makeRecord(NAME, level, "", 0, message, (), raised)
+    record.__dict__.update(fields, is_request_line=True)
+    if error is not None:
+        # Formatters of other handlers take this text and do not format the traceback themselves.
+        record.exc_text = prefixed(trace(error))
+    try:
+        LOGGER.handle(record)
+    except Exception as failure:  # a filter or handler of the user's; no request pays for it
+        HANDLER.emit(record)
+        HANDLER.emit(_complaint(failure))
+
+
+def _complaint(failure: Exception) -> logging.LogRecord:
+    message = f"A handler or filter of logger {NAME!r} failed; mend it or take it off the logger"
+    raised = (type(failure), failure, failure.__traceback__)
+    return LOGGER.makeRecord(NAME, _ERROR, "", 0, message, (), raised)

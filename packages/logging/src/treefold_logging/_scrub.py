@@ -1,0 +1,122 @@
+"""Secrets inside text: credentials that no key announces.
+
+Knows shapes, not structures. A pattern starts at a literal or at the start of a word, and from
+there it either cannot fail or reads a bounded number of characters; so time grows with the length
+of the text and no faster (S-88). Each runs only where a plain substring search found what it needs.
+"""
+
+import re
+
+from treefold_logging._words import is_sensitive
+
+# Up to the end marker, or to the end of a text that was cut before it.
+_PEM = re.compile(
+    r"-----BEGIN [A-Z0-9 ]{1,64}-----.*?(?:-----END [A-Z0-9 ]{1,64}-----|\Z)", re.DOTALL
+)
+
+# The user may be missing (Redis). Digits before a delimiter are a port, not a password.
+_USERINFO = re.compile(
+    r"""(://[^\s/:@"'<>]{0,128}):(?!\d{1,5}(?:[/?\#,\s"']|\Z))[^\s"'<>]{1,512}@"""
+)
+
+# The rest of the line, or of the quoted value.
+_COOKIE = re.compile(
+    r"""([Cc](?i:ookie)\d?\\?["']?[ \t]{0,8}:[ \t]{0,8})"""
+    r"""(?:(")[^"\r\n]*+|(')[^'\r\n]*+|[^\r\n"']++)"""
+)
+
+# A quoted value; or a scheme, one word, and the parameters that follow (Digest).
+_AUTHORIZATION = re.compile(
+    r"""([Aa](?i:uthorization)\\?["']?[ \t]{0,8}[:=][ \t]{0,8})"""
+    r"""(?:(")[^"\r\n]*+|(')[^'\r\n]*+"""
+    r"""|[^\s,;"'\\]++(?:[ \t]++[^\s,;"'\\]++)?+(?:"[^"\r\n]*+"?+)?+"""
+    r"""(?:[,;][ \t]*+[\w-]++=[^\s,;"'\\]*+(?:"[^"\r\n]*+"?+)?+)*+)"""
+)
+
+# 'Missing bearer token' is prose.
+_BEARER = re.compile(
+    r"""([Bb](?i:earer)(?:\s|%20|\+){1,8})(?!tokens?\.?(?:[\s"',;)]|\Z))[\w.~+/=:%-]++"""
+)
+
+# 'Basic authentication' is prose too: base64 of a name and a password is not all lower case.
+_BASIC = re.compile(
+    r"""([Bb](?i:asic)(?:\s|%20|\+){1,8})(?![a-z]+(?:[^\w+/=-]|\Z))[\w+/=%-]{4,}+"""
+)
+
+# 'eyJ' is '{"' in base64. The run is taken whole, so no second start lies inside it.
+_JWT = re.compile(r"eyJ[\w-]*+(\.[\w-]++)?+(?:\.[\w-]*+)*+", re.ASCII)
+
+# `password=...` as in a connection string, `"password": "..."` as in JSON inside a string. A quote
+# behind backslashes is one in JSON inside JSON.
+_KEY = re.compile(
+    r"""(?<![\w-])([\w-]++)(?:[ \t]{0,4}=[ \t]{0,4}|\\{0,4}["'][ \t]{0,4}[:=][ \t]{0,4})"""
+)
+_VALUE = re.compile(
+    r"""(")(?:[^"\\\r\n]|\\.)*+|(')(?:[^'\\\r\n]|\\.)*+"""
+    r"""|(\\{1,4}["'])[^"'\r\n]*+|[^\s,;&"'(){}\[\]\\]++"""
+)
+
+
+def scrub(text: str) -> str:
+    """Return the text with the secrets in it replaced by `***`.
+
+    Found are `scheme://user:password@`, PEM blocks, `Bearer` and `Basic` credentials, the shapes of
+    JWT, cookie and authorization headers written out, and `password=...` for every key that
+    `is_sensitive`. Source: rulings, 'Log line'; S-86, S-87.
+    """
+    # Blocks before lines before words: a later pattern must not cut an earlier one in two.
+    if "N" in text and "-----BEGIN" in text:
+        text = _PEM.sub("***", text)
+    if "/" in text and "://" in text:
+        text = _USERINFO.sub(r"\1:***@", text)
+    lower = text.lower()
+    if "cookie" in lower:
+        text = _COOKIE.sub(r"\1\2\3***", text)
+    if "authorization" in lower:
+        text = _AUTHORIZATION.sub(r"\1\2\3***", text)
+    if "bearer" in lower:
+        text = _BEARER.sub(r"\1***", text)
+    if "basic" in lower:
+        text = _BASIC.sub(r"\1***", text)
+    if "J" in text and "eyJ" in text:
+        text = _JWT.sub(_token, text)
+    if "=" in text or '":' in text or "':" in text:
+        text = _without_values(text)
+    return text
+
+
+def is_suspect(json_text: str) -> bool:
+    """Say whether a string inside a JSON text could hold a secret; False is certain.
+
+    Cheaper than scrubbing every string. Nothing it looks for is written differently in JSON, except
+    a quote, which has a backslash there.
+    """
+    # A search for one character costs a tenth of a search for several: rare ones are asked first.
+    if (
+        "=" in json_text
+        or ("\\" in json_text and '\\"' in json_text)
+        or ("'" in json_text and "':" in json_text)
+        or ("/" in json_text and "://" in json_text)
+        or ("J" in json_text and "eyJ" in json_text)
+        or ("N" in json_text and "-----BEGIN" in json_text)
+    ):
+        return True
+    lower = json_text.lower()
+    return "bearer" in lower or "basic" in lower or "authorization" in lower or "cookie" in lower
+
+
+def _token(match: re.Match[str]) -> str:
+    return match[0] if match[1] is None else "***"
+
+
+def _without_values(text: str) -> str:
+    kept: list[str] = []
+    done = 0
+    for key in _KEY.finditer(text):
+        # A key is looked for inside the value of an ordinary one: it may be JSON.
+        if key.start() >= done and is_sensitive(key[1]):
+            value = _VALUE.match(text, key.end())
+            if value is not None:
+                kept += text[done : key.end()], *value.groups(""), "***"
+                done = value.end()
+    return "".join([*kept, text[done:]]) if kept else text

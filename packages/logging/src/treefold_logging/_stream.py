@@ -1,0 +1,109 @@
+"""One stream and how bytes get into it: by file descriptor where it has one, else as text.
+
+Says what was written and whether the stream failed; what to do about it is decided elsewhere. The
+descriptor is asked for at every write. So a program that replaces descriptor 2 (a supervisor, a
+test with `capfd`) gets the lines, and so does one that replaces `sys.stderr` (`capsys`,
+`redirect_stderr`).
+"""
+
+import os
+import select
+import stat
+from time import monotonic
+from typing import TextIO
+
+ATOMIC = 4096
+"""Bytes that a pipe reported as writable takes without blocking, and as one piece."""
+
+_COLOURS = {
+    f"[{level}]": f"\x1b[{code}m[{level}]\x1b[0m"
+    for level, code in (
+        *(("DEBUG", 36), ("INFO", 32), ("WARNING", 33), ("ERROR", 31), ("CRITICAL", 35)),
+    )
+}
+
+
+def is_coloured(stream: TextIO | None) -> bool:
+    """Say whether level prefixes are coloured: on a terminal, unless NO_COLOR is set."""
+    if stream is None or os.environ.get("NO_COLOR"):
+        return False
+    try:
+        return stream.isatty()
+    except Exception:  # a stand-in for the stream may raise anything
+        return False
+
+
+def colour(entry: str) -> str:
+    """Return the entry with its `[LEVEL]` coloured; an unknown level stays plain."""
+    level, space, rest = entry.partition(" ")
+    return f"{_COLOURS.get(level, level)}{space}{rest}"
+
+
+def deliver(stream: TextIO | None, data: memoryview, *, deadline: float | None) -> tuple[int, bool]:
+    """Write bytes to the stream.
+
+    Args:
+        stream: None stands for a process without standard error.
+        data: whole lines in UTF-8.
+        deadline: the monotonic time to give up at, or None to wait as long as it takes.
+
+    Returns how many bytes the stream took, and whether it failed. Fewer bytes without a failure:
+    the deadline passed.
+    """
+    descriptor = _descriptor(stream)
+    if descriptor is None:
+        return _as_text(stream, data)
+    sent = 0
+    try:
+        whole = deadline is None or stat.S_ISREG(os.fstat(descriptor).st_mode)
+        while sent < len(data):
+            if not whole and not _is_writable(descriptor, deadline):
+                break
+            piece = data[sent:] if whole else _piece(data[sent:])
+            try:
+                sent += os.write(descriptor, piece)
+            except BlockingIOError:  # somebody made the descriptor non-blocking
+                if not _is_writable(descriptor, deadline):
+                    break
+    except OSError:
+        return sent, True
+    return sent, False
+
+
+def _descriptor(stream: TextIO | None) -> int | None:
+    try:
+        return None if stream is None else stream.fileno()
+    except Exception:  # none: captured by a test, closed, or a stand-in that knows no files
+        return None
+
+
+def _as_text(stream: TextIO | None, data: memoryview) -> tuple[int, bool]:
+    if stream is None:
+        return 0, True
+    text = str(data, "utf-8", "replace")
+    try:
+        try:
+            stream.write(text)
+        except UnicodeEncodeError:
+            stream.write(text.encode("ascii", "backslashreplace").decode("ascii"))
+        stream.flush()
+    except Exception:  # a stand-in for the stream may raise anything
+        return 0, True
+    return len(data), False
+
+
+def _piece(data: memoryview) -> memoryview:
+    if len(data) <= ATOMIC:
+        return data
+    # Several processes may share the pipe: end a piece with a line where one ends in time.
+    end = bytes(data[:ATOMIC]).rfind(b"\n") + 1
+    return data[: end or ATOMIC]
+
+
+def _is_writable(descriptor: int, deadline: float | None) -> bool:
+    if not hasattr(select, "poll"):  # Windows: writing is the only way to know
+        return True
+    poll = select.poll()
+    poll.register(descriptor, select.POLLOUT)
+    patience = None if deadline is None else max(0.0, deadline - monotonic()) * 1000
+    return bool(poll.poll(patience))
