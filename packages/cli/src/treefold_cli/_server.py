@@ -1,0 +1,186 @@
+"""Serving over a socket: bind, run, stop.
+
+The only module that knows uvicorn. It takes a finished application or the name of a factory, and
+decides nothing about either.
+"""
+
+import asyncio
+import contextlib
+import errno
+import logging
+import os
+import signal
+import socket
+from collections.abc import Callable, Generator
+from types import FrameType
+from typing import Any
+
+import uvicorn
+from uvicorn.server import HANDLED_SIGNALS
+from uvicorn.supervisors import Multiprocess
+
+from treefold_cli._errors import MISUSE, CommandError
+from treefold_logging import flush, get_logger
+
+_STARTUP_FAILED = 3  # the exit code of a uvicorn worker whose application did not start
+_NOT_STARTED = "The application did not start; the reason is above"
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Take the port, before anything of the project is imported.
+
+    Args:
+        host: a name or address of this machine.
+        port: a port, or 0 for a free one.
+
+    Returns:
+        A bound socket that does not listen yet.
+
+    Raises:
+        CommandError: the port is in use, or the address is not ours.
+    """
+    if not host:  # to a socket it means every interface, to who typed it an unset variable
+        raise _unknown_host(host)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        if os.name == "posix":  # elsewhere it would let two servers share a port
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+    except (OSError, UnicodeError) as error:
+        listener.close()
+        raise _cannot_listen(host, port, error) from error
+    return listener
+
+
+def address(listener: socket.socket) -> str:
+    """Give the URL of a bound socket."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def run(app: Any, listener: socket.socket, *, on_start: Callable[[], None]) -> None:
+    """Serve one application in this process until it is told to stop.
+
+    Args:
+        app: an ASGI application.
+        listener: where; it is closed at the end.
+        on_start: called once, when requests are accepted.
+
+    Raises:
+        CommandError: the application did not start.
+    """
+    server = _Server(_config(app), on_start)
+    try:
+        with contextlib.suppress(SystemExit):  # how uvicorn says that the start failed
+            server.run(sockets=[listener])
+    finally:
+        listener.close()
+        flush()
+    if not server.started:
+        raise CommandError(_NOT_STARTED)
+
+
+def run_workers(factory: str, listener: socket.socket, *, workers: int) -> None:
+    """Serve with several processes until told to stop; one that dies is replaced.
+
+    Args:
+        factory: `module:function` that makes the ASGI application in each process.
+        listener: where; shared by all of them.
+        workers: how many.
+
+    Raises:
+        CommandError: the application did not start.
+    """
+    supervisor = Multiprocess(_config(factory, workers=workers), sockets=[listener])
+    try:
+        supervisor.run()
+    finally:
+        listener.close()
+    if any(worker.exitcode == _STARTUP_FAILED for worker in supervisor.processes):
+        raise CommandError(_NOT_STARTED)
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, on_start: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_start = on_start
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._on_start()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        forcing = asyncio.create_task(self._cut_off_when_forced())
+        await super().shutdown(sockets)
+        forcing.cancel()
+
+    async def _cut_off_when_forced(self) -> None:
+        # From Python 3.12 on a listener counts as closed only when its connections are, so
+        # without this a forced end would still wait for the grace period.
+        while not self.force_exit:  # noqa: ASYNC110 - a signal handler sets it, not a task
+            await asyncio.sleep(0.05)
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        # uvicorn raises the signal anew after the shutdown; but a stop that was asked for is no
+        # failure, so ours ends with code 0 and after everything in the log has been written.
+        previous = {number: signal.signal(number, self.handle_exit) for number in HANDLED_SIGNALS}
+        try:
+            yield
+        finally:
+            for number, handler in previous.items():
+                signal.signal(number, handler)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self.force_exit = self.should_exit  # the second signal, of either kind, does not wait
+        self.should_exit = True
+
+
+def _log_handler() -> logging.Handler:
+    return get_logger().handlers[0]
+
+
+# What uvicorn has to say goes where our lines go, in their form: a log of JSON stays one. As a
+# setting of its own it reaches the worker processes too.
+_LOG_CONFIG: dict[str, Any] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "handlers": {"treefold": {"()": _log_handler}},
+    "loggers": {"uvicorn": {"handlers": ["treefold"], "level": "WARNING"}},
+}
+
+
+def _config(app: Any, *, workers: int = 1) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        factory=isinstance(app, str),
+        workers=workers,
+        lifespan="on",
+        log_config=_LOG_CONFIG,
+        access_log=False,  # the framework writes one line per request, masked
+        server_header=False,
+        proxy_headers=False,  # any client could name itself; middleware trusts known proxies
+        ws_max_size=1024 * 1024,
+        ws_per_message_deflate=False,  # 20 KB on the wire may inflate to 20 MB
+        timeout_graceful_shutdown=20,
+    )
+
+
+def _unknown_host(host: str) -> CommandError:
+    message = f"Unknown host {host!r}; give an address of this machine with --host"
+    return CommandError(message, code=MISUSE)
+
+
+def _cannot_listen(host: str, port: int, error: OSError | UnicodeError) -> CommandError:
+    if isinstance(error, socket.gaierror | UnicodeError):
+        return _unknown_host(host)
+    if error.errno == errno.EADDRINUSE:
+        return CommandError(f"Port {port} on {host!r} is in use; choose another with --port")
+    return CommandError(
+        f"Cannot listen on {host!r}, port {port}: {error.strerror or error}; choose others with"
+        " --host and --port"
+    )

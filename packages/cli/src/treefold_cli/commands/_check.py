@@ -1,0 +1,79 @@
+"""`treefold check`: what is wrong with the tree, and what does not count.
+
+Decides what is reported and which exit code it means; how it looks is in `_findings`. Handlers are
+imported, by booting the application once without serving it.
+"""
+
+import contextlib
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Annotated
+
+import typer
+
+from treefold_cli._errors import FAILURE, OK, translated
+from treefold_cli._findings import FORMATS, Kind, Problem, render
+from treefold_cli._options import AppDir, read_choice
+from treefold_cli._output import write
+from treefold_cli._project import find_api
+from treefold_router import RouterError, RouteTable
+
+
+def check(
+    app_dir: AppDir = ".",
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Report what is likely to surprise, too.")
+    ] = False,
+    output: Annotated[
+        str, typer.Option("--format", metavar="|".join(FORMATS), help="How to print it.")
+    ] = "text",
+) -> int:
+    """Report duplicate routes, broken handlers and skipped files.
+
+    Exit code 1 for a duplicate or a broken handler, with --strict for any finding.
+    """
+    form = read_choice(output, "--format", choices=FORMATS)
+    api = find_api(app_dir)
+    with translated(RouterError):
+        table = RouteTable.scan(api)
+    problems = [*_of_table(table), *_of_boot(app_dir, strict=strict)]
+    if strict:
+        problems += (
+            Problem(Kind.LINT, finding.message, _below_root(finding.files), code=finding.code)
+            for finding in table.lint()
+        )
+    for line in render(problems, form=form, routes=len(table.routes)):
+        write(line)
+    return FAILURE if any(problem.kind.fails for problem in problems) else OK
+
+
+def _of_table(table: RouteTable) -> Iterator[Problem]:
+    for twice in table.duplicates:
+        message = f"{twice.method} {twice.url} defined more than once"
+        yield Problem(Kind.DUPLICATE, message, _below_root(twice.files))
+    for skipped in table.skipped:
+        yield Problem(Kind.SKIPPED, skipped.reason, _below_root((skipped.file,)))
+
+
+def _of_boot(app_dir: str, *, strict: bool) -> Iterator[Problem]:
+    from treefold_http import Application, TreefoldError
+    from treefold_logging import flush
+
+    app = Application(app_dir)
+    try:
+        with contextlib.redirect_stdout(sys.stderr):  # what handlers print is not the report
+            app.boot()
+    except TreefoldError as error:
+        yield Problem(Kind.BROKEN, str(error))
+        return
+    finally:
+        flush()
+    for broken in app.report.broken:
+        files = _below_root((broken.file,))
+        yield Problem(Kind.BROKEN, broken.error, files, detail=broken.traceback)
+    if strict:
+        yield from (Problem(Kind.NOTE, note) for note in app.report.notes)
+
+
+def _below_root(files: Iterable[str]) -> tuple[str, ...]:
+    return tuple(f"Api/{file}" for file in files)

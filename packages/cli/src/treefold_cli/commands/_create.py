@@ -1,0 +1,37 @@
+"""`treefold create`: one handler file.
+
+Only words and exit codes; what is written, and where, is decided by treefold-scaffold.
+"""
+
+from typing import Annotated
+
+import typer
+
+from treefold_cli._errors import MISUSE, OK, translated
+from treefold_cli._options import AppDir
+from treefold_cli._output import write
+from treefold_cli._project import find_api
+from treefold_scaffold import Exists, ScaffoldError, create_handler
+
+
+def create(
+    path: Annotated[
+        str,
+        typer.Argument(
+            metavar="PATH", help="[vN/]<path>, such as user/[id]; the latest version without vN."
+        ),
+    ],
+    method: Annotated[
+        str, typer.Argument(metavar="METHOD", help="An HTTP method, or socket.", show_default=False)
+    ],
+    app_dir: AppDir = ".",
+) -> int:
+    """Create a handler file, unless there is one."""
+    find_api(app_dir)
+    with translated(ScaffoldError, code=MISUSE):
+        outcome = create_handler(app_dir, path, method=method)
+    if isinstance(outcome, Exists):
+        write(f"exists: {outcome.file}")
+    else:
+        write(f"created: {outcome.file}  {outcome.method} {outcome.url}")
+    return OK

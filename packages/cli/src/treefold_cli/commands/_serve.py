@@ -1,0 +1,48 @@
+"""`treefold serve`: the production server.
+
+One process serves a booted application; several each make their own. Serving itself is in
+`_server`.
+"""
+
+import os
+from typing import Annotated
+
+import typer
+
+from treefold_cli._errors import OK, translated
+from treefold_cli._options import AppDir, Host, Port, read_number
+from treefold_cli._project import find_api
+
+_FACTORY = "treefold_http:create_app"
+
+
+def serve(
+    host: Host = "127.0.0.1",
+    port: Port = "8000",
+    workers: Annotated[
+        str, typer.Option("--workers", metavar="N", help="How many processes serve.")
+    ] = "1",
+    app_dir: AppDir = ".",
+) -> int:
+    """Run the application in production."""
+    number = read_number(port, "--port", low=0, high=65535)
+    processes = read_number(workers, "--workers", low=1, high=1000)
+    find_api(app_dir)
+    from treefold_cli import _server
+    from treefold_http import Application, TreefoldError
+    from treefold_logging import configure, flush, get_logger
+
+    with _server.bind(host, number) as listener, translated(TreefoldError):
+        app = Application(app_dir)
+        where = _server.address(listener)
+        if processes > 1:
+            configure(log_format=app.settings.log_format, level=app.settings.log_level)
+            get_logger().info("starting %d processes on %s", processes, where)
+            flush()
+            # How the factory finds the project, and that it is in production.
+            os.environ.update(TREEFOLD_APP_DIR=str(app.root), TREEFOLD_DEV="0")
+            _server.run_workers(_FACTORY, listener, workers=processes)
+        else:
+            app.boot()
+            _server.run(app, listener, on_start=lambda: get_logger().info("serving on %s", where))
+    return OK

@@ -1,0 +1,150 @@
+"""`treefold check`: what it reports and which exit code that means."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Treefold = Callable[..., tuple[int, str, str]]
+Project = Callable[..., Path]
+
+
+def write(root: Path, name: str, text: str) -> None:
+    file = root / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+
+
+def test_a_sound_project_is_one_line(treefold: Treefold, project: Project):
+    project("v1/User/Get.py", "v1/User/Post.py")
+    code, out, _ = treefold("check")
+    assert (code, out) == (0, "2 routes: 0 duplicate, 0 broken, 0 skipped\n")
+
+
+def test_a_duplicate_is_reported_in_the_words_of_the_specification(
+    treefold: Treefold, project: Project
+):
+    project("v1/USER/Get.py", "v1/User/Get.py")
+    code, out, _ = treefold("check")
+    assert code == 1
+    assert out.splitlines()[:3] == [
+        "[dup] GET /v1/user defined more than once",
+        "  Api/v1/USER/Get.py",
+        "  Api/v1/User/Get.py",
+    ]
+
+
+def test_skipped_files_are_listed_with_their_reason_and_are_no_failure(
+    treefold: Treefold, project: Project
+):
+    project("User/Get.py", "V1/User/Get.py", "v1/User/Services/Get.py")
+    code, out, _ = treefold("check")
+    assert code == 0
+    assert out.splitlines() == [
+        "[skipped] Api/User/Get.py: not under a version folder (vN)",
+        "[skipped] Api/V1/User/Get.py: not under a version folder (vN)",
+        "[skipped] Api/v1/User/Services/Get.py: inside non-route folder 'Services'",
+        "0 routes: 0 duplicate, 0 broken, 3 skipped",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("def handler(:\n", "SyntaxError"),
+        ("import no_such_module\n", "no_such_module"),
+        ("raise SystemExit(5)\n", "SystemExit"),
+        ("handler = 5\n", "handler"),
+        ("x = 1\n", "handler"),
+        ("def init():\n    1 / 0\n\n\ndef handler(request): ...\n", "ZeroDivisionError"),
+    ],
+)
+def test_a_broken_handler_is_reported_and_a_failure(
+    treefold: Treefold, project: Project, text: str, error: str
+):
+    root = project("v1/Health/Get.py")
+    write(root, "Api/v1/User/Get.py", text)
+    code, out, _ = treefold("check")
+    assert code == 1
+    first, last = out.splitlines()
+    assert first.startswith("[broken] Api/v1/User/Get.py: ")
+    assert error in first
+    assert last == "2 routes: 0 duplicate, 1 broken, 0 skipped"
+
+
+def test_a_broken_boot_file_is_reported_with_the_rest(treefold: Treefold, project: Project):
+    root = project("User/Get.py")
+    write(root, "hooks.py", "1 / 0\n")
+    code, out, _ = treefold("check")
+    assert code == 1
+    assert out.splitlines() == [
+        "[skipped] Api/User/Get.py: not under a version folder (vN)",
+        "[broken] hooks.py cannot be used: ZeroDivisionError: division by zero",
+        "0 routes: 0 duplicate, 1 broken, 1 skipped",
+    ]
+
+
+def test_a_wrong_setting_is_reported(treefold: Treefold, project: Project):
+    write(project("v1/User/Get.py"), "treefold.toml", "auto_haed = true\n")
+    code, out, _ = treefold("check")
+    assert code == 1
+    assert out.startswith("[broken] Unknown setting 'auto_haed' in treefold.toml")
+
+
+def test_lints_are_reported_only_when_strict(treefold: Treefold, project: Project):
+    project("v1/[id]/Get.py", "v1/[uid]/Post.py")
+    assert treefold("check")[0] == 0
+    code, out, _ = treefold("check", "--strict")
+    assert code == 1
+    assert out.startswith("[lint] One position is named 'id' and 'uid'")
+    assert out.endswith("2 routes: 0 duplicate, 0 broken, 0 skipped, 1 lint\n")
+
+
+def test_strict_still_takes_skipped_files(treefold: Treefold, project: Project):
+    project("User/Get.py", "v1/User/Get.py")
+    assert treefold("check", "--strict")[0] == 0
+
+
+def test_what_handlers_print_is_kept_out_of_json(treefold: Treefold, project: Project):
+    root = project()
+    write(root, "Api/v1/User/Get.py", "print('hello')\nraise OSError('disk')\n")
+    code, out, _ = treefold("check", "--format", "json")
+    report = json.loads(out)
+    assert (code, report["ok"], report["routes"]) == (1, False, 1)
+    (problem,) = report["problems"]
+    assert problem["files"] == ["Api/v1/User/Get.py"]
+    assert problem["detail"].startswith("Traceback")
+
+
+def test_github_annotates(treefold: Treefold, project: Project):
+    project("User/Get.py")
+    assert treefold("check", "--format", "github")[1] == (
+        "::warning file=Api/User/Get.py::[skipped] not under a version folder (vN)\n"
+    )
+
+
+def test_an_unknown_format_is_wrong_use(treefold: Treefold, project: Project):
+    project()
+    assert treefold("check", "--format", "xml") == (
+        2,
+        "",
+        "Error: Invalid value 'xml' for --format; use one of text, json, github\n",
+    )
+
+
+def test_a_hostile_name_is_shown_escaped(treefold: Treefold, project: Project):
+    project("v1/a\x1b[2J/Get.py")
+    code, out, _ = treefold("check")
+    assert (code, "\x1b" in out, r"\x1b[2J" in out) == (0, False, True)
+
+
+@pytest.mark.parametrize("command", ["check", "routes", "dev", "serve"])
+def test_without_an_api_folder_every_command_fails_alike(
+    treefold: Treefold, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = treefold(command)
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert err.startswith("Error: No folder 'Api' in '.'; run this at the root of a project")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,51 @@
+"""What a hostile name can do to a terminal: nothing."""
+
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given, strategies as st
+
+from treefold_cli._output import complain, printable, write
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Api/v1/User/[id]/Get.py", "Api/v1/User/[id]/Get.py"),
+        ("größe", "größe"),
+        ("a\x1b[2Jb", r"a\x1b[2Jb"),
+        ("a\nb\r", r"a\nb\r"),
+        ("\udcff", r"\udcff"),
+        ("\u202e", r"\u202e"),
+        ("\x7f\x00", r"\x7f\x00"),
+    ],
+)
+def test_what_a_terminal_would_obey_is_escaped(text: str, shown: str):
+    assert printable(text) == shown
+
+
+@given(st.text())
+def test_every_text_becomes_one_printable_line(text: str):
+    assert printable(text).isprintable()
+
+
+def test_lines_go_to_their_stream_escaped(capsys: pytest.CaptureFixture[str]):
+    write("out\x1b")
+    write()
+    complain("err\x1b")
+    assert capsys.readouterr() == ("out\\x1b\n\n", "err\\x1b\n")
+
+
+def test_a_terminal_that_lacks_a_letter_shows_its_escape():
+    program = (
+        "from treefold_cli._output import make_safe_for_encoding, write\n"
+        "make_safe_for_encoding()\n"
+        "write('größe')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={"PYTHONIOENCODING": "ascii", "PYTHONPATH": ":".join(sys.path)},
+        capture_output=True,
+    )
+    assert done.stdout.split() == [rb"gr\xf6\xdfe"]

@@ -1,0 +1,194 @@
+"""`treefold serve`, started as users start it, over real sockets."""
+
+import http.client
+import signal
+import socket
+import time
+import urllib.parse
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Treefold = Callable[..., tuple[int, str, str]]
+Project = Callable[..., Path]
+Start = Callable[..., Any]
+
+FAILING_HOOK = "def connect():\n    raise RuntimeError('no database')\n\n\non_startup = [connect]\n"
+
+
+def write(root: Path, name: str, text: str) -> None:
+    file = root / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+
+
+def connect(url: str) -> "closing[http.client.HTTPConnection]":
+    return closing(http.client.HTTPConnection(urllib.parse.urlsplit(url).netloc, timeout=20))
+
+
+def get(connection: http.client.HTTPConnection, path: str) -> http.client.HTTPResponse:
+    connection.request("GET", path, headers={"X-Forwarded-For": "1.2.3.4"})
+    return connection.getresponse()
+
+
+def is_served(url: str) -> bool | None:
+    try:
+        with connect(url) as connection:
+            return get(connection, "/v1/health").status == 200
+    except ConnectionRefusedError:
+        return False
+    except ConnectionError:  # cut off half-way: it is just starting or stopping
+        return None
+
+
+def wait_until(url: str, *, served: bool) -> None:
+    deadline = time.monotonic() + 30
+    while is_served(url) is not served:
+        assert time.monotonic() < deadline
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_it_serves_in_production_mode(
+    start: Start, project: Project, monkeypatch: pytest.MonkeyPatch, workers: str
+):
+    monkeypatch.setenv("TREEFOLD_DEV", "1")
+    root = project("v1/Health/Get.py")
+    write(root, "Api/v1/Dev/Get.py", "def handler(request):\n    return [request.app.dev]\n")
+    server = start("serve", "--workers", workers, cwd=root).started()
+    wait_until(server.url, served=True)
+    with connect(server.url) as connection:
+        assert get(connection, "/v1/dev").read() == b"[false]"
+
+
+def test_the_server_does_not_name_itself(start: Start, project: Project):
+    server = start("serve", cwd=project("v1/Health/Get.py")).started()
+    with connect(server.url) as connection:
+        assert get(connection, "/v1/health").headers["server"] is None
+
+
+@pytest.mark.parametrize(
+    ("log_format", "line"),
+    [
+        ("text", r"^\[WARNING\] Invalid HTTP request received\.$"),
+        ("json", r'^\{.*"message": ?"Invalid HTTP request received\.".*\}$'),
+    ],
+)
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_what_the_server_says_is_a_line_of_the_same_log(
+    start: Start,
+    project: Project,
+    monkeypatch: pytest.MonkeyPatch,
+    workers: str,
+    log_format: str,
+    line: str,
+):
+    monkeypatch.setenv("TREEFOLD_LOG_FORMAT", log_format)
+    server = start("serve", "--workers", workers, cwd=project("v1/Health/Get.py")).started()
+    wait_until(server.url, served=True)
+    host, port = server.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port))) as connection:
+        connection.sendall(b"no request\r\n\r\n")
+        assert b"400" in connection.recv(100)
+    server.wait_for(line)
+
+
+def test_a_client_cannot_choose_its_address(start: Start, project: Project):
+    root = project()
+    write(
+        root, "Api/v1/Who/Get.py", "def handler(request):\n    return request.scope['client'][0]\n"
+    )
+    server = start("serve", cwd=root).started()
+    with connect(server.url) as connection:
+        assert get(connection, "/v1/who").read() == b"127.0.0.1"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_with_code_0_and_every_line_written(
+    start: Start, project: Project, number: int
+):
+    server = start("serve", cwd=project("v1/Health/Get.py")).started()
+    with connect(server.url) as connection:
+        for _ in range(50):
+            get(connection, "/v1/health").read()
+    assert server.stop(number) == 0
+    assert server.output.count("GET /v1/health 200 ") == 50
+    assert "Traceback" not in server.output
+
+
+def waiting_handler(seconds: float) -> str:
+    return (
+        "import asyncio\n\n\nasync def handler(request):\n"
+        f"    print('inside', flush=True)\n    await asyncio.sleep({seconds})\n    return 'done'\n"
+    )
+
+
+def test_a_running_request_is_finished_before_the_end(start: Start, project: Project):
+    root = project()
+    write(root, "Api/v1/Slow/Get.py", waiting_handler(0.3))
+    server = start("serve", cwd=root).started()
+    with connect(server.url) as connection:
+        connection.request("GET", "/v1/slow")
+        server.wait_for("inside")
+        server.process.send_signal(signal.SIGTERM)
+        assert connection.getresponse().read() == b"done"
+    assert server.process.wait(timeout=30) == 0
+
+
+def test_a_second_signal_does_not_wait(start: Start, project: Project):
+    root = project()
+    write(root, "Api/v1/Stuck/Get.py", waiting_handler(600))
+    server = start("serve", cwd=root).started()
+    with connect(server.url) as connection:
+        connection.request("GET", "/v1/stuck")
+        server.wait_for("inside")
+        server.process.send_signal(signal.SIGTERM)
+        wait_until(server.url, served=False)
+        began = time.monotonic()
+        assert server.stop(signal.SIGTERM) == 0
+    assert time.monotonic() - began < 10
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_several_processes_serve_one_port_and_end_together(
+    start: Start, project: Project, tmp_path: Path, number: int
+):
+    root = project("v1/Health/Get.py")
+    server = start("serve", "--workers", "2", "--app-dir", str(root), cwd=tmp_path).started()
+    wait_until(server.url, served=True)
+    assert server.stop(number, group=number == signal.SIGINT) == 0
+    assert server.output.count("GET /v1/health 200 ") == 1
+    assert "Traceback" not in server.output
+    assert is_served(server.url) is False
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_startup_hook_that_fails_is_a_failure(start: Start, project: Project, workers: str):
+    root = project("v1/Health/Get.py")
+    write(root, "hooks.py", FAILING_HOOK)
+    server = start("serve", "--workers", workers, cwd=root)
+    server.wait_for("^Error: The application did not start; the reason is above$")
+    assert server.process.wait(timeout=30) == 1
+    assert "no database" in server.output
+    assert "serving on" not in server.output
+
+
+def test_a_boot_file_that_fails_is_the_last_line(treefold: Treefold, project: Project):
+    write(project("v1/Health/Get.py"), "hooks.py", "1 / 0\n")
+    code, out, err = treefold("serve", "--port", "0")
+    assert (code, out) == (1, "")
+    assert err.splitlines()[-1] == (
+        "Error: hooks.py cannot be used: ZeroDivisionError: division by zero"
+    )
+
+
+@pytest.mark.parametrize("workers", ["0", "-1", "two", ""])
+def test_a_number_of_processes_that_is_none_is_wrong_use(
+    treefold: Treefold, project: Project, workers: str
+):
+    project()
+    code, out, err = treefold("serve", "--workers", workers)
+    assert (code, out) == (2, "")
+    assert err == f"Error: Invalid value {workers!r} for --workers; give a number from 1 to 1000\n"

@@ -1,0 +1,74 @@
+"""What may be typed as `[vN/]<path>`.
+
+Pure text: the disk is never looked at. A segment is a plain word or a whole bracket name; all else
+is refused by one rule, so that dots, slashes, control characters and drive letters need no rules
+of their own.
+"""
+
+import re
+from dataclasses import dataclass
+
+from treefold_router import parameter_name, version_number
+from treefold_scaffold._errors import ScaffoldError
+
+_WORD = re.compile(r"[A-Za-z0-9_-]{1,200}")  # below what file systems take, 255 bytes
+_BRACKET = re.compile(r"\[[\w-]{1,60}\]")  # at most four bytes per character
+_MEANT_AS_VERSION = re.compile(r"v[0-9]+([-_].*)?", re.IGNORECASE)
+_NOT_ROUTES = frozenset({"services", "__pycache__"})  # interface specification, routing rule 7
+
+
+@dataclass(frozen=True, slots=True)
+class HandlerPath:
+    """Where a handler is wanted.
+
+    Attributes:
+        version: the version named first, such as `v2`, or None for the latest.
+        folders: folder names below the version, PascalCase or bracketed.
+    """
+
+    version: str | None
+    folders: tuple[str, ...]
+
+
+def parse_path(path: str) -> HandlerPath:
+    """Check `path` and split it into a version and folder names.
+
+    Args:
+        path: `[vN/]<path>`, such as `v2/order-line/[id]`; one trailing slash is ignored.
+
+    Returns:
+        The version, if the first segment is one, and the folders.
+
+    Raises:
+        ScaffoldError: a segment is neither a plain word nor a whole bracket name, or never is a
+            route.
+    """
+    segments = path.removesuffix("/").split("/")
+    for position, segment in enumerate(segments):
+        reason = _objection(segment, first=position == 0)
+        if reason:
+            raise ScaffoldError(f"Path {path!r} is refused: {reason}")
+    if version_number(segments[0]) is None:
+        return HandlerPath(None, tuple(map(_folder, segments)))
+    return HandlerPath(segments[0], tuple(map(_folder, segments[1:])))
+
+
+def _objection(segment: str, *, first: bool) -> str | None:
+    if _BRACKET.fullmatch(segment):
+        return None
+    if not segment:
+        return "a segment is empty; write it like 'v1/user/[id]', without a slash in front"
+    if not _WORD.fullmatch(segment) or not segment.strip("-_"):
+        return f"segment {segment!r} must be letters, digits, '-' and '_', or a whole '[name]'"
+    if {segment.lower(), _folder(segment).lower()} & _NOT_ROUTES:
+        return f"segment {segment!r} names a folder that never holds routes; choose another name"
+    if first and _MEANT_AS_VERSION.fullmatch(segment) and version_number(segment) is None:
+        return f"segment {segment!r} is not a version; write 'v' and digits, such as 'v1'"
+    return None
+
+
+def _folder(segment: str) -> str:
+    if parameter_name(segment):
+        return segment
+    words = re.split("[-_]+", segment)
+    return "".join(word[:1].upper() + word[1:] for word in words)

@@ -1,0 +1,79 @@
+"""Which folder on the disk a handler path means.
+
+Follows the existing tree, so that no folder is made that collides with one that is there, and never
+out of it. Reads folder names only and writes nothing.
+"""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from treefold_router import parameter_name, version_number
+from treefold_scaffold._errors import ScaffoldError
+
+
+def latest_version(api: Path) -> str | None:
+    """Name the version folder with the highest number.
+
+    Args:
+        api: the folder `Api/`.
+
+    Returns:
+        The folder's name, or None when there is no version; of `v01` and `v1` it is `v1`.
+    """
+    numbered = ((version_number(name), -len(name), name) for name in _folders(api))
+    versions = ((number, length, name) for number, length, name in numbered if number is not None)
+    return max(versions, default=(0, 0, None))[2]
+
+
+def locate(api: Path, version: str, *, folders: Iterable[str]) -> Path:
+    """Find or name the folder for `folders` below `version`.
+
+    Args:
+        api: the folder `Api/`.
+        version: a version name.
+        folders: folder names as `parse_path` gives them.
+
+    Returns:
+        A path below `api`; an existing folder that differs only in case is used.
+
+    Raises:
+        ScaffoldError: a link leads out of `api`, the parameter has another name at this place,
+            or `version` would be a second spelling of a version.
+    """
+    place = _inside(api, _version(api, version))
+    for folder in folders:
+        place = _inside(api, place / _existing(place, folder))
+    return place
+
+
+def _version(api: Path, name: str) -> Path:
+    plain = f"v{version_number(name)}"
+    if name != plain and name not in _folders(api):
+        raise ScaffoldError(f"Version {name!r} is a second spelling of {plain!r}; write {plain!r}")
+    return api / name
+
+
+def _existing(parent: Path, wanted: str) -> str:
+    names = _folders(parent)
+    if wanted in names:
+        return wanted
+    same = [name for name in names if name.lower() == wanted.lower()]
+    if same:
+        return same[0]
+    others = [name for name in names if parameter_name(name)] if parameter_name(wanted) else []
+    if others:
+        raise ScaffoldError(f"Parameter {wanted!r} is called {others[0]!r} here; use that name")
+    return wanted
+
+
+def _folders(parent: Path) -> list[str]:
+    if not parent.is_dir():
+        return []
+    return sorted(entry.name for entry in parent.iterdir() if entry.is_dir())
+
+
+def _inside(api: Path, place: Path) -> Path:
+    if not Path(os.path.realpath(place)).is_relative_to(os.path.realpath(api)):
+        raise ScaffoldError(f"Folder {str(place)!r} is a link that leads out of 'Api'; use another")
+    return place

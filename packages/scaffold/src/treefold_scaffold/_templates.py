@@ -1,0 +1,98 @@
+"""The files a template writes, as text.
+
+Constants only. The single replaced token is PROJECT_NAME, by plain replacement of a name already
+checked; handler bodies carry no name at all, so nothing in them has to be quoted and a copied
+version never tells of the old one.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+PROJECT_NAME = "__PROJECT_NAME__"
+
+STATIC_HANDLER = """\
+async def handler(request):
+    return {"status": "ok"}
+"""
+
+DYNAMIC_HANDLER = """\
+async def handler(request):
+    return dict(request.path_params)
+"""
+
+SOCKET_HANDLER = """\
+async def handler(websocket):
+    await websocket.accept()
+    async for message in websocket.iter_text():
+        await websocket.send_text(message)
+"""
+
+_HOOKS = '''\
+"""Callables to run when the application starts and stops: no parameter, or one, the application."""
+
+on_startup = []
+on_shutdown = []
+'''
+
+_MIDDLEWARE = '''\
+"""The middleware of every request; the first entry is the outermost."""
+
+middlewares = []
+'''
+
+_README = f"""\
+# {PROJECT_NAME}
+
+An API built with treefold: the folders under `Api/` are the routes.
+
+## Run
+
+```
+pip install treefold
+treefold dev
+```
+
+In a second terminal:
+
+```
+curl http://127.0.0.1:8000/v1/health
+```
+
+answers `{{"status":"ok"}}`, from `Api/v1/Health/Get.py`.
+
+## Grow
+
+| Command | Effect |
+|---|---|
+| `treefold create 'order/[id]' get` | writes `Api/v1/Order/[id]/Get.py`: `GET /v1/order/{{id}}` |
+| `treefold routes` | lists every method, URL and its file |
+| `treefold check` | reports duplicate routes, broken handlers and skipped files |
+| `treefold serve` | runs the application in production |
+
+## Layout
+
+| Path | Holds |
+|---|---|
+| `Api/` | the endpoints: the folder path is the URL, the file name is the method |
+| `Middleware/` | the list `middlewares` |
+| `Services/`, `Utils/` | code that handlers share |
+| `Models/` | database models |
+| `Tests/` | tests |
+| `hooks.py` | the lists `on_startup` and `on_shutdown` |
+"""
+
+# The placeholder of an otherwise empty folder is an empty `__init__.py`, not a dotfile: a regular
+# package is not shadowed by a `Utils` or `Tests` further along the import path, and pytest puts
+# the root of the project on that path: `from Services.mail import send` works in `Tests/` too.
+PROJECT: Mapping[str, str] = MappingProxyType(
+    {
+        "Api/v1/Health/Get.py": STATIC_HANDLER,
+        "Middleware/__init__.py": _MIDDLEWARE,
+        "Services/__init__.py": "",
+        "Models/__init__.py": "",
+        "Utils/__init__.py": "",
+        "Tests/__init__.py": "",
+        "hooks.py": _HOOKS,
+        "README.md": _README,
+    }
+)

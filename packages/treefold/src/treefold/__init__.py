@@ -1,0 +1,75 @@
+"""treefold: your folder tree is your API.
+
+The front door: names for application authors, each imported from the package that owns it at first
+use, so that `import treefold` alone stays cheap. No logic lives here.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from treefold.__about__ import __version__
+
+if TYPE_CHECKING:
+    from treefold_http import (
+        Application as Application,
+        BackgroundTasks as BackgroundTasks,
+        BadRequest as BadRequest,
+        Conflict as Conflict,
+        Depends as Depends,
+        Forbidden as Forbidden,
+        HTTPError as HTTPError,
+        MethodNotAllowed as MethodNotAllowed,
+        NotFound as NotFound,
+        PayloadTooLarge as PayloadTooLarge,
+        Request as Request,
+        Response as Response,
+        ServiceUnavailable as ServiceUnavailable,
+        Settings as Settings,
+        StreamingResponse as StreamingResponse,
+        TooManyRequests as TooManyRequests,
+        Unauthorized as Unauthorized,
+        UnprocessableEntity as UnprocessableEntity,
+    )
+    from treefold_logging import get_logger as get_logger, mask as mask
+
+_HOMES = {
+    "treefold_http": (
+        "Application",
+        "BackgroundTasks",
+        "BadRequest",
+        "Conflict",
+        "Depends",
+        "Forbidden",
+        "HTTPError",
+        "MethodNotAllowed",
+        "NotFound",
+        "PayloadTooLarge",
+        "Request",
+        "Response",
+        "ServiceUnavailable",
+        "Settings",
+        "StreamingResponse",
+        "TooManyRequests",
+        "Unauthorized",
+        "UnprocessableEntity",
+    ),
+    "treefold_logging": ("get_logger", "mask"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = ["__version__", *sorted(_HOME_OF)]  # pyright: ignore[reportUnsupportedDunderAll] - one table
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module 'treefold' has no attribute {name!r}")
+    value = getattr(importlib.import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME_OF])

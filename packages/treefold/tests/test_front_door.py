@@ -1,0 +1,62 @@
+"""The umbrella: every promised name is there, and nothing is loaded before it is used."""
+
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import treefold
+
+HEAVY = ("treefold_http", "treefold_cli", "uvicorn", "pydantic", "typer", "asyncio")
+
+
+def run(code: str, **environment: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment or None
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("name", treefold.__all__)
+def test_every_listed_name_can_be_imported(name: str) -> None:
+    assert getattr(treefold, name) is not None
+    assert name in dir(treefold)
+
+
+@pytest.mark.parametrize("name", sorted(set(treefold.__all__) - {"__version__"}))
+def test_a_name_is_the_object_of_the_package_that_owns_it(name: str) -> None:
+    owner = "treefold_logging" if name in ("get_logger", "mask") else "treefold_http"
+    assert getattr(treefold, name) is getattr(importlib.import_module(owner), name)
+
+
+def test_importing_the_umbrella_alone_loads_nothing_heavy() -> None:
+    code = f"import sys, treefold; print([n for n in {HEAVY!r} if n in sys.modules])"
+    assert run(code) == "[]"
+
+
+def test_an_unknown_name_is_an_attribute_error_that_names_it() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'Bogus'"):
+        treefold.Bogus  # noqa: B018  # pyright: ignore[reportAttributeAccessIssue] - the point of the test
+
+
+def test_the_log_module_gives_the_names_of_the_log_package() -> None:
+    from treefold.logging import get_logger, mask
+
+    assert mask({"password": "x"}) == {"password": "***"}
+    assert get_logger().name == "treefold"
+
+
+def test_the_asgi_entry_point_serves_the_folder_of_the_environment(tmp_path: Path) -> None:
+    (tmp_path / "Api").mkdir()
+    code = "from treefold.asgi import app, create_app; print(app.root, create_app().root)"
+    assert run(code, TREEFOLD_APP_DIR=str(tmp_path)) == f"{tmp_path} {tmp_path}"
+
+
+def test_the_module_runs_the_command_line() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "treefold", "--version"], capture_output=True, text=True
+    )
+    assert (done.returncode, treefold.__version__ in done.stdout) == (0, True)

@@ -1,0 +1,7 @@
+from Services.accounts import current_user
+from Services.shop import User
+from treefold import Depends
+
+
+async def handler(user: User = Depends(current_user)):
+    return {"id": user.id, "name": user.name, "email": user.email}

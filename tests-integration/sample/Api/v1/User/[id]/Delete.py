@@ -1,0 +1,7 @@
+from Services import shop
+from treefold import NotFound
+
+
+def handler(id: int):
+    if shop.users.pop(id, None) is None:
+        raise NotFound(f"There is no user {id}")

@@ -1,0 +1,82 @@
+"""Check that the packages depend on each other as `docs/architecture.md` draws it, and no further.
+
+Three views of the same arrows must agree: the table below, the requirements in each manifest, and
+the imports in the code (import-linter for the direction, deptry for what is declared).
+"""
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+ARROWS: dict[str, set[str]] = {
+    "router": set(),
+    "logging": set(),
+    "scaffold": {"router"},
+    "http": {"router", "logging"},
+    "cli": {"http", "scaffold", "router", "logging"},
+    "treefold": {"cli", "http", "scaffold", "router", "logging"},
+}
+
+
+def main() -> None:
+    findings = [line for folder in sorted(ARROWS) for line in manifest_findings(folder)]
+    found = {path.parent.name for path in ROOT.glob("packages/*/pyproject.toml")}
+    findings += [
+        f"{name}: not in the table of {Path(__file__).name}" for name in found - set(ARROWS)
+    ]
+    for finding in findings:
+        print(finding, file=sys.stderr)
+    failed = [command for command in commands() if subprocess.run(command, cwd=ROOT).returncode]
+    if findings or failed:
+        sys.exit(1)
+
+
+def manifest_findings(folder: str) -> list[str]:
+    """Say where a manifest requires more, less, or more narrowly than the table draws."""
+    manifest = tomllib.loads((ROOT / "packages" / folder / "pyproject.toml").read_text())
+    required = {
+        name.removeprefix("treefold-"): specifier
+        for name, specifier in map(split, manifest["project"].get("dependencies", []))
+        if name.startswith("treefold-")
+    }
+    findings = [
+        f"{folder}: requires {name}, which no arrow allows"
+        for name in set(required) - ARROWS[folder]
+    ]
+    findings += [f"{folder}: does not require {name}" for name in ARROWS[folder] - set(required)]
+    findings += [
+        f"{folder}: requires {name}{specifier}; give a range up to the next breaking version"
+        for name, specifier in required.items()
+        if not (specifier.startswith(">=") and ",<" in specifier)
+    ]
+    sources = manifest.get("tool", {}).get("uv", {}).get("sources", {})
+    missing = {f"treefold-{name}" for name in ARROWS[folder]} - set(sources)
+    return findings + [
+        f"{folder}: no [tool.uv.sources] entry for {name}" for name in sorted(missing)
+    ]
+
+
+def split(requirement: str) -> tuple[str, str]:
+    name = requirement.split(">")[0].split("=")[0].split("[")[0].strip()
+    return name, requirement[len(name) :].strip()
+
+
+def commands() -> list[list[str]]:
+    deptry = [
+        [
+            "deptry",
+            "--no-ansi",
+            "--config",
+            f"packages/{name}/pyproject.toml",
+            f"packages/{name}/src",
+        ]
+        for name in sorted(ARROWS)
+    ]
+    return [["lint-imports"], *deptry]
+
+
+if __name__ == "__main__":
+    main()
