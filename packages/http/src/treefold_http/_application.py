@@ -1,0 +1,363 @@
+"""The application: an ASGI callable over a folder tree.
+
+One request reads top to bottom in `__call__`: identify, route, run the plan, answer, log. Reading
+the project is `_boot`'s business, composing a route `_plan`'s; here is what connects them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import inspect
+import logging
+import os
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from treefold_http._background import BackgroundOwner
+from treefold_http._boot import BootReport, Site, build_site, plan_routes
+from treefold_http._capture import NONE, describe, is_unread, read_ahead
+from treefold_http._coercion import to_response
+from treefold_http._connection import below_root
+from treefold_http._datastructures import State
+from treefold_http._errors import (
+    BadRequest,
+    ClientDisconnect,
+    HTTPError,
+    MethodNotAllowed,
+    NotFound,
+)
+from treefold_http._exceptions import ExceptionHandler, ExceptionHandlers
+from treefold_http._guard import check_request
+from treefold_http._identity import request_identity
+from treefold_http._injection import Injection
+from treefold_http._lifespan import Lifespan
+from treefold_http._overrides import Overrides
+from treefold_http._plan import Plan
+from treefold_http._problems import crash, departed, problem
+from treefold_http._providers import Key, Provider, Providers, ProviderScope
+from treefold_http._request import Request
+from treefold_http._response import Response
+from treefold_http._scope import Scope as InjectionScope
+from treefold_http._settings import Settings
+from treefold_http._sockets import OpenSockets, serve_socket
+from treefold_http._teardown import leave_all, must_go_on
+from treefold_http._threads import WorkerThreads
+from treefold_http._types import Receive, Scope, Send
+from treefold_logging import configure, get_logger, log_request, request_id, request_target
+from treefold_router import (
+    AutoOptions,
+    Found,
+    MalformedPath,
+    MethodNotAllowed as WrongMethod,
+    NotFound as NoRoute,
+    RouteTable,
+)
+
+_NOSNIFF = (b"x-content-type-options", b"nosniff")
+_LEFT = 499
+"""Logged when the client or the server ended the request before it was answered."""
+
+_INFO = logging.INFO
+_ERROR = logging.ERROR
+_is_logged = get_logger().isEnabledFor
+
+
+class Application:
+    """Serve the handlers below `Api/` of an application root.
+
+    Making one is cheap; the project is read at lifespan startup, at the first request, or by
+    `boot()`, whichever comes first, and once.
+
+    Args:
+        app_dir: the folder that holds `Api/`.
+        dev: development: errors in answers, docs on.
+        default_version: `latest` or `vN`: serve requests without a version from it.
+        settings: takes the place of settings files and environment.
+
+    Attributes:
+        root: the application root.
+        state: attributes of your own; the lifespan copies them into the state of every request.
+        overrides: dependency or provider to replacement, for tests.
+    """
+
+    def __init__(
+        self,
+        app_dir: str | os.PathLike[str] = ".",
+        *,
+        dev: bool = False,
+        default_version: str | None = None,
+        settings: Settings | None = None,
+    ) -> None:
+        self.root = Path(app_dir).absolute()
+        self.dev = dev
+        self.state = State()
+        self.threads = WorkerThreads()
+        self.background = BackgroundOwner(self.threads)
+        self.overrides = Overrides(self._replan)
+        self.providers = Providers(self._replan)
+        self.providers.lifetime = InjectionScope(self)
+        self.injection = Injection(
+            in_thread=self.in_thread, overrides=self.overrides, providers=self.providers
+        )
+        self.exception_handlers = ExceptionHandlers()
+        self.sockets = OpenSockets()
+        self.lifespan = Lifespan(self)
+        self._default_version = default_version
+        self._settings = settings
+        self._site: Site | None = None
+
+    @property
+    def settings(self) -> Settings:
+        """The settings, read at first use.
+
+        Raises:
+            SettingsError: for an unknown name or a wrong value.
+        """
+        if self._settings is None:
+            self._settings = Settings.load(self.root)
+        if self._default_version is not None:
+            chosen, self._default_version = self._default_version, None
+            self._settings = dataclasses.replace(self._settings, default_version=chosen)
+        return self._settings
+
+    @property
+    def site(self) -> Site:
+        """What serves requests now; boots when nothing does yet."""
+        if self._site is None:
+            self.boot()
+        assert self._site is not None  # noqa: S101 - boot gives one or raises
+        return self._site
+
+    @property
+    def stopping(self) -> asyncio.Event:
+        """Set when the end begins; what would never end by itself watches it."""
+        return self.lifespan.stopping
+
+    @property
+    def table(self) -> RouteTable:
+        """The route table."""
+        return self.site.table
+
+    @property
+    def report(self) -> BootReport:
+        """What the boot found."""
+        return self.site.report
+
+    def boot(self) -> None:
+        """Read the project; a second call does nothing.
+
+        Raises:
+            BootError: when there is no `Api/` folder or a boot file fails.
+            SettingsError: when a setting is wrong.
+        """
+        if self._site is None:
+            configure(log_format=self.settings.log_format, level=self.settings.log_level)
+            self._site = build_site(self)
+
+    def provide(
+        self, key: Key, factory: Callable[..., Any], scope: ProviderScope = "request"
+    ) -> None:
+        """Provide parameters of a type or a name (rulings, 'Handlers and injection', 4).
+
+        Args:
+            key: a type, or the name of a parameter.
+            factory: a function, class or generator, its own parameters provided in turn.
+            scope: `app` for one value in the application's life, `request` for one per request.
+        """
+        self.providers.add(key, Provider(factory, scope))
+
+    def scope(self) -> InjectionScope:
+        """Give a scope for injection outside requests: `async with app.scope() as s: ...`."""
+        return InjectionScope(self)
+
+    def exception_handler(
+        self, kind: type[BaseException]
+    ) -> Callable[[ExceptionHandler], ExceptionHandler]:
+        """Answer exceptions of a type, or of a subclass, with what the decorated function gives.
+
+        It takes the request and the exception, async or plain, and returns what a handler may.
+        """
+        return self.exception_handlers.adder(kind)
+
+    def begin_shutdown(self) -> None:
+        """Say that the server is about to stop: event streams end, sockets close with 1012."""
+        self.lifespan.begin_shutdown()
+
+    def _replan(self) -> None:
+        if self._site is not None:
+            site = self._site
+            self._site = dataclasses.replace(
+                site, plans=plan_routes(self, site.modules, site.middlewares)
+            )
+
+    async def in_thread(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        """Call a plain function in a worker thread; an awaitable that it gives is awaited here."""
+        outcome = await self.threads.run(function, *args, **kwargs)
+        return await outcome if inspect.isawaitable(outcome) else outcome
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection scope (ASGI 3.0)."""
+        if scope["type"] != "http":
+            await self._serve_other(scope, receive, send)
+            return
+        if not self.lifespan.started:
+            await self.lifespan.start()
+        started = perf_counter()
+        headers = scope["headers"]
+        fields = dict(headers)
+        identity = request_identity(fields, headers)
+        request = Request(scope, receive, self, identity, fields)
+        token = request_id.set(identity)
+        has_body = b"content-length" in fields or b"transfer-encoding" in fields
+        status = _LEFT
+        try:
+            try:
+                plan = self._route(request)
+                response = to_response(await plan.run(request), plan.status)
+            except BaseException as error:  # render re-raises what is not ours to answer
+                response = await self.render(error, request)
+            if has_body and is_unread(request):
+                await read_ahead(request)
+            status = response.status
+            common = [_NOSNIFF, (b"x-request-id", identity.encode())]
+            if type(response) is Response:
+                start, body = response.messages(common, head=scope["method"] == "HEAD")
+                try:
+                    await send(start)
+                    await send(body)
+                except OSError:  # how some servers say that the client left (ASGI, HTTP 2.4)
+                    status = _LEFT
+            else:
+                await response.send(request, send, common=common)
+            if response.background is not None:
+                self.background.start(response.background)
+            if request.work is not None:
+                self.background.start(request.work)
+            if request.leaves is not None:
+                await self._leave(request, None)
+        except BaseException as error:  # the answer has begun: clean up, and say so
+            await self._leave(request, error)
+            if must_go_on(error):
+                status, request.error = _LEFT, None
+                raise
+        finally:
+            level = _ERROR if status >= 500 or request.error is not None else _INFO
+            if _is_logged(level):
+                self._log(request, status, seconds=perf_counter() - started, has_body=has_body)
+            request_id.reset(token)
+
+    async def _leave(self, request: Request, error: BaseException | None) -> None:
+        leaves, request.leaves = request.leaves, None
+        request.error = await leave_all(leaves, error) if leaves else error
+
+    async def _serve_other(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self.lifespan.serve(scope, receive, send)
+            return
+        if not self.lifespan.started:
+            await self.lifespan.start()
+        await serve_socket(self, scope, receive, send)
+
+    def _route(self, request: Request) -> Plan:
+        """Find the plan of a request: that of its route, or the one that answers a miss."""
+        scope = request.scope
+        site = self.site
+        try:
+            check_request(scope, request.fields)
+        except HTTPError as refusal:
+            return self._missed(request, refusal)
+        path = scope.get("raw_path") or scope["path"]
+        if scope.get("root_path"):
+            path = below_root(path, scope["root_path"])
+        outcome = site.table.resolve(scope["method"], path)
+        if type(outcome) is not Found:
+            if type(outcome) is NoRoute and outcome.unversioned and self.settings.default_version:
+                outcome = self._resolve_default(site, request, path)
+            if type(outcome) is not Found:
+                return self._missed(request, _miss(outcome))
+        request.path_params = outcome.params
+        plan = request.plan = site.plans[outcome.route]
+        return plan
+
+    def _missed(self, request: Request, miss: HTTPError | Response) -> Plan:
+        request.miss = miss
+        plan = request.plan = self.site.miss
+        return plan
+
+    def _resolve_default(self, site: Site, request: Request, path: bytes | str) -> Any:
+        version = site.default_version
+        outcome = site.table.resolve(request.method, path, version=version)
+        if type(outcome) is Found:
+            masked = site.plans[outcome.route].masked_in(request.raw_path)
+            shown = request_target(request.raw_path, b"", masked_segments=masked)
+            get_logger().info("no version in %s %s -> served %s", request.method, shown, version)
+        return outcome
+
+    async def render(self, error: BaseException, request: Request) -> Response:
+        """Give the response for whatever a handler, a dependency or a middleware raised.
+
+        A cancellation that somebody else asked for goes on; everything else is answered, also
+        `SystemExit` and `KeyboardInterrupt`: they end a process, and no request may do that (R-21).
+        """
+        if must_go_on(error):
+            raise error
+        if request.leaves:
+            await self._leave(request, error)
+            error, request.error = request.error or error, None
+        try:
+            handler = self.exception_handlers.find(error)
+            if handler is not None:
+                return to_response(await handler(self, request, error))
+            if isinstance(error, HTTPError):
+                return problem(error, request)
+            if isinstance(error, ClientDisconnect):
+                return departed(request)
+        except BaseException as unfit:  # its headers cannot be sent, or its handler failed
+            if must_go_on(unfit):
+                raise
+            error = unfit
+        request.error = error
+        return crash(error, request)
+
+    def _log(self, request: Request, status: int, *, seconds: float, has_body: bool) -> None:
+        plan = request.plan
+        payload = NONE
+        if has_body and (plan is None or plan.log_payload):
+            payload = describe(request)
+        scope = request.scope
+        raw_path = request.raw_path
+        masked = plan.masked_in(raw_path) if plan is not None and plan.masked else ()
+        log_request(
+            scope["method"],
+            request_target(raw_path, scope["query_string"], masked_segments=masked),
+            status,
+            seconds,
+            request_id=request.id,
+            payload=payload,
+            error=request.error,
+        )
+
+
+def _miss(outcome: object) -> HTTPError | Response:
+    if isinstance(outcome, AutoOptions):
+        return Response.empty(headers={"Allow": outcome.allow})
+    if isinstance(outcome, WrongMethod):
+        headers = {"Allow": outcome.allow}
+        if outcome.allow == "WEBSOCKET":
+            headers["Upgrade"] = "websocket"
+        return MethodNotAllowed(f"This path answers {outcome.allow}", headers=headers)
+    if isinstance(outcome, MalformedPath):
+        return BadRequest(outcome.reason)
+    return NotFound("There is nothing at this path")
+
+
+def create_app() -> Application:
+    """Give the application of `TREEFOLD_APP_DIR`, or of the working directory.
+
+    For servers that load an application by name: `uvicorn --factory treefold.asgi:create_app`.
+    """
+    dev = os.environ.get("TREEFOLD_DEV", "").lower() in ("1", "true", "yes", "on")
+    return Application(os.environ.get("TREEFOLD_APP_DIR", "."), dev=dev)

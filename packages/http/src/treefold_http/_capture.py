@@ -1,0 +1,80 @@
+"""The payload of the log line: what the body was, masked, without changing the request.
+
+A body is described from the bytes that the handler read. One that it left unread is read here if it
+is a small JSON or form body, before the answer goes out (rulings, 'Log line'). Masking, scrubbing
+and cutting belong to the log package.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from treefold_http._datastructures import parse_urlencoded
+from treefold_http._errors import ClientDisconnect, HTTPError
+from treefold_http._json import loads
+from treefold_logging import form_payload, json_payload, opaque_payload
+
+if TYPE_CHECKING:
+    from treefold_http._request import Request
+
+NONE = "-"
+MAX_UNREAD = 16 * 1024
+MAX_DESCRIBED = 64 * 1024
+PATIENCE = 0.05
+"""Seconds that an unread body may take to arrive."""
+
+_FORM = "application/x-www-form-urlencoded"
+
+
+def is_unread(request: Request) -> bool:
+    """Whether the handler left a body that the line would show."""
+    return not request.reader.started and _is_shown(request.content_type)
+
+
+async def read_ahead(request: Request) -> None:
+    """Read a small JSON or form body that the handler left, so that the line can show it."""
+    reader = request.reader
+    declared = reader.declared
+    if (declared is not None and declared > MAX_UNREAD) or b"expect" in request.fields:
+        return
+    reader.limit = min(reader.limit, MAX_UNREAD)
+    try:
+        async with asyncio.timeout(PATIENCE):
+            await reader.read()
+    except (TimeoutError, ClientDisconnect, HTTPError):
+        return
+
+
+def describe(request: Request) -> str:
+    """Give the masked payload for the log line; `-` when there is none."""
+    reader = request.reader
+    body = reader.kept
+    kind = request.content_type or "application/octet-stream"
+    form = getattr(request, "parsed_form", None)
+    if form is not None and body is None:
+        files = [(n, f.filename, f.size, f.content_type) for n, f in form.files.multi_items()]
+        return form_payload(form.fields.multi_items(), files)
+    if body is None:
+        size = reader.declared if reader.declared is not None else reader.size
+        return opaque_payload(kind, size) if size else NONE
+    if not body:
+        return NONE
+    if len(body) > MAX_DESCRIBED:
+        return opaque_payload(kind, len(body))
+    try:
+        if _is_json(kind):
+            return json_payload(loads(body) if reader.document is None else reader.document)
+        if kind == _FORM:
+            return form_payload(parse_urlencoded(body, limit=1000))
+    except HTTPError:
+        pass  # not valid: its type and size say enough, and never the raw text
+    return opaque_payload(kind, len(body))
+
+
+def _is_json(kind: str) -> bool:
+    return kind == "application/json" or kind.endswith("+json")
+
+
+def _is_shown(kind: str) -> bool:
+    return _is_json(kind) or kind == _FORM

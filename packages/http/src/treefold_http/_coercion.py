@@ -1,0 +1,146 @@
+"""What a handler returns becomes a response (interface, 'Response and return coercion').
+
+A table from type to conversion, the exact type first because it is almost always the answer.
+Whatever is not in the table is refused by name; nothing is ever rendered through `str` or `repr`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from typing import Any, cast
+
+from treefold_http._json import dumps, msgspec
+from treefold_http._response import (
+    BYTES_TYPE,
+    JSON_TYPE,
+    TEXT_TYPE,
+    Response,
+    check_status,
+    plain_response,
+)
+from treefold_http._streams import StreamingResponse
+
+
+def to_response(result: Any, status: int | None = None) -> Response:
+    """Give the response for a handler's return value.
+
+    Args:
+        result: what the handler returned; a `Response` is used as it is.
+        status: the status of a plain value; the table's own when None.
+
+    Raises:
+        TypeError: for a value with no place in the table; the message names its type.
+        ValueError: for NaN, a status out of range, or a header that cannot be sent.
+    """
+    kind = result.__class__
+    plain = _PLAIN.get(kind)
+    if plain is not None:
+        encode, media_type = plain
+        code = 200 if status is None else check_status(status)
+        return plain_response(encode(result), media_type, code)
+    return _OTHERS.get(kind, _learn)(result, status)
+
+
+_PLAIN: dict[type, tuple[Callable[[Any], bytes], tuple[bytes, bytes]]] = {
+    dict: (dumps, JSON_TYPE),
+    list: (dumps, JSON_TYPE),
+    str: (str.encode, TEXT_TYPE),
+    bytes: (bytes, BYTES_TYPE),
+}
+"""How values become bodies; subclasses and records are added when they are first returned."""
+
+_LEARNED = 1024
+
+
+def _learn(result: Any, status: int | None) -> Response:
+    """Find the form of a type, keep it, and use it."""
+    kind = result.__class__
+    if issubclass(kind, Response):
+        return result
+    for base in (dict, list, str, bytes):
+        if issubclass(kind, base):
+            found = _PLAIN[base]
+            break
+    else:
+        if issubclass(kind, (bytearray, memoryview)):
+            found = _PLAIN[bytes]
+        elif _is_record(kind):
+            found = _PLAIN[dict]
+        else:
+            return _other(kind)(result, status)
+    if len(_PLAIN) < _LEARNED:
+        _PLAIN[kind] = found
+    return plain_response(
+        found[0](result), found[1], 200 if status is None else check_status(status)
+    )
+
+
+def _other(kind: type[Any]) -> Callable[[Any, int | None], Response]:
+    if issubclass(kind, tuple) and not hasattr(cast("Any", kind), "_fields"):
+        return _tuple
+    if issubclass(kind, (AsyncIterator, Iterator)):
+        return _stream
+    raise TypeError(
+        f"A handler returned {kind.__qualname__!r}, which has no response form;"
+        " return a dict, list, str, bytes, None, a tuple of these with a status, or a Response"
+    )
+
+
+def _kind(value: Any) -> type[Any]:
+    return value.__class__
+
+
+def _is_record(kind: type[Any]) -> bool:
+    """A pydantic model, a dataclass or a msgspec struct."""
+    return (
+        dataclasses.is_dataclass(kind)
+        or hasattr(kind, "model_dump")
+        or (msgspec is not None and issubclass(kind, msgspec.Struct))
+    )
+
+
+def _as_it_is(response: Response, status: int | None) -> Response:
+    del status  # the response says its own
+    return response
+
+
+def _empty(content: None, status: int | None) -> Response:
+    return Response(content, 204 if status is None else status)
+
+
+def _stream(content: Any, status: int | None) -> Response:
+    return StreamingResponse(content, 200 if status is None else status)
+
+
+def _tuple(content: tuple[Any, ...], status: int | None) -> Response:
+    del status  # the tuple says its own
+    if len(content) not in (2, 3):
+        raise TypeError(
+            f"A handler returned a tuple of {len(content)};"
+            " return (content, status) or (content, status, headers)"
+        )
+    kind = _kind(content[0])
+    if issubclass(kind, (tuple, Response)):
+        raise TypeError(
+            f"A handler returned a tuple that starts with {kind.__qualname__!r};"
+            " set the status on the response, or return its content"
+        )
+    response = to_response(content[0], check_status(content[1]))
+    if len(content) == 3:
+        headers = content[2]
+        if not isinstance(headers, Mapping):
+            raise TypeError(
+                f"A handler returned headers of type {type(headers).__qualname__!r};"
+                " return a mapping of str to str"
+            )
+        response.headers.update(cast("Mapping[str, str]", headers))
+    return response
+
+
+_OTHERS: dict[type, Callable[[Any, int | None], Response]] = {
+    Response: _as_it_is,
+    StreamingResponse: _as_it_is,
+    tuple: _tuple,
+    type(None): _empty,
+}

@@ -1,0 +1,183 @@
+"""What an HTTP request and a WebSocket have in common: a scope, read only when asked.
+
+Making one costs a few slots; header, query and cookies are parsed at first use and kept. Routing,
+limits and the body are not its business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+from treefold_http._background import BackgroundTasks
+from treefold_http._cookies import MAX_COOKIES, parse_cookies
+from treefold_http._datastructures import URL, Headers, MultiMapping, QueryParams, State
+from treefold_http._types import Receive, Scope
+
+if TYPE_CHECKING:
+    from treefold_http._application import Application
+    from treefold_http._plan import Plan
+    from treefold_http._teardown import Leave
+
+_NO_PARAMS: Mapping[str, str] = MappingProxyType({})
+
+
+class Address(NamedTuple):
+    """One end of a connection."""
+
+    host: str
+    port: int
+
+
+def below_root(path: bytes | str, root: str) -> bytes | str:
+    """Give a path without the prefix that the application is mounted at (ASGI, `root_path`)."""
+    prefix = root.rstrip("/")
+    if isinstance(path, str):
+        return path.removeprefix(prefix) if path.startswith(f"{prefix}/") else path
+    encoded = prefix.encode()
+    return path.removeprefix(encoded) if path.startswith(encoded + b"/") else path
+
+
+class Connection:
+    """The reading side of an ASGI scope.
+
+    Attributes:
+        scope: the ASGI scope as the server gave it.
+        path_params: parameter name to value; values are always strings, percent-decoded once.
+        id: the request id, as in `X-Request-ID` and every log line of this request.
+        fields: the header as a dictionary of bytes, for a quick look; repeats are in `headers`.
+        app: the application that serves it.
+        plan: how it is served; None before routing.
+        error: the unhandled exception that this ended with.
+        leaves: what generator dependencies run when it is over.
+        work: what `background` was given, if it was used.
+    """
+
+    __slots__ = (
+        "_cookies",
+        "_headers",
+        "_query",
+        "_receive",
+        "_state",
+        "app",
+        "error",
+        "fields",
+        "id",
+        "leaves",
+        "path_params",
+        "plan",
+        "scope",
+        "work",
+    )
+
+    def __init__(
+        self,
+        scope: Scope,
+        receive: Receive,
+        app: Application,
+        id: str,
+        fields: Mapping[bytes, bytes] | None = None,
+    ) -> None:
+        self.scope = scope
+        self._receive = receive
+        self.app = app
+        self.id = id
+        self.fields = dict(scope["headers"]) if fields is None else fields
+        self.path_params: Mapping[str, str] = _NO_PARAMS
+        self.plan: Plan | None = None
+        self.error: BaseException | None = None
+        self.leaves: list[Leave] | None = None
+        self.work: BackgroundTasks | None = None
+
+    @property
+    def path(self) -> str:
+        """The path, percent-decoded by the server. Routing never uses it; see `raw_path`."""
+        return self.scope["path"]
+
+    @property
+    def raw_path(self) -> bytes:
+        """The path as sent, still percent-encoded."""
+        return self.scope.get("raw_path") or self.scope["path"].encode()
+
+    @property
+    def scheme(self) -> str:
+        """`http` or `https`; `ws` or `wss` for a socket."""
+        return self.scope.get("scheme", "http")
+
+    @property
+    def host(self) -> str:
+        """The `Host` field: a name or address, with the port where one was sent."""
+        return self.headers.get("host", "")
+
+    @property
+    def url(self) -> URL:
+        """The address that was asked for, in parts."""
+        query = self.scope.get("query_string", b"").decode("latin-1")
+        return URL(self.scheme, self.host, path=self.raw_path.decode("latin-1"), query=query)
+
+    @property
+    def client(self) -> Address | None:
+        """Who asks: the peer of the socket, or None where the server does not say."""
+        client = self.scope.get("client")
+        return Address(client[0], client[1]) if client else None
+
+    @property
+    def route(self) -> str | None:
+        """The URL template that matched, such as `/v1/user/{id}`; None where none did."""
+        return self.plan.route.template if self.plan and self.plan.route else None
+
+    @property
+    def headers(self) -> Headers:
+        """The header fields: case-insensitive, repeats kept."""
+        try:
+            return self._headers
+        except AttributeError:
+            self._headers = Headers(self.scope["headers"])
+            return self._headers
+
+    @property
+    def query(self) -> QueryParams:
+        """The parsed query string.
+
+        Raises:
+            BadRequest: when it is not UTF-8 or has more than 1,000 pairs.
+        """
+        try:
+            return self._query
+        except AttributeError:
+            self._query = QueryParams.parse(self.scope.get("query_string", b""))
+            return self._query
+
+    @property
+    def cookies(self) -> MultiMapping[str]:
+        """The cookies of all `Cookie` fields in the order sent; the first of a name wins."""
+        try:
+            return self._cookies
+        except AttributeError:
+            fields = self.headers.getlist("cookie")
+            pairs = [pair for field in fields for pair in parse_cookies(field)]
+            self._cookies = MultiMapping(pairs[:MAX_COOKIES])
+            return self._cookies
+
+    @property
+    def state(self) -> State:
+        """Attributes of your own; starts with what the lifespan put into its state."""
+        try:
+            return self._state
+        except AttributeError:
+            self._state = State(self.scope.get("state"))
+            return self._state
+
+    @property
+    def background(self) -> BackgroundTasks:
+        """Work to start once this is over; a parameter named `background` is the same object."""
+        if self.work is None:
+            self.work = BackgroundTasks()
+        return self.work
+
+    def on_leave(self, leave: Leave) -> None:
+        """Have `leave` awaited when this is over, with the exception it failed with or None."""
+        if self.leaves is None:
+            self.leaves = []
+        self.leaves.append(leave)

@@ -1,0 +1,49 @@
+"""`Depends`: how a parameter says that a function provides its value.
+
+Only the marker lives here. What it means is planned in `_injection` when the application boots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar, overload
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency:
+    """What `Depends` leaves in a signature.
+
+    Attributes:
+        call: the function or class that provides the value; None means the annotated class.
+        use_cache: whether one value serves all uses within a request.
+    """
+
+    call: Callable[..., Any] | None
+    use_cache: bool = True
+
+
+@overload
+def Depends(call: Callable[..., AsyncIterator[T]], *, use_cache: bool = True) -> T: ...
+@overload
+def Depends(call: Callable[..., Iterator[T]], *, use_cache: bool = True) -> T: ...
+@overload
+def Depends(call: Callable[..., Awaitable[T]], *, use_cache: bool = True) -> T: ...
+@overload
+def Depends(call: Callable[..., T], *, use_cache: bool = True) -> T: ...
+@overload
+def Depends(call: None = None, *, use_cache: bool = True) -> Any: ...
+def Depends(call: Callable[..., Any] | None = None, *, use_cache: bool = True) -> Any:
+    """Let a function provide a parameter: `user: User = Depends(current_user)`.
+
+    The function's own parameters are provided in the same way, to any depth. It may be async,
+    plain (then it runs in a worker thread), a class, or a generator whose part after `yield` runs
+    when the answer has been sent. `Annotated[User, Depends(current_user)]` means the same.
+
+    Args:
+        call: the provider; without one, the annotated class itself.
+        use_cache: False to call it once for each use instead of once for a request.
+    """
+    return Dependency(call, use_cache)

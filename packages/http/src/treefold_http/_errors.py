@@ -1,0 +1,184 @@
+"""Every exception of the package, and nothing that handles one.
+
+`HTTPError` and its subclasses are raised by applications to answer with a status; they are rendered
+in `_problems`. `TreefoldError` is the base of what stops a boot: one line, the value, the way out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from treefold_http._header_fields import encode_header
+
+if TYPE_CHECKING:
+    from treefold_http._boot import BootReport
+
+
+class TreefoldError(Exception):
+    """Base of the errors that tell a developer what to change; `str()` is one line."""
+
+
+class BootError(TreefoldError):
+    """The project cannot be served as it is: a missing folder or a boot file that fails.
+
+    Attributes:
+        report: what the boot found before it gave up; None where it could not begin.
+    """
+
+    def __init__(self, message: str, report: BootReport | None = None) -> None:
+        super().__init__(message)
+        self.report = report
+
+
+class SettingsError(TreefoldError):
+    """A setting has an unknown name or a value of the wrong type."""
+
+
+class ClientDisconnect(Exception):  # the field's name for it
+    """The client left before its body was complete."""
+
+
+class HTTPError(Exception):
+    """Answer the request with `status` (interface, 'Errors').
+
+    Args:
+        status: an HTTP status code from 400 to 599.
+        message: the `detail` of the problem document; the status phrase when empty.
+        headers: further response headers.
+        errors: entries of a validation failure, each with `loc`, `msg` and `type`.
+
+    Raises:
+        ValueError: when `status` is no error status, or a header cannot be sent.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        message: str = "",
+        *,
+        headers: Mapping[str, str] | None = None,
+        errors: Sequence[Mapping[str, Any]] | None = None,
+    ) -> None:
+        if not isinstance(cast("object", status), int) or not 400 <= status <= 599:
+            raise ValueError(
+                f"HTTPError takes a status from 400 to 599, not {status!r};"
+                " return a Response for any other"
+            )
+        for name, value in (headers or {}).items():
+            encode_header(name, value)
+        super().__init__(status, message)
+        self.status = status
+        self.message = message
+        self.headers = dict(headers or {})
+        self.errors = errors
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        state = (self.status, self.message, self.headers, self.errors)
+        return _rebuilt, (type(self), *state)
+
+    @property
+    def title(self) -> str:
+        """The standard phrase of the status, such as `Not Found`."""
+        try:
+            return HTTPStatus(self.status).phrase
+        except ValueError:
+            return "Error"
+
+    def __str__(self) -> str:
+        return f"{self.status} {self.message or self.title}"
+
+
+def _rebuilt(
+    kind: type[HTTPError],
+    status: int,
+    message: str,
+    headers: Mapping[str, str],
+    errors: Sequence[Mapping[str, Any]] | None,
+) -> HTTPError:
+    """Make a copy for another process: the classes differ in what they take."""
+    made = kind.__new__(kind)
+    HTTPError.__init__(made, status, message, headers=headers, errors=errors)
+    return made
+
+
+class _StatusError(HTTPError):
+    """An `HTTPError` whose status is its class."""
+
+    code: ClassVar[int]
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        headers: Mapping[str, str] | None = None,
+        errors: Sequence[Mapping[str, Any]] | None = None,
+    ) -> None:
+        super().__init__(self.code, message, headers=headers, errors=errors)
+
+
+class BadRequest(_StatusError):
+    """400: the request cannot be understood, for example a body that is not valid JSON."""
+
+    code = 400
+
+
+class Unauthorized(_StatusError):
+    """401: no credentials, or credentials that do not hold."""
+
+    code = 401
+
+
+class Forbidden(_StatusError):
+    """403: known, and not allowed."""
+
+    code = 403
+
+
+class NotFound(_StatusError):
+    """404: nothing here."""
+
+    code = 404
+
+
+class MethodNotAllowed(_StatusError):
+    """405: the path exists for other methods; give `headers={"Allow": ...}`."""
+
+    code = 405
+
+
+class Conflict(_StatusError):
+    """409: the request clashes with the state of the resource."""
+
+    code = 409
+
+
+class PayloadTooLarge(_StatusError):
+    """413: the body is above the limit of the route."""
+
+    code = 413
+
+
+class UnsupportedMediaType(_StatusError):
+    """415: the body has a content type or coding the route does not take."""
+
+    code = 415
+
+
+class UnprocessableEntity(_StatusError):
+    """422: well-formed, and not valid; `errors` says where."""
+
+    code = 422
+
+
+class TooManyRequests(_StatusError):
+    """429: slow down; give `headers={"Retry-After": ...}`."""
+
+    code = 429
+
+
+class ServiceUnavailable(_StatusError):
+    """503: not now."""
+
+    code = 503

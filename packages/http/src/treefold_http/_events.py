@@ -1,0 +1,194 @@
+"""Server-sent events (WHATWG HTML, 9.2): a source of events becomes an endless answer.
+
+Writing and keeping alive only. Each event goes out before the next is asked for, the source runs in
+the task of its request and is closed when the client leaves or the application stops: that part is
+`_streams`. What the client had before it lost the connection is `Last-Event-ID` in the request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncIterable, AsyncIterator, Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from treefold_http._json import dumps
+from treefold_http._response import Background
+from treefold_http._streams import Chunk, StreamingResponse, close, pump
+from treefold_http._types import Message, Send
+
+if TYPE_CHECKING:
+    from treefold_http._request import Request
+
+COMMENT = b": keep-alive\n\n"
+"""What a client reads over, and a proxy counts as traffic."""
+
+# Not str.splitlines: a client ends lines at these three only.
+_lines = re.compile("\r\n|\r|\n").split
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event.
+
+    Args:
+        data: text, of any number of lines, or anything that has a JSON form; None sends no data,
+            only what stands beside it.
+        event: its type; a client takes `message` where there is none.
+        id: what the client sends as `Last-Event-ID` when it comes back; empty to forget it.
+        retry: milliseconds before the client comes back after a lost connection.
+
+    Raises:
+        TypeError: for a field of another type.
+        ValueError: for a line end in `event` or `id`, NUL in `id`, a negative `retry`, or an event
+            that has nothing to say.
+    """
+
+    data: object
+    event: str | None = None
+    _: KW_ONLY
+    id: str | None = None
+    retry: int | None = None
+
+    def __post_init__(self) -> None:
+        _check_field("event", self.event, "\r\n")
+        _check_field("id", self.id, "\r\n\0")
+        retry: object = self.retry
+        if retry is not None and (type(retry) is not int or retry < 0):
+            raise ValueError(
+                f"Event retry {retry!r} is no time; give milliseconds as int, 0 or more"
+            )
+        kind = type(self.data)
+        if issubclass(kind, (bytes, bytearray, memoryview)):
+            raise TypeError(
+                f"Event data is {kind.__qualname__!r}; give str, or data that has a JSON form"
+            )
+        if self.data is None and self.id is None and retry is None:
+            raise ValueError("An event without data, id and retry says nothing; give one of them")
+
+    def encode(self) -> bytes:
+        """Give the event as it travels.
+
+        Raises:
+            TypeError, ValueError: when a part of `data` has no JSON form.
+        """
+        lines = [] if self.event is None else [f"event: {self.event}"]
+        if self.id is not None:
+            lines.append(f"id: {self.id}")
+        if self.retry is not None:
+            lines.append(f"retry: {self.retry}")
+        if self.data is not None:
+            text = self.data if isinstance(self.data, str) else dumps(self.data).decode()
+            lines += [f"data: {line}" for line in _lines(text)]
+        return "\n".join([*lines, "\n"]).encode()
+
+
+def _check_field(name: str, value: object, forbidden: str) -> None:
+    if value is None:
+        return
+    if not isinstance(value, str):
+        raise TypeError(f"Event {name} is {type(value).__qualname__!r}; give it as str")
+    if any(char in forbidden for char in value):
+        raise ValueError(
+            f"Event {name} {value!r} holds a line end or NUL, which would end the field; drop it"
+        )
+
+
+class EventStream(StreamingResponse):
+    """An answer of server-sent events, for as long as the source has some.
+
+    It ends when the source ends, when the client leaves, and when the application stops; the source
+    is closed in each case, so its `finally` runs. Sent with `Cache-Control: no-store` and
+    `X-Accel-Buffering: no`, which keeps proxies from holding events back.
+
+    Args:
+        source: an async iterator of `Event`, str, dict, list, or anything else that has a JSON
+            form; what is no `Event` becomes the data of one.
+        status: 200; 204 tells a client not to come back.
+        headers, background: as in `Response`.
+        keep_alive: seconds of silence before a comment is sent; None for no comments.
+
+    Raises:
+        TypeError: when the source is no async iterator.
+        ValueError: when `keep_alive` is not above 0, and as `Response`.
+    """
+
+    __slots__ = ("keep_alive",)
+
+    def __init__(
+        self,
+        source: AsyncIterable[Any],
+        *,
+        status: int = 200,
+        headers: Mapping[str, str] | None = None,
+        keep_alive: float | None = 15.0,
+        background: Background | None = None,
+    ) -> None:
+        if not isinstance(cast("object", source), AsyncIterable):
+            raise TypeError(
+                f"EventStream takes an async iterator, not {type(source).__qualname__!r};"
+                " write the source as `async def` with `yield`"
+            )
+        if keep_alive is not None and not keep_alive > 0:
+            raise ValueError(f"EventStream keep_alive is {keep_alive!r}; give seconds, or None")
+        super().__init__(
+            _Frames(source), status, headers, "text/event-stream; charset=utf-8", background
+        )
+        self.keep_alive = keep_alive
+        self.headers.setdefault("cache-control", "no-store")
+        self.headers.setdefault("x-accel-buffering", "no")
+
+    async def _produce(self, chunks: AsyncIterator[Chunk], request: Request, send: Send) -> bool:
+        stopping = request.app.stopping
+        if self.keep_alive is None:
+            return await pump(chunks, request, send, stopping=stopping)
+        wire = _Wire(send, self.keep_alive)
+        keeper = asyncio.ensure_future(wire.keep_alive())
+        try:
+            return await pump(chunks, request, wire.send, stopping=stopping)
+        finally:
+            # The end of the answer waits for it: a comment behind the end is an error.
+            keeper.cancel()
+            await asyncio.gather(keeper, return_exceptions=True)
+
+
+class _Frames(AsyncIterator[bytes]):
+    """The events of a source, encoded."""
+
+    def __init__(self, source: AsyncIterable[Any]) -> None:
+        self._source = aiter(source)
+
+    async def __anext__(self) -> bytes:
+        item = await anext(self._source)
+        return (item if isinstance(item, Event) else Event(item)).encode()
+
+    async def aclose(self) -> None:
+        await close(self._source)
+
+
+class _Wire:
+    """One connection and two writers: events, and comments while there are none."""
+
+    def __init__(self, send: Send, seconds: float) -> None:
+        self._send = send
+        self._seconds = seconds
+        self._last = time.monotonic()
+        self._lock = asyncio.Lock()
+
+    async def send(self, message: Message) -> None:
+        """Send a message after the one that is under way."""
+        async with self._lock:
+            await self._send(message)
+        self._last = time.monotonic()
+
+    async def keep_alive(self) -> None:
+        """Send a comment whenever nothing was sent for the time given; until cancelled."""
+        comment = {"type": "http.response.body", "body": COMMENT, "more_body": True}
+        while True:
+            await asyncio.sleep(self._last + self._seconds - time.monotonic())
+            if self._lock.locked():  # a slow client is not a silent source
+                self._last = time.monotonic()
+            elif time.monotonic() - self._last >= self._seconds:
+                await self.send(comment)

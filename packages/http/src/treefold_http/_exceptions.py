@@ -1,0 +1,49 @@
+"""Exception handlers by type: what an application answers instead of a problem document."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+if TYPE_CHECKING:
+    from treefold_http._application import Application
+    from treefold_http._request import Request
+
+ExceptionHandler: TypeAlias = "Callable[[Request, Any], Any]"
+_Run: TypeAlias = "Callable[[Application, Request, BaseException], Awaitable[Any]]"
+
+
+class ExceptionHandlers:
+    """The handlers of an application; the one of the nearest class of an exception is taken."""
+
+    def __init__(self) -> None:
+        self._by_type: dict[type[BaseException], _Run] = {}
+
+    def adder(self, kind: type[BaseException]) -> Callable[[ExceptionHandler], ExceptionHandler]:
+        """Give a decorator that adds a handler for a type.
+
+        Raises:
+            TypeError: when it is no exception type.
+        """
+        given = cast("object", kind)
+        if not (isinstance(given, type) and issubclass(given, BaseException)):
+            raise TypeError(f"{kind!r} is no exception type; give a class such as ValueError")
+
+        def add(handler: ExceptionHandler) -> ExceptionHandler:
+            self._by_type[kind] = _runner(handler)
+            return handler
+
+        return add
+
+    def find(self, error: BaseException) -> _Run | None:
+        """Give what runs the handler of an exception, or None where no class of it has one."""
+        if not self._by_type:
+            return None
+        return next((self._by_type[k] for k in type(error).__mro__ if k in self._by_type), None)
+
+
+def _runner(handler: ExceptionHandler) -> _Run:
+    if inspect.iscoroutinefunction(handler):
+        return lambda app, request, error: handler(request, error)
+    return lambda app, request, error: app.in_thread(handler, request, error)

@@ -1,0 +1,54 @@
+"""From a client's file name to one that is safe inside a directory of ours (S-40).
+
+Pure text, no look at any file system: what one system forbids is forbidden on all, so that a
+directory can move from one to another.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+MAX_BYTES = 200
+FALLBACK = "upload"
+
+_FORBIDDEN = '<>:"|?*'
+_SUFFIX_BYTES = 20
+_EDGES = " .-"  # hidden files, options of commands, and what Windows drops at the end
+_DEVICES = frozenset(
+    ["con", "prn", "aux", "nul", "conin$", "conout$"]
+    + [f"{port}{digit}" for port in ("com", "lpt") for digit in "0123456789¹²³"]
+)
+
+
+def safe_name(filename: str) -> str:
+    r"""Reduce a file name to a base name that is harmless on every system.
+
+    What stands before the last `/` or `\` goes, control and invisible characters go, characters
+    that Windows forbids become `_`; no dot, dash or blank leads, no dot or blank ends it; a device
+    name such as `CON` gets a `_` in front; 200 bytes of UTF-8 at most, the suffix kept.
+
+    Returns:
+        The name; `upload` where nothing is left.
+    """
+    base = filename.replace("\\", "/").rpartition("/")[2]
+    shown = "".join(
+        "_" if char in _FORBIDDEN else char
+        for char in base
+        # C: control, format (such as text direction), surrogate, private; Z: other blanks.
+        if unicodedata.category(char)[0] not in "CZ" or char == " "
+    )
+    name = _cut(unicodedata.normalize("NFC", shown).strip(_EDGES)) or FALLBACK
+    if name.partition(".")[0].rstrip(" ").lower() in _DEVICES:
+        return f"_{name}"
+    return name
+
+
+def _cut(name: str) -> str:
+    room = MAX_BYTES - 1  # one is for the "_" of a device name
+    if len(name.encode()) <= room:
+        return name
+    stem, dot, suffix = name.rpartition(".")
+    if not dot or len(suffix.encode()) > _SUFFIX_BYTES:
+        stem, dot, suffix = name, "", ""
+    room -= len((dot + suffix).encode())
+    return stem.encode()[:room].decode(errors="ignore").rstrip(_EDGES) + dot + suffix

@@ -1,0 +1,64 @@
+"""The gate of the application: what a request line and header may be, before anything is routed.
+
+Both parsers of the server let through what RFC 9112 forbids or nobody needs (S-13, S-14, S-21,
+S-23), so the checks stand here, once, for every server. An honest request costs two joins and two
+look-ups; the text of a refusal is built only for a dishonest one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from treefold_http._errors import BadRequest, HTTPError
+from treefold_http._types import RawHeaders, Scope
+
+MAX_FIELDS = 100
+MAX_HEADER_BYTES = 32 * 1024
+MAX_TARGET_BYTES = 8 * 1024
+
+_KNOWN_HOSTS_LIMIT = 1024
+_known_hosts: set[bytes] = set()
+
+# RFC 3986, 3.2.2: a name, an IPv4 address or a bracketed IPv6 address, then an optional port.
+_host = re.compile(rb"(?:\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9._-]{1,255})(?::[0-9]{1,5})?").fullmatch
+
+
+def check_request(scope: Scope, fields: Mapping[bytes, bytes]) -> None:
+    """Let a request pass whose line and header an application can safely look at.
+
+    Args:
+        scope: the ASGI scope, HTTP or WebSocket.
+        fields: its header as a dictionary; repeated names are counted on the raw list.
+
+    Raises:
+        HTTPError: 400, 414 or 431 for any other.
+    """
+    raw: RawHeaders = scope["headers"]
+    if len(fields) == len(raw):
+        size = len(b"".join([*fields, *fields.values()]))
+    else:
+        size = sum(len(name) + len(value) for name, value in raw)
+        if sum(name == b"host" for name, _ in raw) > 1:
+            raise BadRequest("More than one Host field")
+    if size > MAX_HEADER_BYTES or len(raw) > MAX_FIELDS:
+        raise HTTPError(
+            431, f"The header is larger than {MAX_HEADER_BYTES} bytes or {MAX_FIELDS} fields"
+        )
+    host = fields.get(b"host")
+    if host not in _known_hosts:
+        if host is None or not _host(host):
+            raise BadRequest("The Host field is missing or is no host[:port]")
+        if len(_known_hosts) < _KNOWN_HOSTS_LIMIT:
+            _known_hosts.add(host)
+    if (length := fields.get(b"content-length")) is not None and not _is_length(length, raw):
+        raise BadRequest("Content-Length is not one decimal number")
+    if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > MAX_TARGET_BYTES:
+        raise HTTPError(414, f"The request target is longer than {MAX_TARGET_BYTES} bytes")
+
+
+def _is_length(value: bytes, raw: RawHeaders) -> bool:
+    """Whether it is one decimal number, however often it was sent (RFC 9112, 6.3)."""
+    if not value.isdigit() or len(value) > 19:
+        return False
+    return all(other == value for name, other in raw if name == b"content-length")

@@ -1,0 +1,179 @@
+"""Start and end of an application: boot, hooks, the ASGI lifespan protocol.
+
+Startup hooks run in list order; one that fails undoes what had started and stops the server.
+Shutdown drains background work, runs the shutdown hooks, ends the threads and flushes the log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import signal
+import threading
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from functools import partial
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from treefold_http._background import run_anywhere
+from treefold_http._errors import BootError, TreefoldError
+from treefold_http._teardown import must_go_on
+from treefold_http._types import Receive, Scope, Send
+from treefold_logging import flush, get_logger
+
+if TYPE_CHECKING:
+    from treefold_http._application import Application
+
+
+class Lifespan:
+    """Runs an application's start once and its end once.
+
+    Attributes:
+        started: whether the start is done, and requests may be served.
+        stopping: set when the end begins; event streams watch it.
+    """
+
+    def __init__(self, app: Application) -> None:
+        self.app = app
+        self.started = False
+        self.stopping = asyncio.Event()
+        self._starting: asyncio.Future[None] | None = None
+        self._undo: list[Callable[[], Awaitable[None]]] = []
+
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Speak the lifespan protocol (ASGI, lifespan 2.0)."""
+        await receive()
+        try:
+            await self.start()
+        except TreefoldError as error:
+            await send({"type": "lifespan.startup.failed", "message": str(error)})
+            return
+        scope.get("state", {}).update(vars(self.app.state))
+        await send({"type": "lifespan.startup.complete"})
+        with notice_stop_signals(self.begin_shutdown):
+            await receive()
+        await self.stop()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def start(self) -> None:
+        """Boot and run what starts up; later calls wait for the first.
+
+        Raises:
+            BootError: when the project cannot be read or a startup hook fails.
+        """
+        if self._starting is None:
+            self._starting = asyncio.ensure_future(self._start())
+        await asyncio.shield(self._starting)
+
+    def begin_shutdown(self) -> None:
+        """Let what would never end by itself end now: event streams, open sockets."""
+        if not self.stopping.is_set():
+            self.stopping.set()
+            self.app.background.start(self.app.sockets.close_all)
+
+    async def stop(self) -> None:
+        """Drain, run what shuts down, end the threads, flush the log; once."""
+        if self._starting is None:
+            return
+        self.begin_shutdown()
+        await self.app.background.drain(self.app.settings.grace)
+        await self._run_undo()
+        self._starting = None
+        self.started = False
+        self.stopping = asyncio.Event()
+        self.app.threads.shutdown()
+        flush()
+
+    async def _start(self) -> None:
+        app = self.app
+        app.boot()
+        self._undo.append(app.providers.close)
+        for extension in app.site.extensions:
+            await self._attempt(getattr(extension, "startup", None))
+            self._undo.append(partial(self._end, getattr(extension, "shutdown", None)))
+        # Shutdown hooks undo what startup hooks did: not before the first of them is through.
+        for hook in app.site.on_startup[:1]:
+            await self._attempt(hook)
+        self._undo.append(self._shutdown_hooks)
+        for hook in app.site.on_startup[1:]:
+            await self._attempt(hook)
+        self.started = True
+
+    async def _attempt(self, hook: Callable[..., Any] | None) -> None:
+        if hook is None:
+            return
+        try:
+            async with asyncio.timeout(self.app.settings.startup_timeout):
+                await self._run(hook)
+        except BaseException as error:
+            if must_go_on(error):
+                raise
+            get_logger().error("startup hook %s failed", _name(hook), exc_info=error)
+            await self._run_undo()
+            raise BootError(f"Startup hook {_name(hook)} failed: {error!r}") from error
+
+    async def _run_undo(self) -> None:
+        while self._undo:
+            await self._undo.pop()()
+
+    async def _shutdown_hooks(self) -> None:
+        for hook in self.app.site.on_shutdown:
+            await self._end(hook)
+
+    async def _end(self, hook: Callable[..., Any] | None) -> None:
+        if hook is None:
+            return
+        try:
+            await self._run(hook)
+        except BaseException as error:
+            if must_go_on(error):
+                raise
+            get_logger().error("shutdown hook %s failed", _name(hook), exc_info=error)
+
+    async def _run(self, hook: Callable[..., Any]) -> None:
+        call = partial(hook, self.app) if _takes_app(hook) else hook
+        await run_anywhere(self.app.threads, call)
+
+
+@contextmanager
+def notice_stop_signals(notice: Callable[[], None]) -> Generator[None]:
+    """Call `notice` when a stop signal comes, before the server's own handler.
+
+    A server waits for open connections before it ends the lifespan, and an event stream never ends
+    by itself: without this, each would wait for the other until the grace is over.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    loop = asyncio.get_running_loop()
+    former: dict[int, Any] = {}
+
+    def relay(number: int, frame: FrameType | None) -> None:
+        loop.call_soon_threadsafe(notice)
+        former[number](number, frame)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        handler = signal.getsignal(number)
+        if callable(handler):
+            former[number] = handler
+            signal.signal(number, relay)
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            if signal.getsignal(number) is relay:
+                signal.signal(number, handler)
+
+
+def _takes_app(hook: Callable[..., Any]) -> bool:
+    """Whether a hook wants the application: its one parameter has no default, or is named app."""
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return any(
+        p.kind in positional and (p.default is inspect.Parameter.empty or p.name == "app")
+        for p in inspect.signature(hook).parameters.values()
+    )
+
+
+def _name(hook: Callable[..., Any]) -> str:
+    return getattr(hook, "__qualname__", type(hook).__qualname__)

@@ -1,0 +1,244 @@
+"""The Python modules of one application root, kept apart from those of every other root.
+
+A project's top-level names (`Api`, `Services`, `hooks`, ...) are imported from its own root by a
+finder of ours; nothing is put on `sys.path`. `sys.modules` can hold one `Api` only, so each root
+keeps its modules in a space of its own and the entries change places while another root imports.
+With one root in the process, which is every production server, nothing ever changes places.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+import importlib.util
+import sys
+import threading
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from pathlib import Path
+from types import ModuleType
+from typing import Any, ClassVar
+
+PROJECT_NAMES = frozenset(
+    {
+        "Api",
+        "Middleware",
+        "Models",
+        "Services",
+        "Tests",
+        "Utils",
+        "extensions",
+        "hooks",
+        "providers",
+    }
+)
+"""Top-level names that always mean the project's own; any other only where nothing else has it."""
+
+_lock = threading.RLock()
+_current: ModuleSpace | None = None
+_plain_import = builtins.__import__
+_plain_import_module = importlib.import_module
+
+
+class ModuleSpace:
+    """Import modules of one root; `of` gives the one space that a root has in this process.
+
+    Args:
+        root: the folder that holds `Api/`.
+    """
+
+    _spaces: ClassVar[dict[Path, ModuleSpace]] = {}
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.names = PROJECT_NAMES | _own_names(root)
+        self._parked: dict[str, ModuleType] = {}
+
+    @classmethod
+    def of(cls, root: Path) -> ModuleSpace:
+        """Give the space of a root: two applications on one root share their modules."""
+        root = root.resolve()
+        if root not in cls._spaces:
+            cls._spaces[root] = cls(root)
+        return cls._spaces[root]
+
+    def load(self, name: str) -> ModuleType:
+        """Import a module by its dotted name, such as `Services.mail`; once, like any import.
+
+        Raises:
+            ImportError: when there is none.
+        """
+        with self.current():
+            return importlib.import_module(name)
+
+    def load_file(self, path: Path) -> tuple[ModuleType, bool]:
+        """Import a file below the root under its dotted name, brackets and all.
+
+        The module is what `importlib.import_module("Api.v1.User.[id].Get")` gives, and relative
+        imports in it resolve inside its folder.
+
+        Returns:
+            The module, and whether this call was the one that ran it.
+        """
+        name = self._dotted(path.with_suffix(""))
+        with self.current():
+            known = sys.modules.get(name)
+            if known is not None:
+                return known, False
+            package = self._package(path.parent)
+            loader = _SourceLoader(name, str(path), self)
+            spec = ModuleSpec(name, loader, origin=str(path))
+            spec.has_location = True
+            module = importlib.util.module_from_spec(spec)
+            sys.modules[name] = module
+            try:
+                loader.exec_module(module)
+            except BaseException:
+                sys.modules.pop(name, None)
+                raise
+            setattr(package, path.stem, module)
+            return module, True
+
+    def forget(self, module: ModuleType) -> None:
+        """Have a module imported anew when it is asked for the next time."""
+        with self.current():
+            sys.modules.pop(module.__name__, None)
+
+    def _package(self, folder: Path) -> ModuleType:
+        """Give the package of a handler; it and all above it are imported first."""
+        name = self._dotted(folder)
+        known = sys.modules.get(name)
+        if known is not None:
+            return known
+        parent = self._package(folder.parent) if folder.parent != self.root else None
+        if (folder / "__init__.py").is_file():
+            return importlib.import_module(name)
+        spec = ModuleSpec(name, None, is_package=True)
+        spec.submodule_search_locations = [str(folder)]
+        module = sys.modules[name] = importlib.util.module_from_spec(spec)
+        if parent is not None:
+            setattr(parent, folder.name, module)
+        return module
+
+    def _dotted(self, path: Path) -> str:
+        # A dot inside a folder name must not look like a step: `foo.bar` is not `foo/bar`.
+        return ".".join(part.replace(".", "%2E") for part in path.relative_to(self.root).parts)
+
+    @contextmanager
+    def current(self) -> Generator[None]:
+        """Let `sys.modules` show this root's modules, and the former root's again afterwards."""
+        with _lock:
+            former = _current
+            self.enter()
+            try:
+                yield
+            finally:
+                if former is not None and former is not self:
+                    former.enter()
+
+    def enter(self) -> None:
+        """Make this the root whose modules a bare `import Api` means."""
+        global _current  # sys.modules is global, and so is whose it is
+        with _lock:
+            if _current is self:
+                return
+            if _current is not None:
+                _current._park()
+                builtins.__import__ = _import_in_own_space
+                importlib.import_module = _import_module_in_own_space
+            sys.modules.update(self._parked)
+            self._parked = {}
+            _current = self
+
+    def _park(self) -> None:
+        mine = [name for name in sys.modules if name.partition(".")[0] in self.names]
+        self._parked = {
+            name: sys.modules.pop(name) for name in mine if self._owns(sys.modules[name])
+        }
+
+    def _owns(self, module: ModuleType) -> bool:
+        paths = [getattr(module, "__file__", None), *getattr(module, "__path__", ())]
+        return any(path is not None and Path(path).is_relative_to(self.root) for path in paths)
+
+    def find(self, name: str, path: Sequence[str] | None) -> ModuleSpec | None:
+        """Give the spec of a module below this root, or None."""
+        spec = PathFinder.find_spec(name, path or [str(self.root)])
+        if spec is None:
+            return None
+        if type(spec.loader) is SourceFileLoader:
+            spec.loader = _SourceLoader(name, spec.loader.path, self)
+        if spec.submodule_search_locations is not None:
+            # A plain list: the lazy path of a namespace package looks at sys.path again.
+            spec.submodule_search_locations = list(spec.submodule_search_locations)
+        return spec
+
+
+def _own_names(root: Path) -> frozenset[str]:
+    """Top-level modules of the root that shadow nothing of the standard library."""
+    found = {entry.stem for entry in root.glob("*.py")}
+    found |= {entry.name for entry in root.iterdir() if (entry / "__init__.py").is_file()}
+    return frozenset(name for name in found if name not in sys.stdlib_module_names)
+
+
+class _SourceLoader(SourceFileLoader):
+    """Marks a module's globals with the space that it belongs to."""
+
+    def __init__(self, name: str, path: str, space: ModuleSpace) -> None:
+        super().__init__(name, path)
+        self.space = space
+
+
+class _ReservedNames(MetaPathFinder):
+    """First in line: the names of the layout mean the current project."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if _current is None or fullname.partition(".")[0] not in PROJECT_NAMES:
+            return None
+        return _current.find(fullname, path)
+
+
+class _OtherNames(MetaPathFinder):
+    """Last in line: any other module of the root, where nothing installed has the name (S-120)."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if _current is None or fullname.partition(".")[0] not in _current.names:
+            return None
+        return _current.find(fullname, path)
+
+
+def _import_in_own_space(
+    name: str,
+    globals: Mapping[str, Any] | None = None,
+    locals: Mapping[str, Any] | None = None,
+    fromlist: Sequence[str] | None = (),
+    level: int = 0,
+) -> ModuleType:
+    """`__import__` once a second root lives here: a project's module imports from its own root.
+
+    Our lock is taken even where nothing changes places: Python locks the name of a module while it
+    imports it, and two threads that take the two locks in different orders wait for ever.
+    """
+    loader = globals.get("__loader__") if globals else None
+    if not isinstance(loader, _SourceLoader):
+        return _plain_import(name, globals, locals, fromlist or (), level)
+    with loader.space.current():
+        return _plain_import(name, globals, locals, fromlist or (), level)
+
+
+def _import_module_in_own_space(name: str, package: str | None = None) -> ModuleType:
+    """`importlib.import_module` once a second root lives here."""
+    loader = sys._getframe(1).f_globals.get("__loader__")
+    if not isinstance(loader, _SourceLoader):
+        return _plain_import_module(name, package)
+    with loader.space.current():
+        return _plain_import_module(name, package)
+
+
+sys.meta_path.insert(0, _ReservedNames())
+sys.meta_path.append(_OtherNames())

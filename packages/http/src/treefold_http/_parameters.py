@@ -1,0 +1,80 @@
+"""Signatures: what a callable asks for, read once when its call is planned."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any, cast
+
+EMPTY = inspect.Parameter.empty
+
+
+class InjectionError(Exception):
+    """A parameter that nothing can provide; the file counts as broken at boot."""
+
+
+def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """Give the parameters of a callable, without `*args` and `**kwargs`.
+
+    Raises:
+        InjectionError: when it has no readable signature.
+    """
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError) as error:
+        raise InjectionError(
+            f"The parameters of {label(function)} cannot be read: {error}; wrap it in a function"
+        ) from error
+    gathered = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [p for p in signature.parameters.values() if p.kind not in gathered]
+
+
+def annotation_of(parameter: inspect.Parameter, function: Callable[..., Any]) -> Any:
+    """Resolve one annotation; those that nobody needs may name what is not imported.
+
+    Raises:
+        InjectionError: when a name in it is unknown.
+    """
+    if parameter.annotation is EMPTY:
+        return EMPTY
+    holder = type("holder", (), {"__annotations__": {parameter.name: parameter.annotation}})
+    try:
+        hints = typing.get_type_hints(holder, _globals(function), include_extras=True)
+    except Exception as error:
+        raise InjectionError(
+            f"The annotation {parameter.annotation!r} of {parameter.name!r} in {label(function)}"
+            f" cannot be resolved: {error}; import the names that it uses"
+        ) from error
+    return hints[parameter.name]
+
+
+def split(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
+    """Give the type and the metadata of an annotation; no metadata where it is not `Annotated`."""
+    if typing.get_origin(annotation) is Annotated:
+        first, *markers = typing.get_args(annotation)
+        return first, tuple(markers)
+    return annotation, ()
+
+
+def label(function: Callable[..., Any]) -> str:
+    """Give a function's name for a message."""
+    return f"{getattr(function, '__qualname__', type(function).__qualname__)}()"
+
+
+def shown(annotation: Any) -> str:
+    """Give an annotation's name for a message."""
+    return getattr(annotation, "__name__", None) or str(annotation)
+
+
+def _globals(call: Any) -> dict[str, Any]:
+    """The names that annotations of a callable may use: those of the module that defines it."""
+    call = inspect.unwrap(call)
+    while isinstance(call, partial):
+        call = inspect.unwrap(cast("partial[Any]", call).func)
+    if isinstance(call, type):
+        call = call.__init__
+    elif not inspect.isroutine(call):
+        call = call.__call__
+    return getattr(inspect.unwrap(call), "__globals__", {})

@@ -1,0 +1,114 @@
+"""Parts of a multipart body while they arrive, for uploads that are larger than memory and disk.
+
+Nothing is kept: a part is read in its turn or passed over. Whoever wants fields by name and files
+that can be read twice uses `_forms`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator
+from contextlib import aclosing
+
+from treefold_http._errors import PayloadTooLarge
+from treefold_http._limits import DEFAULT_LIMITS, Limits
+from treefold_http._multipart import Event, boundary_of, part_events
+from treefold_http._part_head import PartHead
+
+
+class Part:
+    """One part of a multipart body: iterate over it once, before the next part is asked for.
+
+    Attributes:
+        name: the form field.
+        filename: as the client sent it; None for a part that is no file.
+        content_type: the media type as sent; empty where none is.
+        headers: the header fields of the part.
+    """
+
+    __slots__ = ("_body", "content_type", "filename", "headers", "name")
+
+    def __init__(self, head: PartHead, body: _Body) -> None:
+        self.name = head.name
+        self.filename = head.filename
+        self.content_type = head.content_type
+        self.headers = head.headers
+        self._body = body
+
+    async def __aiter__(self) -> AsyncGenerator[bytes, None]:
+        while chunk := await self._body.chunk(self):
+            yield chunk
+
+    async def read(self) -> bytes:
+        """Give what is left of a small part, such as a field, at once.
+
+        Raises:
+            PayloadTooLarge: above the limit of a field.
+            RuntimeError: when the next part has been asked for.
+        """
+        limit = self._body.limits.field
+        data = bytearray()
+        async for chunk in self:
+            data += chunk
+            if len(data) > limit:
+                raise PayloadTooLarge(f"Field {self.name!r} is larger than {limit} bytes")
+        return bytes(data)
+
+    def __repr__(self) -> str:
+        return f"<Part {self.name!r} filename={self.filename!r}>"
+
+
+class _Body:
+    """The events of one body, shared by its parts."""
+
+    __slots__ = ("_current", "_events", "_next", "_open", "limits")
+
+    def __init__(self, events: AsyncIterator[Event], limits: Limits) -> None:
+        self.limits = limits
+        self._events = events
+        self._current: Part | None = None
+        self._next: PartHead | None = None
+        self._open = True
+
+    async def chunk(self, part: Part) -> bytes | None:
+        if part is not self._current:
+            raise RuntimeError(
+                f"Part {part.name!r} was left behind; read a part before asking for the next"
+            )
+        return await self._advance() if self._open else None
+
+    async def part(self) -> Part | None:
+        while self._open:
+            await self._advance()
+        if self._next is None:
+            return None
+        self._current = Part(self._next, self)
+        self._open = True
+        return self._current
+
+    async def _advance(self) -> bytes | None:
+        event = await anext(self._events, None)
+        if isinstance(event, bytes):
+            return event
+        self._next = event
+        self._open = False
+        return None
+
+
+async def stream_parts(
+    content_type: str, chunks: AsyncIterable[bytes], *, limits: Limits = DEFAULT_LIMITS
+) -> AsyncGenerator[Part, None]:
+    """Give the parts of a multipart body in order; what is left of one is passed over.
+
+    Args:
+        content_type: the Content-Type of the request.
+        chunks: its body.
+
+    Raises:
+        UnsupportedMediaType: when the body is no `multipart/form-data`.
+        BadRequest, PayloadTooLarge, MissingExtra: as `part_events`, while iterating.
+    """
+    events = part_events(boundary_of(content_type, limits), chunks, limits=limits)
+    async with aclosing(events):
+        body = _Body(events, limits)
+        while (part := await body.part()) is not None:
+            yield part

@@ -1,0 +1,145 @@
+"""The plan of a route: everything between a matched path and an answer, composed once at boot.
+
+`run` is the whole chain as one coroutine function. Without middleware and with a handler that takes
+only the request it *is* the handler; every layer is added here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from treefold_http._errors import HTTPError, ServiceUnavailable
+from treefold_http._injection import InjectionError, is_direct, plan_call
+from treefold_http._limits import DEFAULT_LIMITS, Limits
+from treefold_http._middleware import compose, compose_sockets, entries_for
+from treefold_http._types import Endpoint
+from treefold_logging import is_sensitive
+from treefold_router import Route
+
+if TYPE_CHECKING:
+    from treefold_http._application import Application
+    from treefold_http._loader import HandlerModule
+
+WEBSOCKET = "WEBSOCKET"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Plan:
+    """How one route is served.
+
+    Attributes:
+        route: the route of the table; None for the plan that answers 404 and 405.
+        run: gives the handler's return value, or a response; for a socket, runs it to its end.
+        status: the status of a plain return value; None keeps the table's.
+        max_body: the most bytes of a request body.
+        form_limits: what a form may hold.
+        masked: path segments whose parameter name is sensitive, counted from the end.
+        log_payload: whether the payload is logged.
+    """
+
+    route: Route | None
+    run: Callable[[Any], Any]
+    status: int | None = None
+    max_body: int
+    form_limits: Limits = DEFAULT_LIMITS
+    masked: tuple[int, ...] = ()
+    log_payload: bool = True
+
+    def masked_in(self, raw_path: bytes) -> tuple[int, ...]:
+        """Give the indexes, among the non-empty segments, that the log must not show.
+
+        Counted from the end, because an unversioned request has no version segment.
+        """
+        if not self.masked:
+            return ()
+        count = sum(map(bool, raw_path.split(b"/")))
+        return tuple(count + index for index in self.masked)
+
+
+def make_plan(app: Application, route: Route, module: HandlerModule, outer: Sequence[Any]) -> Plan:
+    """Compose the plan of a route.
+
+    Args:
+        outer: the project's middleware, outermost first; the module's own run inside them.
+
+    Raises:
+        InjectionError: when a parameter of the handler cannot be provided.
+    """
+    entries = entries_for(route, [*outer, *module.middlewares])
+    run = _endpoint(app, route, module.handler)
+    if module.timeout is not None:
+        run = _within(run, module.timeout)
+    if route.method == WEBSOCKET:
+        run = compose_sockets(entries, run)
+    elif entries:
+        run = compose(app, entries, run, status=module.status_code)
+    return Plan(
+        route=route,
+        run=run,
+        status=module.status_code,
+        max_body=app.settings.max_body if module.max_body is None else module.max_body,
+        form_limits=_form_limits(app, module),
+        masked=_masked(route),
+        log_payload=module.log_payload,
+    )
+
+
+def broken_plan(app: Application, route: Route, error: str, outer: Sequence[Any]) -> Plan:
+    """Give the plan of a file that failed to load: its method answers 500 (rulings, 'Routing')."""
+    detail = f"handler failed to load: {error}" if app.dev else "handler failed to load"
+
+    async def run(connection: Any) -> Any:
+        raise HTTPError(500, detail)
+
+    entries = entries_for(route, outer)
+    if route.method == WEBSOCKET:
+        chain = compose_sockets(entries, run)
+    else:
+        chain = compose(app, entries, run) if entries else run
+    return Plan(route=route, run=chain, max_body=app.settings.max_body, masked=_masked(route))
+
+
+def _endpoint(app: Application, route: Route, handler: Callable[..., Any]) -> Endpoint:
+    socket = route.method == WEBSOCKET
+    if socket and not inspect.iscoroutinefunction(handler):
+        raise InjectionError(
+            "The handler of a WebSocket waits for messages; make it an `async def`"
+        )
+    name = "websocket" if socket else "request"
+    if is_direct(handler, name) and inspect.iscoroutinefunction(handler):
+        return handler
+    return plan_call(handler, app.injection, path_parameters=route.parameters, kind=name)
+
+
+def _within(run: Endpoint, seconds: float) -> Endpoint:
+    async def limited(connection: Any) -> Any:
+        limit = asyncio.timeout(seconds)
+        try:
+            async with limit:
+                return await run(connection)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise ServiceUnavailable(f"This took longer than {seconds:g} seconds") from None
+
+    return limited
+
+
+def _form_limits(app: Application, module: HandlerModule) -> Limits:
+    if module.max_body is None:
+        return replace(DEFAULT_LIMITS, urlencoded=app.settings.max_body)
+    return replace(DEFAULT_LIMITS, urlencoded=module.max_body, total=module.max_body)
+
+
+def _masked(route: Route) -> tuple[int, ...]:
+    """The segments whose parameter name is sensitive, counted from the end of the path."""
+    segments = route.template.split("/")[1:]
+    return tuple(
+        index - len(segments)
+        for index, segment in enumerate(segments)
+        if segment.startswith("{") and is_sensitive(segment[1:-1])
+    )

@@ -1,0 +1,70 @@
+"""Errors as answers: every failure becomes an `application/problem+json` document (RFC 9457).
+
+This is the one place that decides what a client may read of an error. A 500 says nothing of the
+exception unless the application runs with `dev=True`, and then `<`, `>` and `&` are escaped.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from treefold_http._errors import HTTPError
+from treefold_http._json import dumps
+from treefold_http._response import Response, plain_response
+
+if TYPE_CHECKING:
+    from treefold_http._connection import Connection
+
+PROBLEM_TYPE = (b"content-type", b"application/problem+json")
+
+_MARKUP = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
+
+
+def problem(error: HTTPError, connection: Connection) -> Response:
+    """Render an `HTTPError`: `type title status detail instance request_id` and `errors`."""
+    document = _document(error.title, error.status, error.message or error.title, connection)
+    if error.errors is not None:
+        document["errors"] = error.errors
+    return _response(document, error.headers)
+
+
+def crash(error: BaseException, connection: Connection) -> Response:
+    """Render an unhandled exception as a 500 (interface, 'Errors'; S-56)."""
+    document = _document("Internal Server Error", 500, _HIDDEN, connection)
+    if connection.app.dev:
+        document["detail"] = _text("".join(traceback.format_exception_only(error)).strip())
+        document["traceback"] = [_text(line) for line in traceback.format_exception(error)]
+    return _response(document, {})
+
+
+def departed(connection: Connection) -> Response:
+    """Give what is logged for a request whose client left before its end; nobody reads it."""
+    return _response(_document("Client Closed Request", 499, "The client left", connection), {})
+
+
+_HIDDEN = "The server failed to answer this request"
+
+
+def _document(title: str, status: int, detail: str, connection: Connection) -> dict[str, Any]:
+    return {
+        "type": "about:blank",
+        "title": title,
+        "status": status,
+        "detail": _text(detail),
+        "instance": connection.raw_path.decode("ascii", "backslashreplace"),
+        "request_id": connection.id,
+    }
+
+
+def _text(text: str) -> str:
+    """Text that UTF-8 can carry: an exception may quote half of a surrogate pair."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _response(document: dict[str, Any], headers: Mapping[str, str]) -> Response:
+    body = dumps(document).decode().translate(_MARKUP).encode()
+    made = plain_response(body, PROBLEM_TYPE, document["status"])
+    made.headers.update(headers)
+    return made

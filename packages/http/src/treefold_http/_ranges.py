@@ -1,0 +1,78 @@
+"""The `Range` field: text to spans of bytes (RFC 9110, 14.1 and 14.2). Pure, linear, no policy on
+what an answer looks like.
+
+More ranges than `MAX_RANGES` are not looked at, and what overlaps is merged, so that no field makes
+an answer longer than the file and a few part headers (S-22, S-48).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+MAX_RANGES = 8
+MAX_FIELD = 4096
+
+
+class Span(NamedTuple):
+    """The bytes from `start` up to and without `stop`."""
+
+    start: int
+    stop: int
+
+
+def parse_range(field: str, size: int) -> list[Span] | None:
+    """Give the spans that a `Range` field asks for.
+
+    Args:
+        field: the value of the one `Range` field.
+        size: the length of the file.
+
+    Returns:
+        Spans that neither overlap nor touch, in the order first asked for; an empty list when the
+        file has none of them (416); None when the field is to be ignored: another unit, not valid,
+        more than 8 ranges, or an empty file, which has no range to give.
+    """
+    unit, equals, specs = field.partition("=")
+    if not size or not equals or len(field) > MAX_FIELD or unit.strip(" \t").lower() != "bytes":
+        return None
+    parts = specs.split(",", MAX_RANGES)
+    if len(parts) > MAX_RANGES:
+        return None
+    spans: list[Span] = []
+    for part in parts:
+        span = _span(part.strip(" \t"), size)
+        if span is None:
+            return None
+        if span.start < span.stop:
+            spans.append(span)
+    return _merged(spans)
+
+
+def _span(spec: str, size: int) -> Span | None:
+    """Give one range cut to the file, empty where the file has none of it; None if not valid."""
+    first, dash, last = spec.partition("-")
+    if not dash or not (_is_number(first) or not first) or not (_is_number(last) or not last):
+        return None
+    if not first:
+        return Span(max(size - int(last), 0), size) if last else None
+    start = int(first)
+    if last and int(last) < start:
+        return None
+    return Span(start, min(int(last) + 1, size) if last else size)
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit()
+
+
+def _merged(spans: Sequence[Span]) -> list[Span]:
+    """Join what overlaps or touches; a joined span stands where its first part was asked for."""
+    joined: list[tuple[int, Span]] = []
+    for place, span in sorted(enumerate(spans), key=lambda item: item[1]):
+        if joined and span.start <= joined[-1][1].stop:
+            first, last = joined[-1]
+            joined[-1] = (min(first, place), Span(last.start, max(last.stop, span.stop)))
+        else:
+            joined.append((place, span))
+    return [span for _, span in sorted(joined)]

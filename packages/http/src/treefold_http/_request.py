@@ -1,0 +1,157 @@
+"""The request a handler sees: a `Connection` with a method and a body.
+
+It holds no policy: limits come from the route, and what is refused is said by the parsers it calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from treefold_http._body import BodyReader
+from treefold_http._connection import Connection
+from treefold_http._datastructures import MultiMapping
+from treefold_http._forms import URLENCODED, FormData, ParsedForm, parse_form
+from treefold_http._json import loads
+from treefold_http._limits import DEFAULT_LIMITS, Limits
+from treefold_http._multipart import MULTIPART
+from treefold_http._parts import Part, stream_parts
+from treefold_http._uploads import UploadFile
+
+if TYPE_CHECKING:
+    from treefold_http._errors import HTTPError
+    from treefold_http._response import Response
+
+
+@lru_cache(maxsize=256)
+def _media_type(field: bytes) -> str:
+    return field.decode("latin-1").partition(";")[0].strip().lower()
+
+
+class Request(Connection):
+    """One HTTP request (interface, 'Request'; rulings, 'Request, response').
+
+    Attributes:
+        miss: what answers it; set only where no route does.
+        parsed_form: both views of the form; set only once it was asked for.
+    """
+
+    __slots__ = ("_json", "_reader", "miss", "parsed_form")
+
+    miss: HTTPError | Response
+    parsed_form: ParsedForm
+
+    @property
+    def method(self) -> str:
+        """The HTTP method, in capitals."""
+        return self.scope["method"]
+
+    @property
+    def content_type(self) -> str:
+        """The media type of the body in lower case, without parameters; empty where none is."""
+        return _media_type(self.fields.get(b"content-type", b""))
+
+    @property
+    def reader(self) -> BodyReader:
+        """The one reader of the body, with the limit of the route."""
+        try:
+            return self._reader
+        except AttributeError:
+            limit = self.plan.max_body if self.plan else self.app.settings.max_body
+            self._reader = BodyReader(self._receive, self._declared(), limit=limit)
+            return self._reader
+
+    def _declared(self) -> int | None:
+        """The announced size of the body: 0 where HTTP/1.1 says that there is none."""
+        length = self.fields.get(b"content-length", b"")
+        if length.isdigit():
+            return int(length)
+        known = self.scope.get("http_version", "1.1").startswith("1")
+        return 0 if known and b"transfer-encoding" not in self.fields else None
+
+    async def body(self) -> bytes:
+        """Give the whole body as bytes.
+
+        Raises:
+            PayloadTooLarge: above the limit of the route.
+            ClientDisconnect: when the client left before the end.
+        """
+        return await self.reader.read()
+
+    async def json(self) -> Any:
+        """Give the parsed body, whatever the content type says; None for an empty body.
+
+        Raises:
+            BadRequest: when the body is not valid JSON.
+            PayloadTooLarge, ClientDisconnect: as `body`.
+        """
+        try:
+            return self._json
+        except AttributeError:
+            body = await self.reader.read()
+            self._json = loads(body) if body else None
+            return self._json
+
+    async def form(self) -> FormData:
+        """Give the text fields of an urlencoded or multipart form; parsed once, with `files`.
+
+        Raises:
+            UnsupportedMediaType: when the body is no form.
+            BadRequest: when it is malformed, or has more parts than are taken.
+            PayloadTooLarge, ClientDisconnect: as `body`.
+        """
+        return (await self._parsed_form()).fields
+
+    async def files(self) -> MultiMapping[UploadFile]:
+        """Give the uploaded files of a multipart form; they live as long as the request.
+
+        Raises:
+            As `form`.
+        """
+        return (await self._parsed_form()).files
+
+    async def parts(self) -> AsyncIterator[Part]:
+        """Give the parts of a multipart form as they arrive, for uploads larger than memory.
+
+        Raises:
+            As `form`, while iterating.
+        """
+        limits = self._form_limits()
+        async with aclosing(self.reader.stream()) as chunks:
+            async for part in stream_parts(self._form_type(), chunks, limits=limits):
+                yield part
+
+    async def _parsed_form(self) -> ParsedForm:
+        try:
+            return self.parsed_form
+        except AttributeError:
+            limits = self._form_limits()
+            if self.content_type == URLENCODED:
+                await self.reader.read()  # kept: for the log, and for body() after form()
+            async with aclosing(self.reader.stream()) as chunks:
+                form = await parse_form(self._form_type(), chunks, limits=limits)
+            self.on_leave(form.close)
+            self.parsed_form = form
+            return form
+
+    def _form_type(self) -> str:
+        return self.headers.get("content-type", "")
+
+    def _form_limits(self) -> Limits:
+        limits = self.plan.form_limits if self.plan else DEFAULT_LIMITS
+        if self.content_type == MULTIPART:
+            self.reader.limit = limits.total
+        return limits
+
+    def stream(self) -> AsyncGenerator[bytes]:
+        """Give the body in the chunks that arrive; it is not kept.
+
+        Raises:
+            PayloadTooLarge, ClientDisconnect: as `body`, while iterating.
+        """
+        return self.reader.stream()
+
+    def __repr__(self) -> str:
+        return f"<Request {self.method} {self.path!r} id={self.id}>"

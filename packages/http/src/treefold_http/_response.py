@@ -1,0 +1,341 @@
+"""Answers: a status, header fields and a body, checked where they are set.
+
+A `Response` is made once and sent once. `send` writes the two messages of the protocol; streams
+override it in `_streams`. What every answer carries besides (request id, `nosniff`) is given to
+`send` by the application, so that no response can leave without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from urllib.parse import quote
+
+from treefold_http._cookies import SameSite, format_cookie
+from treefold_http._datastructures import MutableHeaders
+from treefold_http._header_fields import encode_header
+from treefold_http._json import dumps
+from treefold_http._types import Message, RawHeaders, Send
+
+if TYPE_CHECKING:
+    from treefold_http._request import Request
+    from treefold_http._streams import StreamContent, StreamingResponse
+
+Bytes: TypeAlias = bytes  # Response has a constructor of that name
+Background: TypeAlias = Callable[[], "Awaitable[Any] | Any"]
+
+JSON_TYPE = (b"content-type", b"application/json")
+TEXT_TYPE = (b"content-type", b"text/plain; charset=utf-8")
+BYTES_TYPE = (b"content-type", b"application/octet-stream")
+HTML_TYPE = (b"content-type", b"text/html; charset=utf-8")
+
+BODILESS = frozenset({204, 304})
+"""Statuses that carry no body and no content headers (RFC 9110, 6.4.1)."""
+
+_OURS = frozenset({b"transfer-encoding", b"x-request-id", b"x-content-type-options"})
+"""Fields that the server or the application writes; an author's would be a second, other one."""
+
+
+class Response:
+    """An answer with a body that is known when it is made.
+
+    Args:
+        content: a str (sent as UTF-8) or bytes; None for an empty body.
+        status: the HTTP status code, 200 to 599.
+        headers: further header fields; they are copied.
+        media_type: the `Content-Type`; default text/plain for str, application/octet-stream for
+            bytes.
+        background: a callable without parameters, run after the answer is sent.
+
+    Raises:
+        ValueError: for a status out of range, or a header that could split the answer.
+        TypeError: when the content is neither str nor bytes.
+    """
+
+    __slots__ = ("_headers", "background", "body", "raw_headers", "status")
+
+    body: Bytes
+    raw_headers: RawHeaders
+
+    def __init__(
+        self,
+        content: str | Bytes | None = None,
+        status: int = 200,
+        headers: Mapping[str, str] | None = None,
+        media_type: str | None = None,
+        background: Background | None = None,
+    ) -> None:
+        self.body = _encoded(content)
+        kind = TEXT_TYPE if isinstance(content, str) else BYTES_TYPE
+        self._prepare(status, headers, background)
+        if media_type is not None:
+            self.headers["content-type"] = media_type
+        elif content is not None and "content-type" not in self.headers:
+            self.raw_headers.append(kind)
+
+    def _prepare(
+        self, status: int, headers: Mapping[str, str] | None, background: Background | None
+    ) -> None:
+        self.status = check_status(status)
+        self.raw_headers = [encode_header(k, v) for k, v in headers.items()] if headers else []
+        self.background = background
+
+    @classmethod
+    def _typed(
+        cls,
+        body: Bytes,
+        kind: tuple[Bytes, Bytes],
+        status: int,
+        headers: Mapping[str, str] | None,
+        background: Background | None,
+    ) -> Response:
+        made = plain_response(body, kind, check_status(status))
+        if headers or background:
+            made._prepare(status, headers, background)
+            if "content-type" not in made.headers:
+                made.raw_headers.append(kind)
+        return made
+
+    @property
+    def headers(self) -> MutableHeaders:
+        """The header fields, mutable; each is checked where it is set."""
+        try:
+            return self._headers
+        except AttributeError:
+            self._headers = MutableHeaders(self.raw_headers)
+            return self._headers
+
+    def set_cookie(
+        self,
+        name: str,
+        value: str,
+        *,
+        max_age: int | None = None,
+        expires: datetime | None = None,
+        path: str | None = "/",
+        domain: str | None = None,
+        secure: bool = True,
+        httponly: bool = True,
+        samesite: SameSite | None = "lax",
+        partitioned: bool = False,
+    ) -> None:
+        """Add a `Set-Cookie` field (RFC 6265bis).
+
+        Args:
+            max_age: life in seconds.
+            expires: end of life; a naive time is taken as UTC.
+
+        Raises:
+            ValueError: for anything that cannot stand in the field; the message names it.
+        """
+        cookie = format_cookie(
+            name,
+            value,
+            max_age=max_age,
+            expires=expires,
+            path=path,
+            domain=domain,
+            secure=secure,
+            httponly=httponly,
+            samesite=samesite,
+            partitioned=partitioned,
+        )
+        self.headers.append("set-cookie", cookie)
+
+    def delete_cookie(self, name: str, *, path: str = "/", domain: str | None = None) -> None:
+        """Tell the client to forget a cookie that was set with the same path and domain."""
+        self.set_cookie(name, "", max_age=0, path=path, domain=domain)
+
+    def messages(self, common: RawHeaders, *, head: bool) -> tuple[Message, Message]:
+        """Give the start and the body message of the protocol.
+
+        Args:
+            common: fields that every answer of the application carries.
+            head: whether the request was HEAD: the same header fields, no body.
+        """
+        body = self.body
+        fields = self.raw_headers
+        if len(fields) != 1 or fields[0][0] != b"content-type":
+            fields = [pair for pair in sendable(fields) if pair[0] != b"content-length"]
+        if self.status in BODILESS:
+            fields = [pair for pair in fields if pair[0] != b"content-type"]
+            fields += common
+            body = b""
+        else:
+            fields = [*fields, (b"content-length", b"%d" % len(body)), *common]
+        return (
+            {"type": "http.response.start", "status": self.status, "headers": fields},
+            {"type": "http.response.body", "body": b"" if head else body},
+        )
+
+    async def send(self, request: Request, send: Send, *, common: RawHeaders) -> None:
+        """Write the answer: one start and one body message, or what a subclass makes of it."""
+        start, body = self.messages(common, head=request.method == "HEAD")
+        await send(start)
+        await send(body)
+
+    @classmethod
+    def json(
+        cls,
+        content: Any,
+        status: int = 200,
+        *,
+        headers: Mapping[str, str] | None = None,
+        background: Background | None = None,
+    ) -> Response:
+        """Make a JSON answer (interface, 'Response and return coercion').
+
+        Raises:
+            TypeError, ValueError: when a part of the content has no JSON form.
+        """
+        return Response._typed(dumps(content), JSON_TYPE, status, headers, background)
+
+    @classmethod
+    def text(
+        cls,
+        content: str,
+        status: int = 200,
+        *,
+        headers: Mapping[str, str] | None = None,
+        background: Background | None = None,
+    ) -> Response:
+        """Make a `text/plain; charset=utf-8` answer."""
+        return Response._typed(content.encode(), TEXT_TYPE, status, headers, background)
+
+    @classmethod
+    def html(
+        cls,
+        content: str,
+        status: int = 200,
+        *,
+        headers: Mapping[str, str] | None = None,
+        background: Background | None = None,
+    ) -> Response:
+        """Make a `text/html; charset=utf-8` answer; escaping the content is the caller's part."""
+        return Response._typed(content.encode(), HTML_TYPE, status, headers, background)
+
+    @classmethod
+    def bytes(
+        cls,
+        content: Bytes,
+        status: int = 200,
+        *,
+        headers: Mapping[str, str] | None = None,
+        background: Background | None = None,
+    ) -> Response:
+        """Make an `application/octet-stream` answer; `headers` may name another type."""
+        if isinstance(cast("object", content), (str, int)):
+            raise TypeError(f"Response.bytes takes bytes, not {type(content).__qualname__!r}")
+        return Response._typed(Bytes(content), BYTES_TYPE, status, headers, background)
+
+    @classmethod
+    def empty(
+        cls,
+        status: int = 204,
+        *,
+        headers: Mapping[str, str] | None = None,
+        background: Background | None = None,
+    ) -> Response:
+        """Make an answer without a body."""
+        return Response(None, status, headers, background=background)
+
+    @classmethod
+    def redirect(
+        cls,
+        location: str,
+        status: int = 307,
+        *,
+        allow: tuple[str, ...] = (),
+        headers: Mapping[str, str] | None = None,
+        background: Background | None = None,
+    ) -> Response:
+        """Send the client elsewhere on this site, or to an origin that is allowed (S-17).
+
+        Args:
+            location: a path that starts with one `/`, or an absolute URL of an allowed origin.
+            status: 301, 302, 303, 307 or 308.
+            allow: origins such as `https://login.example.com`.
+
+        Raises:
+            ValueError: when the location could leave the site by accident.
+        """
+        if status not in (301, 302, 303, 307, 308):
+            raise ValueError(f"{status!r} is no redirect; use 301, 302, 303, 307 or 308")
+        made = Response(None, status, headers, background=background)
+        made.headers["location"] = _safe_location(location, allow)
+        return made
+
+    @classmethod
+    def stream(
+        cls,
+        content: StreamContent,
+        status: int = 200,
+        *,
+        headers: Mapping[str, str] | None = None,
+        background: Background | None = None,
+    ) -> StreamingResponse:
+        """Make an answer that is sent while it is produced; see `StreamingResponse`."""
+        from treefold_http._streams import StreamingResponse
+
+        return StreamingResponse(content, status, headers, background=background)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.status}>"
+
+
+def sendable(fields: RawHeaders) -> RawHeaders:
+    """Give the fields without those that are not the author's to write."""
+    return [pair for pair in fields if pair[0] not in _OURS]
+
+
+def plain_response(body: bytes, kind: tuple[bytes, bytes], status: int) -> Response:
+    """Make a response of parts that are known to be good: what coercion needs, and no more."""
+    made = _new(Response)
+    made.status = status
+    made.raw_headers = [kind]
+    made.body = body
+    made.background = None
+    return made
+
+
+_new = Response.__new__
+
+
+def _encoded(content: object) -> bytes:
+    if content is None:
+        return b""
+    if isinstance(content, str):
+        return content.encode()
+    if isinstance(content, (bytes, bytearray, memoryview)):
+        return bytes(cast("bytes", content))
+    raise TypeError(
+        f"Response takes str or bytes, not {type(content).__qualname__!r};"
+        " use Response.json(content) for data"
+    )
+
+
+def check_status(status: int) -> int:
+    """Give the status back if an answer may carry it.
+
+    Raises:
+        ValueError: when it is no int from 200 to 599.
+    """
+    if not isinstance(cast("object", status), int) or isinstance(status, bool):
+        raise ValueError(f"Status {status!r} is no int; give an HTTP status code such as 200")
+    if not 200 <= status <= 599:
+        raise ValueError(f"Status {status!r} is out of range; answers take 200 to 599")
+    return int(status)
+
+
+def _safe_location(location: str, allow: tuple[str, ...]) -> str:
+    inside = location.startswith("/") and not location.startswith(("//", "/\\"))
+    origin = "/".join(location.split("/", 3)[:3])
+    if any(ord(char) <= 0x20 or char in "\\\x7f" for char in location) or not (
+        inside or origin in allow
+    ):
+        raise ValueError(
+            f"Redirect to {location!r} could leave the site;"
+            " give a path that starts with one '/', or name its origin in allow=(...)"
+        )
+    return quote(location, safe="/%:?#[]@!$&'()*+,;=~-._")

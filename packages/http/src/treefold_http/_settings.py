@@ -1,0 +1,211 @@
+"""Settings of an application: their names, types and where they come from.
+
+Arguments win over `TREEFOLD_<NAME>` in the environment, that over `treefold.toml`, that over
+`[tool.treefold]` in `pyproject.toml` (rulings, 'Names'). A name that is not here is an error that
+suggests the nearest one; a secret is never shown.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import logging
+import math
+import os
+import re
+import typing
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal, cast
+
+from treefold_http._errors import SettingsError
+from treefold_logging import mask
+
+_NO_DATABASES: Mapping[str, str] = MappingProxyType({})
+_WORDS = {"true": True, "1": True, "yes": True, "on": True} | {
+    "false": False,
+    "0": False,
+    "no": False,
+    "off": False,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Settings:
+    """What can be set from outside the code.
+
+    Attributes:
+        default_version: serve unversioned requests from `latest` or a fixed `vN`; off when None.
+        docs: serve the docs UI and the OpenAPI documents; None follows `dev`.
+        auto_head: answer HEAD from `Get.py` where there is no `Head.py`.
+        auto_options: answer OPTIONS from the route table where there is no `Options.py`.
+        log_format: `text` or `json`.
+        log_level: the least level that is written, such as `INFO`.
+        max_body: the most bytes of a request body; a handler module's `max_body` wins.
+        grace: seconds that shutdown waits for what is running.
+        startup_timeout: seconds that a startup hook may take.
+        ws_allowed_origins: origins besides the own one that may open a socket.
+        databases: alias to database URL, for `treefold-orm`.
+    """
+
+    default_version: str | None = None
+    docs: bool | None = None
+    auto_head: bool = False
+    auto_options: bool = False
+    log_format: Literal["text", "json"] = "text"
+    log_level: str = "INFO"
+    max_body: int = 1024 * 1024
+    grace: float = 20.0
+    startup_timeout: float = 60.0
+    ws_allowed_origins: tuple[str, ...] = ()
+    databases: Mapping[str, str] = field(default_factory=lambda: _NO_DATABASES)
+
+    def __post_init__(self) -> None:
+        version = self.default_version
+        if version is not None and version != "latest" and not re.fullmatch("v[0-9]+", version):
+            raise SettingsError(
+                f"Setting default_version is {version!r}; give 'latest' or a version such as 'v1'"
+            )
+
+        for name in ("grace", "startup_timeout", "max_body"):
+            value = getattr(self, name)
+            if not 0 <= value < math.inf:
+                raise SettingsError(f"Setting {name} is {value!r}; give a finite number from 0")
+        if self.log_level.upper() not in logging.getLevelNamesMapping():
+            raise SettingsError(
+                f"Setting log_level is {self.log_level!r}; give a level such as 'INFO' or 'WARNING'"
+            )
+
+    def __repr__(self) -> str:
+        values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        values["databases"] = dict.fromkeys(self.databases, "***")
+        shown = ", ".join(f"{name}={value!r}" for name, value in mask(values).items())
+        return f"Settings({shown})"
+
+    @classmethod
+    def load(cls, app_dir: Path, **arguments: Any) -> Settings:
+        """Read the settings of a project.
+
+        Args:
+            app_dir: the application root, where `treefold.toml` or `pyproject.toml` may lie.
+            arguments: values that win over files and environment; None means not given.
+
+        Raises:
+            SettingsError: for an unknown name, a wrong type or a file that is no TOML.
+        """
+        values = _from_files(app_dir)
+        values.update(_from_environment(values.get("databases", _NO_DATABASES)))
+        values.update({name: value for name, value in arguments.items() if value is not None})
+        return cls.of(values)
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any], *, source: str = "settings") -> Settings:
+        """Make settings of a mapping, each name and type checked.
+
+        Raises:
+            SettingsError: for an unknown name or a wrong type.
+        """
+        types = typing.get_type_hints(cls)
+        return cls(**{name: _checked(name, value, types, source) for name, value in values.items()})
+
+
+def _from_files(app_dir: Path) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    types = typing.get_type_hints(Settings)
+    for name, path in (("pyproject.toml", ("tool", "treefold")), ("treefold.toml", ())):
+        if (app_dir / name).is_file():
+            table = _table(_read_toml(app_dir / name), path, name)
+            values |= {key: _checked(key, value, types, name) for key, value in table.items()}
+    return values
+
+
+def _table(content: dict[str, Any], path: Sequence[str], file: str) -> dict[str, Any]:
+    for key in path:
+        inner: object = content.get(key, {})
+        if not isinstance(inner, dict):
+            raise SettingsError(f"{key!r} in {file} is no table; write [{'.'.join(path)}]")
+        content = cast("dict[str, Any]", inner)
+    return content
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    import tomllib  # 6 ms that a project without a settings file does not pay
+
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"Cannot read {path.name}: {error}; mend the file") from error
+
+
+def _from_environment(databases: Mapping[str, str]) -> dict[str, Any]:
+    types = typing.get_type_hints(Settings)
+    values: dict[str, Any] = {}
+    for name in types:
+        variable = f"TREEFOLD_{name.upper()}"
+        if variable in os.environ and name != "databases":
+            values[name] = _from_text(os.environ[variable], name, types[name], variable)
+    if url := os.environ.get("TREEFOLD_DATABASE_URL"):
+        values["databases"] = {**databases, "default": url}
+    return values
+
+
+def _from_text(text: str, name: str, wanted: Any, variable: str) -> Any:
+    kinds = _kinds(wanted)
+    try:
+        if bool in kinds:
+            return _WORDS[text.strip().lower()]
+        if int in kinds or float in kinds:
+            return (int if int in kinds else float)(text)
+    except (ValueError, KeyError):
+        raise _wrong(name, text, wanted, variable) from None
+    if tuple in kinds:
+        return tuple(part.strip() for part in text.split(",") if part.strip())
+    return _checked(name, text, {name: wanted}, variable)
+
+
+def _kinds(wanted: Any) -> set[Any]:
+    options = typing.get_args(wanted) if typing.get_origin(wanted) is not None else (wanted,)
+    if typing.get_origin(wanted) in (tuple, Mapping):
+        options = (wanted,)
+    return {typing.get_origin(option) or option for option in options}
+
+
+def _checked(name: str, value: Any, types: Mapping[str, Any], source: str) -> Any:
+    if name not in types:
+        near = difflib.get_close_matches(name, types, 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(types)}"
+        raise SettingsError(f"Unknown setting {name!r} in {source}; {hint}")
+    wanted = types[name]
+    kinds = _kinds(wanted)
+    if typing.get_origin(wanted) is Literal:
+        good = value in typing.get_args(wanted)
+    elif tuple in kinds and isinstance(value, (list, tuple)):
+        value = tuple(cast("list[object]", value))
+        good = all(isinstance(part, str) for part in value)
+    elif Mapping in kinds:
+        good = _is_text_table(value)
+    else:
+        if float in kinds and type(value) is int:
+            value = float(value)
+        good = type(value) in kinds or (value is None and type(None) in kinds)
+    if not good:
+        raise _wrong(name, value, wanted, source)
+    return value
+
+
+def _is_text_table(value: object) -> bool:
+    if not isinstance(value, Mapping):
+        return False
+    items = cast("Mapping[object, object]", value).items()
+    return all(isinstance(key, str) and isinstance(text, str) for key, text in items)
+
+
+def _wrong(name: str, value: Any, wanted: Any, source: str) -> SettingsError:
+    if name == "databases":  # its values carry passwords
+        return SettingsError(
+            f'Setting databases in {source} is no table of alias = "url"; make it one'
+        )
+    shown = getattr(wanted, "__name__", None) or str(wanted)
+    return SettingsError(f"Setting {name} in {source} is {value!r}; give {shown}")

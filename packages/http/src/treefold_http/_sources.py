@@ -1,0 +1,158 @@
+"""Where a parameter's text comes from: path, query, header, cookie, form; and what reads it.
+
+A binder takes the connection and a list of errors, and gives the typed value or appends an entry
+`{"loc": [source, name], "msg": ..., "type": ...}`. Conversion of one text is `_binding`'s business,
+the choice of the source `_injection`'s.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+from treefold_http._binding import Converter
+
+EMPTY = inspect.Parameter.empty
+
+Errors: TypeAlias = list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Take the value from a named place: `Annotated[str, Header()]`.
+
+    Attributes:
+        alias: the name there, where it is not the parameter's.
+    """
+
+    alias: str | None = None
+
+
+class Query(Source):
+    """Take the value from the query string; `list[...]` takes every value of the name."""
+
+
+class Header(Source):
+    """Take the value from a header field; `_` in the parameter's name stands for `-`."""
+
+
+class Cookie(Source):
+    """Take the value from a cookie."""
+
+
+class Body(Source):
+    """Take the value from the JSON body, whatever its type."""
+
+
+class Form(Source):
+    """Take the value from a field of the form."""
+
+
+class File(Source):
+    """Take an uploaded file of the form."""
+
+
+class Binder(NamedTuple):
+    """Reads one parameter; `waits` says that `bind` is a coroutine function."""
+
+    bind: Callable[[Any, Errors], Any]
+    waits: bool = False
+
+
+def entry(loc: list[str | int], message: object, kind: str = "value_error") -> dict[str, Any]:
+    """Give one entry of `errors` in a 422 (rulings, 'Handlers and injection')."""
+    name = next(step for step in reversed(loc) if isinstance(step, str))
+    return {"loc": loc, "msg": f"{name} {message}", "type": kind}
+
+
+def path_binder(name: str, convert: Converter) -> Binder:
+    """Convert a path parameter; it is always there."""
+
+    def bind(connection: Any, errors: Errors) -> Any:
+        try:
+            return convert(connection.path_params[name])
+        except ValueError as error:
+            errors.append(entry(["path", name], error))
+
+    return Binder(bind)
+
+
+_PLACES: dict[type[Source], tuple[str, str]] = {
+    Query: ("query", "query"),
+    Header: ("header", "headers"),
+    Cookie: ("cookie", "cookies"),
+}
+
+
+def text_binder(
+    source: Source, parameter: inspect.Parameter, convert: Converter, *, many: bool
+) -> Binder:
+    """Read one value, or all of a name, from the query, a header field or a cookie."""
+    label, attribute = _PLACES[type(source)]
+    name = _name(source, parameter)
+
+    def bind(connection: Any, errors: Errors) -> Any:
+        texts = getattr(connection, attribute)
+        found = texts.getlist(name) if many else texts.get(name)
+        return _converted(found, [label, name], convert, parameter, errors)
+
+    return Binder(bind)
+
+
+def form_binder(
+    source: Source, parameter: inspect.Parameter, convert: Converter, *, many: bool
+) -> Binder:
+    """Read one value, or all of a name, from the fields of a form."""
+    name = _name(source, parameter)
+
+    async def bind(connection: Any, errors: Errors) -> Any:
+        fields = await connection.form()
+        found = fields.getlist(name) if many else fields.get(name)
+        return _converted(found, ["form", name], convert, parameter, errors)
+
+    return Binder(bind, waits=True)
+
+
+def file_binder(source: Source, parameter: inspect.Parameter, *, many: bool) -> Binder:
+    """Take one uploaded file, or all of a name."""
+    name = _name(source, parameter)
+
+    async def bind(connection: Any, errors: Errors) -> Any:
+        files = await connection.files()
+        found = files.getlist(name) if many else files.get(name)
+        if found or parameter.default is not EMPTY:
+            return found or parameter.default
+        errors.append(entry(["file", name], "is required", "missing"))
+
+    return Binder(bind, waits=True)
+
+
+def _name(source: Source, parameter: inspect.Parameter) -> str:
+    if source.alias is not None:
+        return source.alias
+    return parameter.name.replace("_", "-") if isinstance(source, Header) else parameter.name
+
+
+def _converted(
+    found: str | list[str] | None,
+    loc: list[str | int],
+    convert: Converter,
+    parameter: inspect.Parameter,
+    errors: Errors,
+) -> Any:
+    if found is None or found == []:
+        if parameter.default is EMPTY:
+            errors.append(entry(loc, "is required", "missing"))
+        return parameter.default
+    if isinstance(found, str):
+        return _one(found, loc, convert, errors)
+    return [_one(text, [*loc, index], convert, errors) for index, text in enumerate(found)]
+
+
+def _one(text: str, loc: list[str | int], convert: Converter, errors: Errors) -> Any:
+    try:
+        return convert(text)
+    except ValueError as error:
+        errors.append(entry(loc, error))

@@ -1,0 +1,129 @@
+"""Bytes of an upload on disk: a private file without a name, used in threads of its own (S-41).
+
+The file is made 0600 in a new 0700 directory and loses its name at once where the system allows, so
+that nothing is left behind however the process ends. The threads are not those of sync handlers: a
+slow disk must not stop them, nor they an upload (R-25).
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import BinaryIO
+from weakref import WeakSet
+
+from treefold_http._errors import ServiceUnavailable
+from treefold_http._threads import WorkerThreads
+
+COPY = 256 * 1024
+
+file_threads = WorkerThreads(limit=8)
+
+_spools: WeakSet[Spool] = WeakSet()
+_reserving = threading.Lock()
+
+
+class Spool:
+    """A temporary file that grows at its end and is read anywhere.
+
+    Attributes:
+        size: bytes of disk that it takes or is about to take; 0 once closed.
+    """
+
+    __slots__ = ("__weakref__", "_closed", "_directory", "_file", "_lock", "size")
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._closed = False
+        self._directory = ""
+        self._file: BinaryIO | None = None
+        # A cancelled caller leaves its job running: closing waits for that job's end.
+        self._lock = threading.Lock()
+
+    async def append(self, chunks: list[bytes], *, disk: int) -> None:
+        """Write chunks at the end.
+
+        Args:
+            disk: the most bytes that all spools of the process may take (S-42).
+
+        Raises:
+            ServiceUnavailable: when that is reached.
+            OSError: when the disk does not take them.
+        """
+        self._reserve(sum(map(len, chunks)), disk)
+        await file_threads.run(self._append, chunks)
+
+    async def read(self, start: int, size: int) -> bytes:
+        """Give up to `size` bytes from `start` on; all that follow when `size` is negative."""
+        return await file_threads.run(self._read, start, size)
+
+    def copy_to(self, target: BinaryIO) -> None:
+        """Write everything into an open file; for a thread."""
+        start = 0
+        while chunk := self._read(start, COPY):
+            target.write(chunk)
+            start += len(chunk)
+
+    def _reserve(self, more: int, disk: int) -> None:
+        # Summed over what is alive, so that a spool nobody closed cannot hold its share for ever.
+        with _reserving:
+            if sum(spool.size for spool in _spools) + more > disk:
+                raise ServiceUnavailable(
+                    "Too many uploads at this time; try again later",
+                    headers={"Retry-After": "10"},
+                )
+            self.size += more
+            _spools.add(self)
+
+    def _append(self, chunks: list[bytes]) -> None:
+        with self._lock:
+            if self._closed:
+                return
+            if self._file is None:
+                self._file, self._directory = _open_private()
+            self._file.seek(0, os.SEEK_END)
+            self._file.writelines(chunks)
+
+    def _read(self, start: int, size: int) -> bytes:
+        with self._lock:
+            if self._file is None or self._closed:
+                raise ValueError("The upload is closed; read it before the request ends")
+            self._file.seek(start)
+            return self._file.read(size)
+
+    def _close(self) -> None:
+        with self._lock:
+            self._closed = True
+            if self._file is not None:
+                with suppress(OSError):  # what a full disk did not take is not wanted any more
+                    self._file.close()
+                _remove(self._directory)
+            self.size = 0
+
+
+async def close_spools(spools: Iterable[Spool]) -> None:
+    """Remove the files; also when the caller is cancelled while it waits."""
+    await file_threads.run(_close_all, list(spools))
+
+
+def _close_all(spools: list[Spool]) -> None:
+    for spool in spools:
+        spool._close()
+
+
+def _open_private() -> tuple[BinaryIO, str]:
+    import tempfile  # 4 ms that a server without uploads does not pay
+
+    directory = tempfile.mkdtemp(prefix="treefold-")
+    try:
+        return tempfile.TemporaryFile(dir=directory), directory
+    finally:
+        _remove(directory)
+
+
+def _remove(directory: str) -> None:
+    # Where an open file keeps its name (Windows), this succeeds after it is closed.
+    with suppress(OSError):
+        os.rmdir(directory)

@@ -1,0 +1,217 @@
+"""Static files: a folder whose regular files are answers, and nothing else of it is (S-47, D-22).
+
+A name is judged twice: by its text, before the disk is asked, and by where it really lies, after
+every symbolic link is followed. Whatever is refused is answered like what is not there.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from treefold_http._disk import run_on_disk
+from treefold_http._errors import BootError, MethodNotAllowed, NotFound
+from treefold_http._files import FileResponse
+from treefold_http._regular_file import NotRegularFileError, RegularFile
+from treefold_http._response import Response
+
+if TYPE_CHECKING:
+    from treefold_http._request import Request
+
+_ALLOW = "GET, HEAD"
+_forbidden = re.compile("[\x00-\x1f\x7f/\\\\:\ud800-\udfff]").search
+_NOTHING = "There is nothing at this path"
+
+# What the system says of a name that cannot be served. Anything else, such as no free file
+# descriptor, is a failure of the server and not of the name.
+_ABSENT = frozenset(
+    {
+        errno.EACCES,
+        errno.EINVAL,
+        errno.EISDIR,
+        errno.ELOOP,
+        errno.ENAMETOOLONG,
+        errno.ENODEV,
+        errno.ENOENT,
+        errno.ENOTDIR,
+        errno.ENXIO,
+        errno.EPERM,
+    }
+)
+
+
+class StaticFiles:
+    """The files below a folder, to be mounted at a prefix outside the versions.
+
+    Serves GET and HEAD with the validators, conditions and ranges of `FileResponse`. Answers 404
+    for folders (there is no listing), names that start with a dot, symbolic links that lead out of
+    the folder, and everything that is no regular file; 405 for other methods.
+
+    Args:
+        directory: the folder; a relative one starts at the application root.
+        index: the file that answers for a folder, such as `index.html`; None for 404.
+        max_age: seconds that a client may keep a file without asking again; with 0 it asks each
+            time, and is answered 304 while the file is the same.
+
+    Raises:
+        ValueError: for an index that is no plain file name, or a negative `max_age`.
+    """
+
+    __slots__ = ("_cache_control", "directory", "index")
+
+    def __init__(
+        self, directory: str | os.PathLike[str], *, index: str | None = None, max_age: int = 0
+    ) -> None:
+        if index is not None and not _is_plain(index):
+            raise ValueError(f"Index {index!r} is no plain file name; give one like 'index.html'")
+        if max_age < 0:
+            raise ValueError(f"max_age is {max_age!r}; give seconds, 0 or more")
+        self.directory = Path(directory)
+        self.index = index
+        self._cache_control = f"max-age={max_age}" if max_age else "no-cache"
+
+    def check(self, root: Path) -> None:
+        """Refuse a folder that cannot be meant; for the start of an application.
+
+        Args:
+            root: the application root.
+
+        Raises:
+            BootError: when the folder does not exist, or holds the application's own source.
+        """
+        folder = root / self.directory
+        if not folder.is_dir():
+            raise BootError(
+                f"Static folder {str(folder)!r} does not exist; create it or mend its name"
+            )
+        if (root.resolve() / "Api").is_relative_to(folder.resolve()):
+            raise BootError(
+                f"Static folder {str(folder)!r} holds the application itself;"
+                " give a folder of files that everybody may read"
+            )
+
+    async def response(self, path_segments: Sequence[str], request: Request) -> Response:
+        """Give the answer for a path below the mount.
+
+        Args:
+            path_segments: what follows the prefix, split at `/` and decoded once, without empty
+                segments (rulings, 'Routing').
+            request: the request.
+
+        Raises:
+            NotFound: for everything that is not served.
+            MethodNotAllowed: for methods other than GET and HEAD.
+        """
+        if request.method not in ("GET", "HEAD"):
+            raise MethodNotAllowed(f"This path answers {_ALLOW}", headers={"Allow": _ALLOW})
+        if not all(_is_plain(segment) for segment in path_segments):
+            raise NotFound(_NOTHING)
+        found = await run_on_disk(self._find, request.app.root, tuple(path_segments))
+        if found is None:
+            raise NotFound(_NOTHING)
+        path, is_index = found
+        if is_index and not request.raw_path.endswith(b"/"):
+            return _with_slash(request)
+        return _StaticFile(path, headers={"Cache-Control": self._cache_control})
+
+    def _find(self, base: Path, segments: tuple[str, ...]) -> tuple[str, bool] | None:
+        """In a disk thread: give the real path, and whether it is the index of a folder."""
+        try:
+            root = os.path.realpath(base / self.directory, strict=True)
+            path = _inside(root, segments)
+            mode = os.stat(path).st_mode if path else 0
+            is_index = stat.S_ISDIR(mode) and self.index is not None
+            if path and is_index and self.index:
+                path = _inside(root, (*segments, self.index))
+                mode = os.stat(path).st_mode if path else 0
+        except OSError as error:
+            if is_absent(error):
+                return None
+            raise
+        return (path, is_index) if path and stat.S_ISREG(mode) else None
+
+
+class _StaticFile(FileResponse):
+    """A file that a client named: when it is gone by the time it is opened, that is a 404."""
+
+    __slots__ = ()
+
+    def _file(self) -> RegularFile:
+        # The path is real: a link at its end was put there since.
+        return RegularFile(self.path, follow=False)
+
+    def _failure(self, error: Exception) -> Exception:
+        return NotFound(_NOTHING) if is_absent(error) else error
+
+
+def is_absent(error: Exception) -> bool:
+    """Whether an error says that there is nothing to serve, and not that serving failed."""
+    if isinstance(error, NotRegularFileError):
+        return True
+    return isinstance(error, OSError) and error.errno in _ABSENT
+
+
+def _is_plain(segment: str) -> bool:
+    """Whether a segment is one file name on every system, and no hidden one.
+
+    Refused besides: what Windows reads as a separator, a drive or a stream (`\\`, `:`), the final
+    dots and blanks that it drops, and what no file name is made of.
+    """
+    if not segment or segment[0] == "." or segment[-1] in ". ":
+        return False
+    return not _forbidden(segment)
+
+
+def _inside(root: str, segments: tuple[str, ...]) -> str | None:
+    """Give the real path of a name below the real root, or None where that leads out of it."""
+    path = os.path.join(root, *segments)
+    real = os.path.realpath(path, strict=True)
+    if not Path(real).is_relative_to(root):
+        return None
+    if any(part.startswith(".") for part in Path(real).relative_to(root).parts):
+        return None
+    if _folds_case(root, segments, real) and not has_exact_names(root, segments):
+        return None
+    return real
+
+
+def _folds_case(root: str, segments: tuple[str, ...], real: str) -> bool:
+    """Whether the disk finds the same thing under the name in the other case."""
+    other = tuple(segment.swapcase() for segment in segments)
+    try:
+        return other != segments and os.path.samefile(real, os.path.join(root, *other))
+    except OSError:
+        return False
+
+
+def has_exact_names(root: str, segments: Sequence[str]) -> bool:
+    """Whether each segment is listed in its folder exactly as it is written.
+
+    For disks that find `secret.TXT` under `Secret.txt`: one file has one address, or rules about
+    addresses do not hold.
+    """
+    folder = root
+    for segment in segments:
+        if segment not in os.listdir(folder):
+            return False
+        folder = os.path.join(folder, segment)
+    return True
+
+
+def _with_slash(request: Request) -> Response:
+    """Send the client to the folder's address with a slash, where relative links hold.
+
+    The target is relative, so it never leaves the site whatever the path looks like (S-17).
+    """
+    last = request.raw_path.rpartition(b"/")[2]
+    query = request.scope.get("query_string", b"")
+    target = f"./{quote(last, safe='%~!$&()*+,;=@')}/"
+    if query:
+        target += f"?{quote(query, safe='%/?~!$&()*+,;=:@')}"
+    return Response(None, 307, {"Location": target})

@@ -1,0 +1,190 @@
+"""`UploadFile`: one file of a form, in memory while it is small, on disk when it is not.
+
+What it says of itself is the client's word. Only `save` gives its bytes a name that lasts, and that
+name is the author's, or a safe one inside the author's directory.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Callable, Iterable
+from pathlib import Path
+from typing import BinaryIO
+
+from treefold_http._datastructures import Headers
+from treefold_http._file_names import safe_name
+from treefold_http._limits import Limits
+from treefold_http._spool import Spool, close_spools, file_threads
+
+CHUNK = 64 * 1024
+
+
+class UploadFile:
+    """A file of a form (rulings, '`form()` / `files()`').
+
+    It lives as long as its request: save it, or read it, before the answer is sent.
+
+    Args:
+        content: its bytes; the form parser adds them as they arrive.
+
+    Attributes:
+        filename: as the client sent it: a label to show, never a path to open.
+        content_type: the media type as sent; empty where none is.
+        headers: the header fields of its part.
+        size: how many bytes it has.
+    """
+
+    __slots__ = (
+        "_closed",
+        "_held",
+        "_position",
+        "_spool",
+        "content_type",
+        "filename",
+        "headers",
+        "size",
+    )
+
+    def __init__(
+        self,
+        filename: str = "",
+        content_type: str = "",
+        *,
+        headers: Headers | None = None,
+        content: bytes = b"",
+    ) -> None:
+        self.filename = filename
+        self.content_type = content_type
+        self.headers = Headers([]) if headers is None else headers
+        self.size = len(content)
+        self._held = [content] if content else []
+        self._spool: Spool | None = None
+        self._position = 0
+        self._closed = False
+
+    async def read(self, n: int = -1) -> bytes:
+        """Give the next `n` bytes, or all that are left when `n` is negative; b"" at the end.
+
+        Raises:
+            ValueError: when it is closed.
+        """
+        self._check_open()
+        if self._spool is not None:
+            data = await self._spool.read(self._position, n)
+        else:
+            data = self._whole()[self._position : None if n < 0 else self._position + n]
+        self._position += len(data)
+        return data
+
+    async def seek(self, n: int) -> None:
+        """Go to byte `n`, counted from the start; the next `read` begins there.
+
+        Raises:
+            ValueError: when it is closed or `n` is negative.
+        """
+        self._check_open()
+        if n < 0:
+            raise ValueError(f"Cannot seek to {n!r}; give a position from the start")
+        self._position = n
+
+    async def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+        """Store the whole file, wherever `read` has got to, under a name that lasts.
+
+        It is written beside its final place and renamed when complete, with the permissions of any
+        new file. A caller who is cancelled stops waiting; the file may still appear.
+
+        Args:
+            path: an existing directory, where it gets a safe form of the client's name; or the full
+                path of the file, taken exactly.
+            overwrite: replace a file of that name instead of refusing.
+
+        Returns:
+            Where it is.
+
+        Raises:
+            FileExistsError: when the name is taken.
+            NotADirectoryError: when `path` ends in a separator and is no directory.
+            OSError: when the disk does not take it.
+            ValueError: when it is closed.
+        """
+        self._check_open()
+        spool, held = self._spool, self._held
+
+        def write(file: BinaryIO) -> None:
+            if spool is None:
+                file.writelines(held)
+            else:
+                spool.copy_to(file)
+
+        return await file_threads.run(_save, path, self.filename, write, overwrite)
+
+    async def close(self) -> None:
+        """Drop its bytes, also from the disk. The request does this at its end."""
+        await close_uploads([self])
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while chunk := await self.read(CHUNK):
+            yield chunk
+
+    def __repr__(self) -> str:
+        return f"<UploadFile {self.filename!r} {self.size} bytes>"
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ValueError("The upload is closed; read it before the request ends")
+
+    def _whole(self) -> bytes:
+        if len(self._held) != 1:
+            self._held = [b"".join(self._held)]
+        return self._held[0]
+
+    async def _append(self, data: bytes, limits: Limits) -> None:
+        self._held.append(data)
+        self.size += len(data)
+        if self.size > limits.spool:
+            if self._spool is None:
+                self._spool = Spool()
+            held, self._held = self._held, []
+            await self._spool.append(held, disk=limits.disk)
+
+
+async def close_uploads(uploads: Iterable[UploadFile]) -> None:
+    """Close many at once; those in memory cost no thread."""
+    spools: list[Spool] = []
+    for upload in uploads:
+        upload._closed = True
+        upload._held = []
+        if upload._spool is not None:
+            spools.append(upload._spool)
+            upload._spool = None
+    if spools:
+        await close_spools(spools)
+
+
+def _destination(path: str | os.PathLike[str], filename: str) -> Path:
+    if os.path.isdir(path):
+        return Path(path, safe_name(filename))
+    if os.fspath(path).endswith(("/", os.sep)):
+        raise NotADirectoryError(f"{os.fspath(path)!r} is no directory; make it first")
+    return Path(path)
+
+
+def _save(
+    path: str | os.PathLike[str],
+    filename: str,
+    write: Callable[[BinaryIO], None],
+    overwrite: bool,
+) -> Path:
+    target = _destination(path, filename)
+    sibling = target.with_name(f".{os.urandom(8).hex()}.part")
+    try:
+        with open(sibling, "xb") as file:
+            write(file)
+        if not overwrite:
+            # Claims the name: of two that save it at one time, one fails.
+            open(target, "xb").close()
+        os.replace(sibling, target)
+        return target
+    except BaseException:
+        sibling.unlink(missing_ok=True)
+        raise

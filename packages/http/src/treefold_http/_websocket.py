@@ -1,0 +1,234 @@
+"""The WebSocket a handler speaks through: accept, receive, send, close (rulings, 'WebSocket').
+
+A message of the wrong kind, JSON that is none and a message above the limit close the socket with
+the code that says so; the handler then sees `WebSocketDisconnect`. Who may connect at all is
+decided in `_sockets`, before a handler runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from treefold_http._connection import Connection
+from treefold_http._errors import BadRequest
+from treefold_http._header_fields import encode_header
+from treefold_http._json import dumps, loads
+from treefold_http._types import Message, Receive, Scope, Send
+
+if TYPE_CHECKING:
+    from treefold_http._application import Application
+
+MAX_MESSAGE = 1024 * 1024
+
+NORMAL = 1000
+GOING_AWAY = 1001
+WRONG_KIND = 1003
+BAD_DATA = 1007
+REFUSED = 1008
+TOO_BIG = 1009
+FAILED = 1011
+RESTART = 1012
+OVERLOADED = 1013
+
+
+class WebSocketDisconnect(Exception):  # the field's name for it
+    """The socket is closed: by the client, or by us for what the client sent.
+
+    Attributes:
+        code: the close code (RFC 6455, 7.4).
+        reason: what was said with it.
+    """
+
+    def __init__(self, code: int = NORMAL, reason: str = "") -> None:
+        super().__init__(code, reason)
+        self.code = code
+        self.reason = reason
+
+
+class WebSocket(Connection):
+    """One WebSocket.
+
+    Attributes:
+        code: the close code, once it is closed; None before.
+        accepted: whether the handshake was answered.
+    """
+
+    __slots__ = ("_send", "accepted", "code", "max_message")
+
+    def __init__(
+        self, scope: Scope, receive: Receive, app: Application, id: str, send: Send
+    ) -> None:
+        super().__init__(scope, receive, app, id)
+        self._send = send
+        self.accepted = False
+        self.code: int | None = None
+        self.max_message = MAX_MESSAGE
+
+    @property
+    def subprotocols(self) -> list[str]:
+        """The subprotocols that the client offers, in its order of preference."""
+        return list(self.scope.get("subprotocols", ()))
+
+    async def accept(
+        self, subprotocol: str | None = None, headers: Mapping[str, str] | None = None
+    ) -> None:
+        """Answer the handshake.
+
+        Args:
+            subprotocol: one of those offered.
+            headers: further header fields of the answer.
+
+        Raises:
+            RuntimeError: when it was answered before.
+            ValueError: for a subprotocol that was not offered, or a header that cannot be sent.
+        """
+        if self.accepted or self.code is not None:
+            raise RuntimeError("The WebSocket was accepted or closed before; accept it once")
+        if subprotocol is not None and subprotocol not in self.subprotocols:
+            raise ValueError(
+                f"Subprotocol {subprotocol!r} was not offered; choose from {self.subprotocols}"
+            )
+        fields = [encode_header(name, value) for name, value in (headers or {}).items()]
+        fields.append((b"x-request-id", self.id.encode()))
+        await self._send(
+            {"type": "websocket.accept", "subprotocol": subprotocol, "headers": fields}
+        )
+        self.accepted = True
+
+    async def receive_text(self) -> str:
+        """Give the next message, which must be text.
+
+        Raises:
+            WebSocketDisconnect: when the client left, or sent bytes (1003) or too much (1009).
+        """
+        message = await self._next()
+        text = message.get("text")
+        if text is None:
+            raise await self._refuse(WRONG_KIND, "Send text here")
+        # A character is at most four bytes; only a message near the limit is measured exactly.
+        if len(text) * 4 > self.max_message and len(text.encode()) > self.max_message:
+            raise await self._refuse(TOO_BIG, "Message too big")
+        return text
+
+    async def receive_bytes(self) -> bytes:
+        """Give the next message, which must be bytes.
+
+        Raises:
+            WebSocketDisconnect: when the client left, or sent text (1003) or too much (1009).
+        """
+        message = await self._next()
+        data = message.get("bytes")
+        if data is None:
+            raise await self._refuse(WRONG_KIND, "Send bytes here")
+        if len(data) > self.max_message:
+            raise await self._refuse(TOO_BIG, "Message too big")
+        return data
+
+    async def receive_json(self) -> Any:
+        """Give the next message, which must be text that is JSON.
+
+        Raises:
+            WebSocketDisconnect: as `receive_text`, and for JSON that is none (1007).
+        """
+        text = await self.receive_text()
+        try:
+            return loads(text.encode())
+        except BadRequest as error:
+            raise await self._refuse(BAD_DATA, "Not valid JSON") from error
+
+    async def send_text(self, text: str) -> None:
+        """Send a text message.
+
+        Raises:
+            WebSocketDisconnect: when the socket is closed.
+        """
+        await self._put({"type": "websocket.send", "text": text})
+
+    async def send_bytes(self, data: bytes) -> None:
+        """Send a binary message.
+
+        Raises:
+            WebSocketDisconnect: when the socket is closed.
+        """
+        await self._put({"type": "websocket.send", "bytes": data})
+
+    async def send_json(self, value: Any) -> None:
+        """Send a value as JSON text.
+
+        Raises:
+            WebSocketDisconnect: when the socket is closed.
+            TypeError, ValueError: when a part of the value has no JSON form.
+        """
+        await self.send_text(dumps(value).decode())
+
+    async def iter_text(self) -> AsyncIterator[str]:
+        """Give text messages until the socket is closed."""
+        try:
+            while True:
+                yield await self.receive_text()
+        except WebSocketDisconnect:
+            return
+
+    async def iter_bytes(self) -> AsyncIterator[bytes]:
+        """Give binary messages until the socket is closed."""
+        try:
+            while True:
+                yield await self.receive_bytes()
+        except WebSocketDisconnect:
+            return
+
+    async def iter_json(self) -> AsyncIterator[Any]:
+        """Give JSON messages until the socket is closed."""
+        try:
+            while True:
+                yield await self.receive_json()
+        except WebSocketDisconnect:
+            return
+
+    async def close(self, code: int = NORMAL, reason: str = "") -> None:
+        """Close the socket; one that is closed stays as it is.
+
+        Args:
+            code: 1000, 1001, 1003, 1007 to 1014, or 3000 to 4999 (RFC 6455, 7.4).
+            reason: at most 123 bytes of UTF-8.
+
+        Raises:
+            ValueError: for a code or a reason that cannot be sent.
+        """
+        if not (code in (1000, 1001, 1003) or 1007 <= code <= 1014 or 3000 <= code <= 4999):
+            raise ValueError(f"Close code {code!r} cannot be sent; use 1000 or 3000 to 4999")
+        if len(reason.encode()) > 123:
+            raise ValueError(f"Close reason {reason!r} is longer than 123 bytes; shorten it")
+        if self.code is None:
+            self.code = code
+            await self._send({"type": "websocket.close", "code": code, "reason": reason})
+
+    async def _next(self) -> Message:
+        self._check_open()
+        message = await self._receive()
+        if message["type"] == "websocket.disconnect":
+            code = self.code = self.code or message.get("code") or NORMAL
+            raise WebSocketDisconnect(code, message.get("reason") or "")
+        return message
+
+    async def _put(self, message: Message) -> None:
+        self._check_open()
+        try:
+            await self._send(message)
+        except OSError:  # ASGI 2.4: a server says so when the client has left
+            self.code = self.code or GOING_AWAY
+            raise WebSocketDisconnect(self.code) from None
+
+    def _check_open(self) -> None:
+        if not self.accepted:
+            raise RuntimeError("The WebSocket is not accepted; call `await websocket.accept()`")
+        if self.code is not None:
+            raise WebSocketDisconnect(self.code)
+
+    async def _refuse(self, code: int, reason: str) -> WebSocketDisconnect:
+        await self.close(code, reason)
+        return WebSocketDisconnect(code, reason)
+
+    def __repr__(self) -> str:
+        return f"<WebSocket {self.path!r} id={self.id}>"

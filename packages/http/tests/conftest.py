@@ -1,0 +1,291 @@
+"""A project on the disk, and a server that speaks ASGI 3.0 to its application, exactly.
+
+`receive` gives the chunks, then waits, and gives the disconnect when the client leaves or the
+answer is complete; `send` refuses what a server would refuse.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+import logging
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+
+from treefold_http import Application, Request
+from treefold_http._injection import plan_call
+from treefold_http._teardown import leave_all
+from treefold_logging import flush, get_logger
+
+Fields = Sequence[tuple[str, str]]
+Message = Mapping[str, Any]
+
+HOST: Fields = (("host", "example.com"),)
+
+
+@dataclass(slots=True)
+class Answer:
+    """What the application sent."""
+
+    messages: list[Message] = field(default_factory=list[Message])
+
+    @property
+    def status(self) -> int:
+        return self.messages[0]["status"]
+
+    @property
+    def headers(self) -> list[tuple[str, str]]:
+        raw: list[tuple[bytes, bytes]] = self.messages[0]["headers"]
+        return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in raw]
+
+    def fields(self, name: str) -> list[str]:
+        return [value for key, value in self.headers if key == name]
+
+    @property
+    def chunks(self) -> list[bytes]:
+        return [message["body"] for message in self.messages[1:]]
+
+    @property
+    def body(self) -> bytes:
+        return b"".join(self.chunks)
+
+    @property
+    def complete(self) -> bool:
+        if not self.messages:
+            return False
+        last = self.messages[-1]
+        return last["type"] == "http.response.body" and not last.get("more_body", False)
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+class Exchange:
+    """One HTTP request on its way through an application.
+
+    Args:
+        chunks: the body as it arrives; more than one means chunked.
+        cut: the client leaves after the chunks, before the end of its body.
+        host: whether a `Host` field is added.
+    """
+
+    def __init__(
+        self,
+        method: str,
+        target: str,
+        *,
+        headers: Fields = (),
+        chunks: Sequence[bytes] = (),
+        cut: bool = False,
+        host: bool = True,
+        more: Mapping[str, Any] | None = None,
+    ) -> None:
+        raw_path, _, query = target.partition("?")
+        given = [*(HOST if host else ()), *headers]
+        names = {name for name, _ in given}
+        if len(chunks) == 1 and not cut and not names & {"content-length", "transfer-encoding"}:
+            given.append(("content-length", str(len(chunks[0]))))
+        elif chunks and not names & {"content-length", "transfer-encoding"}:
+            given.append(("transfer-encoding", "chunked"))
+        self.scope: dict[str, Any] = {
+            "type": "http",
+            "asgi": {"version": "3.0", "spec_version": "2.4"},
+            "http_version": "1.1",
+            "method": method,
+            "scheme": "http",
+            "path": unquote(raw_path),
+            "raw_path": raw_path.encode("latin-1"),
+            "query_string": query.encode("latin-1"),
+            "root_path": "",
+            "headers": [(n.encode("latin-1"), v.encode("latin-1")) for n, v in given],
+            "client": ("127.0.0.1", 54321),
+            "server": ("127.0.0.1", 8000),
+            **(more or {}),
+        }
+        self.answer = Answer()
+        self.gone = asyncio.Event()
+        self.first_chunk = asyncio.Event()
+        self._pending = list(chunks)
+        self._cut = cut
+        self._whole = False
+
+    async def receive(self) -> dict[str, Any]:
+        if not self._whole and not (self._cut and not self._pending):
+            body = self._pending.pop(0) if self._pending else b""
+            self._whole = not self._pending and not self._cut
+            return {"type": "http.request", "body": body, "more_body": not self._whole}
+        if not self._cut:
+            await self.gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: Message) -> None:
+        answer = self.answer
+        assert not answer.complete, "nothing follows a complete answer"
+        if not answer.messages:
+            assert message["type"] == "http.response.start"
+            assert all(name == name.lower() for name, _ in message["headers"])
+        else:
+            assert message["type"] == "http.response.body"
+            assert isinstance(message["body"], bytes)
+        answer.messages.append(dict(message))
+        if len(answer.messages) > 1:
+            self.first_chunk.set()
+        if answer.complete:
+            self.gone.set()
+        await asyncio.sleep(0)  # as a server that looks whether the socket takes more
+
+    async def run(self, app: Application) -> Answer:
+        await app(self.scope, self.receive, self.send)
+        return self.answer
+
+
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No settings from outside; the level as it was; lines written before capture ends."""
+    for name in list(os.environ):
+        if name.startswith("TREEFOLD_"):
+            monkeypatch.delenv(name)
+    level = get_logger().level
+    yield
+    get_logger().setLevel(level)
+    flush()
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[..., Path]:
+    """Write files of a project, dedented, and give its root: `write({"Api/v1/Get.py": ...})`."""
+
+    def make(files: Mapping[str, str], root: str = "project") -> Path:
+        base = tmp_path / root
+        (base / "Api").mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            file = base / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(dedent(text), encoding="utf-8")
+        return base
+
+    return make
+
+
+@pytest.fixture
+def project(write: Callable[..., Path]) -> Iterator[Callable[..., Application]]:
+    """An application over files; ends its threads after the test."""
+    made: list[Application] = []
+
+    def make(files: Mapping[str, str], *, root: str = "project", **options: Any) -> Application:
+        made.append(Application(write(files, root), **options))
+        return made[-1]
+
+    yield make
+    for app in made:
+        app.threads.shutdown()
+
+
+@pytest.fixture
+def serving(project: Callable[..., Application]) -> Callable[..., Application]:
+    """An application over one handler file, with the public names imported in it."""
+
+    def make(text: str, file: str = "Api/v1/X/Get.py", **options: Any) -> Application:
+        return project({file: f"from treefold_http import *\n{dedent(text)}"}, **options)
+
+    return make
+
+
+@pytest.fixture
+def ask() -> Callable[..., Answer]:
+    """Send one request in an event loop of its own and give the answer."""
+
+    def send(app: Application, method: str, target: str, **options: Any) -> Answer:
+        async def main() -> Answer:
+            async with asyncio.timeout(20):
+                return await Exchange(method, target, **options).run(app)
+
+        return asyncio.run(main())
+
+    return send
+
+
+@pytest.fixture
+def exchange() -> type[Exchange]:
+    """For tests that hold more than one end of a request."""
+    return Exchange
+
+
+@pytest.fixture
+def request_of(tmp_path: Path) -> Callable[..., Request]:
+    """A request as a handler sees it, of an application that has no project."""
+
+    def make(method: str = "GET", target: str = "/v1/x", **options: Any) -> Request:
+        made = Exchange(method, target, **options)
+        return Request(made.scope, made.receive, Application(tmp_path), "id-1")
+
+    return make
+
+
+@pytest.fixture
+def call(request_of: Callable[..., Request]) -> Iterator[Callable[..., Any]]:
+    """Plan a handler, call it for one request, leave its generators, give the result."""
+    apps: list[Application] = []
+
+    def run(
+        handler: Callable[..., Any],
+        target: str = "/v1/x",
+        *,
+        path: Mapping[str, str] | None = None,
+        overrides: Mapping[Callable[..., Any], Callable[..., Any]] | None = None,
+    ) -> Any:
+        request = request_of(target=target)
+        apps.append(request.app)
+        request.path_params = path or {}
+        injection = dataclasses.replace(request.app.injection, overrides=overrides or {})
+        endpoint = plan_call(handler, injection, path_parameters=tuple(path or ()))
+
+        async def main() -> Any:
+            try:
+                result = await endpoint(request)
+            except BaseException as error:
+                await leave_all(request.leaves or [], error)
+                raise
+            await leave_all(request.leaves or [], None)
+            return result
+
+        return asyncio.run(main())
+
+    yield run
+    for app in apps:
+        app.threads.shutdown()
+
+
+class Lines(logging.Handler):
+    """Every record of the framework's logger."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.records: list[logging.LogRecord] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.records.append(record)
+
+    def texts(self, level: int = logging.NOTSET) -> list[str]:
+        return [record.getMessage() for record in self.records if record.levelno >= level]
+
+    def errors(self) -> list[BaseException]:
+        found = [record.exc_info[1] for record in self.records if record.exc_info]
+        return [error for error in found if error is not None]
+
+
+@pytest.fixture
+def lines() -> Iterator[Lines]:
+    """What the framework logs during the test."""
+    handler = Lines()
+    get_logger().addHandler(handler)
+    yield handler
+    get_logger().removeHandler(handler)

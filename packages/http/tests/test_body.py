@@ -1,0 +1,233 @@
+"""The one reader of a body: limits, early leave, chunking, double reads."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from treefold_http import ClientDisconnect, PayloadTooLarge
+from treefold_http._body import BodyReader
+
+
+def reader(
+    chunks: Sequence[bytes], *, limit: int = 1000, declared: int | None = None, cut: bool = False
+) -> BodyReader:
+    """Over a protocol-exact `receive`: the chunks, then the disconnect."""
+    pending = list(chunks) or [b""]
+
+    async def receive() -> dict[str, Any]:
+        await asyncio.sleep(0)
+        if pending:
+            chunk = pending.pop(0)
+            return {"type": "http.request", "body": chunk, "more_body": bool(pending) or cut}
+        return {"type": "http.disconnect"}
+
+    return BodyReader(receive, declared, limit=limit)
+
+
+async def collect(source: BodyReader) -> list[bytes]:
+    return [chunk async for chunk in source.stream()]
+
+
+@given(st.lists(st.binary(max_size=20), max_size=20))
+def test_chunks_are_joined_in_order(chunks: list[bytes]) -> None:
+    source = reader(chunks)
+
+    assert asyncio.run(source.read()) == b"".join(chunks)
+    assert source.kept == b"".join(chunks)
+    assert source.size == len(b"".join(chunks))
+
+
+def test_a_second_read_gives_the_same_bytes() -> None:
+    async def main() -> None:
+        source = reader([b"a", b"b"])
+        assert await source.read() is await source.read()
+
+    asyncio.run(main())
+
+
+def test_a_body_that_was_read_can_still_be_streamed() -> None:
+    async def main() -> None:
+        source = reader([b"a", b"b"])
+        await source.read()
+        assert await collect(source) == [b"ab"]
+        assert await collect(source) == [b"ab"]
+
+    asyncio.run(main())
+
+
+def test_an_empty_body_is_read_and_streamed_as_nothing() -> None:
+    async def main() -> None:
+        assert await reader([]).read() == b""
+        source = reader([b"", b""])
+        assert await collect(source) == []
+
+    asyncio.run(main())
+
+
+def test_messages_without_body_or_more_body_are_the_end() -> None:
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request"}
+
+    assert asyncio.run(BodyReader(receive, None, limit=10).read()) == b""
+
+
+def test_a_stream_gives_the_chunks_that_arrive_and_keeps_none() -> None:
+    async def main() -> None:
+        source = reader([b"a", b"", b"bc"])
+        assert await collect(source) == [b"a", b"bc"]
+        assert source.kept is None
+        assert source.size == 3
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("again", "words"),
+    [
+        (
+            BodyReader.read,
+            r"^The body was taken by stream\(\); keep its chunks, or call body\(\) first$",
+        ),
+        (collect, "^The body was streamed already; it is not kept, read it only once$"),
+    ],
+)
+def test_what_was_streamed_cannot_be_read_again(
+    again: Callable[[BodyReader], Awaitable[Any]], words: str
+) -> None:
+    async def main() -> None:
+        source = reader([b"a"])
+        await collect(source)
+        with pytest.raises(RuntimeError, match=words):
+            await again(source)
+
+    asyncio.run(main())
+
+
+def test_a_stream_that_was_left_half_way_cannot_be_read() -> None:
+    async def main() -> None:
+        source = reader([b"a", b"b"])
+        stream = source.stream()
+        assert await anext(stream) == b"a"
+        with pytest.raises(RuntimeError, match="taken by stream"):
+            await source.read()
+
+    asyncio.run(main())
+
+
+def test_two_readers_at_once_never_share_the_body_between_them() -> None:
+    async def main() -> None:
+        source = reader([b"a", b"b", b"c", b"d"])
+        results = await asyncio.gather(source.read(), source.read(), return_exceptions=True)
+        assert all(result == b"abcd" or isinstance(result, RuntimeError) for result in results)
+        assert b"abcd" in results
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("chunks", [[b"12345"], [b"123", b"45"], [b"", b"12345", b""]])
+def test_a_body_of_exactly_the_limit_is_taken(chunks: list[bytes]) -> None:
+    assert asyncio.run(reader(chunks, limit=5, declared=5).read()) == b"12345"
+
+
+@pytest.mark.parametrize(
+    "chunks", [[b"123456"], [b"12345", b"6"], [b"1"] * 6, [b"1" * 5, b"2" * 10_000]]
+)
+@pytest.mark.parametrize("take", [BodyReader.read, collect])
+def test_a_body_above_the_limit_is_refused_whatever_was_declared(
+    take: Callable[[BodyReader], Awaitable[Any]], chunks: list[bytes]
+) -> None:
+    for declared in (None, 5):
+        with pytest.raises(
+            PayloadTooLarge, match=r"^413 The body is larger than the 5 bytes taken"
+        ):
+            asyncio.run(_run(take, reader(chunks, limit=5, declared=declared)))
+
+
+async def _run(take: Callable[[BodyReader], Awaitable[Any]], source: BodyReader) -> Any:
+    return await take(source)
+
+
+@pytest.mark.parametrize("take", [BodyReader.read, collect])
+def test_a_declared_size_above_the_limit_is_refused_before_anything_is_read(
+    take: Callable[[BodyReader], Awaitable[Any]],
+) -> None:
+    async def receive() -> dict[str, Any]:
+        raise AssertionError("nothing may be read")
+
+    source = BodyReader(receive, 6, limit=5)
+    with pytest.raises(PayloadTooLarge):
+        asyncio.run(_run(take, source))
+
+    assert not source.started
+
+
+def test_a_limit_of_zero_takes_the_empty_body_only() -> None:
+    assert asyncio.run(reader([], limit=0).read()) == b""
+    with pytest.raises(PayloadTooLarge):
+        asyncio.run(reader([b"a"], limit=0).read())
+
+
+@pytest.mark.parametrize("chunks", [[], [b"a"], [b"a", b"b"]])
+@pytest.mark.parametrize("take", [BodyReader.read, collect])
+def test_a_client_that_leaves_early_is_never_a_short_body(
+    take: Callable[[BodyReader], Awaitable[Any]], chunks: list[bytes]
+) -> None:
+    source = reader(chunks or [b""], cut=True)
+    with pytest.raises(ClientDisconnect, match=r"^The client left before the end of the body$"):
+        asyncio.run(_run(take, source))
+
+    assert source.disconnected
+    assert source.kept is None
+
+
+def test_a_disconnect_before_any_byte_is_said_again_on_the_next_read() -> None:
+    async def main() -> None:
+        source = reader([b""], cut=True)
+        for _ in range(2):
+            with pytest.raises(ClientDisconnect):
+                await source.read()
+
+    asyncio.run(main())
+
+
+def test_a_quarter_million_tiny_chunks_are_joined_in_linear_time() -> None:
+    async def main() -> None:
+        left = 65_536
+
+        async def receive() -> dict[str, Any]:
+            nonlocal left
+            left -= 1
+            return {"type": "http.request", "body": b"x", "more_body": left > 0}
+
+        async with asyncio.timeout(2):
+            assert len(await BodyReader(receive, None, limit=100_000).read()) == 65_536
+
+    asyncio.run(main())
+
+
+def test_waiting_for_the_client_to_leave_ends_when_it_does() -> None:
+    async def main() -> None:
+        source = reader([b"a"])
+        await source.read()
+        async with asyncio.timeout(2):
+            await source.wait_for_disconnect()
+        assert source.disconnected
+
+    asyncio.run(main())
+
+
+def test_waiting_for_the_client_to_leave_takes_nothing_of_an_unread_body() -> None:
+    async def main() -> None:
+        source = reader([b"a", b"b"], declared=2)
+        waiting = asyncio.ensure_future(source.wait_for_disconnect())
+        await asyncio.sleep(0)
+        assert await source.read() == b"ab"
+        waiting.cancel()
+        await asyncio.wait([waiting])
+
+    asyncio.run(main())

@@ -1,0 +1,206 @@
+"""What ends a stream early, beyond what `test_streams` proves of the responses built on it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING
+
+import pytest
+
+from treefold_http import Application, Request
+from treefold_http._streams import pump
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Exchange, Message
+
+WAIT = 10.0
+
+
+class Stage:
+    """A request whose answer has begun."""
+
+    def __init__(self, app: Application, exchange: Exchange) -> None:
+        self.exchange = exchange
+        self.request = Request(exchange.scope, exchange.receive, app, "id-1")
+
+    async def begin(self) -> None:
+        await self.exchange.send({"type": "http.response.start", "status": 200, "headers": []})
+
+
+@pytest.fixture
+def stage(tmp_path: Path, exchange: type[Exchange]) -> Callable[[], Stage]:
+    app = Application(tmp_path)
+    return lambda: Stage(app, exchange("GET", "/v1/x"))
+
+
+def cancelling() -> int:
+    task = asyncio.current_task()
+    return task.cancelling() if task else -1
+
+
+async def until(event: asyncio.Event, chunk: bytes = b"x") -> AsyncIterator[bytes]:
+    yield chunk
+    event.set()
+    await asyncio.Event().wait()
+
+
+def test_a_stop_ends_the_producer_and_leaves_the_end_to_be_sent(stage: Callable[[], Stage]) -> None:
+    async def main() -> None:
+        here, stopping = stage(), asyncio.Event()
+        await here.begin()
+        async with asyncio.timeout(WAIT):
+            chunks = until(stopping)
+            assert await pump(chunks, here.request, here.exchange.send, stopping=stopping)
+        assert cancelling() == 0
+        assert here.exchange.answer.body == b"x"
+        await asyncio.sleep(0)
+        assert len(asyncio.all_tasks()) == 1
+
+    asyncio.run(main())
+
+
+def test_a_client_that_leaves_while_the_application_stops_takes_back_one_cancellation(
+    stage: Callable[[], Stage],
+) -> None:
+    async def main() -> None:
+        here, stopping = stage(), asyncio.Event()
+        await here.begin()
+
+        async def content() -> AsyncIterator[bytes]:
+            yield b"x"
+            stopping.set()
+            here.exchange.gone.set()
+            await asyncio.Event().wait()
+
+        async with asyncio.timeout(WAIT):
+            await pump(content(), here.request, here.exchange.send, stopping=stopping)
+        assert cancelling() == 0
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_a_producer_that_swallows_its_cancellation_is_ended_all_the_same(
+    stage: Callable[[], Stage], goes_on: bool
+) -> None:
+    async def main() -> None:
+        here, journal = stage(), list[str]()
+        await here.begin()
+
+        async def content() -> AsyncIterator[bytes]:
+            try:
+                yield b"first"
+                here.exchange.gone.set()
+                try:
+                    await asyncio.Event().wait()
+                except asyncio.CancelledError:
+                    journal.append("swallowed")
+                while goes_on:
+                    yield b"more"
+            finally:
+                journal.append("finally")
+
+        async with asyncio.timeout(WAIT):
+            assert not await pump(content(), here.request, here.exchange.send)
+        assert cancelling() == 0
+        assert journal == ["swallowed", "finally"]
+        assert here.exchange.answer.body == b"first"
+
+    asyncio.run(main())
+
+
+def test_a_cancellation_from_outside_that_a_producer_swallows_is_its_own_affair(
+    stage: Callable[[], Stage],
+) -> None:
+    async def main() -> None:
+        here, waiting = stage(), asyncio.Event()
+        await here.begin()
+
+        async def content() -> AsyncIterator[bytes]:
+            try:
+                waiting.set()
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                yield b"last words"
+
+        sending = asyncio.ensure_future(pump(content(), here.request, here.exchange.send))
+        await waiting.wait()
+        sending.cancel()
+        assert await sending
+        assert here.exchange.answer.body == b"last words"
+
+    asyncio.run(main())
+
+
+def test_a_cancellation_from_outside_is_raised_once_the_producer_is_closed(
+    stage: Callable[[], Stage],
+) -> None:
+    async def main() -> None:
+        here, stopping, journal = stage(), asyncio.Event(), list[str]()
+        await here.begin()
+
+        async def content() -> AsyncIterator[bytes]:
+            try:
+                yield b"x"
+                stopping.set()
+                await asyncio.Event().wait()
+            finally:
+                journal.append("finally")
+
+        async def send(message: Message) -> None:
+            await here.exchange.send(message)
+
+        sending = asyncio.ensure_future(pump(content(), here.request, send, stopping=stopping))
+        await stopping.wait()
+        sending.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await sending
+        assert journal == ["finally"]
+
+    asyncio.run(main())
+
+
+def test_a_server_that_raises_because_the_client_left_ends_the_producer(
+    stage: Callable[[], Stage],
+) -> None:
+    async def main() -> None:
+        here, journal = stage(), list[str]()
+        await here.begin()
+
+        async def content() -> AsyncIterator[bytes]:
+            try:
+                while True:
+                    yield b"x"
+            finally:
+                journal.append("finally")
+
+        async def send(message: Message) -> None:
+            if len(here.exchange.answer.messages) == 3:
+                raise ConnectionResetError
+            await here.exchange.send(message)
+
+        assert not await pump(content(), here.request, send)
+        assert journal == ["finally"]
+        assert here.exchange.answer.body == b"xx"
+
+    asyncio.run(main())
+
+
+def test_an_error_of_the_disk_in_a_producer_is_no_client_that_left(
+    stage: Callable[[], Stage],
+) -> None:
+    async def main() -> None:
+        here = stage()
+        await here.begin()
+
+        async def content() -> AsyncIterator[bytes]:
+            yield b"x"
+            raise OSError("disk on fire")
+
+        with pytest.raises(OSError, match="disk on fire"):
+            await pump(content(), here.request, here.exchange.send)
+
+    asyncio.run(main())
