@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 from hypothesis import given, strategies as st
@@ -18,9 +18,21 @@ from treefold_http._events import COMMENT, Event, EventStream
 if TYPE_CHECKING:
     from conftest import Exchange, Message
 
+T = TypeVar("T")
+
 WAIT = 20.0
 LONG = 3600.0
 SHORT = 0.001
+
+
+def run(body: Coroutine[Any, Any, T]) -> T:
+    """Run a test in a loop of its own; what never ends fails."""
+
+    async def bounded() -> T:
+        async with asyncio.timeout(WAIT):
+            return await body
+
+    return asyncio.run(bounded())
 
 
 @dataclass
@@ -269,7 +281,7 @@ def test_every_item_becomes_an_event_and_the_stream_ends_with_its_source(
             b"",
         ]
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_status_and_headers_of_the_author_are_kept() -> None:
@@ -318,7 +330,7 @@ def test_an_answer_without_a_body_closes_its_source_unread(
         assert (here.exchange.answer.body, here.exchange.answer.complete) == (b"", True)
         assert journal == ["closed"]
 
-    asyncio.run(main())
+    run(main())
 
 
 @pytest.mark.parametrize("item", [None, b"x", object(), float("nan")])
@@ -334,7 +346,7 @@ def test_an_item_that_cannot_be_sent_cuts_the_stream_and_closes_the_source(
         assert source.journal == ["finally"]
         assert len(asyncio.all_tasks()) == 1
 
-    asyncio.run(main())
+    run(main())
 
 
 @pytest.mark.parametrize("keep_alive", [LONG, None])
@@ -351,7 +363,7 @@ def test_a_client_that_leaves_ends_the_source(
         assert not here.exchange.answer.complete
         assert len(asyncio.all_tasks()) == 1
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_a_cancelled_request_ends_the_source_and_stays_cancelled(
@@ -367,7 +379,7 @@ def test_a_cancelled_request_ends_the_source_and_stays_cancelled(
         assert source.journal == ["cancelled", "finally"]
         assert len(asyncio.all_tasks()) == 1
 
-    asyncio.run(main())
+    run(main())
 
 
 @pytest.mark.parametrize("keep_alive", [LONG, None])
@@ -385,7 +397,7 @@ def test_a_stopping_application_ends_the_stream_cleanly(
         assert source.journal == ["cancelled", "finally"]
         assert len(asyncio.all_tasks()) == 1
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_an_application_that_is_stopping_already_ends_a_stream_at_once(
@@ -398,7 +410,7 @@ def test_an_application_that_is_stopping_already_ends_a_stream_at_once(
         assert here.exchange.answer.complete
         assert source.journal in ([], ["cancelled", "finally"])
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_an_event_is_sent_before_the_next_is_asked_for(stage: Callable[..., Stage]) -> None:
@@ -425,7 +437,7 @@ def test_an_event_is_sent_before_the_next_is_asked_for(stage: Callable[..., Stag
         await sending
         assert here.exchange.answer.complete
 
-    asyncio.run(main())
+    run(main())
 
 
 # Keep-alive
@@ -458,7 +470,7 @@ def test_a_comment_is_sent_while_the_source_is_silent_and_events_still_come(
         assert read(answer.body.decode())[0] == [Seen("a"), Seen("b")]
         assert len(asyncio.all_tasks()) == 1
 
-    asyncio.run(main())
+    run(main())
 
 
 @pytest.mark.parametrize("keep_alive", [LONG, None])
@@ -470,7 +482,7 @@ def test_a_source_that_is_not_silent_needs_no_comment(
         await here.send(EventStream(some(*range(50)), keep_alive=keep_alive))
         assert COMMENT not in here.exchange.answer.chunks
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_a_slow_client_gets_no_comment_beside_the_event_that_waits(
@@ -493,7 +505,7 @@ def test_a_slow_client_gets_no_comment_beside_the_event_that_waits(
         assert most == 1
         assert here.exchange.answer.chunks == [b"data: a\n\n", b"data: b\n\n", b""]
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_a_comment_that_waits_for_a_slow_client_is_over_before_the_end(
@@ -516,7 +528,7 @@ def test_a_comment_that_waits_for_a_slow_client_is_over_before_the_end(
         assert here.exchange.answer.complete
         assert len(asyncio.all_tasks()) == 1
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_a_comment_to_a_client_that_left_ends_nothing_but_itself(
@@ -539,7 +551,7 @@ def test_a_comment_to_a_client_that_left_ends_nothing_but_itself(
         assert here.exchange.answer.body == b"data: a\n\n"
         assert len(asyncio.all_tasks()) == 1
 
-    asyncio.run(main())
+    run(main())
 
 
 # In an application

@@ -10,9 +10,9 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
@@ -25,10 +25,22 @@ from treefold_http._files import CHUNK, FileResponse
 if TYPE_CHECKING:
     from conftest import Answer, Exchange, Lines, Message
 
+T = TypeVar("T")
+
 WAIT = 20.0
 CONTENT = bytes(range(256)) * 4
 MODIFIED = 1_700_000_000
 Fields = Sequence[tuple[str, str]]
+
+
+def run(body: Coroutine[Any, Any, T]) -> T:
+    """Run a test in a loop of its own; what never ends fails."""
+
+    async def bounded() -> T:
+        async with asyncio.timeout(WAIT):
+            return await body
+
+    return asyncio.run(bounded())
 
 
 def open_files() -> int:
@@ -67,7 +79,7 @@ def get(app: Application, exchange: type[Exchange]) -> Get:
                 await response.send(request, here.send, common=[(b"x-common", b"1")])
             return here.answer
 
-        return asyncio.run(main())
+        return run(main())
 
     return send
 
@@ -455,7 +467,7 @@ def test_a_file_that_is_no_file_is_an_error_of_the_program(
         assert str(tmp_path) not in here.answer.body.decode()
         assert isinstance(request.error, OSError)
 
-    asyncio.run(main())
+    run(main())
     assert open_files() == before
 
 
@@ -480,7 +492,7 @@ def test_a_file_that_becomes_shorter_while_it_is_sent_cuts_the_answer(
         assert not here.answer.complete
         assert here.answer.body == bytes(2 * CHUNK)
 
-    asyncio.run(main())
+    run(main())
     assert open_files() == before
 
 
@@ -503,7 +515,7 @@ def test_a_file_that_grows_is_sent_as_long_as_it_was(
         assert here.answer.complete
         assert len(here.answer.body) == 2 * CHUNK
 
-    asyncio.run(main())
+    run(main())
 
 
 # Ends before the end
@@ -533,7 +545,7 @@ def test_a_client_that_leaves_stops_the_reading_and_closes_the_file(
         assert len(asyncio.all_tasks()) == 1
         assert open_files() <= before + 3  # the loop's own
 
-    asyncio.run(main())
+    run(main())
     assert open_files() == before
 
 
@@ -558,7 +570,7 @@ def test_a_server_that_says_that_the_client_left_closes_the_file(
             await FileResponse(path).send(request, send, common=[])
         assert len(here.answer.messages) == at
 
-    asyncio.run(main())
+    run(main())
     assert open_files() == before
 
 
@@ -585,7 +597,7 @@ def test_a_cancelled_request_closes_a_file_that_is_still_being_opened(
         await asyncio.gather(*(run_on_disk(int) for _ in range(LIMIT)))
         assert here.answer.messages == []
 
-    asyncio.run(main())
+    run(main())
     assert open_files() == before
 
 
@@ -616,7 +628,7 @@ def test_a_slow_client_holds_no_more_than_one_chunk(
         assert here.answer.complete
         assert max(offered) == CHUNK
 
-    asyncio.run(main())
+    run(main())
 
 
 # Servers that send files themselves
@@ -658,7 +670,7 @@ def test_a_server_that_sends_files_is_given_the_path_of_a_whole_one(
             assert (b"content-length", b"1024") in start["headers"]
 
     before = open_files()
-    asyncio.run(main())
+    run(main())
     assert open_files() == before
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
@@ -16,7 +16,19 @@ if TYPE_CHECKING:
 
     from conftest import Exchange, Message
 
+T = TypeVar("T")
+
 WAIT = 10.0
+
+
+def run(body: Coroutine[Any, Any, T]) -> T:
+    """Run a test in a loop of its own; what never ends fails."""
+
+    async def bounded() -> T:
+        async with asyncio.timeout(WAIT):
+            return await body
+
+    return asyncio.run(bounded())
 
 
 class Stage:
@@ -59,7 +71,7 @@ def test_a_stop_ends_the_producer_and_leaves_the_end_to_be_sent(stage: Callable[
         await asyncio.sleep(0)
         assert len(asyncio.all_tasks()) == 1
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_a_client_that_leaves_while_the_application_stops_takes_back_one_cancellation(
@@ -79,7 +91,7 @@ def test_a_client_that_leaves_while_the_application_stops_takes_back_one_cancell
             await pump(content(), here.request, here.exchange.send, stopping=stopping)
         assert cancelling() == 0
 
-    asyncio.run(main())
+    run(main())
 
 
 @pytest.mark.parametrize("goes_on", [False, True])
@@ -109,7 +121,7 @@ def test_a_producer_that_swallows_its_cancellation_is_ended_all_the_same(
         assert journal == ["swallowed", "finally"]
         assert here.exchange.answer.body == b"first"
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_a_cancellation_from_outside_that_a_producer_swallows_is_its_own_affair(
@@ -132,7 +144,7 @@ def test_a_cancellation_from_outside_that_a_producer_swallows_is_its_own_affair(
         assert await sending
         assert here.exchange.answer.body == b"last words"
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_a_cancellation_from_outside_is_raised_once_the_producer_is_closed(
@@ -160,7 +172,7 @@ def test_a_cancellation_from_outside_is_raised_once_the_producer_is_closed(
             await sending
         assert journal == ["finally"]
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_a_server_that_raises_because_the_client_left_ends_the_producer(
@@ -186,7 +198,7 @@ def test_a_server_that_raises_because_the_client_left_ends_the_producer(
         assert journal == ["finally"]
         assert here.exchange.answer.body == b"xx"
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_an_error_of_the_disk_in_a_producer_is_no_client_that_left(
@@ -203,4 +215,4 @@ def test_an_error_of_the_disk_in_a_producer_is_no_client_that_left(
         with pytest.raises(OSError, match="disk on fire"):
             await pump(content(), here.request, here.exchange.send)
 
-    asyncio.run(main())
+    run(main())

@@ -12,7 +12,8 @@ from typing import BinaryIO
 import pytest
 
 from treefold_http import ServiceUnavailable
-from treefold_http._spool import Spool, close_spools, file_threads
+from treefold_http._disk import run_on_disk
+from treefold_http._spool import Spool, close_spools
 from treefold_http._threads import WorkerThreads
 
 DISK = 1024 * 1024
@@ -171,7 +172,7 @@ def test_s41_a_caller_cancelled_while_it_writes_leaves_no_file(temporary: Path) 
         await asyncio.wait([writing, closing])
         spool._lock.release()
         while not spool._closed:
-            await file_threads.run(lambda: None)
+            await run_on_disk(lambda: None)
         with pytest.raises(ValueError, match="closed"):
             await spool.read(0, -1)
         return spool

@@ -39,7 +39,7 @@ def test_importing_the_umbrella_alone_loads_nothing_heavy() -> None:
 
 def test_an_unknown_name_is_an_attribute_error_that_names_it() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'Bogus'"):
-        treefold.Bogus  # noqa: B018  # pyright: ignore[reportAttributeAccessIssue] - the point of the test
+        treefold.Bogus  # noqa: B018 - the point of the test
 
 
 def test_the_log_module_gives_the_names_of_the_log_package() -> None:

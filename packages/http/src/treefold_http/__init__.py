@@ -36,6 +36,8 @@ from treefold_http._errors import (
     UnprocessableEntity,
     UnsupportedMediaType,
 )
+from treefold_http._events import Event, EventStream
+from treefold_http._files import FileResponse
 from treefold_http._forms import FormData
 from treefold_http._middleware import under
 from treefold_http._multipart import MissingExtra
@@ -47,6 +49,7 @@ from treefold_http._rooms import Rooms
 from treefold_http._scope import Scope
 from treefold_http._settings import Settings
 from treefold_http._sources import Body, Cookie, File, Form, Header, Query
+from treefold_http._static import StaticFiles
 from treefold_http._streams import StreamingResponse
 from treefold_http._uploads import UploadFile
 from treefold_http._websocket import WebSocket, WebSocketDisconnect
@@ -65,7 +68,10 @@ __all__ = [
     "Conflict",
     "Cookie",
     "Depends",
+    "Event",
+    "EventStream",
     "File",
+    "FileResponse",
     "Forbidden",
     "Form",
     "FormData",
@@ -90,6 +96,7 @@ __all__ = [
     "Settings",
     "SettingsError",
     "State",
+    "StaticFiles",
     "StreamingResponse",
     "TooManyRequests",
     "TreefoldError",

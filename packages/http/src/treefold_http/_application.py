@@ -34,6 +34,7 @@ from treefold_http._guard import check_request
 from treefold_http._identity import request_identity
 from treefold_http._injection import Injection
 from treefold_http._lifespan import Lifespan
+from treefold_http._mounts import Answer, Mountable, Mounts
 from treefold_http._overrides import Overrides
 from treefold_http._plan import Plan
 from treefold_http._problems import crash, departed, problem
@@ -104,6 +105,7 @@ class Application:
         )
         self.exception_handlers = ExceptionHandlers()
         self.sockets = OpenSockets()
+        self.mounts = Mounts()
         self.lifespan = Lifespan(self)
         self._default_version = default_version
         self._settings = settings
@@ -173,6 +175,20 @@ class Application:
         """Give a scope for injection outside requests: `async with app.scope() as s: ...`."""
         return InjectionScope(self)
 
+    def mount(self, prefix: str, target: Mountable) -> None:
+        """Serve a folder of files at a prefix outside the versions, inside the middleware.
+
+        Args:
+            prefix: a path such as `/static`.
+            target: a `StaticFiles`.
+
+        Raises:
+            ValueError: when the prefix is no path, lies in a version, or is taken.
+            BootError: when the folder does not exist or holds the application itself.
+        """
+        target.check(self.root)
+        self.mounts.add(prefix, target)
+
     def exception_handler(
         self, kind: type[BaseException]
     ) -> Callable[[ExceptionHandler], ExceptionHandler]:
@@ -231,7 +247,10 @@ class Application:
                 except OSError:  # how some servers say that the client left (ASGI, HTTP 2.4)
                     status = _LEFT
             else:
-                await response.send(request, send, common=common)
+                try:
+                    await response.send(request, send, common=common)
+                finally:
+                    status = response.status  # a file decides between 200, 206, 304 and others
             if response.background is not None:
                 self.background.start(response.background)
             if request.work is not None:
@@ -274,7 +293,9 @@ class Application:
             path = below_root(path, scope["root_path"])
         outcome = site.table.resolve(scope["method"], path)
         if type(outcome) is not Found:
-            if type(outcome) is NoRoute and outcome.unversioned and self.settings.default_version:
+            if type(outcome) is NoRoute and outcome.unversioned:
+                if self.mounts and (mounted := self.mounts.find(path)) is not None:
+                    return self._missed(request, mounted)
                 outcome = self._resolve_default(site, request, path)
             if type(outcome) is not Found:
                 return self._missed(request, _miss(outcome))
@@ -282,13 +303,15 @@ class Application:
         plan = request.plan = site.plans[outcome.route]
         return plan
 
-    def _missed(self, request: Request, miss: HTTPError | Response) -> Plan:
+    def _missed(self, request: Request, miss: HTTPError | Response | Answer) -> Plan:
         request.miss = miss
         plan = request.plan = self.site.miss
         return plan
 
     def _resolve_default(self, site: Site, request: Request, path: bytes | str) -> Any:
         version = site.default_version
+        if version is None:
+            return NoRoute(unversioned=True)
         outcome = site.table.resolve(request.method, path, version=version)
         if type(outcome) is Found:
             masked = site.plans[outcome.route].masked_in(request.raw_path)

@@ -19,6 +19,7 @@ from treefold_http._loader import HandlerModule, load_handler
 from treefold_http._middleware import check_entry, compose, entries_for
 from treefold_http._modules import ModuleSpace
 from treefold_http._plan import Plan, broken_plan, make_plan
+from treefold_http._response import Response
 from treefold_logging import get_logger
 from treefold_router import Route, RouterError, RouteTable, Skipped
 
@@ -258,9 +259,10 @@ def _default_version(app: Application, table: RouteTable) -> str | None:
 
 
 async def _answer_miss(request: Request) -> Any:
-    if isinstance(request.miss, HTTPError):
-        raise request.miss
-    return request.miss
+    miss = request.miss
+    if isinstance(miss, HTTPError):
+        raise miss
+    return miss if isinstance(miss, Response) else await miss(request)
 
 
 def _one_line(error: BaseException) -> str:

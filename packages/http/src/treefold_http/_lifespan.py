@@ -17,6 +17,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from treefold_http._background import run_anywhere
+from treefold_http._disk import release_disk_threads
 from treefold_http._errors import BootError, TreefoldError
 from treefold_http._teardown import must_go_on
 from treefold_http._types import Receive, Scope, Send
@@ -81,12 +82,13 @@ class Lifespan:
         await self._run_undo()
         self._starting = None
         self.started = False
-        self.stopping = asyncio.Event()
         self.app.threads.shutdown()
+        release_disk_threads()
         flush()
 
     async def _start(self) -> None:
         app = self.app
+        self.stopping = asyncio.Event()  # of the loop that runs now
         app.boot()
         self._undo.append(app.providers.close)
         for extension in app.site.extensions:

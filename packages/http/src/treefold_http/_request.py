@@ -22,6 +22,7 @@ from treefold_http._uploads import UploadFile
 
 if TYPE_CHECKING:
     from treefold_http._errors import HTTPError
+    from treefold_http._mounts import Answer
     from treefold_http._response import Response
 
 
@@ -40,7 +41,7 @@ class Request(Connection):
 
     __slots__ = ("_json", "_reader", "miss", "parsed_form")
 
-    miss: HTTPError | Response
+    miss: HTTPError | Response | Answer
     parsed_form: ParsedForm
 
     @property

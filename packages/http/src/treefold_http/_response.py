@@ -7,6 +7,7 @@ override it in `_streams`. What every answer carries besides (request id, `nosni
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -19,6 +20,8 @@ from treefold_http._json import dumps
 from treefold_http._types import Message, RawHeaders, Send
 
 if TYPE_CHECKING:
+    from treefold_http._disposition import Disposition
+    from treefold_http._files import FileResponse
     from treefold_http._request import Request
     from treefold_http._streams import StreamContent, StreamingResponse
 
@@ -279,6 +282,31 @@ class Response:
         from treefold_http._streams import StreamingResponse
 
         return StreamingResponse(content, status, headers, background=background)
+
+    @classmethod
+    def file(
+        cls,
+        path: str | os.PathLike[str],
+        status: int = 200,
+        *,
+        headers: Mapping[str, str] | None = None,
+        filename: str | None = None,
+        media_type: str | None = None,
+        disposition: Disposition | None = None,
+        background: Background | None = None,
+    ) -> FileResponse:
+        """Make an answer with a file's content; see `FileResponse`."""
+        from treefold_http._files import FileResponse
+
+        return FileResponse(
+            path,
+            status,
+            headers,
+            filename=filename,
+            media_type=media_type,
+            disposition=disposition,
+            background=background,
+        )
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.status}>"

@@ -14,12 +14,11 @@ from contextlib import suppress
 from typing import BinaryIO
 from weakref import WeakSet
 
+from treefold_http._disk import run_on_disk
 from treefold_http._errors import ServiceUnavailable
-from treefold_http._threads import WorkerThreads
 
 COPY = 256 * 1024
 
-file_threads = WorkerThreads(limit=8)
 
 _spools: WeakSet[Spool] = WeakSet()
 _reserving = threading.Lock()
@@ -53,11 +52,11 @@ class Spool:
             OSError: when the disk does not take them.
         """
         self._reserve(sum(map(len, chunks)), disk)
-        await file_threads.run(self._append, chunks)
+        await run_on_disk(self._append, chunks)
 
     async def read(self, start: int, size: int) -> bytes:
         """Give up to `size` bytes from `start` on; all that follow when `size` is negative."""
-        return await file_threads.run(self._read, start, size)
+        return await run_on_disk(self._read, start, size)
 
     def copy_to(self, target: BinaryIO) -> None:
         """Write everything into an open file; for a thread."""
@@ -105,7 +104,7 @@ class Spool:
 
 async def close_spools(spools: Iterable[Spool]) -> None:
     """Remove the files; also when the caller is cancelled while it waits."""
-    await file_threads.run(_close_all, list(spools))
+    await run_on_disk(_close_all, list(spools))
 
 
 def _close_all(spools: list[Spool]) -> None:

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from treefold_http._datastructures import Headers
+from treefold_http._disk import run_on_disk
 from treefold_http._file_names import safe_name
 from treefold_http._limits import Limits
-from treefold_http._spool import Spool, close_spools, file_threads
+from treefold_http._spool import Spool, close_spools
 
 CHUNK = 64 * 1024
 
@@ -116,7 +117,7 @@ class UploadFile:
             else:
                 spool.copy_to(file)
 
-        return await file_threads.run(_save, path, self.filename, write, overwrite)
+        return await run_on_disk(_save, path, self.filename, write, overwrite)
 
     async def close(self) -> None:
         """Drop its bytes, also from the disk. The request does this at its end."""

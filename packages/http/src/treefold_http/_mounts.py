@@ -1,0 +1,65 @@
+"""Folders of files at prefixes outside the versions: `app.mount("/static", StaticFiles("web"))`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+from urllib.parse import unquote
+
+from treefold_router import version_number
+
+if TYPE_CHECKING:
+    from treefold_http._request import Request
+    from treefold_http._response import Response
+
+Answer: TypeAlias = "Callable[[Request], Awaitable[Response]]"
+
+
+class Mountable(Protocol):
+    """What can be mounted; `StaticFiles` is."""
+
+    def check(self, root: Path) -> None:
+        """Refuse what cannot be served."""
+        ...
+
+    async def response(self, segments: Sequence[str], request: Request) -> Response:
+        """Answer a path below the prefix, given as its decoded segments."""
+        ...
+
+
+class Mounts:
+    """The mounts of an application, asked where no route serves a path."""
+
+    def __init__(self) -> None:
+        self._by_prefix: dict[tuple[str, ...], Mountable] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._by_prefix)
+
+    def add(self, prefix: str, target: Mountable) -> None:
+        """Mount something at a prefix.
+
+        Raises:
+            ValueError: when the prefix is no path, names a version, or is taken.
+        """
+        parts = tuple(part for part in prefix.split("/") if part)
+        if not prefix.startswith("/") or not parts:
+            raise ValueError(f"Mount prefix {prefix!r} is no path; give one such as '/static'")
+        if version_number(parts[0]) is not None:
+            raise ValueError(f"Mount prefix {prefix!r} lies in a version; choose one outside")
+        if parts in self._by_prefix:
+            raise ValueError(f"Mount prefix {prefix!r} is taken; choose another")
+        self._by_prefix[parts] = target
+
+    def find(self, path: bytes | str) -> Answer | None:
+        """Give what answers a path that routing found well-formed; None where nothing is there."""
+        text = path if isinstance(path, str) else path.decode()
+        parts = [part for part in text.split("/") if part]
+        segments = tuple(parts if isinstance(path, str) else map(unquote, parts))
+        for length in range(len(segments), 0, -1):
+            target = self._by_prefix.get(segments[:length])
+            if target is not None:
+                return partial(target.response, segments[length:])
+        return None
