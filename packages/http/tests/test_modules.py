@@ -22,7 +22,7 @@ HANDLER = "async def handler(request): ...\n"
 
 
 def load(root: Path, file: str) -> ModuleType:
-    module, _ = ModuleSpace.of(root).load_file(root.resolve() / file)
+    module, _ = ModuleSpace.of(root).load_file(file)
     return module
 
 
@@ -55,8 +55,8 @@ def test_a_file_runs_once_and_the_first_call_says_so(write: Write) -> None:
         {"Api/v1/Get.py": "import Services.count as c\nc.n += 1\n", "Services/count.py": "n = 0\n"}
     )
     space = ModuleSpace.of(root)
-    first, ran = space.load_file(root.resolve() / "Api/v1/Get.py")
-    again, ran_again = space.load_file(root.resolve() / "Api/v1/Get.py")
+    first, ran = space.load_file("Api/v1/Get.py")
+    again, ran_again = space.load_file("Api/v1/Get.py")
 
     assert first is again
     assert (ran, ran_again) == (True, False)
@@ -423,7 +423,7 @@ def test_threads_that_import_the_same_name_in_two_roots_neither_meet_nor_wait_fo
         modules = {}
         for name in ("one", "two"):
             root = (Path(sys.argv[1]) / name).resolve()
-            modules[name], _ = ModuleSpace.of(root).load_file(root / "Api/v1/Get.py")
+            modules[name], _ = ModuleSpace.of(root).load_file("Api/v1/Get.py")
         threads = [
             threading.Thread(target=lambda n=n, m=m: found.update({n: m.lazy()}), daemon=True)
             for n, m in modules.items()
@@ -468,7 +468,7 @@ def test_many_threads_importing_in_two_roots_each_get_their_own(
         modules = {}
         for name in ("one", "two"):
             root = (Path(sys.argv[1]) / name).resolve()
-            modules[name], _ = ModuleSpace.of(root).load_file(root / "Api/v1/Get.py")
+            modules[name], _ = ModuleSpace.of(root).load_file("Api/v1/Get.py")
         wrong = []
         def work(name, module):
             for n in range(30):

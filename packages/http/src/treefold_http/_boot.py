@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 from treefold_http._errors import BootError, HTTPError
 from treefold_http._loader import HandlerModule, load_handler
 from treefold_http._middleware import check_entry, compose, entries_for
-from treefold_http._modules import ModuleSpace
+from treefold_http._modules import ModuleSpace, write_bytecode
 from treefold_http._plan import Plan, broken_plan, make_plan
 from treefold_http._response import Response
 from treefold_logging import get_logger
@@ -147,6 +147,7 @@ def build_site(app: Application) -> Site:
             notes=tuple(findings.notes),
         ),
     )
+    write_bytecode()
     _log(site, time.perf_counter() - started)
     if findings.fatal:
         message = f"{findings.fatal.file} cannot be used: {findings.fatal.error}"

@@ -60,7 +60,7 @@ def load_handler(space: ModuleSpace, route: Route) -> HandlerModule:
         HandlerError: when `handler` is missing or an option has a wrong type.
         BaseException: whatever the file itself raises.
     """
-    module, fresh = space.load_file(space.root / "Api" / route.file)
+    module, fresh = space.load_file(f"Api/{route.file}")
     if fresh:
         try:
             _initialise(module)

@@ -10,6 +10,7 @@ import asyncio
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from treefold_http._errors import HTTPError, ServiceUnavailable
@@ -82,7 +83,7 @@ def make_plan(app: Application, route: Route, module: HandlerModule, outer: Sequ
         run=run,
         status=module.status_code,
         max_body=app.settings.max_body if module.max_body is None else module.max_body,
-        form_limits=_form_limits(app, module),
+        form_limits=_form_limits(app.settings.max_body, module.max_body),
         masked=_masked(route),
         log_payload=module.log_payload,
     )
@@ -129,10 +130,11 @@ def _within(run: Endpoint, seconds: float) -> Endpoint:
     return limited
 
 
-def _form_limits(app: Application, module: HandlerModule) -> Limits:
-    if module.max_body is None:
-        return replace(DEFAULT_LIMITS, urlencoded=app.settings.max_body)
-    return replace(DEFAULT_LIMITS, urlencoded=module.max_body, total=module.max_body)
+@lru_cache(maxsize=64)
+def _form_limits(default: int, own: int | None) -> Limits:
+    if own is None:
+        return replace(DEFAULT_LIMITS, urlencoded=default)
+    return replace(DEFAULT_LIMITS, urlencoded=own, total=own)
 
 
 def _masked(route: Route) -> tuple[int, ...]:
