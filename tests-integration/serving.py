@@ -20,7 +20,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Generator, Mapping, MutableMapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Protocol, TypeAlias, TypeVar
 from urllib.parse import unquote
@@ -350,11 +350,26 @@ class Process(Served):
         assert not re.search(r"^.+: \w*Warning: .+$", written, re.MULTILINE), written
         return written
 
+    @property
+    def address(self) -> tuple[str, int]:
+        """Where it listens."""
+        return self._address
+
+    @property
+    def pid(self) -> int:
+        """The id of the process."""
+        return self._process.pid
+
     def wire(self, request: bytes) -> bytes:
         """Send bytes on a connection of their own; give all bytes that come before its end."""
+        received: list[bytes] = []
         with socket.create_connection(self._address, PATIENCE) as connection:
-            connection.sendall(request)
-            return b"".join(iter(lambda: connection.recv(65536), b""))
+            # A server may refuse a body and close before it has all of it: its answer still counts.
+            with suppress(BrokenPipeError, ConnectionResetError):
+                connection.sendall(request)
+            with suppress(ConnectionResetError):
+                received.extend(iter(lambda: connection.recv(65536), b""))
+        return b"".join(received)
 
     def _answer(self, call: Call) -> Answer:
         head = [f"{call.method} {call.target} HTTP/1.1".encode("latin-1"), b"Connection: close"]

@@ -100,9 +100,11 @@ def test_a_wheel_holds_its_licence_its_typing_marker_and_nothing_but_its_package
     assert [name for name in names if name.endswith(".dist-info/licenses/LICENSE")]
     assert f"{module}/py.typed" in names
     assert f"{module}/__init__.py" in names
+    # The pytest plugin lies beside the package: loading it must not load the package.
+    plugin = ["_treefold_pytest.py"] if package == "http" else []
     outside = [n for n in names if not n.startswith((f"{module}/", f"{module}-"))]
-    assert outside == []
-    assert [name for name in names if "test" in name.lower() and name.endswith(".py")] == []
+    assert outside == plugin
+    assert [n for n in names if "/tests/" in n or n.rpartition("/")[2].startswith("test_")] == []
 
 
 def test_the_router_alone_brings_no_other_distribution(router: Environment) -> None:
@@ -151,8 +153,22 @@ def test_importing_treefold_loads_nothing_heavy(umbrella: Environment) -> None:
 
 
 def test_every_public_name_of_treefold_can_be_imported(umbrella: Environment) -> None:
-    code = "import treefold; print([n for n in treefold.__all__ if not hasattr(treefold, n)])"
+    code = (
+        "import treefold; names = [n for n in treefold.__all__ if 'TestClient' not in n];"
+        " print([n for n in names if not hasattr(treefold, n)])"
+    )
     assert umbrella.python(code) == "[]"
+
+
+def test_the_test_client_says_how_to_install_what_it_needs(umbrella: Environment) -> None:
+    code = """
+import treefold
+try:
+    treefold.TestClient
+except Exception as error:
+    print(error)
+"""
+    assert 'pip install "treefold[test]"' in umbrella.python(code)
 
 
 def test_an_unknown_name_is_an_attribute_error(umbrella: Environment) -> None:

@@ -20,7 +20,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from treefold_http import Application, Request
+from treefold_http import Application, Request, WebSocket
 from treefold_http._injection import plan_call
 from treefold_http._teardown import leave_all
 from treefold_logging import flush, get_logger
@@ -147,6 +147,121 @@ class Exchange:
         return self.answer
 
 
+class Socket:
+    """One WebSocket on its way through an application: the client, and the server between.
+
+    What a server would refuse is noted, and raised when the socket is over: the application could
+    take it for an exception of the handler.
+
+    Args:
+        messages: what the client sends, text or bytes; then it leaves, unless it `stays`.
+        lost: the connection breaks after so many messages from the application (ASGI 2.4).
+    """
+
+    def __init__(
+        self,
+        target: str,
+        *,
+        messages: Sequence[str | bytes] = (),
+        headers: Fields = (),
+        stays: bool = False,
+        lost: int | None = None,
+        host: bool = True,
+        subprotocols: Sequence[str] = (),
+        more: Mapping[str, Any] | None = None,
+    ) -> None:
+        made = Exchange("GET", target, headers=headers, host=host)
+        self.scope: dict[str, Any] = {
+            name: value for name, value in made.scope.items() if name != "method"
+        }
+        self.scope |= {
+            "type": "websocket",
+            "scheme": "ws",
+            "subprotocols": list(subprotocols),
+            "extensions": {"websocket.http.response": {}},
+            **(more or {}),
+        }
+        self.sent: list[Message] = []
+        self.wrong: list[str] = []
+        self._lost = lost
+        self._news = asyncio.Event()
+        self._inbox: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self._inbox.put_nowait({"type": "websocket.connect"})
+        for message in messages:
+            self.say(message)
+        if not stays:
+            self.leave()
+
+    def say(self, message: str | bytes) -> None:
+        kind = "text" if isinstance(message, str) else "bytes"
+        self._inbox.put_nowait({"type": "websocket.receive", kind: message})
+
+    def leave(self, code: int | None = 1001, reason: str = "") -> None:
+        said = {} if code is None else {"code": code, "reason": reason}
+        self._inbox.put_nowait({"type": "websocket.disconnect", **said})
+
+    async def receive(self) -> dict[str, Any]:
+        return await self._inbox.get()
+
+    async def send(self, message: Message) -> None:
+        kind = message["type"].removeprefix("websocket.")
+        before = self.kinds[-1] if self.sent else "connect"
+        if kind not in _AFTER[before]:
+            self.wrong.append(f"{kind} after {before}")
+        if len(self.sent) == self._lost:
+            raise OSError("the client has left")
+        self.sent.append(dict(message))
+        self._news.set()
+        if kind == "close":
+            self.leave(message["code"])
+        await asyncio.sleep(0)
+
+    async def until(self, kind: str, count: int = 1) -> None:
+        """Wait for the so many-th message of a kind from the application."""
+        while self.kinds.count(kind) < count:
+            self._news.clear()
+            await self._news.wait()
+
+    async def run(self, app: Application) -> Socket:
+        await app(self.scope, self.receive, self.send)
+        assert self.wrong == []
+        return self
+
+    async def open(self, app: Application) -> WebSocket:
+        """Give the application's end, not yet accepted, without a handler."""
+        await self.receive()
+        return WebSocket(self.scope, self.receive, app, "id-1", self.send)
+
+    @property
+    def kinds(self) -> list[str]:
+        return [message["type"].removeprefix("websocket.") for message in self.sent]
+
+    @property
+    def texts(self) -> list[str | bytes]:
+        found = [message for message in self.sent if message["type"] == "websocket.send"]
+        return [message["text"] if "text" in message else message["bytes"] for message in found]
+
+    @property
+    def code(self) -> int | None:
+        """The code it was closed with by the application."""
+        return next((m["code"] for m in self.sent if m["type"] == "websocket.close"), None)
+
+    @property
+    def refusal(self) -> Answer:
+        """The HTTP answer that it was refused with."""
+        return Answer([m for m in self.sent if m["type"].startswith("websocket.http.response.")])
+
+
+_AFTER: Mapping[str, set[str]] = {
+    "connect": {"accept", "close", "http.response.start"},
+    "accept": {"send", "close"},
+    "send": {"send", "close"},
+    "http.response.start": {"http.response.body"},
+    "http.response.body": set(),
+    "close": set(),
+}
+
+
 @pytest.fixture(autouse=True)
 def _alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No settings from outside; the level as it was; lines written before capture ends."""
@@ -217,6 +332,26 @@ def ask() -> Callable[..., Answer]:
 def exchange() -> type[Exchange]:
     """For tests that hold more than one end of a request."""
     return Exchange
+
+
+@pytest.fixture
+def socket() -> type[Socket]:
+    """For tests that hold both ends of a WebSocket."""
+    return Socket
+
+
+@pytest.fixture
+def talk() -> Callable[..., Socket]:
+    """Open a WebSocket in a loop of its own, send the messages, leave; give what was sent."""
+
+    def run(app: Application, target: str, *messages: str | bytes, **options: Any) -> Socket:
+        async def main() -> Socket:
+            async with asyncio.timeout(20):
+                return await Socket(target, messages=messages, **options).run(app)
+
+        return asyncio.run(main())
+
+    return run
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """The umbrella: every promised name is there, and nothing is loaded before it is used."""
 
 import importlib
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -20,13 +21,27 @@ def run(code: str, **environment: str) -> str:
     return done.stdout.strip()
 
 
-@pytest.mark.parametrize("name", treefold.__all__)
+CLIENTS = {"AsyncTestClient", "TestClient"}
+"""They need httpx, which comes with the extra `test`."""
+
+
+@pytest.mark.parametrize("name", sorted(set(treefold.__all__) - CLIENTS))
 def test_every_listed_name_can_be_imported(name: str) -> None:
     assert getattr(treefold, name) is not None
     assert name in dir(treefold)
 
 
-@pytest.mark.parametrize("name", sorted(set(treefold.__all__) - {"__version__"}))
+@pytest.mark.parametrize("name", sorted(CLIENTS))
+def test_a_test_client_is_there_or_says_what_to_install(name: str) -> None:
+    if importlib.util.find_spec("httpx"):
+        client = getattr(treefold, name)
+        assert client is getattr(importlib.import_module("treefold_http.testing"), name)
+    else:
+        with pytest.raises(Exception, match=r'pip install "treefold\[test\]"'):
+            getattr(treefold, name)
+
+
+@pytest.mark.parametrize("name", sorted(set(treefold.__all__) - CLIENTS - {"__version__"}))
 def test_a_name_is_the_object_of_the_package_that_owns_it(name: str) -> None:
     owner = "treefold_logging" if name in ("get_logger", "mask") else "treefold_http"
     assert getattr(treefold, name) is getattr(importlib.import_module(owner), name)

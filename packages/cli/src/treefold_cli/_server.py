@@ -7,6 +7,7 @@ decides nothing about either.
 import asyncio
 import contextlib
 import errno
+import importlib.util
 import logging
 import os
 import signal
@@ -158,6 +159,7 @@ def _config(app: Any, *, workers: int = 1) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         factory=isinstance(app, str),
+        http=_http_protocol(),
         workers=workers,
         lifespan="on",
         log_config=_LOG_CONFIG,
@@ -168,6 +170,15 @@ def _config(app: Any, *, workers: int = 1) -> uvicorn.Config:
         ws_per_message_deflate=False,  # 20 KB on the wire may inflate to 20 MB
         timeout_graceful_shutdown=20,
     )
+
+
+def _http_protocol() -> Any:
+    """The parser in C where the `fast` extra brings it, else the one in Python."""
+    if importlib.util.find_spec("httptools") is None:
+        return "h11"
+    from treefold_cli._protocol import PatientHttpTools
+
+    return PatientHttpTools
 
 
 def _unknown_host(host: str) -> CommandError:

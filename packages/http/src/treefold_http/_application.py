@@ -30,9 +30,11 @@ from treefold_http._errors import (
     NotFound,
 )
 from treefold_http._exceptions import ExceptionHandler, ExceptionHandlers
+from treefold_http._exposure import expose
 from treefold_http._guard import check_request
 from treefold_http._identity import request_identity
 from treefold_http._injection import Injection
+from treefold_http._json import quick_encode
 from treefold_http._lifespan import Lifespan
 from treefold_http._mounts import Answer, Mountable, Mounts
 from treefold_http._overrides import Overrides
@@ -58,6 +60,7 @@ from treefold_router import (
 )
 
 _NOSNIFF = (b"x-content-type-options", b"nosniff")
+_CLOSE = (b"connection", b"close")
 _LEFT = 499
 """Logged when the client or the server ended the request before it was answered."""
 
@@ -156,7 +159,11 @@ class Application:
             SettingsError: when a setting is wrong.
         """
         if self._site is None:
-            configure(log_format=self.settings.log_format, level=self.settings.log_level)
+            configure(
+                log_format=self.settings.log_format,
+                level=self.settings.log_level,
+                json_encoder=quick_encode,
+            )
             self._site = build_site(self)
 
     def provide(
@@ -239,6 +246,8 @@ class Application:
                 await read_ahead(request)
             status = response.status
             common = [_NOSNIFF, (b"x-request-id", identity.encode())]
+            if has_body and not request.reader.complete:
+                common.append(_CLOSE)  # or the server would read on, however much was announced
             if type(response) is Response:
                 start, body = response.messages(common, head=scope["method"] == "HEAD")
                 try:
@@ -263,6 +272,8 @@ class Application:
                 status, request.error = _LEFT, None
                 raise
         finally:
+            if request.error is not None:
+                expose(scope, request.error)
             level = _ERROR if status >= 500 or request.error is not None else _INFO
             if _is_logged(level):
                 self._log(request, status, seconds=perf_counter() - started, has_body=has_body)

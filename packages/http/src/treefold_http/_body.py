@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 from treefold_http._errors import ClientDisconnect, PayloadTooLarge
-from treefold_http._types import Receive
+from treefold_http._types import Message, Receive
 
 
 class BodyReader:
@@ -28,6 +28,7 @@ class BodyReader:
     """
 
     __slots__ = (
+        "_ahead",
         "_kept",
         "_reading",
         "complete",
@@ -49,6 +50,7 @@ class BodyReader:
         self.document: Any = None
         self._kept: bytes | None = None
         self._reading = False
+        self._ahead: asyncio.Future[Message] | None = None
 
     @property
     def kept(self) -> bytes | None:
@@ -113,13 +115,44 @@ class BodyReader:
         if not self.complete and self.declared != 0:
             await asyncio.get_running_loop().create_future()
         while not self.disconnected:
-            message = await self.receive()
+            message = await self._message()
             self.disconnected = message["type"] == "http.disconnect"
+
+    @property
+    def looking(self) -> bool:
+        """Whether a look ahead is under way."""
+        return self._ahead is not None
+
+    async def is_disconnected(self) -> bool:
+        """Look, without waiting, whether the client has left; a message that lies there is kept."""
+        if not self.disconnected:
+            if self._ahead is None:
+                self._ahead = asyncio.ensure_future(self.receive())
+            await asyncio.sleep(0)  # lets the server give what it has
+            if self._ahead.done():
+                self.disconnected = self._ahead.result()["type"] == "http.disconnect"
+        return self.disconnected
+
+    async def stop_looking(self, error: BaseException | None = None) -> None:
+        """End the look ahead of `is_disconnected`.
+
+        Args:
+            error: what the request failed with, as every callback of its end takes it; not used.
+        """
+        if self._ahead is not None:
+            self._ahead.cancel()
+
+    async def _message(self) -> Message:
+        if self._ahead is None:
+            return await self.receive()
+        message = await asyncio.shield(self._ahead)
+        self._ahead = None
+        return message
 
     async def _next(self) -> bytes:
         if self.disconnected:
             raise ClientDisconnect("The client left before the end of the body")
-        message = await self.receive()
+        message = await self.receive() if self._ahead is None else await self._message()
         if message["type"] == "http.disconnect":
             self.disconnected = True
             raise ClientDisconnect("The client left before the end of the body")

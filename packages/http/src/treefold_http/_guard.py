@@ -18,6 +18,7 @@ MAX_HEADER_BYTES = 32 * 1024
 MAX_TARGET_BYTES = 8 * 1024
 
 _KNOWN_HOSTS_LIMIT = 1024
+_CLOSE = {"Connection": "close"}
 _known_hosts: set[bytes] = set()
 
 # RFC 3986, 3.2.2: a name, an IPv4 address or a bracketed IPv6 address, then an optional port.
@@ -51,14 +52,28 @@ def check_request(scope: Scope, fields: Mapping[bytes, bytes]) -> None:
             raise BadRequest("The Host field is missing or is no host[:port]")
         if len(_known_hosts) < _KNOWN_HOSTS_LIMIT:
             _known_hosts.add(host)
-    if (length := fields.get(b"content-length")) is not None and not _is_length(length, raw):
-        raise BadRequest("Content-Length is not one decimal number")
+    if b"content-length" in fields or b"transfer-encoding" in fields:
+        _check_framing(fields, raw)
     if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > MAX_TARGET_BYTES:
         raise HTTPError(414, f"The request target is longer than {MAX_TARGET_BYTES} bytes")
 
 
-def _is_length(value: bytes, raw: RawHeaders) -> bool:
+def _check_framing(fields: Mapping[bytes, bytes], raw: RawHeaders) -> None:
+    """Refuse what two parsers could read as two different bodies (RFC 9112, 6; S-20).
+
+    The connection ends with the answer: what follows on it may be the rest of the body.
+    """
+    length, coding = fields.get(b"content-length"), fields.get(b"transfer-encoding")
+    if coding is not None and (length is not None or coding.strip().lower() != b"chunked"):
+        raise BadRequest("Transfer-Encoding is not chunked alone", headers=_CLOSE)
+    if length is not None and not _is_length(length, raw, repeated=len(fields) != len(raw)):
+        raise BadRequest("Content-Length is not one decimal number", headers=_CLOSE)
+
+
+def _is_length(value: bytes, raw: RawHeaders, *, repeated: bool) -> bool:
     """Whether it is one decimal number, however often it was sent (RFC 9112, 6.3)."""
     if not value.isdigit() or len(value) > 19:
         return False
+    if not repeated:
+        return True
     return all(other == value for name, other in raw if name == b"content-length")

@@ -189,7 +189,7 @@ class _Writer:
             markers,
             in_path=name in self.path_parameters,
             function=function,
-            connected=self.kind != "nothing",
+            kind=self.kind,
         )
 
     def connection(self, wanted: str, function: Callable[..., Any]) -> str:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from treefold_http._background import run_anywhere
 from treefold_http._disk import release_disk_threads
 from treefold_http._errors import BootError, TreefoldError
+from treefold_http._exposure import expose
 from treefold_http._teardown import must_go_on
 from treefold_http._types import Receive, Scope, Send
 from treefold_logging import flush, get_logger
@@ -48,6 +49,7 @@ class Lifespan:
         try:
             await self.start()
         except TreefoldError as error:
+            expose(scope, error)
             await send({"type": "lifespan.startup.failed", "message": str(error)})
             return
         scope.get("state", {}).update(vars(self.app.state))

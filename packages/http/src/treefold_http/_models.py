@@ -1,48 +1,71 @@
 """Body models: JSON bytes straight into the annotated type (rulings, 'Handlers', 6).
 
-msgspec decodes its structs; pydantic validates what its `TypeAdapter` accepts; a plain dataclass is
-checked by ourselves where neither is installed. All of them see only bodies that `loads` has taken,
-because none refuses repeated names, and not each refuses NaN or lone surrogates.
+msgspec decodes its structs; pydantic validates what its `TypeAdapter` accepts; records of the
+standard library are checked in `_records` where neither is installed. All of them see only bodies
+that `loads` has taken, because none refuses repeated names, and not each refuses NaN or lone
+surrogates.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
 import re
-import types
 import typing
-from collections.abc import Callable
-from typing import Any, TypeAlias, cast, is_typeddict
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
-from treefold_http._errors import UnprocessableEntity
+from treefold_http._errors import BadRequest, UnprocessableEntity
 from treefold_http._json import msgspec
-from treefold_http._parameters import shown
-from treefold_http._sources import entry
-
-Decode: TypeAlias = Callable[[bytes, Any], Any]
-"""Takes the body and what `loads` made of it; gives a value of the annotated type."""
+from treefold_http._parameters import options_of
+from treefold_http._records import is_record, record_check
+from treefold_http._sources import Errors
 
 BOM = b"\xef\xbb\xbf"
 
 
-def model_decoder(annotation: Any, *, anything: bool = False) -> Decode | None:
+class Decoder(NamedTuple):
+    """Makes values of an annotated type.
+
+    Attributes:
+        decode: takes the body and what `loads` made of it; raises `UnprocessableEntity`, whose
+            `errors` say where, for one that does not fit.
+        shares: whether the value may hold parts of what `loads` made.
+    """
+
+    decode: Callable[[bytes, Any], Any]
+    shares: bool = False
+
+
+def model_decoder(annotation: Any, *, anything: bool = False) -> Decoder | None:
     """Give what makes a value of the annotated type from a valid JSON body; None for no model.
+
+    A model is a record, a pydantic model or a struct, a list of one, a union of these; None may
+    stand beside them.
 
     Args:
         anything: also for a type that is no model, because the author asked with `Body()`.
 
-    The decoder raises `UnprocessableEntity`, whose `errors` say where, for one that does not fit.
+    Raises:
+        InjectionError: for a type that needs a package which is not installed.
     """
-    if msgspec is not None and _is_struct(annotation):
-        return _msgspec_decoder(annotation)
-    if (anything or _is_pydantic(annotation)) and (pydantic := _pydantic()) is not None:
-        return _pydantic_decoder(annotation, pydantic)
-    if msgspec is not None and (anything or _is_record(annotation)):
-        return _msgspec_decoder(annotation)
-    if _is_record(annotation):
-        return lambda _, document: _dataclass_value(annotation, document, ["body"])
-    return (lambda _, document: document) if anything else None
+    kinds = list(_kinds(annotation))
+    models = bool(kinds) and all(
+        is_record(kind) or _is_struct(kind) or _is_pydantic(kind) for kind in kinds
+    )
+    if not models and not anything:
+        return None
+    structs = any(map(_is_struct, kinds))
+    if not structs and (pydantic := _pydantic()) is not None:
+        decode = _pydantic_decoder(annotation, pydantic)
+        if decode is not None:
+            return Decoder(decode)
+    if msgspec is not None:
+        try:
+            return Decoder(_msgspec_decoder(annotation))
+        except TypeError:  # a union of records, which it does not tell apart
+            if structs:
+                raise
+    return Decoder(_record_decoder(annotation), shares=True)
 
 
 def _pydantic() -> Any:
@@ -53,33 +76,25 @@ def _pydantic() -> Any:
         return None
 
 
-def _item(annotation: Any) -> Any:
-    """The item type of `list[X]`, or the type itself."""
-    return typing.get_args(annotation)[0] if typing.get_origin(annotation) is list else annotation
+def _kinds(annotation: Any) -> Iterator[Any]:
+    """The classes of a union, and of what its lists hold; None is passed over."""
+    for option in options_of(annotation):
+        origin = typing.get_origin(option)
+        if origin is list:
+            yield from _kinds(typing.get_args(option)[0])
+        elif option is not type(None):
+            yield origin or option
 
 
-def _is_struct(annotation: Any) -> bool:
-    kind = _item(annotation)
+def _is_struct(kind: Any) -> bool:
     return msgspec is not None and isinstance(kind, type) and issubclass(kind, msgspec.Struct)
 
 
-def _is_record(annotation: Any) -> bool:
-    kind = _item(annotation)
-    return isinstance(kind, type) and (
-        dataclasses.is_dataclass(cast("Any", kind)) or is_typeddict(cast("Any", kind))
-    )
+def _is_pydantic(kind: Any) -> bool:
+    return hasattr(kind, "model_validate_json")
 
 
-def _is_pydantic(annotation: Any) -> bool:
-    kinds = typing.get_args(annotation) if _is_union(annotation) else (annotation,)
-    return all(_is_record(kind) or hasattr(_item(kind), "model_validate_json") for kind in kinds)
-
-
-def _is_union(annotation: Any) -> bool:
-    return typing.get_origin(annotation) in (typing.Union, types.UnionType)
-
-
-def _msgspec_decoder(annotation: Any) -> Decode:
+def _msgspec_decoder(annotation: Any) -> Callable[[bytes, Any], Any]:
     assert msgspec is not None  # noqa: S101 - the caller has looked
     decode = msgspec.json.Decoder(annotation).decode
     invalid = msgspec.ValidationError
@@ -92,6 +107,8 @@ def _msgspec_decoder(annotation: Any) -> Decode:
             raise _invalid(
                 [{"loc": _steps(where), "msg": message, "type": "value_error"}]
             ) from None
+        except RecursionError:
+            raise _too_deep() from None
 
     return run
 
@@ -105,8 +122,13 @@ def _steps(path: str) -> list[str | int]:
     return steps
 
 
-def _pydantic_decoder(annotation: Any, pydantic: Any) -> Decode:
-    validate = pydantic.TypeAdapter(annotation).validate_json
+def _pydantic_decoder(annotation: Any, pydantic: Any) -> Callable[[bytes, Any], Any] | None:
+    try:
+        validate = pydantic.TypeAdapter(annotation).validate_json
+    except pydantic.PydanticUserError as error:
+        if error.code != "typed-dict-version":
+            raise
+        return None  # before Python 3.12 it refuses a `typing.TypedDict`
     invalid = pydantic.ValidationError
 
     def run(body: bytes, document: Any) -> Any:
@@ -114,6 +136,9 @@ def _pydantic_decoder(annotation: Any, pydantic: Any) -> Decode:
             return validate(body.removeprefix(BOM))
         except invalid as error:
             found = error.errors(include_url=False, include_context=False, include_input=False)
+            if found[0]["type"] == "json_invalid":  # what its parser refuses and ours does not
+                reason = found[0]["msg"].removeprefix("Invalid JSON: ")
+                raise BadRequest(f"The body is not valid JSON: {reason}") from None
             entries = [
                 {"loc": ["body", *item["loc"]], "msg": item["msg"], "type": item["type"]}
                 for item in found
@@ -123,83 +148,28 @@ def _pydantic_decoder(annotation: Any, pydantic: Any) -> Decode:
     return run
 
 
-def _invalid(errors: list[dict[str, Any]]) -> UnprocessableEntity:
+def _record_decoder(annotation: Any) -> Callable[[bytes, Any], Any]:
+    check = record_check(annotation)
+
+    def run(body: bytes, document: Any) -> Any:
+        errors: Errors = []
+        try:
+            value = check(document, ["body"], errors)
+        except RecursionError:
+            raise _too_deep() from None
+        if errors:
+            raise _invalid(errors)
+        return value
+
+    return run
+
+
+def _invalid(errors: Errors) -> UnprocessableEntity:
     return UnprocessableEntity("The body is not valid; `errors` says where", errors=errors)
 
 
-def _dataclass_value(annotation: Any, value: Any, loc: list[str | int]) -> Any:
-    errors: list[dict[str, Any]] = []
-    made = _value(annotation, value, loc, errors)
-    if errors:
-        raise _invalid(errors)
-    return made
-
-
-def _value(annotation: Any, value: Any, loc: list[str | int], errors: list[dict[str, Any]]) -> Any:
-    """Check a parsed value against an annotation; records are made, everything else kept."""
-    origin = typing.get_origin(annotation)
-    if annotation is Any:
-        return value
-    if _is_union(annotation):
-        return _union(annotation, value, loc, errors)
-    if origin is list and isinstance(value, list):
-        kind = typing.get_args(annotation)[0]
-        items = cast("list[Any]", value)
-        return [_value(kind, item, [*loc, index], errors) for index, item in enumerate(items)]
-    if origin is dict and isinstance(value, dict):
-        kind = typing.get_args(annotation)[1]
-        members = cast("dict[str, Any]", value)
-        return {key: _value(kind, item, [*loc, key], errors) for key, item in members.items()}
-    if dataclasses.is_dataclass(annotation) or is_typeddict(annotation):
-        return _record(annotation, value, loc, errors)
-    kind: Any = origin or annotation
-    if kind is float and type(value) is int:
-        return float(value)
-    # A bool is an int to Python and not to JSON.
-    fits = isinstance(kind, type) and isinstance(value, cast("type", kind))
-    if fits and (kind is bool or not isinstance(value, bool)):
-        return value
-    errors.append({"loc": loc, "msg": f"should be {shown(kind)}", "type": "type_error"})
-    return None
-
-
-def _union(annotation: Any, value: Any, loc: list[str | int], errors: list[dict[str, Any]]) -> Any:
-    for option in typing.get_args(annotation):
-        attempt: list[dict[str, Any]] = []
-        made = _value(option, value, loc, attempt)
-        if not attempt:
-            return made
-    errors.append({"loc": loc, "msg": f"should be {annotation}", "type": "type_error"})
-    return None
-
-
-def _record(annotation: Any, value: Any, loc: list[str | int], errors: list[dict[str, Any]]) -> Any:
-    if not isinstance(value, dict):
-        errors.append({"loc": loc, "msg": "should be an object", "type": "type_error"})
-        return None
-    given = cast("dict[str, Any]", value)
-    hints = typing.get_type_hints(annotation)
-    required = _required(annotation)
-    unknown, missing = given.keys() - hints.keys(), required - given.keys()
-    errors += [entry([*loc, name], "is not known here", "extra") for name in sorted(unknown)]
-    errors += [entry([*loc, name], "is required", "missing") for name in sorted(missing)]
-    members = {
-        name: _value(hints[name], item, [*loc, name], errors)
-        for name, item in given.items()
-        if name in hints
-    }
-    return None if errors else annotation(**members)
-
-
-def _required(annotation: Any) -> frozenset[str]:
-    if is_typeddict(annotation):
-        return annotation.__required_keys__
-    missing = dataclasses.MISSING
-    return frozenset(
-        field.name
-        for field in dataclasses.fields(annotation)
-        if field.init and field.default is missing and field.default_factory is missing
-    )
+def _too_deep() -> BadRequest:
+    return BadRequest("The body is not valid JSON: it is nested too deeply")
 
 
 def text_converter(annotation: Any) -> Callable[[str], Any] | None:

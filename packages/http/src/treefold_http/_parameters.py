@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import types
 import typing
 from collections.abc import Callable
 from functools import partial
@@ -56,6 +57,13 @@ def split(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
         first, *markers = typing.get_args(annotation)
         return first, tuple(markers)
     return annotation, ()
+
+
+def options_of(annotation: Any) -> tuple[Any, ...]:
+    """Give the types of a union, or the one type that it is."""
+    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
+        return typing.get_args(annotation)
+    return (annotation,)
 
 
 def label(function: Callable[..., Any]) -> str:

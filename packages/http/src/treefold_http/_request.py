@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING, Any
 from treefold_http._body import BodyReader
 from treefold_http._connection import Connection
 from treefold_http._datastructures import MultiMapping
+from treefold_http._errors import BadRequest, UnsupportedMediaType
 from treefold_http._forms import URLENCODED, FormData, ParsedForm, parse_form
+from treefold_http._header_params import parse_header
 from treefold_http._json import loads
 from treefold_http._limits import DEFAULT_LIMITS, Limits
+from treefold_http._models import is_json
 from treefold_http._multipart import MULTIPART
 from treefold_http._parts import Part, stream_parts
 from treefold_http._uploads import UploadFile
@@ -29,6 +32,15 @@ if TYPE_CHECKING:
 @lru_cache(maxsize=256)
 def _media_type(field: bytes) -> str:
     return field.decode("latin-1").partition(";")[0].strip().lower()
+
+
+def _check_charset(content_type: str) -> None:
+    try:
+        charset = parse_header(content_type)[1].get("charset", "utf-8")
+    except ValueError as error:
+        raise BadRequest(f"Content-Type {error}") from None
+    if charset.lower() not in ("utf-8", "utf8", "us-ascii"):
+        raise BadRequest(f"The body is in {charset!r}; JSON is UTF-8")
 
 
 class Request(Connection):
@@ -91,9 +103,31 @@ class Request(Connection):
         try:
             return self._json
         except AttributeError:
+            self._refuse_coding()
             body = await self.reader.read()
             self._json = loads(body) if body else None
             return self._json
+
+    def check_json_type(self) -> None:
+        """Refuse a body that no model is read from: no JSON by its type, or coded.
+
+        Raises:
+            UnsupportedMediaType: for another media type, or a content coding.
+            BadRequest: for a charset other than UTF-8 (RFC 8259, 8.1; S-30).
+        """
+        if not is_json(self.content_type):
+            raise UnsupportedMediaType(f"The body is {self.content_type!r}; send application/json")
+        if b";" in self.fields.get(b"content-type", b""):
+            _check_charset(self._form_type())
+        self._refuse_coding()
+
+    def _refuse_coding(self) -> None:
+        coding = self.fields.get(b"content-encoding")
+        if coding is not None and coding.strip().lower() not in (b"", b"identity"):
+            raise UnsupportedMediaType(
+                "A coded body is not decoded here; send it as it is",
+                headers={"Accept-Encoding": "identity"},
+            )
 
     async def form(self) -> FormData:
         """Give the text fields of an urlencoded or multipart form; parsed once, with `files`.
@@ -141,6 +175,7 @@ class Request(Connection):
         return self.headers.get("content-type", "")
 
     def _form_limits(self) -> Limits:
+        self._refuse_coding()
         limits = self.plan.form_limits if self.plan else DEFAULT_LIMITS
         if self.content_type == MULTIPART:
             self.reader.limit = limits.total
@@ -153,6 +188,13 @@ class Request(Connection):
             PayloadTooLarge, ClientDisconnect: as `body`, while iterating.
         """
         return self.reader.stream()
+
+    async def is_disconnected(self) -> bool:
+        """Whether the client has left; looks without waiting, and loses nothing of the body."""
+        reader = self.reader
+        if not reader.looking:
+            self.on_leave(reader.stop_looking)
+        return await reader.is_disconnected()
 
     def __repr__(self) -> str:
         return f"<Request {self.method} {self.path!r} id={self.id}>"

@@ -349,6 +349,8 @@ def check_status(status: int) -> int:
     Raises:
         ValueError: when it is no int from 200 to 599.
     """
+    if status.__class__ is int and 200 <= status <= 599:
+        return status
     if not isinstance(cast("object", status), int) or isinstance(status, bool):
         raise ValueError(f"Status {status!r} is no int; give an HTTP status code such as 200")
     if not 200 <= status <= 599:

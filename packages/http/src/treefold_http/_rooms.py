@@ -1,30 +1,22 @@
 """Rooms: groups of sockets that hear the same messages, in one process or across workers.
 
 Every member has a bounded queue and a task that empties it, so a slow reader neither slows the
-others nor fills the memory: when its queue is full it is closed with 1013 (S-75). With Redis a
-message takes the way through its channel, and a subscriber that loses the connection comes back.
+others nor fills the memory: when its queue is full it is closed with 1013 (S-75). How messages
+reach other workers is the business of `_relay`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import base64
-import contextlib
-import importlib
-import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Any, TypeAlias
+from typing import cast
 
-from treefold_http._errors import TreefoldError
+from treefold_http._relay import Relay, RoomMessage
 from treefold_http._websocket import OVERLOADED, WebSocket, WebSocketDisconnect
 from treefold_logging import get_logger
 
-RoomMessage: TypeAlias = str | bytes
-
 QUEUE = 32
-_CHANNEL = "treefold:room:"
-_FIRST_WAIT, _LONGEST_WAIT = 0.1, 5.0
 
 
 class Rooms:
@@ -36,16 +28,23 @@ class Rooms:
 
     Raises:
         TreefoldError: when Redis is asked for and the `redis` extra is not installed.
+        ValueError: when the URL is none of Redis.
     """
 
     def __init__(self, redis: str | None = None, *, queue: int = QUEUE) -> None:
         self._queue = queue
         self._rooms: dict[str, dict[WebSocket, _Member]] = {}
         self._members: dict[WebSocket, _Member] = {}
-        self._relay = _Relay(redis, self._deliver) if redis is not None else None
+        self._relay = Relay(redis, self._deliver) if redis is not None else None
 
     async def join(self, room: str, websocket: WebSocket) -> None:
-        """Let an accepted socket hear a room; it leaves by itself when its handler ends."""
+        """Let an accepted socket hear a room; it leaves by itself when its handler ends.
+
+        Raises:
+            RuntimeError: when the socket is not accepted.
+            WebSocketDisconnect: when it is closed.
+        """
+        websocket.check_open()
         if self._relay is not None:
             await self._relay.listen()
         member = self._members.get(websocket)
@@ -83,9 +82,16 @@ class Rooms:
             await self.leave(room, websocket)
 
     async def broadcast(self, room: str, message: RoomMessage) -> None:
-        """Send text or bytes to every socket of a room; nobody is waited for."""
+        """Send text or bytes to every socket of a room; nobody is waited for.
+
+        Raises:
+            TypeError: when the message is neither.
+        """
+        if not isinstance(cast("object", message), (str, bytes)):
+            raise TypeError(f"A room message is {type(message).__qualname__!r}; give str or bytes")
         if self._relay is None or not await self._relay.publish(room, message):
             self._deliver(room, message)
+        await asyncio.sleep(0)  # a loop of broadcasts is no reason to call a reader slow
 
     def members(self, room: str) -> list[WebSocket]:
         """Give the sockets of a room that this process serves."""
@@ -107,18 +113,21 @@ class _Member:
     def __init__(self, websocket: WebSocket, size: int) -> None:
         self._websocket = websocket
         self._queue: asyncio.Queue[RoomMessage] = asyncio.Queue(size)
+        self._too_slow = False
         self._pump = asyncio.ensure_future(self._send_all())
 
     def put(self, message: RoomMessage) -> None:
+        if self._too_slow:
+            return
         try:
             self._queue.put_nowait(message)
         except asyncio.QueueFull:
-            self._pump.cancel()
+            self._too_slow = True
+            self._pump.cancel()  # it waits for a client that does not read
 
     async def stop(self) -> None:
         self._pump.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._pump
+        await asyncio.wait([self._pump])
 
     async def _send_all(self) -> None:
         websocket = self._websocket
@@ -132,86 +141,8 @@ class _Member:
         except WebSocketDisconnect:
             return
         except asyncio.CancelledError:
-            if self._queue.full():
-                await websocket.close(OVERLOADED, "Too slow for this room")
-                return
-            raise
-
-
-class _Relay:
-    """The way of messages through Redis: one publisher, one subscriber for all rooms."""
-
-    def __init__(self, url: str, deliver: Any) -> None:
-        try:
-            self._redis = importlib.import_module("redis.asyncio")
-        except ImportError as error:
-            raise TreefoldError(
-                'Rooms(redis=...) needs redis; install it: pip install "treefold[redis]"'
-            ) from error
-        self._url = url
-        self._deliver = deliver
-        self._client: Any = None
-        self._task: asyncio.Task[None] | None = None
-        self._listening = asyncio.Event()
-
-    async def listen(self) -> None:
-        """Subscribe, once; returns when messages arrive."""
-        if self._task is None:
-            self._task = asyncio.ensure_future(self._keep_listening())
-        await self._listening.wait()
-
-    async def publish(self, room: str, message: RoomMessage) -> bool:
-        """Send a message to every worker; False when Redis is not there to take it."""
-        if self._client is None:
-            self._client = self._redis.from_url(self._url, socket_timeout=5, protocol=2)
-        try:
-            await self._client.publish(_CHANNEL + room, _packed(message))
-        except self._redis.RedisError as error:
-            get_logger().warning("room message reached this worker only: %s", error)
-            return False
-        return self._listening.is_set()
-
-    async def close(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
-        if self._client is not None:
-            await self._client.aclose()
-        self._task = self._client = None
-
-    async def _keep_listening(self) -> None:
-        wait = _FIRST_WAIT
-        while True:
-            # A subscriber waits for ever between two messages: its client has no read time-out.
-            client = self._redis.from_url(self._url, socket_timeout=None, protocol=2)
-            try:
-                async with client.pubsub() as channel:
-                    await channel.psubscribe(f"{_CHANNEL}*")
-                    self._listening.set()
-                    wait = _FIRST_WAIT
-                    async for message in channel.listen():
-                        self._take(message)
-            except (self._redis.RedisError, OSError) as error:
-                get_logger().warning("rooms lost redis, again in %.1f s: %s", wait, error)
-            finally:
-                self._listening.clear()
-                await client.aclose()
-            await asyncio.sleep(wait)
-            wait = min(wait * 2, _LONGEST_WAIT)
-
-    def _take(self, message: dict[str, Any]) -> None:
-        if message["type"] == "pmessage":
-            room = message["channel"].decode().removeprefix(_CHANNEL)
-            self._deliver(room, _unpacked(message["data"]))
-
-
-def _packed(message: RoomMessage) -> str:
-    if isinstance(message, str):
-        return json.dumps({"text": message})
-    return json.dumps({"bytes": base64.b64encode(message).decode("ascii")})
-
-
-def _unpacked(data: bytes) -> RoomMessage:
-    content = json.loads(data)
-    return content["text"] if "text" in content else base64.b64decode(content["bytes"])
+            if not self._too_slow:
+                raise
+            await websocket.close(OVERLOADED, "Too slow for this room")
+        except Exception as error:  # the server refused it; the handler goes on without the rooms
+            get_logger().error("a room message could not be sent", exc_info=error)

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from typing import Any, get_args, get_origin
 
 from treefold_http._binding import Converter, converter, item_converter
-from treefold_http._errors import UnprocessableEntity, UnsupportedMediaType
+from treefold_http._errors import UnprocessableEntity
 from treefold_http._json import loads
-from treefold_http._models import Decode, is_json, model_decoder, text_converter
-from treefold_http._parameters import EMPTY, InjectionError, label, shown
+from treefold_http._models import Decoder, model_decoder, text_converter
+from treefold_http._parameters import EMPTY, InjectionError, label, options_of, shown
 from treefold_http._sources import (
     Binder,
     Body,
@@ -39,24 +39,31 @@ def select(
     *,
     in_path: bool,
     function: Callable[..., Any],
-    connected: bool,
+    kind: str,
 ) -> Binder | None:
     """Give the binder of a parameter; None where its own default serves.
 
     Args:
         markers: the metadata of its annotation.
         in_path: whether the route has a path parameter of that name.
-        connected: whether there will be a request or socket to read from.
+        kind: what there will be to read from: `request`, `websocket` or `nothing`.
 
     Raises:
         InjectionError: when nothing can provide it.
     """
     if in_path:
         return _path(parameter, annotation, function)
-    if connected:
-        source = next((marker for marker in markers if isinstance(marker, Source)), None)
-        binder = _explicit(parameter, annotation, source, function) if source else None
-        binder = binder or _implied(parameter, annotation)
+    if kind != "nothing":
+        source = _source(parameter, markers, function)
+        if source is not None:
+            binder = _explicit(parameter, annotation, source, function)
+        else:
+            binder = _implied(parameter, annotation)
+        if binder is not None and binder.waits and kind == "websocket":
+            raise InjectionError(
+                f"Parameter {parameter.name!r} of {label(function)} comes from a body, and a"
+                " WebSocket has none; receive it as a message"
+            )
         if binder is not None:
             return binder
     if parameter.default is not EMPTY:
@@ -79,15 +86,39 @@ def _path(parameter: inspect.Parameter, annotation: Any, function: Callable[...,
     return path_binder(parameter.name, convert)
 
 
+def _source(
+    parameter: inspect.Parameter, markers: tuple[Any, ...], function: Callable[..., Any]
+) -> Source | None:
+    """The explicit source of a parameter; one whose marker would be passed over is refused."""
+    if _is_source(parameter.default):
+        name = getattr(parameter.default, "__name__", type(parameter.default).__name__)
+        raise InjectionError(
+            f"Parameter {parameter.name!r} of {label(function)} has {name}() as its default;"
+            f" write Annotated[..., {name}()]"
+        )
+    found = next(filter(_is_source, markers), None)
+    return found() if isinstance(found, type) else found
+
+
+def _is_source(marker: Any) -> bool:
+    return isinstance(marker, Source) or (isinstance(marker, type) and issubclass(marker, Source))
+
+
 def _explicit(
     parameter: inspect.Parameter, annotation: Any, source: Source, function: Callable[..., Any]
 ) -> Binder:
     if isinstance(source, Body):
-        decode = model_decoder(annotation, anything=True)
-        assert decode is not None  # noqa: S101 - anything was asked for
-        return _body_binder(parameter, decode)
+        decoder = model_decoder(annotation, anything=True)
+        assert decoder is not None  # noqa: S101 - anything was asked for
+        return _body_binder(parameter, decoder)
     if isinstance(source, File):
-        return file_binder(source, parameter, many=get_origin(annotation) is list)
+        many = _is_upload(annotation)
+        if many is None and annotation is not EMPTY:
+            raise InjectionError(
+                f"Parameter {parameter.name!r} of {label(function)} is annotated"
+                f" {shown(annotation)}, which File() cannot give; use UploadFile or a list of it"
+            )
+        return file_binder(source, parameter, many=bool(many))
     convert, many = _text(annotation)
     if convert is None:
         raise InjectionError(
@@ -99,18 +130,29 @@ def _explicit(
 
 
 def _implied(parameter: inspect.Parameter, annotation: Any) -> Binder | None:
-    if annotation is UploadFile or get_args(annotation) == (UploadFile,):
-        return file_binder(File(), parameter, many=get_origin(annotation) is list)
     if annotation is EMPTY:
         return None
-    decode = model_decoder(annotation)
-    if decode is not None:
-        return _body_binder(parameter, decode)
+    uploads = _is_upload(annotation)
+    if uploads is not None:
+        return file_binder(File(), parameter, many=uploads)
+    decoder = model_decoder(annotation)
+    if decoder is not None:
+        return _body_binder(parameter, decoder)
     many = item_converter(annotation)
     convert = many or converter(annotation)
     if convert is None:
         return None
     return text_binder(Query(), parameter, convert, many=many is not None)
+
+
+def _is_upload(annotation: Any) -> bool | None:
+    """Whether it is a list of uploads or one upload, each also with None; None for neither."""
+    options = [option for option in options_of(annotation) if option is not type(None)]
+    if len(options) != 1:
+        return None
+    many = get_origin(options[0]) is list
+    kind = get_args(options[0])[0] if many else options[0]
+    return many if kind is UploadFile else None
 
 
 def _text(annotation: Any) -> tuple[Converter | None, bool]:
@@ -121,18 +163,17 @@ def _text(annotation: Any) -> tuple[Converter | None, bool]:
     return converter(plain) or text_converter(plain), False
 
 
-def _body_binder(parameter: inspect.Parameter, decode: Decode) -> Binder:
+def _body_binder(parameter: inspect.Parameter, decoder: Decoder) -> Binder:
     async def bind(connection: Any, errors: Errors) -> Any:
-        if not is_json(connection.content_type):
-            raise UnsupportedMediaType(
-                f"The body is {connection.content_type!r}; send application/json"
-            )
+        connection.check_json_type()
         reader = connection.reader
         body = await reader.read()
         if body:
-            reader.document = document = loads(body)
+            document = loads(body)
+            if not decoder.shares:
+                reader.document = document
             try:
-                return decode(body, document)
+                return decoder.decode(body, document)
             except UnprocessableEntity as error:
                 errors.extend(map(dict, error.errors or ()))
                 return None

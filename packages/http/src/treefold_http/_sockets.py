@@ -6,6 +6,8 @@ one. A handler that returns closes with 1000, one that raises with 1011 (rulings
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
 from time import perf_counter
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -18,25 +20,31 @@ from treefold_http._errors import (
     MethodNotAllowed,
     NotFound,
 )
+from treefold_http._exposure import expose
 from treefold_http._guard import check_request
 from treefold_http._identity import request_identity
 from treefold_http._problems import crash, problem
+from treefold_http._response import Response
 from treefold_http._teardown import leave_all, must_go_on
 from treefold_http._types import Receive, Scope, Send
 from treefold_http._websocket import (
     FAILED,
+    LOST,
+    MAX_REASON,
     NORMAL,
     REFUSED,
     RESTART,
     WebSocket,
     WebSocketDisconnect,
 )
-from treefold_logging import log_request, request_id, request_target
+from treefold_logging import get_logger, log_request, request_id, request_target
 from treefold_router import Found, MalformedPath, NotFound as NoRoute
 
 if TYPE_CHECKING:
     from treefold_http._application import Application
     from treefold_http._plan import Plan
+
+_NOSNIFF = (b"x-content-type-options", b"nosniff")
 
 _PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 _HTTP_SCHEME = {"ws": "http", "wss": "https"}
@@ -58,9 +66,12 @@ class OpenSockets:
 
     async def close_all(self) -> None:
         """Close every accepted socket with 1012, service restart (RFC 6455, 7.4)."""
-        for websocket in list(self._open):
-            if websocket.accepted:
-                await websocket.close(RESTART, "The server is restarting")
+        accepted = [websocket for websocket in self._open if websocket.accepted]
+        # All at once: a peer that is gone may keep its server waiting, and one may fail.
+        await asyncio.gather(
+            *(websocket.close(RESTART, "The server is restarting") for websocket in accepted),
+            return_exceptions=True,
+        )
 
 
 async def serve_socket(app: Application, scope: Scope, receive: Receive, send: Send) -> None:
@@ -77,18 +88,20 @@ async def serve_socket(app: Application, scope: Scope, receive: Receive, send: S
         try:
             check_request(scope, fields)
             check_origin(websocket)
-            plan = find_plan(app, websocket)
-            await plan.run(websocket)
-            await _finish(websocket, None)
-        except WebSocketDisconnect:
-            await _finish(websocket, None)
+            await find_plan(app, websocket).run(websocket)
         except BaseException as error:
-            await _finish(websocket, error)
+            outcome = await _leave(websocket, error)
             if must_go_on(error):
                 raise
-            refusal = await _answer(websocket, error, send)
+        else:
+            outcome = await _leave(websocket, None)
+        refusal = await _end(websocket, outcome, send)
     finally:
         app.sockets.discard(websocket)
+        if websocket.error is not None:
+            expose(scope, websocket.error)
+        if websocket.work is not None:
+            app.background.start(websocket.work)
         _log(websocket, refusal, perf_counter() - started)
         request_id.reset(token)
 
@@ -115,7 +128,9 @@ def _parts(origin: str) -> tuple[str, str, int] | None:
         port = parsed.port or _PORTS.get(parsed.scheme, 0)
     except ValueError:
         return None
-    if not parsed.hostname or parsed.path or parsed.query or parsed.username is not None:
+    if not parsed.hostname or parsed.username is not None:
+        return None
+    if parsed.path or parsed.query or parsed.fragment:
         return None
     return parsed.scheme, parsed.hostname, port
 
@@ -134,6 +149,12 @@ def find_plan(app: Application, websocket: WebSocket) -> Plan:
     outcome = site.table.resolve_socket(path)
     if isinstance(outcome, NoRoute) and outcome.unversioned and site.default_version:
         outcome = site.table.resolve_socket(path, version=site.default_version)
+        if isinstance(outcome, Found):
+            masked = site.plans[outcome.route].masked_in(websocket.raw_path)
+            shown = request_target(websocket.raw_path, b"", masked_segments=masked)
+            get_logger().info(
+                "no version in WEBSOCKET %s -> served %s", shown, site.default_version
+            )
     if isinstance(outcome, Found):
         websocket.path_params = outcome.params
         plan = websocket.plan = site.plans[outcome.route]
@@ -145,33 +166,50 @@ def find_plan(app: Application, websocket: WebSocket) -> Plan:
     raise MethodNotAllowed("This path takes no WebSocket", headers={"Allow": outcome.allow})
 
 
-async def _finish(websocket: WebSocket, error: BaseException | None) -> None:
+async def _leave(websocket: WebSocket, error: BaseException | None) -> BaseException | None:
     leaves, websocket.leaves = websocket.leaves, None
-    outcome = await leave_all(leaves, error) if leaves else error
-    if outcome is not None and not isinstance(outcome, (HTTPError, WebSocketDisconnect)):
-        websocket.error = outcome
-    if error is None and websocket.accepted:
-        await websocket.close(NORMAL if outcome is None else FAILED)
-    if websocket.work is not None:
-        websocket.app.background.start(websocket.work)
+    return await leave_all(leaves, error) if leaves else error
 
 
-async def _answer(websocket: WebSocket, error: BaseException, send: Send) -> int | None:
+async def _end(websocket: WebSocket, error: BaseException | None, send: Send) -> int | None:
     """Close what was accepted, refuse what was not; give the HTTP status of a refusal."""
-    known = isinstance(error, HTTPError) and error.status < 500
+    if error is not None and not isinstance(error, (HTTPError, WebSocketDisconnect)):
+        websocket.error = error
     if websocket.accepted:
-        await websocket.close(REFUSED if known else FAILED, str(error)[:40] if known else "")
+        await websocket.close(*_closing(error))
         return None
-    response = (
-        problem(error, websocket) if isinstance(error, HTTPError) else crash(error, websocket)
-    )
-    if "websocket.http.response" in websocket.scope.get("extensions", {}):
-        start, body = response.messages([(b"x-request-id", websocket.id.encode())], head=False)
-        await send({**start, "type": "websocket.http.response.start"})
-        await send({**body, "type": "websocket.http.response.body"})
-    else:
-        await send({"type": "websocket.close", "code": REFUSED})
+    if websocket.code is not None:  # the client left, or the handler refused by `close`
+        return None if isinstance(error, WebSocketDisconnect) else Forbidden.code
+    response = _refusal(websocket, error)
+    with suppress(OSError):  # the client left first
+        if "websocket.http.response" in websocket.scope.get("extensions", {}):
+            common = [_NOSNIFF, (b"x-request-id", websocket.id.encode())]
+            start, body = response.messages(common, head=False)
+            await send({**start, "type": "websocket.http.response.start"})
+            await send({**body, "type": "websocket.http.response.body"})
+        else:
+            await send({"type": "websocket.close", "code": REFUSED})
     return response.status
+
+
+def _closing(error: BaseException | None) -> tuple[int, str]:
+    """The close code of an accepted socket, and what is said with it (S-74)."""
+    if error is None or isinstance(error, WebSocketDisconnect):
+        return NORMAL, ""
+    if isinstance(error, HTTPError) and error.status < 500:
+        return REFUSED, str(error).encode("utf-8", "replace")[:MAX_REASON].decode(errors="ignore")
+    return FAILED, ""
+
+
+def _refusal(websocket: WebSocket, error: BaseException | None) -> Response:
+    if error is None or isinstance(error, WebSocketDisconnect):
+        error = Forbidden("This socket was not accepted")
+    if isinstance(error, HTTPError):
+        try:
+            return problem(error, websocket)
+        except Exception as unfit:  # its `errors` have no JSON form
+            error = websocket.error = unfit
+    return crash(error, websocket)
 
 
 def _log(websocket: WebSocket, refusal: int | None, seconds: float) -> None:
@@ -183,7 +221,7 @@ def _log(websocket: WebSocket, refusal: int | None, seconds: float) -> None:
             websocket.scope["query_string"],
             masked_segments=plan.masked_in(websocket.raw_path) if plan else (),
         ),
-        refusal if refusal is not None else websocket.code or NORMAL,
+        refusal or websocket.code or LOST,
         seconds,
         request_id=websocket.id,
         error=websocket.error,

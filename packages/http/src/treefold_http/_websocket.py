@@ -8,22 +8,27 @@ decided in `_sockets`, before a handler runs.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from treefold_http._connection import Connection
 from treefold_http._errors import BadRequest
 from treefold_http._header_fields import encode_header
 from treefold_http._json import dumps, loads
+from treefold_http._response import sendable
 from treefold_http._types import Message, Receive, Scope, Send
 
 if TYPE_CHECKING:
     from treefold_http._application import Application
 
 MAX_MESSAGE = 1024 * 1024
+MAX_REASON = 123
+"""Bytes that a close frame has for it (RFC 6455, 5.5)."""
 
 NORMAL = 1000
-GOING_AWAY = 1001
 WRONG_KIND = 1003
+NO_STATUS = 1005
+LOST = 1006
 BAD_DATA = 1007
 REFUSED = 1008
 TOO_BIG = 1009
@@ -82,6 +87,7 @@ class WebSocket(Connection):
         Raises:
             RuntimeError: when it was answered before.
             ValueError: for a subprotocol that was not offered, or a header that cannot be sent.
+            WebSocketDisconnect: when the client left meanwhile, or the server is about to stop.
         """
         if self.accepted or self.code is not None:
             raise RuntimeError("The WebSocket was accepted or closed before; accept it once")
@@ -89,12 +95,14 @@ class WebSocket(Connection):
             raise ValueError(
                 f"Subprotocol {subprotocol!r} was not offered; choose from {self.subprotocols}"
             )
-        fields = [encode_header(name, value) for name, value in (headers or {}).items()]
+        fields = sendable([encode_header(name, value) for name, value in (headers or {}).items()])
         fields.append((b"x-request-id", self.id.encode()))
-        await self._send(
+        await self._write(
             {"type": "websocket.accept", "subprotocol": subprotocol, "headers": fields}
         )
         self.accepted = True
+        if self.app.stopping.is_set():  # the shutdown has closed those it found open, and not this
+            raise await self._refuse(RESTART, "The server is restarting")
 
     async def receive_text(self) -> str:
         """Give the next message, which must be text.
@@ -134,7 +142,7 @@ class WebSocket(Connection):
         text = await self.receive_text()
         try:
             return loads(text.encode())
-        except BadRequest as error:
+        except (BadRequest, UnicodeEncodeError) as error:
             raise await self._refuse(BAD_DATA, "Not valid JSON") from error
 
     async def send_text(self, text: str) -> None:
@@ -198,29 +206,41 @@ class WebSocket(Connection):
         """
         if not (code in (1000, 1001, 1003) or 1007 <= code <= 1014 or 3000 <= code <= 4999):
             raise ValueError(f"Close code {code!r} cannot be sent; use 1000 or 3000 to 4999")
-        if len(reason.encode()) > 123:
-            raise ValueError(f"Close reason {reason!r} is longer than 123 bytes; shorten it")
+        if len(reason.encode()) > MAX_REASON:
+            raise ValueError(
+                f"Close reason {reason!r} is longer than {MAX_REASON} bytes; shorten it"
+            )
         if self.code is None:
             self.code = code
-            await self._send({"type": "websocket.close", "code": code, "reason": reason})
+            with suppress(OSError):  # the client left first
+                await self._send({"type": "websocket.close", "code": code, "reason": reason})
 
     async def _next(self) -> Message:
-        self._check_open()
+        self.check_open()
         message = await self._receive()
         if message["type"] == "websocket.disconnect":
-            code = self.code = self.code or message.get("code") or NORMAL
+            code = self.code = self.code or message.get("code") or NO_STATUS
             raise WebSocketDisconnect(code, message.get("reason") or "")
         return message
 
     async def _put(self, message: Message) -> None:
-        self._check_open()
+        self.check_open()
+        await self._write(message)
+
+    async def _write(self, message: Message) -> None:
         try:
             await self._send(message)
         except OSError:  # ASGI 2.4: a server says so when the client has left
-            self.code = self.code or GOING_AWAY
+            self.code = self.code or LOST
             raise WebSocketDisconnect(self.code) from None
 
-    def _check_open(self) -> None:
+    def check_open(self) -> None:
+        """Let pass where messages can go in and out.
+
+        Raises:
+            RuntimeError: when it is not accepted.
+            WebSocketDisconnect: when it is closed.
+        """
         if not self.accepted:
             raise RuntimeError("The WebSocket is not accepted; call `await websocket.accept()`")
         if self.code is not None:

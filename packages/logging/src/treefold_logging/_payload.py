@@ -30,6 +30,28 @@ def _encoder() -> Callable[[Any], str]:
 
 
 _encode = _encoder()
+_quick_encode: Callable[[Any], bytes] | None = None
+
+
+def use_encoder(encode: Callable[[Any], bytes] | None) -> None:
+    """Write payloads with a faster JSON encoder than the standard library's; None for that one.
+
+    Args:
+        encode: gives compact UTF-8; what it refuses, or writes beyond ASCII, is written as before.
+    """
+    global _quick_encode  # one for the process, like the writer
+    _quick_encode = encode
+
+
+def _text(masked: Any) -> str:
+    if _quick_encode is not None:
+        try:
+            data = _quick_encode(masked)
+        except (TypeError, ValueError, RecursionError):
+            return _encode(masked)
+        if data.isascii():
+            return data.decode()
+    return _encode(masked)
 
 
 def json_payload(value: Any) -> str:
@@ -40,7 +62,7 @@ def json_payload(value: Any) -> str:
     """
     masked = walk(value)
     try:
-        text = _encode(masked)
+        text = _text(masked)
         if is_suspect(text):
             text = _encode(walk(masked, leaf=_presentable))
     except (TypeError, ValueError):

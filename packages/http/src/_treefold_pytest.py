@@ -1,0 +1,140 @@
+"""The pytest plugin: the fixtures `app`, `client` and `async_client`, and where the project is.
+
+pytest imports this module at every start, in projects that never heard of treefold as well. It
+lives outside `treefold_http`, and imports it only when a fixture is used.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from treefold_http import Application
+    from treefold_http.testing import AsyncTestClient, TestClient
+
+_NAME = "treefold_app_dir"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--treefold-app-dir` and the setting of the same name."""
+    about = "folder that holds Api/; found from the test file upwards when it is not given"
+    parser.getgroup("treefold").addoption(
+        "--treefold-app-dir", dest=_NAME, default=None, metavar="DIR", help=about
+    )
+    parser.addini(_NAME, about, default="")
+
+
+def find_app_dir(config: pytest.Config, start: Path) -> Path:
+    """Find the application root: option, setting, or the nearest folder above that holds `Api/`.
+
+    Args:
+        start: where to look first; then the working directory, then pytest's root.
+
+    Raises:
+        pytest.UsageError: when there is none.
+    """
+    if option := config.getoption(_NAME):
+        return _checked(config.invocation_params.dir / option, f"--treefold-app-dir {option}")
+    if setting := config.getini(_NAME):
+        return _checked(_settings_folder(config) / setting, f"{_NAME} {setting}")
+    for origin in (start, config.invocation_params.dir, config.rootpath):
+        for folder in (origin, *origin.parents):
+            if (folder / "Api").is_dir():
+                return folder
+    raise pytest.UsageError(
+        f"No folder above {start} holds Api/; say where the application is, with"
+        f" --treefold-app-dir DIR or {_NAME} in the settings of pytest"
+    )
+
+
+def _settings_folder(config: pytest.Config) -> Path:
+    return config.inipath.parent if config.inipath else config.rootpath
+
+
+def _checked(folder: Path, said: str) -> Path:
+    if not (folder / "Api").is_dir():
+        raise pytest.UsageError(f"{said}: {folder} holds no Api/; name the folder that does")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def treefold_apps() -> Callable[[Path], Application]:
+    """Give the application of a root, booted once in the session."""
+    from treefold_http import Application
+
+    made: dict[Path, Application] = {}
+
+    def application(root: Path) -> Application:
+        app = made.setdefault(root, Application(root))
+        app.boot()
+        return app
+
+    return application
+
+
+@pytest.fixture
+def app(
+    request: pytest.FixtureRequest, treefold_apps: Callable[[Path], Application]
+) -> Iterator[Application]:
+    """The project's application: booted once in the session, its overrides undone after a test."""
+    app = treefold_apps(find_app_dir(request.config, request.path.parent))
+    before = dict(app.overrides)
+    yield app
+    if dict(app.overrides) != before:
+        app.overrides.clear()
+        app.overrides.update(before)
+
+
+@pytest.fixture
+def client(app: Application) -> Iterator[TestClient]:
+    """A `TestClient` of `app`, started for this test and stopped after it."""
+    from treefold_http.testing import TestClient
+
+    with TestClient(app) as client:
+        yield client
+
+
+@pytest.fixture
+def async_client(request: pytest.FixtureRequest, app: Application) -> AsyncTestClient:
+    """An `AsyncTestClient` of `app`, started and stopped on the event loop of the async test.
+
+    The test may be run by anyio, pytest-asyncio or any other plugin; one that no plugin runs gets a
+    loop from here.
+    """
+    from treefold_http.testing import AsyncTestClient
+
+    test: Callable[..., Coroutine[Any, Any, None]] = request.function
+    if not inspect.iscoroutinefunction(test):
+        raise pytest.UsageError(
+            f"{request.node.name} asks for async_client; make it an `async def`, or take `client`"
+        )
+    client = AsyncTestClient(app)
+
+    @functools.wraps(test)
+    async def started(*args: Any, **kwargs: Any) -> None:
+        await client._server.start()
+        try:
+            await test(*args, **kwargs)
+        finally:
+            await client.aclose()
+
+    request.node.obj = started
+    return client
+
+
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object:
+    """Run an async test that uses `async_client` and that no other plugin has run."""
+    test = pyfuncitem.obj
+    if "async_client" not in pyfuncitem.fixturenames or not inspect.iscoroutinefunction(test):
+        return None
+    import asyncio
+
+    names = inspect.signature(test).parameters
+    asyncio.run(test(**{name: pyfuncitem.funcargs[name] for name in names}))
+    return True

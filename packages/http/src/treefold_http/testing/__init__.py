@@ -1,0 +1,23 @@
+"""Clients for tests: an application called in process, with everything a server does around it.
+
+`TestClient` and `AsyncTestClient` are httpx clients; httpx comes with the extra `test`. The pytest
+plugin with the fixtures `app`, `client` and `async_client` is `_treefold_pytest`, beside this
+package, so that pytest starts without importing any of it.
+"""
+
+from treefold_http.testing import _httpx as _httpx  # first: says what to install when it is missing
+
+from treefold_http._websocket import WebSocketDisconnect  # isort: skip
+from treefold_http.testing._async_client import AsyncTestClient
+from treefold_http.testing._client import TestClient
+from treefold_http.testing._refusal import WebSocketRefused
+from treefold_http.testing._sessions import AsyncWebSocketSession, WebSocketSession
+
+__all__ = [
+    "AsyncTestClient",
+    "AsyncWebSocketSession",
+    "TestClient",
+    "WebSocketDisconnect",
+    "WebSocketRefused",
+    "WebSocketSession",
+]

@@ -1,0 +1,173 @@
+"""One HTTP request and its answer: both ends of the two callables, on the loop of the server.
+
+`receive` gives the body as far as the application reads it, then waits, and gives the disconnect
+when the client has left or the answer is complete (ASGI, HTTP 2.4). The client's side (`open`,
+`chunk`, `close`) decides what a test sees raised.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import httpx
+
+from treefold_http._types import Message, RawHeaders
+from treefold_http.testing._answer import Answer
+from treefold_http.testing._call import Call
+from treefold_http.testing._scopes import http_scope
+from treefold_http.testing._server import Server
+from treefold_http.testing._upload import Upload
+
+_FAILED = b"Internal Server Error"
+_FAILED_HEADERS: RawHeaders = [(b"content-type", b"text/plain; charset=utf-8")]
+
+
+class Exchange:
+    """A request on its way through the application, once the server has started.
+
+    Attributes:
+        read: whether the answer was read to its end and what went wrong was raised.
+    """
+
+    def __init__(self, server: Server, request: httpx.Request) -> None:
+        self._server = server
+        self._request = request
+        self._upload = Upload(request, server.threads)
+        self._answer = Answer(request.method)
+        self._over = asyncio.Event()
+        self._call = Call(http_scope(request), self._over.set)
+        self._receiving = asyncio.Lock()
+        self._pull: asyncio.Task[Message | None] | None = None
+        self._rest: list[bytes] = []
+        self.read = False
+
+    async def open(self) -> tuple[int, RawHeaders]:
+        """Send the request; give status and header fields of the answer.
+
+        Raises:
+            BaseException: what the application did not handle, or the body of the request raised.
+            httpx.ReadTimeout: when there is no answer in time.
+        """
+        self._server.begin(self._call, self._receive, self._send)
+        start = await self._next()
+        if start is None or self._upload.error is not None:
+            await self._call.wait()
+            if (problem := self._problem()) is not None:
+                self.read = True
+                raise problem
+        if start is None:
+            self._rest.append(_FAILED)
+            return 500, _FAILED_HEADERS
+        return start["status"], start.get("headers", [])
+
+    async def chunks(self) -> list[bytes]:
+        """Give the next pieces of the body, as they were sent; none once it has been read.
+
+        It has been read when the application has returned: what it does after its answer is done
+        by then, and what it raises there is raised here.
+
+        Raises:
+            BaseException: as `open`.
+        """
+        chunks, self._rest = self._rest, []
+        pipe = self._call.pipe
+        while not chunks and not pipe.drained:
+            message = await self._next()
+            while message is not None:
+                if message["body"]:
+                    chunks.append(message["body"])
+                message = pipe.get_nowait()
+        if pipe.drained and (not chunks or self._problem() is None):
+            self._settle()
+        return chunks
+
+    async def close(self) -> None:
+        """Leave, where the answer is not read to its end, and let the application notice it.
+
+        Raises:
+            BaseException: as `open`, unless it was raised before.
+        """
+        self._call.leave()
+        if await self._call.wait():
+            self._settle()
+
+    async def _next(self) -> Message | None:
+        try:
+            async with self._in_time():
+                return await self._call.pipe.get()
+        except BaseException:
+            self._call.leave()
+            raise
+
+    def _settle(self) -> None:
+        """Raise what the test should see of how it ended, the first time."""
+        if self._pull is not None:
+            self._pull.cancel()
+        read, self.read = self.read, True
+        if not read and (problem := self._problem()) is not None:
+            raise problem
+
+    def _problem(self) -> BaseException | None:
+        if self._upload.error is not None:
+            return self._upload.error
+        told = self._server.raise_app_errors
+        if told and (error := self._call.error()) is not None:
+            return error
+        if self._answer.complete or self._call.left.is_set():
+            return None
+        if told:
+            return RuntimeError("The application returned before its answer was complete")
+        if self._answer.started:
+            return httpx.RemoteProtocolError("The answer ended before it was complete")
+        return None
+
+    @asynccontextmanager
+    async def _in_time(self) -> AsyncGenerator[None]:
+        limit: float | None = self._request.extensions.get("timeout", {}).get("read")
+        try:
+            async with asyncio.timeout(limit):
+                yield
+        except TimeoutError:
+            raise httpx.ReadTimeout(
+                f"Nothing came from the application within {limit!r} seconds",
+                request=self._request,
+            ) from None
+
+    async def _receive(self) -> Message:
+        async with self._receiving:
+            if not self._upload.done and not self._over.is_set():
+                message = await self._pulled()
+                if message is not None:
+                    return message
+        await self._over.wait()
+        return {"type": "http.disconnect"}
+
+    async def _pulled(self) -> Message | None:
+        """The next message of the body, or None where the client leaves before it comes.
+
+        The application may stop waiting for it; the chunk on its way is then the next one it gets.
+        """
+        if self._pull is None:
+            self._pull = asyncio.create_task(self._upload.message())
+        over = asyncio.ensure_future(self._over.wait())
+        try:
+            await asyncio.wait({self._pull, over}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            over.cancel()
+        if not self._pull.done():
+            return None
+        pull, self._pull = self._pull, None
+        if pull.cancelled() or (message := pull.result()) is None:
+            self._call.leave()
+            self._call.pipe.end()
+            return None
+        return message
+
+    async def _send(self, message: Message) -> None:
+        started = self._answer.started
+        data = self._answer.check(message)
+        if self._answer.complete:
+            self._over.set()
+        await self._call.pipe.put({**message, "body": data} if started else message, len(data))

@@ -1,0 +1,10 @@
+"""The one question whether httpx is there, asked before anything imports it."""
+
+from __future__ import annotations
+
+import importlib.util
+
+from treefold_http._errors import TreefoldError
+
+if importlib.util.find_spec("httpx") is None:
+    raise TreefoldError('The test client needs httpx; install it: pip install "treefold[test]"')

@@ -1,0 +1,114 @@
+"""The server in process: starts an application, calls it for each client, stops it.
+
+It belongs to the event loop that started it; everything the application keeps open lives there.
+Requests and sockets are made elsewhere, here is what they share.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from treefold_http._application import Application
+from treefold_http._threads import WorkerThreads
+from treefold_http._types import ASGIApp, Receive, Send
+from treefold_http.testing._call import PATIENCE, Call
+from treefold_http.testing._startup import Startup
+
+Served: TypeAlias = "Application | ASGIApp | str | os.PathLike[str]"
+Replacements: TypeAlias = Mapping[Callable[..., Any], Callable[..., Any]]
+
+
+class Server:
+    """One application, served in process.
+
+    Args:
+        app: an application, or the folder of one (the one that holds `Api/`).
+        overrides: replacements for the life of the server.
+        raise_app_errors: whether unhandled exceptions of the application reach the test.
+
+    Raises:
+        TypeError: for overrides of something that is no `Application`.
+    """
+
+    def __init__(
+        self, app: Served, *, overrides: Replacements | None, raise_app_errors: bool
+    ) -> None:
+        self.app = app if callable(app) else Application(app)
+        self.raise_app_errors = raise_app_errors
+        self.threads = WorkerThreads()
+        self._overrides = dict(overrides or {})
+        self._overridden: dict[Callable[..., Any], Callable[..., Any]] = {}
+        if self._overrides and not isinstance(self.app, Application):
+            raise TypeError(f"{app!r} takes no overrides; give a treefold Application")
+        self._startup = Startup()
+        self._starting = asyncio.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stopped = False
+        self._calls: dict[asyncio.Task[None], Call] = {}
+
+    async def start(self) -> None:
+        """Start the application, when that is not done.
+
+        Raises:
+            BaseException: what it failed with, such as a `BootError`.
+            RuntimeError: on another loop than before, or after the end.
+        """
+        async with self._starting:
+            loop = asyncio.get_running_loop()
+            if self._stopped:
+                raise RuntimeError("The client is closed; make another one")
+            if self._loop is None:
+                self._loop = loop
+                try:
+                    self._override()
+                    await self._startup.begin(self.app)
+                except BaseException:
+                    self._end()
+                    raise
+            elif self._loop is not loop:
+                raise RuntimeError(
+                    "This client was started on another event loop; make one in each loop"
+                )
+
+    async def stop(self) -> None:
+        """Leave every open request and socket, then stop the application; once."""
+        if self._stopped or self._loop is None:
+            self._stopped = True
+            return
+        for call in self._calls.values():
+            call.leave()
+        if self._calls:
+            _, late = await asyncio.wait(list(self._calls), timeout=PATIENCE)
+            for task in late:
+                task.cancel()
+            if late:
+                await asyncio.wait(late, timeout=PATIENCE)
+        try:
+            await self._startup.end()
+        finally:
+            self._end()
+
+    def begin(self, call: Call, receive: Receive, send: Send) -> None:
+        """Have the application serve one scope."""
+        call.scope["state"] = self._startup.state.copy()
+        task = call.begin(self.app, receive, send)
+        self._calls[task] = call
+        task.add_done_callback(self._calls.pop)
+
+    def _override(self) -> None:
+        if self._overrides and isinstance(self.app, Application):
+            self._overridden = dict(self.app.overrides)
+            self.app.overrides.update(self._overrides)
+
+    def _end(self) -> None:
+        self._stopped = True
+        self.threads.shutdown()
+        if self._overrides and isinstance(self.app, Application):
+            for replaced in self._overrides:
+                if replaced in self._overridden:
+                    self.app.overrides[replaced] = self._overridden[replaced]
+                else:
+                    self.app.overrides.pop(replaced, None)

@@ -1,0 +1,363 @@
+"""WebSocket sessions: the client's end of a socket that an application serves in process.
+
+`AsyncWebSocketSession` holds the logic and lives on the server's loop; `WebSocketSession` hands
+over to it from plain code. Every wait has a limit, so that a test never hangs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, NoReturn
+
+import httpx
+
+from treefold_http._types import Message
+from treefold_http._websocket import NORMAL, WebSocketDisconnect
+from treefold_http.testing._call import Call
+from treefold_http.testing._options import Headers
+from treefold_http.testing._refusal import WebSocketRefused
+from treefold_http.testing._scopes import websocket_scope
+from treefold_http.testing._server import Server
+from treefold_http.testing._transport import Transport
+
+_FORBIDDEN = 403
+"""What a server answers for a socket that is closed before it is accepted (ASGI, websocket)."""
+
+_ABNORMAL = 1006
+"""What a client sees when a connection ends without a close frame (RFC 6455, 7.4.1)."""
+
+_HANDSHAKE = {
+    "connection": "Upgrade",
+    "upgrade": "websocket",
+    "sec-websocket-version": "13",
+    "sec-websocket-key": "dHJlZWZvbGQtdGVzdGluZw==",
+}
+
+
+def handshake(
+    build: Callable[..., httpx.Request],
+    url: str,
+    *,
+    subprotocols: Sequence[str],
+    headers: Headers | None,
+) -> httpx.Request:
+    """Build the request that opens a WebSocket (RFC 6455, 4.1)."""
+    fields = httpx.Headers(_HANDSHAKE)
+    if subprotocols:
+        fields["sec-websocket-protocol"] = ", ".join(subprotocols)
+    fields.update(headers)
+    return build("GET", url, headers=fields)
+
+
+class AsyncWebSocketSession:
+    """A WebSocket in a test; `async with` opens and closes it.
+
+    Attributes:
+        accepted_subprotocol: what the application chose; None for none.
+        headers: the header fields of its acceptance.
+        close_code: the close code, once the socket is closed; None before.
+        close_reason: what was said with it.
+    """
+
+    def __init__(
+        self,
+        server: Server,
+        request: httpx.Request,
+        cookies: httpx.Cookies,
+        *,
+        subprotocols: Sequence[str],
+        timeout: float | None,
+    ) -> None:
+        self.accepted_subprotocol: str | None = None
+        self.headers = httpx.Headers()
+        self.close_code: int | None = None
+        self.close_reason = ""
+        self._server = server
+        self._request = request
+        self._cookies = cookies
+        self._timeout = timeout
+        self._to_app: asyncio.Queue[Message] = asyncio.Queue()
+        scope = websocket_scope(request, subprotocols)
+        self._call = Call(scope, lambda: self._disconnect(_ABNORMAL))
+        self._settled = False
+
+    async def __aenter__(self) -> AsyncWebSocketSession:
+        """Open the socket.
+
+        Raises:
+            WebSocketRefused: when the application does not accept it.
+            TimeoutError: when it does not decide in time.
+            BaseException: what the application did not handle.
+        """
+        await self._server.start()
+        self._to_app.put_nowait({"type": "websocket.connect"})
+        self._server.begin(self._call, self._receive, self._send)
+        try:
+            message = await self._next(self._timeout)
+            if message["type"] != "websocket.accept":
+                await self._refuse(message)
+        except BaseException:
+            self._call.leave()
+            raise
+        self.accepted_subprotocol = message.get("subprotocol")
+        self._take_headers(101, message)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            await self.close()
+        except BaseException:
+            if error is None:  # else the test has failed already, and says why
+                raise
+
+    async def send_text(self, text: str) -> None:
+        """Send a text message.
+
+        Raises:
+            WebSocketDisconnect: when the socket is known to be closed.
+        """
+        self._put({"type": "websocket.receive", "text": text})
+
+    async def send_bytes(self, data: bytes) -> None:
+        """Send a binary message.
+
+        Raises:
+            WebSocketDisconnect: when the socket is known to be closed.
+        """
+        self._put({"type": "websocket.receive", "bytes": data})
+
+    async def send_json(self, value: Any) -> None:
+        """Send a value as JSON text.
+
+        Raises:
+            WebSocketDisconnect: when the socket is known to be closed.
+        """
+        await self.send_text(json.dumps(value))
+
+    async def receive(self, timeout: float | None = 5.0) -> str | bytes:
+        """Give the next message.
+
+        Raises:
+            WebSocketDisconnect: when the application closed the socket.
+            TimeoutError: when there is none in time.
+            BaseException: what the application did not handle.
+        """
+        if self.close_code is not None:
+            raise WebSocketDisconnect(self.close_code, self.close_reason)
+        message = await self._next(timeout)
+        if message["type"] == "websocket.close":
+            await self._closed(message.get("code") or NORMAL, message.get("reason") or "")
+        text: str | None = message.get("text")
+        return message["bytes"] if text is None else text
+
+    async def receive_text(self, timeout: float | None = 5.0) -> str:
+        """Give the next message, which must be text.
+
+        Raises:
+            TypeError: when it is not; for the rest see `receive`.
+        """
+        message = await self.receive(timeout)
+        if isinstance(message, bytes):
+            raise TypeError(f"The application sent bytes, not text: {message[:100]!r}")
+        return message
+
+    async def receive_bytes(self, timeout: float | None = 5.0) -> bytes:
+        """Give the next message, which must be bytes.
+
+        Raises:
+            TypeError: when it is not; for the rest see `receive`.
+        """
+        message = await self.receive(timeout)
+        if isinstance(message, str):
+            raise TypeError(f"The application sent text, not bytes: {message[:100]!r}")
+        return message
+
+    async def receive_json(self, timeout: float | None = 5.0) -> Any:
+        """Give the next message, which must be text that is JSON.
+
+        Raises:
+            TypeError, ValueError: when it is not; for the rest see `receive`.
+        """
+        return json.loads(await self.receive_text(timeout))
+
+    async def __aiter__(self) -> AsyncIterator[str | bytes]:
+        """Give messages, text or bytes, until the socket is closed."""
+        with suppress(WebSocketDisconnect):
+            while True:
+                yield await self.receive()
+
+    async def close(self, code: int = NORMAL, reason: str = "") -> None:
+        """Close the socket, and let the application notice it; one that is closed stays so.
+
+        Raises:
+            BaseException: what the application did not handle, unless it was raised before.
+        """
+        if self.close_code is None:
+            self.close_code, self.close_reason = code, reason
+            self._disconnect(code, reason)
+        self._call.leave()
+        if await self._call.wait():
+            self._settle()
+
+    async def _receive(self) -> Message:
+        return await self._to_app.get()
+
+    async def _send(self, message: Message) -> None:
+        if message["type"] == "websocket.close":  # the client answers it (RFC 6455, 5.5.1)
+            self._disconnect(message.get("code") or NORMAL, message.get("reason") or "")
+        size = len(message.get("text") or message.get("bytes") or message.get("body") or b"")
+        await self._call.pipe.put(message, size)
+
+    def _disconnect(self, code: int, reason: str = "") -> None:
+        gone = {"type": "websocket.disconnect", "code": code, "reason": reason}
+        self._to_app.put_nowait(gone)
+
+    def _put(self, message: Message) -> None:
+        if self.close_code is not None:
+            raise WebSocketDisconnect(self.close_code, self.close_reason)
+        self._to_app.put_nowait(message)
+
+    async def _next(self, timeout: float | None) -> Message:
+        try:
+            async with asyncio.timeout(timeout):
+                message = await self._call.pipe.get()
+        except TimeoutError:
+            raise TimeoutError(
+                f"The application sent nothing within {timeout!r} seconds; give `timeout=`"
+                " where it may take longer"
+            ) from None
+        if message is None:
+            self._settle()
+            return {"type": "websocket.close", "code": _ABNORMAL}
+        return message
+
+    async def _closed(self, code: int, reason: str) -> NoReturn:
+        self.close_code, self.close_reason = code, reason
+        if await self._call.wait():
+            self._settle()
+        raise WebSocketDisconnect(code, reason)
+
+    async def _refuse(self, message: Message) -> NoReturn:
+        status, body = _FORBIDDEN, b""
+        if message["type"] == "websocket.http.response.start":
+            status, more = message["status"], True
+            while more:
+                part = await self._next(self._timeout)
+                body += part.get("body", b"")
+                more = part.get("more_body", False)
+        await self._call.wait()
+        self._settle()
+        response = self._take_headers(status, message, body)
+        raise WebSocketRefused(status, response)
+
+    def _take_headers(self, status: int, message: Message, body: bytes = b"") -> httpx.Response:
+        self.headers = httpx.Headers(message.get("headers", []))
+        response = httpx.Response(status, headers=self.headers, content=body, request=self._request)
+        self._cookies.extract_cookies(response)
+        return response
+
+    def _settle(self) -> None:
+        settled, self._settled = self._settled, True
+        error = self._call.error()
+        if not settled and error is not None and self._server.raise_app_errors:
+            raise error
+
+
+class WebSocketSession:
+    """A WebSocket in a test, from plain code: `with` opens and closes it.
+
+    What the methods take, give and raise is said at `AsyncWebSocketSession`.
+    """
+
+    def __init__(self, session: AsyncWebSocketSession, transport: Transport) -> None:
+        self._session = session
+        self._transport = transport
+        self._run = transport.run
+
+    @property
+    def accepted_subprotocol(self) -> str | None:
+        """What the application chose of the subprotocols; None for none."""
+        return self._session.accepted_subprotocol
+
+    @property
+    def headers(self) -> httpx.Headers:
+        """The header fields of the acceptance."""
+        return self._session.headers
+
+    @property
+    def close_code(self) -> int | None:
+        """The close code, once the socket is closed; None before."""
+        return self._session.close_code
+
+    @property
+    def close_reason(self) -> str:
+        """What was said with the close code."""
+        return self._session.close_reason
+
+    def __enter__(self) -> WebSocketSession:
+        """Open the socket."""
+        __tracebackhide__ = True
+        self._transport.start()
+        self._run(self._session.__aenter__())
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        __tracebackhide__ = True
+        self._run(self._session.__aexit__(kind, error, trace))
+
+    def send_text(self, text: str) -> None:
+        """Send a text message."""
+        self._run(self._session.send_text(text))
+
+    def send_bytes(self, data: bytes) -> None:
+        """Send a binary message."""
+        self._run(self._session.send_bytes(data))
+
+    def send_json(self, value: Any) -> None:
+        """Send a value as JSON text."""
+        self._run(self._session.send_json(value))
+
+    def receive(self, timeout: float | None = 5.0) -> str | bytes:
+        """Give the next message."""
+        __tracebackhide__ = True
+        return self._run(self._session.receive(timeout))
+
+    def receive_text(self, timeout: float | None = 5.0) -> str:
+        """Give the next message, which must be text."""
+        __tracebackhide__ = True
+        return self._run(self._session.receive_text(timeout))
+
+    def receive_bytes(self, timeout: float | None = 5.0) -> bytes:
+        """Give the next message, which must be bytes."""
+        __tracebackhide__ = True
+        return self._run(self._session.receive_bytes(timeout))
+
+    def receive_json(self, timeout: float | None = 5.0) -> Any:
+        """Give the next message, which must be text that is JSON."""
+        __tracebackhide__ = True
+        return self._run(self._session.receive_json(timeout))
+
+    def __iter__(self) -> Iterator[str | bytes]:
+        """Give messages, text or bytes, until the socket is closed."""
+        with suppress(WebSocketDisconnect):
+            while True:
+                yield self.receive()
+
+    def close(self, code: int = NORMAL, reason: str = "") -> None:
+        """Close the socket, and let the application notice it."""
+        __tracebackhide__ = True
+        self._run(self._session.close(code, reason))

@@ -1,0 +1,74 @@
+"""The lifespan protocol from the server's side (ASGI, lifespan 2.0): one start, one end.
+
+A start that fails raises what failed, with its traceback. An application that takes no lifespan
+(it raises before it asks for a message) is served without one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from treefold_http._errors import BootError, TreefoldError
+from treefold_http._types import ASGIApp, Message
+from treefold_http.testing._call import Call
+
+
+class Startup:
+    """The lifespan of one application.
+
+    Attributes:
+        state: what the application put into the lifespan state; every request gets a copy.
+    """
+
+    def __init__(self) -> None:
+        self.state: dict[str, Any] = {}
+        self._to_app: asyncio.Queue[Message] = asyncio.Queue()
+        self._asked = False
+        scope = {"type": "lifespan", "asgi": {"version": "3.0"}, "state": self.state}
+        self._call = Call(scope, lambda: None)
+
+    async def begin(self, app: ASGIApp) -> None:
+        """Start the application.
+
+        Raises:
+            BaseException: what the application failed with, such as a `BootError`.
+        """
+        self._call.begin(app, self._receive, self._send)
+        message = await self._exchange("startup")
+        error = self._call.error()
+        if message is not None and message["type"] == "lifespan.startup.complete":
+            return
+        await self._call.wait()
+        error = self._call.error() or error
+        if error is not None and (self._asked or message is not None):
+            raise error
+        if message is not None:
+            raise BootError(message.get("message") or "The application failed to start")
+
+    async def end(self) -> None:
+        """Stop the application, when it is still there.
+
+        Raises:
+            BaseException: what the application failed with.
+        """
+        task = self._call.task
+        if task is None or task.done():
+            return
+        message = await self._exchange("shutdown")
+        if message is not None and message["type"] == "lifespan.shutdown.failed":
+            raise TreefoldError(message.get("message") or "The application failed to stop")
+        await task
+        if (error := self._call.error()) is not None:
+            raise error
+
+    async def _exchange(self, phase: str) -> Message | None:
+        await self._to_app.put({"type": f"lifespan.{phase}"})
+        return await self._call.pipe.get()
+
+    async def _receive(self) -> Message:
+        self._asked = True
+        return await self._to_app.get()
+
+    async def _send(self, message: Message) -> None:
+        await self._call.pipe.put(message, 0)

@@ -1,0 +1,70 @@
+"""The body of a request as the application reads it: pulled chunk by chunk, never ahead of it.
+
+A generator of the test runs only as far as the application reads. One that raises, or that gives
+another number of bytes than `Content-Length` says, is a client that leaves in the middle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import httpx
+
+from treefold_http._threads import WorkerThreads
+from treefold_http._types import Message
+
+CHUNK = 64 * 1024
+"""The most bytes in one message, as a server reads them from its socket."""
+
+
+class Upload:
+    """The messages of a request body.
+
+    Attributes:
+        done: whether the last of them was given.
+        error: what the test's own generator raised, or how its body contradicts its header.
+    """
+
+    def __init__(self, request: httpx.Request, threads: WorkerThreads) -> None:
+        self.done = False
+        self.error: BaseException | None = None
+        self._chunks = _chunks(request, threads)
+        self._left = _declared(request)
+
+    async def message(self) -> Message | None:
+        """Give the next message; None when the client cannot give what it promised."""
+        try:
+            chunk = await anext(self._chunks, None)
+            if self._left is not None:
+                self._left -= len(chunk or b"")
+                self._check(ended=chunk is None)
+        except BaseException as error:  # the test's own generator: whatever it raises is the test's
+            self.error = error
+            return None
+        self.done = chunk is None or self._left == 0
+        return {"type": "http.request", "body": chunk or b"", "more_body": not self.done}
+
+    def _check(self, *, ended: bool) -> None:
+        left = self._left or 0
+        if left < 0 or (ended and left):
+            which = "longer" if left < 0 else "shorter"
+            raise httpx.LocalProtocolError(f"The request body is {which} than its Content-Length")
+
+
+async def _chunks(request: httpx.Request, threads: WorkerThreads) -> AsyncIterator[bytes]:
+    stream = request.stream
+    if isinstance(stream, httpx.AsyncByteStream):
+        async for part in stream:
+            for start in range(0, len(part), CHUNK):
+                yield part[start : start + CHUNK]
+        return
+    parts = iter(stream)
+    while (part := await threads.run(next, parts, None)) is not None:
+        for start in range(0, len(part), CHUNK):
+            yield part[start : start + CHUNK]
+
+
+def _declared(request: httpx.Request) -> int | None:
+    """The length in the header; None where it is not said, or not a number (the test's wish)."""
+    said = request.headers.get("content-length", "")
+    return int(said) if said.isascii() and said.isdigit() else None

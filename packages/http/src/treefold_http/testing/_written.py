@@ -1,0 +1,76 @@
+"""Requests that go out as the test wrote them: path, query and method, byte for byte.
+
+httpx writes addresses anew: it resolves `..`, drops slashes at the start, encodes what it does not
+like, and capitalises methods. A test of routing needs none of that (S-01). What cannot stand in a
+request line at all (spaces, controls, other than ASCII) is percent-encoded as UTF-8.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+_EXTENSION = "treefold.written"
+
+_origin = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*").match
+_unsendable = re.compile(r"[^\x21-\x7e]")
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A request target, and the address it was for: a redirect takes the extensions along."""
+
+    url: httpx.URL
+    target: bytes
+
+
+def build_exactly(
+    build: Callable[..., httpx.Request],
+    method: str,
+    url: httpx.URL | str,
+    *,
+    base: httpx.URL,
+    options: dict[str, Any],
+) -> httpx.Request:
+    """Have httpx build a request, and keep method and target as they were written.
+
+    Args:
+        build: `build_request` of an httpx client.
+        url: below `base`, or absolute; a `httpx.URL` goes out as httpx wrote it.
+        options: further arguments of `build`.
+    """
+    if not isinstance(url, str):
+        return build(method, url, **options)
+    origin, target = _split(url, base)
+    address = origin.copy_with(raw_path=target)
+    request = build(method, address, **options)
+    request.method = method
+    if request.url.query != address.query:  # from `params`
+        target = target.partition(b"?")[0] + b"?" + request.url.query
+    request.extensions[_EXTENSION] = _Written(request.url, target)
+    return request
+
+
+def target_of(request: httpx.Request) -> tuple[bytes, bytes]:
+    """Give path and query of a request as they go out."""
+    written: _Written | None = request.extensions.get(_EXTENSION)
+    target = request.url.raw_path
+    if written is not None and written.url == request.url:
+        target = written.target
+    path, _, query = target.partition(b"?")
+    return path, query
+
+
+def _split(url: str, base: httpx.URL) -> tuple[httpx.URL, bytes]:
+    text = url.partition("#")[0]
+    if match := _origin(text):
+        origin, prefix, rest = httpx.URL(match[0]), b"", text[match.end() :]
+    else:
+        origin, prefix, rest = base, base.raw_path.partition(b"?")[0].rstrip(b"/"), text
+    rest = rest if rest.startswith("/") else f"/{rest}"
+    return origin, prefix + _unsendable.sub(lambda found: quote(found[0]), rest).encode("ascii")

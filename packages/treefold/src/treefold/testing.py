@@ -1,0 +1,4 @@
+"""Tests of applications: the public names of `treefold_http.testing`."""
+
+from treefold_http.testing import *  # noqa: F403 - its `__all__` is the list
+from treefold_http.testing import __all__ as __all__
