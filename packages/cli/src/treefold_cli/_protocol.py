@@ -1,7 +1,8 @@
 """uvicorn's httptools protocol, kept from reading a pipeline faster than it is answered (S-28).
 
-After each answer uvicorn reads on although requests that it has parsed already are waiting; a client
-that pipelines 50,000 of them costs 117 MB that way. h11 needs nothing: it parses one at a time.
+After each answer uvicorn reads on although requests that it has parsed already are waiting; a
+client that pipelines 50,000 of them costs 117 MB that way. h11 needs nothing: it parses one at a
+time.
 """
 
 from __future__ import annotations
