@@ -33,7 +33,7 @@ def test_it_boots_without_a_broken_or_skipped_file(shop: Served) -> None:
     (booted,) = shop.wait_for(lambda lines: [line for line in lines if "booted in" in line])
     assert "files with errors 0" in booted
     assert "skipped files 0" in booted
-    assert "middleware 1," in booted
+    assert "middleware 2," in booted
 
 
 @pytest.mark.parametrize("version", ["v1", "v2"])

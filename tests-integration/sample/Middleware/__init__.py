@@ -1,6 +1,7 @@
 """Runs around every request, first entry outermost."""
 
 from treefold import Request, Response
+from treefold.middleware import under
 
 
 async def opening_hours(request: Request, call_next):
@@ -10,4 +11,11 @@ async def opening_hours(request: Request, call_next):
     return response
 
 
-middlewares = [opening_hours]
+async def no_store(request: Request, call_next):
+    """Orders are nobody else's: no cache may keep them."""
+    response: Response = await call_next(request)
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+middlewares = [opening_hours, under("/v1/order", no_store)]

@@ -24,7 +24,7 @@ class Mountable(Protocol):
         """Refuse what cannot be served."""
         ...
 
-    async def response(self, segments: Sequence[str], request: Request) -> Response:
+    async def response(self, path_segments: Sequence[str], request: Request) -> Response:
         """Answer a path below the prefix, given as its decoded segments."""
         ...
 

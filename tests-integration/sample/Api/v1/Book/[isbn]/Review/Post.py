@@ -1,0 +1,11 @@
+from typing import Annotated
+
+from Services import shop
+from treefold import Form, NotFound
+
+
+async def handler(isbn: str, text: Annotated[str, Form()], stars: Annotated[int, Form()] = 5):
+    if isbn not in shop.books:
+        raise NotFound("There is no such book")
+    shop.books[isbn].reviews.append(text)
+    return {"stars": stars, "reviews": len(shop.books[isbn].reviews)}, 201

@@ -1,0 +1,126 @@
+"""What users write, as type checkers see it: strict pyright and strict mypy report nothing."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from typing import Annotated
+from uuid import UUID
+
+from treefold import (
+    Application,
+    BackgroundTasks,
+    Depends,
+    Event,
+    EventStream,
+    FileResponse,
+    Form,
+    Header,
+    HTTPError,
+    NotFound,
+    Query,
+    Request,
+    Response,
+    StreamingResponse,
+    UploadFile,
+    WebSocket,
+    get_logger,
+    mask,
+)
+
+
+@dataclass
+class User:
+    id: int
+    name: str
+
+
+class Database:
+    async def user(self, id: int) -> User | None:
+        return User(id, "ada") if id == 1 else None
+
+
+async def database() -> AsyncIterator[Database]:
+    yield Database()
+
+
+def settings() -> Iterator[dict[str, str]]:
+    yield {"dsn": "x"}
+
+
+async def current_user(
+    request: Request, db: Database = Depends(database), token: Annotated[str, Header()] = ""
+) -> User:
+    user = await db.user(len(token))
+    if user is None:
+        raise NotFound("There is no such user")
+    request.state.user = user
+    return user
+
+
+class Page:
+    def __init__(self, page: int = 1, size: int = 20) -> None:
+        self.start = (page - 1) * size
+
+
+async def get(
+    id: int,
+    user: User = Depends(current_user),
+    page: Page = Depends(Page),
+    config: dict[str, str] = Depends(settings),
+    tags: Annotated[list[str] | None, Query()] = None,
+) -> dict[str, object]:
+    name: str = user.name
+    start: int = page.start
+    return {"id": id, "name": name, "start": start, "dsn": config["dsn"], "tags": tags}
+
+
+async def post(user: User, background: BackgroundTasks) -> tuple[User, int, dict[str, str]]:
+    background.add(get_logger().info, "made %s", user.name)
+    return user, 201, {"Location": f"/v1/user/{user.id}"}
+
+
+async def upload(image: UploadFile, note: Annotated[str, Form()]) -> dict[str, int]:
+    data: bytes = await image.read()
+    return {"size": len(data), "note": len(note)}
+
+
+def plain(id: UUID) -> str:
+    if not id.int:
+        raise HTTPError(422, "not that one")
+    return str(id)
+
+
+async def answers(request: Request) -> Response:
+    body = await request.json()
+    query: str | None = request.query.get("q")
+    many: list[str] = request.query.getlist("q")
+    if query == "stream":
+        return StreamingResponse(iter([b"a", b"b"]))
+    if query == "events":
+        return EventStream(events())
+    if query == "file":
+        return FileResponse("page.html")
+    response = Response.json({"body": mask(body), "many": many}, status=202)
+    response.headers["X-One"] = "1"
+    response.set_cookie("seen", "yes", max_age=60)
+    return response
+
+
+async def events() -> AsyncIterator[Event]:
+    yield Event({"n": 1}, "tick")
+
+
+async def socket(websocket: WebSocket, room: str) -> None:
+    await websocket.accept()
+    async for text in websocket.iter_text():
+        await websocket.send_json({"room": room, "text": text})
+
+
+app = Application("shop", dev=True, default_version="latest")
+app.overrides[current_user] = lambda: User(1, "ada")
+
+
+@app.exception_handler(KeyError)
+async def missing(request: Request, error: KeyError) -> tuple[str, int]:
+    return f"{request.path} {error}", 404
