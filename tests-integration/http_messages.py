@@ -82,7 +82,7 @@ def read_answer(method: str, received: bytes) -> Answer:
     pairs = [line.partition(": ") for line in lines]
     headers = [(name.lower(), value) for name, _, value in pairs]
     answer = Answer(int(match[1]), headers, body)
-    if method == "HEAD" or answer.status in (204, 304):
+    if method == "HEAD" or answer.status in (101, 204, 304):
         assert body == b"", "An answer without a body came with one"
     elif answer.values("transfer-encoding") == ["chunked"]:
         answer = Answer(answer.status, headers, _dechunked(body))

@@ -87,7 +87,7 @@ def test_an_import_inside_a_function_is_refused_too(copy: Path) -> None:
     assert "treefold_router._planted -> treefold_http" in lint_imports(copy).stdout
 
 
-PACKAGES = ["router", "logging", "scaffold", "http", "cli", "treefold"]
+PACKAGES = ["router", "logging", "orm", "scaffold", "http", "cli", "treefold"]
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -4,9 +4,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 
-def test_strict_mypy_reports_nothing_on_user_code(repository: Path, tmp_path: Path) -> None:
-    file = repository / "tests-integration" / "typed" / "user_code.py"
-    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path), str(file)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+
+@pytest.mark.parametrize(
+    "file", ["tests-integration/typed/user_code.py", "packages/orm/tests/orm_typing.py"]
+)
+def test_strict_mypy_reports_nothing_on_user_code(
+    repository: Path, tmp_path: Path, file: str
+) -> None:
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path)]
+    done = subprocess.run(
+        [*command, str(repository / file)], capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stderr) == (0, ""), done.stdout

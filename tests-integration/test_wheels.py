@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-PACKAGES = ["cli", "http", "logging", "router", "scaffold", "treefold"]
+PACKAGES = ["cli", "http", "logging", "orm", "router", "scaffold", "treefold"]
 
 
 def run(*command: str | Path, cwd: Path) -> str:

@@ -14,10 +14,11 @@ ROOT = Path(__file__).resolve().parent.parent
 ARROWS: dict[str, set[str]] = {
     "router": set(),
     "logging": set(),
+    "orm": set(),
     "scaffold": {"router"},
     "http": {"router", "logging"},
     "cli": {"http", "scaffold", "router", "logging"},
-    "treefold": {"cli", "http", "scaffold", "router", "logging"},
+    "treefold": {"cli", "http", "orm", "scaffold", "router", "logging"},
 }
 
 

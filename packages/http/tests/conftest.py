@@ -183,6 +183,9 @@ class Socket:
         }
         self.sent: list[Message] = []
         self.wrong: list[str] = []
+        self.reads = asyncio.Event()
+        """Cleared for a client that does not read: what is sent to it waits."""
+        self.reads.set()
         self._lost = lost
         self._news = asyncio.Event()
         self._inbox: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
@@ -208,6 +211,8 @@ class Socket:
         before = self.kinds[-1] if self.sent else "connect"
         if kind not in _AFTER[before]:
             self.wrong.append(f"{kind} after {before}")
+        if kind == "send":
+            await self.reads.wait()
         if len(self.sent) == self._lost:
             raise OSError("the client has left")
         self.sent.append(dict(message))

@@ -193,81 +193,67 @@ def test_a_burst_is_no_reason_to_call_a_reader_slow(in_rooms: Callable[..., None
     in_rooms(work)
 
 
-def stuck(client: Socket, websocket: WebSocket) -> asyncio.Event:
-    """Let the client stop reading: what is sent to it waits for the event."""
-    reads = asyncio.Event()
-    send = websocket._send
-
-    async def wait(message: Any) -> None:
-        if message["type"] == "websocket.send":
-            await reads.wait()
-        await send(message)
-
-    websocket._send = wait
-    return reads
-
-
 def test_a_slow_reader_is_closed_with_1013_and_the_others_hear_everything(
-    in_rooms: Callable[..., None],
+    serving: Callable[..., Application], socket: type[Socket], lines: Lines
 ) -> None:
-    async def work(rooms: Rooms, open_one: Open) -> None:
-        (slow, slow_end), (quick, quick_end) = await open_one(), await open_one()
-        stuck(slow, slow_end)
-        for websocket in (slow_end, quick_end):
+    app = serving(
+        """
+        rooms = Rooms(queue=4)
+
+        async def handler(websocket):
+            await websocket.accept()
             await rooms.join("a", websocket)
+            await websocket.send_text("joined")
+            async for _ in websocket.iter_text():
+                pass
+        """,
+        "Api/v1/X/Socket.py",
+    )
+    (module,) = app.site.modules.values()
+    rooms: Rooms = getattr(module, "handler").__globals__["rooms"]  # noqa: B009 - a union
+
+    async def main() -> None:
+        slow, quick = socket("/v1/x", stays=True), socket("/v1/x", stays=True)
+        running = [asyncio.ensure_future(client.run(app)) for client in (slow, quick)]
+        for client in (slow, quick):
+            await client.until("send")
+        slow.reads.clear()
         for n in range(50):
             await rooms.broadcast("a", str(n))
             await settled()
-        await slow.until("close")
-        assert slow.code == 1013
-        assert slow.texts == []
-        assert quick.texts == [str(n) for n in range(50)]
+        await running[0]
+        assert (slow.code, slow.texts) == (1013, ["joined"])
+        assert len(rooms.members("a")) == 1
+        await quick.until("send", 51)
+        assert quick.texts == ["joined", *map(str, range(50))]
+        quick.leave()
+        await running[1]
 
-    in_rooms(work, queue=4)
+    async def limited() -> None:
+        async with asyncio.timeout(10):
+            await main()
+
+    asyncio.run(limited())
+    assert lines.errors() == []
+    assert [text.split(" ")[2] for text in lines.texts() if text.startswith("WEBSOCKET")] == [
+        "1013",
+        "1001",
+    ]
 
 
 def test_a_reader_that_is_a_little_slow_hears_what_waited(in_rooms: Callable[..., None]) -> None:
     async def work(rooms: Rooms, open_one: Open) -> None:
         client, websocket = await open_one()
-        reads = stuck(client, websocket)
+        client.reads.clear()
         await rooms.join("a", websocket)
         for n in range(5):  # one with the server, four in the queue
             await rooms.broadcast("a", str(n))
             await settled()
-        reads.set()
+        client.reads.set()
         await client.until("send", 5)
         assert (client.texts, client.code) == (["0", "1", "2", "3", "4"], None)
 
     in_rooms(work, queue=4)
-
-
-def test_the_close_of_a_slow_reader_is_not_interrupted_by_more_messages(
-    in_rooms: Callable[..., None],
-) -> None:
-    async def work(rooms: Rooms, open_one: Open) -> None:
-        client, websocket = await open_one()
-        closing, may_close = asyncio.Event(), asyncio.Event()
-        send = websocket._send
-
-        async def hold(message: Any) -> None:
-            if message["type"] == "websocket.close":
-                closing.set()
-                await may_close.wait()
-                await send(message)
-            else:
-                await asyncio.Event().wait()
-
-        websocket._send = hold
-        await rooms.join("a", websocket)
-        while not closing.is_set():
-            await rooms.broadcast("a", "x")
-        for _ in range(5):
-            await rooms.broadcast("a", "x")
-        may_close.set()
-        await client.until("close")
-        assert client.code == 1013
-
-    in_rooms(work, queue=1)
 
 
 def test_a_member_whose_client_left_is_no_error(

@@ -7,7 +7,6 @@ decides nothing about either.
 import asyncio
 import contextlib
 import errno
-import importlib.util
 import logging
 import os
 import signal
@@ -21,6 +20,7 @@ from uvicorn.server import HANDLED_SIGNALS
 from uvicorn.supervisors import Multiprocess
 
 from treefold_cli._errors import MISUSE, CommandError
+from treefold_cli._protocol import http_protocol, socket_protocol
 from treefold_logging import flush, get_logger
 
 _STARTUP_FAILED = 3  # the exit code of a uvicorn worker whose application did not start
@@ -159,7 +159,8 @@ def _config(app: Any, *, workers: int = 1) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         factory=isinstance(app, str),
-        http=_http_protocol(),
+        http=http_protocol(),
+        ws=socket_protocol(),
         workers=workers,
         lifespan="on",
         log_config=_LOG_CONFIG,
@@ -170,15 +171,6 @@ def _config(app: Any, *, workers: int = 1) -> uvicorn.Config:
         ws_per_message_deflate=False,  # 20 KB on the wire may inflate to 20 MB
         timeout_graceful_shutdown=20,
     )
-
-
-def _http_protocol() -> Any:
-    """The parser in C where the `fast` extra brings it, else the one in Python."""
-    if importlib.util.find_spec("httptools") is None:
-        return "h11"
-    from treefold_cli._protocol import PatientHttpTools
-
-    return PatientHttpTools
 
 
 def _unknown_host(host: str) -> CommandError:

@@ -52,9 +52,12 @@ def describe(request: Request) -> str:
     body = reader.kept
     kind = request.content_type or "application/octet-stream"
     form = getattr(request, "parsed_form", None)
-    if form is not None and body is None:
+    if form is not None and kind != _FORM:
+        fields = form.fields.multi_items()
+        if sum(len(name) + len(value) for name, value in fields) > MAX_DESCRIBED:
+            return opaque_payload(kind, reader.size)
         files = [(n, f.filename, f.size, f.content_type) for n, f in form.files.multi_items()]
-        return form_payload(form.fields.multi_items(), files)
+        return form_payload(fields, files)
     if body is None:
         size = reader.declared if reader.declared is not None else reader.size
         return opaque_payload(kind, size) if size else NONE

@@ -92,7 +92,7 @@ class Lifespan:
         app = self.app
         self.stopping = asyncio.Event()  # of the loop that runs now
         app.boot()
-        self._undo.append(app.providers.close)
+        self._undo.append(partial(self._end, app.providers.close))
         for extension in app.site.extensions:
             await self._attempt(getattr(extension, "startup", None))
             self._undo.append(partial(self._end, getattr(extension, "shutdown", None)))

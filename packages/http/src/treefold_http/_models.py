@@ -80,10 +80,14 @@ def _kinds(annotation: Any) -> Iterator[Any]:
     """The classes of a union, and of what its lists hold; None is passed over."""
     for option in options_of(annotation):
         origin = typing.get_origin(option)
-        if origin is list:
+        if origin in (list, typing.Annotated):
             yield from _kinds(typing.get_args(option)[0])
         elif option is not type(None):
             yield origin or option
+
+
+def _is_annotated(annotation: Any) -> bool:
+    return typing.get_origin(annotation) is typing.Annotated
 
 
 def _is_struct(kind: Any) -> bool:
@@ -175,7 +179,8 @@ def _too_deep() -> BadRequest:
 def text_converter(annotation: Any) -> Callable[[str], Any] | None:
     """Give a converter of one text for a type that only pydantic knows; None without pydantic."""
     pydantic = _pydantic()
-    if pydantic is None:
+    plain = typing.get_args(annotation)[0] if _is_annotated(annotation) else annotation
+    if pydantic is None or typing.get_origin(plain) is list:
         return None
     try:
         validate = pydantic.TypeAdapter(annotation).validate_strings

@@ -113,14 +113,15 @@ class Relay:
             client = self._client(0, socket_timeout=None)
             try:
                 async with client.pubsub() as channel:
-                    await channel.psubscribe(f"{_CHANNEL}*")
-                    async for message in channel.listen():
-                        if message["type"] == "psubscribe":
-                            self._listening, wait = True, _FIRST_WAIT
-                            self._find()
-                            tried.set()
-                        else:
-                            self._take(message)
+                    messages = channel.listen()
+                    async with asyncio.timeout(_TIMEOUT):
+                        await channel.psubscribe(f"{_CHANNEL}*")
+                        await anext(messages)  # says that it is subscribed
+                    self._listening, wait = True, _FIRST_WAIT
+                    self._find()
+                    tried.set()
+                    async for message in messages:
+                        self._take(message)
                         await asyncio.sleep(0)  # many come in one read: let the members send
             except Exception as error:  # whatever ended it, the rooms must hear again
                 self._lose(error)

@@ -124,6 +124,7 @@ class _Member:
         except asyncio.QueueFull:
             self._too_slow = True
             self._pump.cancel()  # it waits for a client that does not read
+            self._websocket.drop(OVERLOADED)
 
     async def stop(self) -> None:
         self._pump.cancel()
@@ -143,6 +144,5 @@ class _Member:
         except asyncio.CancelledError:
             if not self._too_slow:
                 raise
-            await websocket.close(OVERLOADED, "Too slow for this room")
         except Exception as error:  # the server refused it; the handler goes on without the rooms
             get_logger().error("a room message could not be sent", exc_info=error)

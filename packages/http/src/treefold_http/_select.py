@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, get_args, get_origin
+from typing import Annotated, Any, get_args, get_origin
 
 from treefold_http._binding import Converter, converter, item_converter
 from treefold_http._errors import UnprocessableEntity
@@ -51,6 +51,7 @@ def select(
     Raises:
         InjectionError: when nothing can provide it.
     """
+    annotation = _constrained(annotation, markers)
     if in_path:
         return _path(parameter, annotation, function)
     if kind != "nothing":
@@ -73,6 +74,15 @@ def select(
         " parameter, annotate it with a scalar for the query or a model for the body, or give it"
         " Depends(...)"
     )
+
+
+def _constrained(annotation: Any, markers: tuple[Any, ...]) -> Any:
+    """The annotation with what among its metadata is a constraint; pydantic checks these."""
+    kept = [m for m in markers if type(m).__module__.partition(".")[0] in _CONSTRAINING]
+    return Annotated[annotation, *kept] if kept else annotation
+
+
+_CONSTRAINING = ("annotated_types", "pydantic")
 
 
 def _path(parameter: inspect.Parameter, annotation: Any, function: Callable[..., Any]) -> Binder:
@@ -140,6 +150,8 @@ def _implied(parameter: inspect.Parameter, annotation: Any) -> Binder | None:
         return _body_binder(parameter, decoder)
     many = item_converter(annotation)
     convert = many or converter(annotation)
+    if convert is None and get_origin(annotation) is Annotated:
+        convert = text_converter(annotation)
     if convert is None:
         return None
     return text_binder(Query(), parameter, convert, many=many is not None)
@@ -159,6 +171,8 @@ def _text(annotation: Any) -> tuple[Converter | None, bool]:
     many = item_converter(annotation)
     if many is not None:
         return many, True
+    if get_origin(annotation) is list:
+        return text_converter(get_args(annotation)[0]), True
     plain = str if annotation is EMPTY else annotation
     return converter(plain) or text_converter(plain), False
 

@@ -44,6 +44,9 @@ if TYPE_CHECKING:
     from treefold_http._application import Application
     from treefold_http._plan import Plan
 
+_PATIENCE = 1.0
+"""Seconds that a close frame may wait for a client that does not read."""
+
 _NOSNIFF = (b"x-content-type-options", b"nosniff")
 
 _PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
@@ -69,9 +72,14 @@ class OpenSockets:
         accepted = [websocket for websocket in self._open if websocket.accepted]
         # All at once: a peer that is gone may keep its server waiting, and one may fail.
         await asyncio.gather(
-            *(websocket.close(RESTART, "The server is restarting") for websocket in accepted),
+            *(_close(websocket) for websocket in accepted),
             return_exceptions=True,
         )
+
+
+async def _close(websocket: WebSocket) -> None:
+    async with asyncio.timeout(_PATIENCE):
+        await websocket.close(RESTART, "The server is restarting")
 
 
 async def serve_socket(app: Application, scope: Scope, receive: Receive, send: Send) -> None:
@@ -80,6 +88,7 @@ async def serve_socket(app: Application, scope: Scope, receive: Receive, send: S
     fields = dict(scope["headers"])
     identity = request_identity(fields, scope["headers"])
     websocket = WebSocket(scope, receive, app, identity, send)
+    websocket.task = asyncio.current_task()
     token = request_id.set(identity)
     refusal: int | None = None
     app.sockets.add(websocket)
@@ -90,7 +99,11 @@ async def serve_socket(app: Application, scope: Scope, receive: Receive, send: S
             check_origin(websocket)
             await find_plan(app, websocket).run(websocket)
         except BaseException as error:
+            if _was_dropped(websocket, error):
+                error = WebSocketDisconnect(websocket.code or NORMAL)
             outcome = await _leave(websocket, error)
+            if websocket.dropped:
+                await websocket.say_dropped()
             if must_go_on(error):
                 raise
         else:
@@ -104,6 +117,14 @@ async def serve_socket(app: Application, scope: Scope, receive: Receive, send: S
             app.background.start(websocket.work)
         _log(websocket, refusal, perf_counter() - started)
         request_id.reset(token)
+
+
+def _was_dropped(websocket: WebSocket, error: BaseException) -> bool:
+    """Whether the cancellation came from `drop`; it is taken back then, and nobody else's is."""
+    if not websocket.dropped or not isinstance(error, asyncio.CancelledError):
+        return False
+    task = websocket.task
+    return task is not None and task.uncancel() == 0
 
 
 def check_origin(websocket: WebSocket) -> None:

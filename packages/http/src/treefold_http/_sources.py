@@ -121,10 +121,13 @@ def file_binder(source: Source, parameter: inspect.Parameter, *, many: bool) -> 
 
     async def bind(connection: Any, errors: Errors) -> Any:
         files = await connection.files()
-        found = files.getlist(name) if many else files.get(name)
-        if found or parameter.default is not EMPTY:
-            return found or parameter.default
-        errors.append(entry(["file", name], "is required", "missing"))
+        # Without a choice, a browser sends an empty file that has no name.
+        found = [file for file in files.getlist(name) if file.filename or file.size]
+        if found:
+            return found if many else found[0]
+        if parameter.default is EMPTY:
+            errors.append(entry(["file", name], "is required", "missing"))
+        return parameter.default
 
     return Binder(bind, waits=True)
 

@@ -90,7 +90,8 @@ class StaticFiles:
             raise BootError(
                 f"Static folder {str(folder)!r} does not exist; create it or mend its name"
             )
-        if (root.resolve() / "Api").is_relative_to(folder.resolve()):
+        code, files = root.resolve() / "Api", folder.resolve()
+        if code.is_relative_to(files) or files.is_relative_to(code):
             raise BootError(
                 f"Static folder {str(folder)!r} holds the application itself;"
                 " give a folder of files that everybody may read"

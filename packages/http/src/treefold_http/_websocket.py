@@ -7,6 +7,7 @@ decided in `_sockets`, before a handler runs.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from treefold_http._application import Application
 
 MAX_MESSAGE = 1024 * 1024
+_LAST_WORD = 1.0
+"""Seconds that a close frame may wait for a client that does not read."""
 MAX_REASON = 123
 """Bytes that a close frame has for it (RFC 6455, 5.5)."""
 
@@ -57,9 +60,11 @@ class WebSocket(Connection):
     Attributes:
         code: the close code, once it is closed; None before.
         accepted: whether the handshake was answered.
+        task: what runs its handler.
+        dropped: whether it was closed from outside of its handler.
     """
 
-    __slots__ = ("_send", "accepted", "code", "max_message")
+    __slots__ = ("_send", "accepted", "code", "dropped", "max_message", "task")
 
     def __init__(
         self, scope: Scope, receive: Receive, app: Application, id: str, send: Send
@@ -69,6 +74,8 @@ class WebSocket(Connection):
         self.accepted = False
         self.code: int | None = None
         self.max_message = MAX_MESSAGE
+        self.task: asyncio.Task[Any] | None = None
+        self.dropped = False
 
     @property
     def subprotocols(self) -> list[str]:
@@ -214,6 +221,22 @@ class WebSocket(Connection):
             self.code = code
             with suppress(OSError):  # the client left first
                 await self._send({"type": "websocket.close", "code": code, "reason": reason})
+
+    def drop(self, code: int) -> None:
+        """Close the socket from another task, and end its handler as if the client had left.
+
+        Nothing is waited for: whoever calls this knows a client that does not read.
+        """
+        if self.code is None and self.task is not None:
+            self.code = code
+            self.dropped = True
+            self.task.cancel()
+
+    async def say_dropped(self) -> None:
+        """Tell a dropped client why, if it reads within a second."""
+        with suppress(OSError, TimeoutError):
+            async with asyncio.timeout(_LAST_WORD):
+                await self._send({"type": "websocket.close", "code": self.code, "reason": ""})
 
     async def _next(self) -> Message:
         self.check_open()

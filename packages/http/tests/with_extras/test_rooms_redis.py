@@ -26,7 +26,7 @@ from redis import Redis, RedisError
 from treefold_http import Application, Rooms, WebSocket, _relay
 
 if TYPE_CHECKING:
-    from conftest import Lines, Socket
+    from packages.http.tests.conftest import Lines, Socket
 
 LOCAL = "redis://127.0.0.1:6379"
 LOST = "rooms lost redis, messages reach this worker only: "
@@ -371,22 +371,17 @@ def test_rooms_live_in_one_loop_after_another(
     rooms = Rooms(redis=redis_url)
 
     async def work(open_one: Open) -> None:
-        client, websocket = await open_one()
-        await rooms.join(room, websocket)
-        await rooms.broadcast(room, "hello")
-        await client.until("send")
-        await rooms.forget(websocket)
-
-    async def closing(open_one: Open) -> None:
-        await work(open_one)
-        await rooms.close()
-        await work(open_one)
-        await rooms.close()
+        for _ in range(2):
+            client, websocket = await open_one()
+            await rooms.join(room, websocket)
+            await rooms.broadcast(room, "hello")
+            await client.until("send")
+            await rooms.forget(websocket)
+            await rooms.close()
         await rooms.close()
 
-    run(closing)
-    run(work)
-    run(closing)
+    for _ in range(2):
+        run(work)
 
 
 @pytest.mark.parametrize("url", ["", "127.0.0.1", "http://127.0.0.1", "redis://127.0.0.1:port"])

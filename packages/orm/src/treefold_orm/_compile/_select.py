@@ -1,0 +1,368 @@
+"""SELECT statements: rows, counts, existence, aggregates, unions, and queries inside queries."""
+
+from __future__ import annotations
+
+from typing import Any, LiteralString
+
+from treefold_orm import _hydrate
+from treefold_orm._compile._conditions import condition
+from treefold_orm._compile._dialect import Dialect
+from treefold_orm._compile._frame import Frame, Hops
+from treefold_orm._compile._nodes import (
+    And,
+    ColumnNode,
+    Compare,
+    Expr,
+    Node,
+    OrderNode,
+    SubqueryNode,
+)
+from treefold_orm._compile._plan import Plan, finish
+from treefold_orm._compile._sql import SQL, Builder, join, number
+from treefold_orm._compile._state import Key, State, replay
+from treefold_orm._compile._values import contains_group_aggregate, expression, order_terms, reached
+from treefold_orm._errors import FieldError
+from treefold_orm._fields._base import Field
+from treefold_orm._hydrate import Shape
+from treefold_orm._meta import Meta
+from treefold_orm._ordering import freeze_order
+from treefold_orm._scope import Scope
+
+AnyField = Field[Any]
+_COMBINE: dict[str, LiteralString] = {
+    "union": "{} UNION {}",
+    "union all": "{} UNION ALL {}",
+    "intersect": "{} INTERSECT {}",
+    "except": "{} EXCEPT {}",
+}
+
+
+def get_plan(dialect: Dialect, key: Key, *, given: int) -> Plan:
+    """The plan that returns at most two rows: enough to tell one from several."""
+    return rows_plan(dialect, key, given=given, at_most_two=True)
+
+
+def rows_plan(dialect: Dialect, key: Key, *, given: int, at_most_two: bool = False) -> Plan:
+    """The plan that returns a query's rows as what the query asks for."""
+    builder = Builder()
+    state = replay(key)
+    at_most_two = at_most_two and not state.sliced and state.lock is None and not _names_one(state)
+    if at_most_two:
+        state.order = () if not state.combined else state.order
+    frame = Frame(builder, dialect, state.meta)
+    frame.grouped = state.grouped
+    if state.rows == "instances":
+        columns, shape = _instance_columns(frame, state)
+        peers = bool(state.meta.relations) or shape.partial
+        decode = _hydrate.instances(shape, dialect.name, peers=False)
+        with_peers = _hydrate.instances(shape, dialect.name, peers=True) if peers else decode
+    else:
+        columns = [_value(frame, expr) for _, expr in state.columns]
+        decode = with_peers = _row_decoder(state, dialect)
+    statement = _select(frame, state, columns)
+    if at_most_two:
+        statement = SQL("{} LIMIT 2", statement)
+    return finish(builder, statement, dialect, given=given, decode=decode, decode_peers=with_peers)
+
+
+def _names_one(state: State) -> bool:
+    if state.combined:
+        return False
+    lookups = [node.lookup for node in state.where if isinstance(node, Compare)]
+    return any(
+        look.op == "exact" and look.column.unique and not look.hops and not look.transforms
+        for look in lookups
+    )
+
+
+def count_plan(dialect: Dialect, key: Key, *, given: int) -> Plan:
+    """The plan that counts a query's rows."""
+    builder = Builder()
+    state = replay(key)
+    frame = Frame(builder, dialect, state.meta)
+    if state.simple and state.rows == "instances":
+        where = _where(frame, state)
+        return finish(
+            builder, SQL("SELECT COUNT(*) FROM {}{}", frame.source(), where), dialect, given=given
+        )
+    inner = _numbered(frame, state)
+    return finish(builder, SQL("SELECT COUNT(*) FROM ({}) AS counted", inner), dialect, given=given)
+
+
+def exists_plan(dialect: Dialect, key: Key, *, given: int) -> Plan:
+    """The plan that returns one row if the query has any."""
+    builder = Builder()
+    state = replay(key)
+    frame = Frame(builder, dialect, state.meta)
+    if state.simple and state.rows == "instances":
+        where = _where(frame, state)
+        return finish(
+            builder, SQL("SELECT 1 FROM {}{} LIMIT 1", frame.source(), where), dialect, given=given
+        )
+    return finish(
+        builder,
+        SQL("SELECT 1 FROM ({}) AS found LIMIT 1", _numbered(frame, state)),
+        dialect,
+        given=given,
+    )
+
+
+def aggregate_plan(
+    dialect: Dialect, key: Key, aggregates: tuple[tuple[str, Expr], ...], *, given: int
+) -> Plan:
+    """The plan that returns one row of aggregates over a query's rows."""
+    builder = Builder()
+    state = replay(key)
+    if state.grouped or state.combined:
+        raise FieldError(
+            "aggregate() works on rows of the model: call it before values() and union()"
+        )
+    frame = Frame(builder, dialect, state.meta)
+    if state.simple:
+        where = _where(frame, state)
+    else:
+        nested = key_select(frame, key)
+        where = SQL(" WHERE {} IN ({})", frame.own(state.meta.pk), nested)
+    frame.grouped = True
+    values = [expression(frame, node) for _, node in aggregates]
+    decode = _hydrate.dicts(
+        [n for n, _ in aggregates], [e.field for _, e in aggregates], dialect.name
+    )
+    return finish(
+        builder,
+        SQL("SELECT {} FROM {}{}", join(", ", values), frame.source(), where),
+        dialect,
+        given=given,
+        decode=decode,
+    )
+
+
+def key_select(frame: Frame, key: Key) -> SQL:
+    """A query for the primary keys of a query's rows, for use inside the statement of `frame`."""
+    return nested_select(frame, SubqueryNode(None, key, 0), keys=True, parent=frame.parent)
+
+
+def nested_select(
+    frame: Frame,
+    node: SubqueryNode,
+    *,
+    exists: bool = False,
+    keys: bool = False,
+    parent: Frame | None = None,
+) -> SQL:
+    """A query inside the statement of `frame`: its one column, its keys, or only whether it has
+    rows.
+    """
+    state = replay(node.key)
+    outer = parent if keys else frame
+    inner = Frame(
+        frame.builder, frame.dialect, state.meta, offset=frame.offset + node.base, parent=outer
+    )
+    inner.grouped = state.grouped
+    if exists:
+        columns = [SQL("1")]
+        state.distinct = False
+    elif keys or state.rows == "instances":
+        columns = [inner.own(state.meta.pk)]
+    else:
+        columns = [_value(inner, expr) for _, expr in state.columns]
+        if len(columns) != 1:
+            raise FieldError(
+                "A query inside another one must give one column: use values() with one name"
+            )
+    return _select(inner, state, columns)
+
+
+def where_clause(frame: Frame, state: State) -> SQL:
+    """The WHERE clause of a state that needs nothing else, with a leading space."""
+    return _where(frame, state)
+
+
+# -- parts ----------------------------------------------------------------------------------------
+
+
+def _select(frame: Frame, state: State, columns: list[SQL]) -> SQL:
+    if state.combined:
+        return _combined(frame, state, columns)
+    head: SQL = SQL("SELECT DISTINCT {}" if state.distinct else "SELECT {}", join(", ", columns))
+    where = _where(frame, state)
+    group = _group(frame, state)
+    order = order_terms(frame, _ordering(state))
+    limit = _limit(frame, state)
+    lock = SQL("")
+    if state.lock is not None:
+        skip, nowait, share = state.lock
+        lock = frame.dialect.lock(of=frame.alias, skip_locked=skip, nowait=nowait, share=share)
+    return SQL("{} FROM {}{}{}{}{}{}", head, frame.source(), where, group, order, limit, lock)
+
+
+def _ordering(state: State) -> tuple[OrderNode, ...]:
+    if state.order is not None:
+        return state.order
+    if state.grouped or state.distinct or not state.meta.ordering:
+        return ()
+    return freeze_order(Scope(state.meta, []), state.meta.ordering)
+
+
+def _where(frame: Frame, state: State, *, having: bool = False) -> SQL:
+    parts: list[SQL] = []
+    for node in _top_level(state.where):
+        if state.grouped and contains_group_aggregate(node) != having:
+            continue
+        parts.append(condition(frame, node, right=frame)[0])
+    if state.nothing and not having:
+        parts.append(SQL("1 = 0"))
+    if not parts:
+        return SQL("")
+    return SQL(" HAVING {}" if having else " WHERE {}", join(" AND ", parts))
+
+
+def _top_level(nodes: list[Node]) -> list[Node]:
+    split: list[Node] = []
+    for node in nodes:
+        # an And stays whole unless it has to be split between WHERE and HAVING: one filter() is
+        # one EXISTS
+        if isinstance(node, And) and any(
+            contains_group_aggregate(child) for child in node.children
+        ):
+            split.extend(node.children)
+        else:
+            split.append(node)
+    return split
+
+
+def _group(frame: Frame, state: State) -> SQL:
+    if not state.grouped:
+        return SQL("")
+    terms = [_value(frame, expr) for _, expr in state.columns if not contains_group_aggregate(expr)]
+    having = _where(frame, state, having=True)
+    if not terms:
+        return having
+    return SQL(" GROUP BY {}{}", join(", ", terms), having)
+
+
+def _limit(frame: Frame, state: State) -> SQL:
+    limit = None if state.limit is None else frame.builder.param(state.limit + frame.offset, None)
+    offset = (
+        None if state.offset is None else frame.builder.param(state.offset + frame.offset, None)
+    )
+    return frame.dialect.limit(limit, offset)
+
+
+def _value(frame: Frame, expr: Expr) -> SQL:
+    if isinstance(expr, ColumnNode):
+        return reached(frame, expr)
+    return expression(frame, expr)
+
+
+def _numbered(frame: Frame, state: State) -> SQL:
+    if state.rows == "instances":
+        columns = (
+            [frame.own(state.meta.pk)] if not state.combined else _instance_columns(frame, state)[0]
+        )
+    else:
+        frame.grouped = state.grouped
+        columns = [_value(frame, expr) for _, expr in state.columns]
+    named = [SQL("{} AS c{}", column, number(i)) for i, column in enumerate(columns)]
+    return _select(frame, state, named)
+
+
+def _combined(frame: Frame, state: State, columns: list[SQL]) -> SQL:
+    where = _where(frame, state)
+    made = SQL("SELECT {} FROM {}{}", join(", ", columns), frame.source(), where)
+    for op, key, base in state.combined:
+        other = replay(key)
+        inner = Frame(frame.builder, frame.dialect, other.meta, offset=frame.offset + base)
+        inner.grouped = other.grouped
+        other.order = ()
+        if other.rows == "instances":
+            parts, _ = _instance_columns(inner, other)
+        else:
+            parts = [_value(inner, expr) for _, expr in other.columns]
+        if len(parts) != len(columns):
+            raise FieldError(
+                f"{op.upper()} needs the same columns on both sides: {len(columns)} and "
+                f"{len(parts)}"
+            )
+        made = SQL(_COMBINE[op], made, _select(inner, other, parts))
+    return SQL("{}{}{}", made, _positions(state), _limit(frame, state))
+
+
+def _positions(state: State) -> SQL:
+    if not state.order:
+        return SQL("")
+    names: list[AnyField | None] = [e.field for _, e in state.columns]
+    if state.rows == "instances":
+        names = list(state.meta.columns)
+    terms: list[SQL] = []
+    for term in state.order:
+        column = (
+            term.expr.column if isinstance(term.expr, ColumnNode) and not term.expr.hops else None
+        )
+        if column is None or column not in names:
+            raise FieldError("A combined query is ordered by its own columns only")
+        terms.append(
+            SQL("{} DESC" if term.descending else "{} ASC", number(names.index(column) + 1))
+        )
+    return SQL(" ORDER BY {}", join(", ", terms))
+
+
+# -- what comes back ------------------------------------------------------------------------------
+
+
+def _row_decoder(state: State, dialect: Dialect) -> Any:
+    names = [name for name, _ in state.columns]
+    fields = [expr.field for _, expr in state.columns]
+    match state.rows:
+        case "dicts":
+            return _hydrate.dicts(names, fields, dialect.name)
+        case "flat":
+            return _hydrate.flat(fields[0], dialect.name)
+        case "named":
+            return _hydrate.named(names, fields, dialect.name)
+        case _:
+            return _hydrate.tuples(fields, dialect.name)
+
+
+def _instance_columns(frame: Frame, state: State) -> tuple[list[SQL], Shape]:
+    columns: list[SQL] = []
+    tree: dict[str, Any] = {}
+    for path in state.related:
+        branch = tree
+        for part in path.split("__"):
+            branch = branch.setdefault(part, {})
+    shape = _shape(frame, state, state.meta, (), tree, columns)
+    extras: list[tuple[str, AnyField | None]] = []
+    for name, node in state.annotations.items():
+        columns.append(expression(frame, node))
+        extras.append((name, node.field))
+    return columns, Shape(shape.model, shape.fields, shape.partial, shape.related, tuple(extras))
+
+
+def _shape(
+    frame: Frame, state: State, meta: Meta, hops: Hops, tree: dict[str, Any], columns: list[SQL]
+) -> Shape:
+    prefix = "".join(f"{hop.name}__" for hop in hops)
+    wanted = _wanted(state, meta, prefix)
+    columns.extend(frame.column(hops, field) for field in wanted)
+    related: list[tuple[str, Shape]] = []
+    for name, branch in tree.items():
+        relation = meta.relations[name]
+        related.append(
+            (name, _shape(frame, state, relation.target, (*hops, relation), branch, columns))
+        )
+    key = wanted.index(meta.pk)
+    partial = len(wanted) != len(meta.columns)
+    return Shape(
+        meta.model, tuple(wanted), partial, tuple(related), (), frame.is_optional(hops), key
+    )
+
+
+def _wanted(state: State, meta: Meta, prefix: str) -> list[AnyField]:
+    if state.loaded is None:
+        return list(meta.columns)
+    names = {name.removeprefix(prefix) for name in state.loaded if name.startswith(prefix)}
+    names = {name for name in names if "__" not in name}
+    if prefix and not names:
+        return list(meta.columns)
+    return [f for f in meta.columns if f.name in names or f.attname in names or f is meta.pk]

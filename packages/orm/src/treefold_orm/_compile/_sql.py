@@ -1,0 +1,123 @@
+"""SQL: text that only this package's literals and quoted names can enter.
+
+A plain string is no `SQL` and is refused wherever a part of a statement is expected; that is what
+keeps callers' text out of statements. `Builder` hands out placeholders and aliases for one
+statement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, LiteralString
+
+if TYPE_CHECKING:
+    from treefold_orm._compile._dialect import Dialect
+    from treefold_orm._fields._base import Field
+    from treefold_orm._meta import Meta
+
+Encoder = Callable[[Any], Any]
+
+
+class SQL:
+    """A piece of a statement."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, template: LiteralString, *parts: SQL) -> None:
+        texts = [part.text for part in parts if _is_sql(part)]
+        self.text: str = template.format(*texts) if texts else template
+
+    def __repr__(self) -> str:
+        return f"SQL({self.text!r})"
+
+
+def _is_sql(part: Any) -> bool:
+    if part.__class__ is not SQL:
+        raise TypeError(f"{type(part).__name__} cannot become part of a statement: only SQL can")
+    return True
+
+
+def _trusted(text: str) -> SQL:
+    made = SQL("")
+    made.text = text
+    return made
+
+
+def join(separator: LiteralString, parts: Iterable[SQL]) -> SQL:
+    """Join pieces with a literal separator."""
+    made = list(parts)
+    joined = SQL("")
+    joined.text = separator.join(part.text for part in made if _is_sql(part))
+    return joined
+
+
+def column_name(field: Field[Any]) -> SQL:
+    """The quoted column of a field, as quoted when its model was defined."""
+    return _trusted(field.quoted)
+
+
+def table_name(meta: Meta) -> SQL:
+    """The quoted table of a model, as quoted when it was defined."""
+    return _trusted(meta.table)
+
+
+def column_type(field: Field[Any], dialect: str) -> SQL:
+    """The column type of a field, which is part of the field's code and never a caller's text."""
+    return _trusted(field.column_type(dialect))
+
+
+def number(value: int) -> SQL:
+    """An integer that this package made."""
+    return _trusted(str(int(value)))
+
+
+class Builder:
+    """One statement in the making: its parameters and its aliases.
+
+    Parameters are marked by number first and get their placeholders in `finish`, in the order in
+    which they stand in the finished text; a piece may therefore be built early, used twice, or not
+    at all.
+    """
+
+    def __init__(self) -> None:
+        self._slots: list[tuple[int, Encoder | None]] = []
+        self.consts: list[Any] = []
+        self._aliases = 0
+
+    def param(self, index: int, encode: Encoder | None) -> SQL:
+        """A mark for the query's parameter at `index`, to be encoded by `encode`."""
+        self._slots.append((index, encode))
+        return _trusted(f"\0{len(self._slots) - 1}\0")
+
+    def const(self, value: Any) -> SQL:
+        """A mark for a value that belongs to the statement's shape."""
+        self.consts.append(value)
+        return self.param(-len(self.consts), None)
+
+    def alias(self) -> SQL:
+        """A new alias: t0, t1 and so on."""
+        self._aliases += 1
+        return _trusted(f"t{self._aliases - 1}")
+
+    def finish(
+        self, statement: SQL, dialect: Dialect
+    ) -> tuple[str, list[tuple[int, Encoder | None]]]:
+        """Return the text with the dialect's placeholders, and for each the parameter it stands
+        for.
+
+        A slot names an index into the query's parameters; negative ones count `consts` from -1
+        downwards.
+        """
+        pieces = statement.text.split(
+            "\0"
+        )  # no name, literal or number contains NUL: every other piece is a mark
+        used: list[int] = []
+        for place in range(1, len(pieces), 2):
+            slot = int(pieces[place])
+            if slot not in used or not dialect.reuses:
+                used.append(slot)
+                position = len(used)
+            else:
+                position = used.index(slot) + 1
+            pieces[place] = dialect.placeholder(position).text
+        return "".join(pieces), [self._slots[slot] for slot in used]

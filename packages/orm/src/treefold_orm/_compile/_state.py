@@ -1,0 +1,120 @@
+"""State: what a query's steps add up to.
+
+A query is a list of steps (its key). Replaying them gives the state a statement is built from;
+that happens once for each shape, when no compiled plan exists yet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from treefold_orm._compile._nodes import And, Compare, Expr, Node, OrderNode, ParamNode
+from treefold_orm._meta import Meta
+
+Key = tuple[Any, ...]
+
+
+@dataclass(slots=True)
+class State:
+    """The parts of one SELECT, before they become SQL."""
+
+    meta: Meta
+    where: list[Node] = field(default_factory=list[Node])
+    order: tuple[OrderNode, ...] | None = None
+    annotations: dict[str, Expr] = field(default_factory=dict[str, Expr])
+    rows: str = "instances"
+    names: tuple[str, ...] | None = None
+    columns: tuple[tuple[str, Expr], ...] = ()
+    grouped: bool = False
+    loaded: frozenset[str] | None = None
+    related: tuple[str, ...] = ()
+    distinct: bool = False
+    nothing: bool = False
+    limit: int | None = None
+    offset: int | None = None
+    lock: tuple[bool, bool, bool] | None = None
+    combined: tuple[tuple[str, Key, int], ...] = ()
+
+    @property
+    def sliced(self) -> bool:
+        """Whether LIMIT or OFFSET is set."""
+        return self.limit is not None or self.offset is not None
+
+    @property
+    def simple(self) -> bool:
+        """Whether the rows are the model's own, each once: conditions alone describe them."""
+        return not (self.sliced or self.distinct or self.combined or self.grouped)
+
+
+def replay(key: Key) -> State:
+    """Add up the steps of a query."""
+    state = State(key[0])
+    for step in key[1:]:
+        _STEPS[step[0]](state, step)
+    return state
+
+
+def _filter(state: State, step: Any) -> None:
+    index = step[1]
+    parts: list[Node] = []
+    for lookup in step[2:]:
+        right = None
+        if lookup.takes:
+            right = ParamNode(lookup.field, index)
+            index += 1
+        parts.append(Compare(lookup, right))
+    state.where.append(parts[0] if len(parts) == 1 else And(tuple(parts)))
+
+
+def _where(state: State, step: Any) -> None:
+    state.where.append(step[1])
+
+
+def _annotate(state: State, step: Any) -> None:
+    state.annotations[step[1]] = step[2]
+    if state.rows != "instances" and step[3]:
+        state.grouped = True
+    if state.names is not None:
+        state.names = (*state.names, step[1])
+        state.columns = (*state.columns, (step[1], step[2]))
+
+
+def _values(state: State, step: Any) -> None:
+    state.rows, state.names, state.columns = step[1], step[2], step[3]
+
+
+def _slice(state: State, step: Any) -> None:
+    index = step[1]
+    if step[2]:
+        state.limit = index
+        index += 1
+    if step[3]:
+        state.offset = index
+
+
+def _set(name: str) -> Any:
+    def step_in(state: State, step: Any) -> None:
+        setattr(state, name, step[1])
+
+    return step_in
+
+
+def _combine(state: State, step: Any) -> None:
+    state.combined = (*state.combined, (step[1], step[2], step[3]))
+
+
+_STEPS: dict[str, Any] = {
+    "filter": _filter,
+    "where": _where,
+    "order": _set("order"),
+    "annotate": _annotate,
+    "values": _values,
+    "load": _set("loaded"),
+    "related": _set("related"),
+    "distinct": _set("distinct"),
+    "none": _set("nothing"),
+    "slice": _slice,
+    "lock": _set("lock"),
+    "combine": _combine,
+}

@@ -1,0 +1,296 @@
+"""Expressions to SQL: columns, parameters, functions, CASE, aggregates, windows, subqueries.
+
+`expression` turns one node into SQL within a frame. Aggregates over a to-many relation become
+correlated sub-selects, so that several of them never multiply each other.
+"""
+
+from __future__ import annotations
+
+from typing import Any, LiteralString, cast
+
+from treefold_orm._compile._frame import Frame
+from treefold_orm._compile._nodes import (
+    AggregateNode,
+    And,
+    ArithNode,
+    CaseNode,
+    ColumnNode,
+    ConstNode,
+    Expr,
+    FuncNode,
+    Node,
+    OrderNode,
+    OuterNode,
+    ParamNode,
+    SubqueryNode,
+    WindowNode,
+)
+from treefold_orm._compile._sql import SQL, join
+from treefold_orm._errors import FieldError
+from treefold_orm._lookups import refuse_sensitive, walk
+from treefold_orm._meta import Relation
+
+_AGGREGATES: dict[str, LiteralString] = {
+    "count": "COUNT({})",
+    "sum": "SUM({})",
+    "min": "MIN({})",
+    "max": "MAX({})",
+}
+_DISTINCT: dict[str, LiteralString] = {
+    "count": "COUNT(DISTINCT {})",
+    "sum": "SUM(DISTINCT {})",
+    "min": "MIN({})",
+    "max": "MAX({})",
+}
+_OUTER = {"count": "sum", "sum": "sum", "min": "min", "max": "max"}
+_FRAMES: dict[str, LiteralString] = {
+    "": "",
+    "rows_to_current": " ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
+    "all": " ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING",
+}
+
+
+def expression(frame: Frame, node: Expr) -> SQL:
+    """Return the SQL of one expression node."""
+    match node:
+        case _Reached():
+            return reached(frame, node)
+        case ColumnNode():
+            frame.refuse_many(node.hops)
+            return frame.column(node.hops, node.column)
+        case ParamNode():
+            return param(frame, node, cast=True)
+        case OuterNode():
+            return _outer(frame, node)
+        case FuncNode():
+            return _function(frame, node)
+        case ArithNode():
+            left, right = expression(frame, node.left), expression(frame, node.right)
+            return frame.dialect.arithmetic(
+                node.op, left, right, (node.left.field, node.right.field, node.field)
+            )
+        case CaseNode():
+            return _case(frame, node)
+        case AggregateNode():
+            return aggregate(frame, node)
+        case SubqueryNode():
+            return subquery(frame, node)
+        case WindowNode():
+            return _window(frame, node)
+        case _:
+            raise FieldError(f"{type(node).__name__} has no value here")
+
+
+def param(frame: Frame, node: ParamNode, *, cast: bool) -> SQL:
+    """A placeholder for a parameter, with its type spelled out when `cast` is set."""
+    field = node.field
+    encode = None if field is None else field.encoder(frame.dialect.name)
+    mark = frame.builder.param(node.index + frame.offset, encode)
+    return frame.dialect.cast(mark, field) if cast else mark
+
+
+def subquery(frame: Frame, node: SubqueryNode, *, exists: bool = False) -> SQL:
+    """A query inside this one, in parentheses."""
+    from treefold_orm._compile._select import nested_select
+
+    return SQL("({})", nested_select(frame, node, exists=exists))
+
+
+def order_terms(
+    frame: Frame, nodes: tuple[OrderNode, ...], *, prefix: LiteralString = " ORDER BY "
+) -> SQL:
+    """The ORDER BY clause, empty for no terms. NULLs come last ascending and first descending, on
+    both databases.
+    """
+    if not nodes:
+        return SQL("")
+    terms: list[SQL] = []
+    for node in nodes:
+        nulls = node.nulls or ("first" if node.descending else "last")
+        template: LiteralString = "{} DESC" if node.descending else "{} ASC"
+        if node.nulls or frame.dialect.name == "sqlite":
+            template += " NULLS FIRST" if nulls == "first" else " NULLS LAST"
+        terms.append(SQL(template, expression(frame, node.expr)))
+    return SQL(prefix + "{}", join(", ", terms))
+
+
+def _outer(frame: Frame, node: OuterNode) -> SQL:
+    if frame.parent is None:
+        raise FieldError(f"OuterRef({node.path!r}) stands outside of Subquery and Exists")
+    hops, column, rest = walk(frame.parent.meta, node.path)
+    refuse_sensitive(frame.parent.meta, column, node.path)
+    if rest:
+        raise FieldError(f"OuterRef({node.path!r}) must name a column")
+    frame.parent.refuse_many(hops)
+    return frame.parent.column(hops, column)
+
+
+def _function(frame: Frame, node: FuncNode) -> SQL:
+    dialect = frame.dialect
+    if node.name == "json_path":
+        column, path = node.args
+        keys = path.value if isinstance(path, ConstNode) else ()
+        base = expression(frame, column)
+        return dialect.json_path(base, [frame.builder.const(key) for key in dialect.keys(keys)])
+    args = [expression(frame, arg) for arg in node.args]
+    source: Any = node.args[0].field if node.args else None
+    match node.name:
+        case "extract":
+            return dialect.extract(node.option, args[0], source)
+        case "trunc":
+            return dialect.trunc(node.option, args[0], source)
+        case "cast" if node.field is not None:
+            return dialect.convert(args[0], node.field)
+        case _:
+            return dialect.typed(dialect.function(node.name, args), node.field)
+
+
+def _case(frame: Frame, node: CaseNode) -> SQL:
+    from treefold_orm._compile._conditions import condition
+
+    parts = [
+        SQL("WHEN {} THEN {}", condition(frame, when, right=frame)[0], expression(frame, then))
+        for when, then in node.whens
+    ]
+    if node.default is not None:
+        parts.append(SQL("ELSE {}", expression(frame, node.default)))
+    return SQL("CASE {} END", join(" ", parts))
+
+
+def _window(frame: Frame, node: WindowNode) -> SQL:
+    function = node.function
+    if isinstance(function, AggregateNode):
+        inner = _plain(frame, function)
+    elif isinstance(function, FuncNode):
+        inner = frame.dialect.function(
+            function.name, [expression(frame, arg) for arg in function.args]
+        )
+    else:
+        raise FieldError("A window takes a function or an aggregate")
+    parts: list[SQL] = []
+    if node.partition:
+        parts.append(
+            SQL("PARTITION BY {}", join(", ", [expression(frame, p) for p in node.partition]))
+        )
+    if node.order:
+        parts.append(order_terms(frame, node.order, prefix="ORDER BY "))
+    window = SQL("{} OVER ({}" + _FRAMES[node.frame] + ")", inner, join(" ", parts))
+    return frame.dialect.typed(window, node.field)
+
+
+# -- aggregates -----------------------------------------------------------------------------------
+
+
+def aggregate(frame: Frame, node: AggregateNode) -> SQL:
+    """An aggregate: over the group's rows, over a relation's rows, or over both."""
+    split = next((i for i, hop in enumerate(node.hops) if hop.to_many), None)
+    if split is None:
+        if not frame.grouped:
+            raise FieldError(
+                f"{node.name.capitalize()} has nothing to aggregate here: name a to-many "
+                "relation, or call values() first"
+            )
+        return frame.dialect.typed(_plain(frame, node), node.field)
+    if not frame.grouped:
+        return frame.dialect.typed(_related(frame, node, split), node.field)
+    return frame.dialect.typed(_grouped_related(frame, node, split), node.field)
+
+
+def _grouped_related(frame: Frame, node: AggregateNode, split: int) -> SQL:
+    if node.distinct:
+        raise FieldError(
+            "A distinct aggregate over a relation cannot be added up over groups: aggregate the "
+            "related model"
+        )
+    if node.name == "avg":
+        total = AggregateNode(node.field, "sum", node.arg, False, node.where, node.hops)
+        count = AggregateNode(node.field, "count", node.arg, False, node.where, node.hops)
+        sums, counts = _related(frame, total, split), _related(frame, count, split)
+        return SQL("(SUM({}) * 1.0 / NULLIF(SUM({}), 0))", sums, counts)
+    return SQL(_AGGREGATES[_OUTER[node.name]], _related(frame, node, split))
+
+
+def _plain(frame: Frame, node: AggregateNode) -> SQL:
+    value = SQL("*") if node.arg is None else expression(frame, node.arg)
+    made = _call(frame, node, value)
+    if node.where is None:
+        return made
+    from treefold_orm._compile._conditions import condition
+
+    return SQL("{} FILTER (WHERE {})", made, condition(frame, node.where, right=frame)[0])
+
+
+def _call(frame: Frame, node: AggregateNode, value: SQL) -> SQL:
+    if node.name == "avg":
+        field = None if node.arg is None else node.arg.field
+        return frame.dialect.average(SQL("DISTINCT {}", value) if node.distinct else value, field)
+    return SQL((_DISTINCT if node.distinct else _AGGREGATES)[node.name], value)
+
+
+def _related(frame: Frame, node: AggregateNode, split: int) -> SQL:
+    from treefold_orm._compile._conditions import rebased_condition
+
+    prefix = node.hops[: split + 1]
+    inner, tie = frame.open_related(prefix[-1], prefix[:-1])
+    value = _related_value(inner, node, split + 1)
+    tests = [tie]
+    if node.where is not None:
+        children = node.where.children if isinstance(node.where, And) else (node.where,)
+        tests += [rebased_condition(inner, frame, child, prefix)[0] for child in children]
+    call = _call(inner, node, value)
+    return SQL("(SELECT {} FROM {} WHERE {})", call, inner.source(), join(" AND ", tests))
+
+
+def _related_value(inner: Frame, node: AggregateNode, passed: int) -> SQL:
+    if node.arg is None:
+        return SQL("*")
+    return expression(inner, _stripped(node.arg, node.hops[:passed]))
+
+
+def _stripped(node: Expr, prefix: tuple[Relation, ...]) -> Expr:
+    if isinstance(node, ColumnNode):
+        return _Reached(node.field, node.hops[len(prefix) :], node.column)
+    if isinstance(node, FuncNode):
+        return FuncNode(
+            node.field, node.name, tuple(_stripped(arg, prefix) for arg in node.args), node.option
+        )
+    if isinstance(node, ArithNode):
+        return ArithNode(
+            node.field, node.op, _stripped(node.left, prefix), _stripped(node.right, prefix)
+        )
+    return node
+
+
+class _Reached(ColumnNode):
+    """A column whose to-many relations are joined on purpose, inside an aggregate's own
+    sub-select.
+    """
+
+    __slots__ = ()
+
+
+def reached(frame: Frame, node: ColumnNode) -> SQL:
+    """A column over any relations, joining to-many ones too: one row for each related row."""
+    return frame.column(node.hops, node.column)
+
+
+def contains_group_aggregate(node: Node | None) -> bool:
+    """Whether an aggregate stands anywhere in the tree, outside of windows and inner queries."""
+    if node is None or isinstance(node, (WindowNode, SubqueryNode)):
+        return False
+    if isinstance(node, AggregateNode):
+        return True
+    return any(contains_group_aggregate(child) for child in children_of(node))
+
+
+def children_of(node: Node) -> list[Node]:
+    """The nodes directly below a node."""
+    found: list[Node] = []
+    stack: list[Any] = [getattr(node, name) for name in node.__dataclass_fields__]
+    while stack:
+        item = stack.pop(0)
+        if isinstance(item, Node):
+            found.append(item)
+        elif isinstance(item, tuple):
+            stack = [*cast("tuple[Any, ...]", item), *stack]
+    return found

@@ -1,0 +1,150 @@
+"""Every exception this package raises.
+
+What a caller can act on has a class of its own. Messages name models and fields, never stored
+values: a driver's own message quotes rows, so driver errors are translated (see `drivers`) and not
+chained. Nothing here imports another module of the package.
+"""
+
+from __future__ import annotations
+
+
+class ORMError(Exception):
+    """Base of everything raised by this package."""
+
+
+class ConfigurationError(ORMError):
+    """A database is not configured, or configured with something it cannot do."""
+
+
+class ModelError(ORMError):
+    """A model class is declared in a way that cannot work."""
+
+
+class FieldError(ORMError):
+    """A query names something that is not there, or may not be named that way."""
+
+
+class FieldValueError(ORMError, ValueError):
+    """A value does not fit its field; found before any SQL is sent.
+
+    Attributes: `model` and `field` are names, `reason` is the text after the colon.
+    """
+
+    def __init__(self, model: str, field: str, *, reason: str) -> None:
+        super().__init__(f"{model}.{field}: {reason}")
+        self.model = model
+        self.field = field
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild_value_error, (self.model, self.field, self.reason)
+
+
+def _rebuild_value_error(model: str, field: str, reason: str) -> FieldValueError:
+    return FieldValueError(model, field, reason=reason)
+
+
+class TaintedInput(ORMError):
+    """Keys taken from a request were used as names of fields or lookups."""
+
+
+class NotLoaded(ORMError):
+    """An attribute was not part of the query, and async code never loads behind your back."""
+
+
+class SyncCallInAsync(ORMError):
+    """A blocking call was made on a thread that runs an event loop."""
+
+
+class DoesNotExist(ORMError):
+    """No row matches; every model has its own subclass."""
+
+
+class MultipleObjectsReturned(ORMError):
+    """More than one row matches; every model has its own subclass."""
+
+
+class StaleObject(ORMError):
+    """The row was changed or deleted by someone else since it was read."""
+
+
+class TooManyRows(ORMError):
+    """A query returned more rows than `max_rows` allows."""
+
+
+class TransactionClosed(ORMError):
+    """A transaction that has ended was used again, usually by a task that outlived it."""
+
+
+class UnsupportedFeature(ORMError):
+    """The database in use has no such feature."""
+
+
+class DatabaseError(ORMError):
+    """The database refused or failed; `code` is its own error code where it has one."""
+
+    def __init__(self, message: str, *, code: str | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class IntegrityError(DatabaseError):
+    """A constraint would be broken; `model` and `fields` say which, as far as the database told."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        model: str | None = None,
+        fields: tuple[str, ...] = (),
+        constraint: str | None = None,
+        code: str | None = None,
+    ) -> None:
+        super().__init__(message, code=code)
+        self.model = model
+        self.fields = fields
+        self.constraint = constraint
+
+
+class UniqueViolation(IntegrityError):
+    """A row with the same unique value exists."""
+
+
+class ForeignKeyViolation(IntegrityError):
+    """The referenced row is missing, or the row is still referenced."""
+
+
+class NotNullViolation(IntegrityError):
+    """A column that must have a value got none."""
+
+
+class CheckViolation(IntegrityError):
+    """A check constraint is not met."""
+
+
+class OperationalError(DatabaseError):
+    """The database could not do its work now; the request was not necessarily wrong."""
+
+
+class ConnectionFailed(OperationalError):
+    """No connection could be made, or it broke."""
+
+
+class PoolTimeout(OperationalError):
+    """All connections stayed busy for the whole waiting time."""
+
+
+class StatementTimeout(OperationalError):
+    """A statement ran longer than allowed and was stopped."""
+
+
+class DatabaseLocked(OperationalError):
+    """Another connection held a lock for longer than the waiting time."""
+
+
+class TransactionConflict(OperationalError):
+    """Serialisation failure or deadlock: the transaction was undone and may be tried again."""
+
+
+class ReadOnlyViolation(DatabaseError):
+    """A write was tried where only reading is allowed."""

@@ -1,0 +1,1 @@
+"""Field types by family; `treefold_orm.fields` lists them all."""

@@ -1,0 +1,361 @@
+"""Lookups: what `author__name__icontains` means for a model.
+
+`lookup_for` resolves a keyword once per model and caches it; `Lookup.prepare` checks a value
+against the field it is compared with. Sensitive fields are refused here, so no keyword can feel
+its way to a secret. Nothing here builds SQL.
+"""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any, cast
+
+from treefold_orm._errors import FieldError, FieldValueError
+from treefold_orm._fields._base import Field
+from treefold_orm._fields._numbers import BigIntegerField, IntegerField
+from treefold_orm._fields._relations import is_foreign_key
+from treefold_orm._fields._structured import ArrayField, EnumField, JSONField
+from treefold_orm._fields._text import TextField
+from treefold_orm._fields._times import DateField, DateTimeField, TimeField
+from treefold_orm._meta import Meta, Relation, registry
+from treefold_orm._names import check_untainted
+
+AnyField = Field[Any]
+
+NOTHING: Any = object()  # the lookup takes no parameter
+MAX_HOPS = 16
+MAX_CACHED = 2048
+
+COMPARISONS = frozenset({"exact", "gt", "gte", "lt", "lte", "in", "range", "isnull"})
+TEXTUAL = frozenset(
+    {
+        "iexact",
+        "contains",
+        "icontains",
+        "startswith",
+        "istartswith",
+        "endswith",
+        "iendswith",
+        "regex",
+        "iregex",
+    }
+)
+ARRAY = frozenset({"contains", "contained_by", "overlap"})
+OPERATORS = COMPARISONS | TEXTUAL | ARRAY | {"has_key"}
+DATE_PARTS = frozenset({"year", "quarter", "month", "day", "week", "week_day"})
+TIME_PARTS = frozenset({"hour", "minute", "second"})
+
+_INTEGER: IntegerField[int] = IntegerField()
+_BIG: BigIntegerField[int] = BigIntegerField()
+_TEXT: TextField[str] = TextField()
+_DATE: DateField[Any] = DateField()
+_TIME: TimeField[Any] = TimeField()
+
+
+class Lookup:
+    """One resolved lookup: the way to a column, what is taken from it, and how it is compared.
+
+    Attributes: `hops` and `column` lead to the column; `transforms` are date parts and the like;
+    `keys` is a JSON path; `op` is one of `OPERATORS`; `field` is what the right side is checked
+    against; `null` is the lookup that stands in when the right side is None.
+    """
+
+    __slots__ = ("column", "field", "hops", "keys", "name", "null", "op", "takes", "transforms")
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        hops: tuple[Relation, ...],
+        column: AnyField,
+        transforms: tuple[str, ...],
+        keys: tuple[str, ...] | None,
+        op: str,
+        field: AnyField,
+        takes: bool = True,
+    ) -> None:
+        self.name = name
+        self.hops = hops
+        self.column = column
+        self.transforms = transforms
+        self.keys = keys
+        self.op = op
+        self.field = field
+        self.takes = takes
+        self.null: Lookup | None = None
+
+    def variant(self, op: str, *, takes: bool = False) -> Lookup:
+        """The same way to the column with another comparison."""
+        return Lookup(
+            self.name,
+            hops=self.hops,
+            column=self.column,
+            transforms=self.transforms,
+            keys=self.keys,
+            op=op,
+            field=self.field,
+            takes=takes,
+        )
+
+    def identity(self) -> tuple[Any, ...]:
+        """What makes two lookups the same."""
+        return (self.hops, self.column, self.transforms, self.keys, self.op, self.takes)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Lookup) and self.identity() == other.identity())
+
+    def __hash__(self) -> int:
+        return hash((self.column, self.op, self.keys))
+
+    def prepare(self, value: Any) -> tuple[Lookup, Any]:
+        """Check `value`; return the lookup to use and its parameter, or `NOTHING` where it takes
+        none.
+        """
+        if self.op == "exact":
+            if value is None:
+                return self._null(), NOTHING
+            if self.keys is not None:
+                return self._json(value, "exact")
+            return self, self._coerced(value)
+        if value is None:
+            raise FieldError(f"{self.name}__{self.op} cannot compare with None: use isnull")
+        return _PREPARE.get(self.op, _scalar)(self, value)
+
+    def _coerced(self, value: Any) -> Any:
+        try:
+            return self.field.coerce(value)
+        except FieldValueError:
+            meta = getattr(value, "_meta", None)
+            if meta is None or meta.pk is not self.column:
+                raise
+        if value.pk is None:  # an instance stands for its key where a path ends at its model
+            raise self.column.wrong(f"that {meta.name} is not saved yet")
+        return self.field.coerce(value.pk)
+
+    def _null(self) -> Lookup:
+        if self.null is None:
+            self.null = self.variant("jsonnull" if self.keys is not None else "null")
+        return self.null
+
+    def _json(self, value: Any, op: str) -> tuple[Lookup, Any]:
+        kind = json_kind(value)
+        if op != "exact" and kind not in {"number", "text"}:
+            raise FieldError(
+                f"{self.name}__{op} compares JSON numbers or text, not {type(value).__name__}"
+            )
+        self.field.coerce(value)
+        if kind == "true" or kind == "false":
+            return self.variant(f"json{kind}"), NOTHING
+        return self.variant(f"json{kind}:{op}", takes=True), value
+
+
+def json_kind(value: Any) -> str:
+    """Name the JSON type of a Python value, for comparisons that must not mix types."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return "number"
+    return "text" if isinstance(value, str) else "structure"
+
+
+def _scalar(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
+    if lookup.keys is not None and lookup.op not in TEXTUAL:
+        return lookup._json(value, lookup.op)
+    return lookup, lookup.field.coerce(value)
+
+
+def _text(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
+    try:
+        return lookup, _TEXT.coerce(value)
+    except ValueError as error:
+        raise lookup.column.wrong(str(getattr(error, "reason", "takes text"))) from None
+
+
+def _isnull(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
+    if not isinstance(value, bool):
+        raise FieldError(f"{lookup.name}__isnull takes True or False, not {type(value).__name__}")
+    return lookup.variant("null" if value else "notnull"), NOTHING
+
+
+def _in(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
+    items = _items(lookup, value)
+    if lookup.keys is not None:
+        raise FieldError(f"{lookup.name}__in does not take JSON values: combine Q objects")
+    coerce = lookup._coerced
+    return lookup, [coerce(item) for item in items if item is not None]
+
+
+def _range(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
+    items = _items(lookup, value)
+    if len(items) != 2 or lookup.keys is not None:
+        raise FieldError(f"{lookup.name}__range takes two values")
+    return lookup, [lookup.field.coerce(item) for item in items]
+
+
+def _array(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
+    return lookup, lookup.field.coerce(value)
+
+
+def _items(lookup: Lookup, value: Any) -> list[Any]:
+    kind = type(value).__name__
+    if isinstance(value, (str, bytes, dict)) or not hasattr(value, "__iter__"):
+        raise FieldError(f"{lookup.name}__{lookup.op} takes a list, not {kind}")
+    return list(cast("list[Any]", value))
+
+
+_PREPARE: dict[str, Any] = {
+    "in": _in,
+    "range": _range,
+    "isnull": _isnull,
+    "has_key": _text,
+    **dict.fromkeys(TEXTUAL - {"contains"}, _text),
+    "contained_by": _array,
+    "overlap": _array,
+}
+
+
+def lookup_for(meta: Meta, name: str, *, typed: bool = False) -> Lookup:
+    """Return the lookup that `name` stands for on a model.
+
+    `typed` is set when code, not a keyword, named the path; only then sensitive fields may be
+    reached. Raises `FieldError` for unknown names and `TaintedInput` for names that come from a
+    request.
+    """
+    key = f"!{name}" if typed else name
+    found = meta.lookups.get(key)
+    if found is not None and name.__class__ is str:
+        return found
+    check_untainted(name)
+    lookup = _resolve(meta, name, typed=typed)
+    if lookup.keys is None and len(meta.lookups) < MAX_CACHED:
+        meta.lookups[key] = lookup
+    return lookup
+
+
+def walk(meta: Meta, path: str) -> tuple[tuple[Relation, ...], AnyField, list[str]]:
+    """Follow `path` from a model; return the relations passed, the column found, and the parts
+    left over.
+    """
+    check_untainted(path)
+    registry.settle()
+    parts = path.split("__")
+    hops: list[Relation] = []
+    here = meta
+    while True:
+        part = parts.pop(0)
+        found = here.find(part)
+        if found is None:
+            raise here.unknown(part)
+        if isinstance(found, Field):
+            if is_foreign_key(found):
+                found.known_target  # noqa: B018 - raises while the target is not defined
+            break
+        hops.append(found)
+        here = found.target
+        if len(hops) > MAX_HOPS:
+            raise FieldError(
+                f"{meta.name} is asked for more than {MAX_HOPS} relations in one lookup"
+            )
+        if not parts or here.find(parts[0]) is None:
+            if parts and parts[0] not in OPERATORS:
+                raise here.unknown(parts[0])
+            found = here.pk
+            break
+    if hops and hops[-1].kind == "forward" and found is hops[-1].target_field:
+        found = hops.pop().source_field
+    return tuple(hops), found, parts
+
+
+def refuse_sensitive(meta: Meta, column: AnyField, path: str) -> None:
+    """Raise `FieldError` if a keyword or string names a sensitive field."""
+    if column.sensitive:
+        raise FieldError(
+            f"{meta.name}: {path!r} leads to a sensitive field; use the typed expression "
+            f"{column.meta.name}.{column.name}"
+        )
+
+
+def _resolve(meta: Meta, name: str, *, typed: bool) -> Lookup:
+    hops, column, rest = walk(meta, name)
+    if not typed:
+        refuse_sensitive(meta, column, name)
+    keys: tuple[str, ...] | None = None
+    op = "exact"
+    named = False
+    transforms: list[str] = []
+    field: AnyField = column
+    if isinstance(column, JSONField):
+        if rest and rest[-1] in OPERATORS:
+            op = rest.pop()
+        keys = tuple(rest) if rest else None
+        _check_json_op(meta, name, op=op, keys=keys)
+    else:
+        for part in rest:
+            transformed = _transform(field, part)
+            if named:
+                raise FieldError(f"{meta.name}: nothing can follow {op!r} in {name!r}")
+            if transformed is not None:
+                field = transformed
+                transforms.append(part)
+            else:
+                op, named = part, True
+        _check_op(meta, name, field=field, op=op)
+    path = name.removesuffix(f"__{op}")
+    if op == "has_key" or (op in TEXTUAL and not isinstance(field, ArrayField)):
+        field = field if isinstance(field, TextField) else _TEXT
+    return Lookup(
+        path,
+        hops=hops,
+        column=column,
+        transforms=tuple(transforms),
+        keys=keys,
+        op=op,
+        field=field,
+        takes=op != "isnull",
+    )
+
+
+def _transform(field: AnyField, part: str) -> AnyField | None:
+    if isinstance(field, DateTimeField):
+        if part == "date":
+            return _DATE
+        if part == "time":
+            return _TIME
+        return _INTEGER if part in DATE_PARTS or part in TIME_PARTS else None
+    if isinstance(field, DateField) and part in DATE_PARTS:
+        return _INTEGER
+    if isinstance(field, TimeField) and part in TIME_PARTS:
+        return _INTEGER
+    if isinstance(field, (TextField, ArrayField)) and part == "length":
+        return _BIG
+    return None
+
+
+def _check_json_op(meta: Meta, name: str, *, op: str, keys: tuple[str, ...] | None) -> None:
+    allowed = {"isnull", "has_key", "exact"}
+    if keys is not None:
+        allowed |= (TEXTUAL | {"gt", "gte", "lt", "lte"}) - {"regex", "iregex"}
+    if op not in allowed:
+        raise FieldError(f"{meta.name}: {op!r} in {name!r} does not work on JSON here")
+
+
+def _check_op(meta: Meta, name: str, *, field: AnyField, op: str) -> None:
+    allowed = COMPARISONS
+    if isinstance(field, ArrayField):
+        allowed = frozenset({"exact", "isnull"}) | ARRAY
+    elif field.internal == "text" or (
+        isinstance(field, EnumField) and field.base.internal == "text"
+    ):
+        allowed = COMPARISONS | TEXTUAL
+    elif field.internal in {"boolean", "binary"}:
+        allowed = frozenset({"exact", "isnull", "in"}) - (
+            {"in"} if field.internal == "binary" else set()
+        )
+    if op not in allowed:
+        close = difflib.get_close_matches(op, sorted(OPERATORS | DATE_PARTS | TIME_PARTS), n=1)
+        hint = (
+            f"did you mean {close[0]!r}?" if close else f"use one of {', '.join(sorted(allowed))}"
+        )
+        raise FieldError(
+            f"{meta.name} has no lookup {op!r} for {name.removesuffix('__' + op)!r}: {hint}"
+        )

@@ -1,0 +1,199 @@
+"""What is known about a model: its fields, relations and names, as data.
+
+`Meta` describes one model, `Relation` one step from a model to another, `registry` holds all
+models. String targets ("Tag", "self") are settled here as soon as the class they name exists. No
+SQL, no I/O.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from treefold_orm._errors import FieldError, ModelError
+from treefold_orm._fields._base import Field
+from treefold_orm._names import quote
+
+if TYPE_CHECKING:
+    from treefold_orm._constraints import Constraint, Index
+    from treefold_orm._model import Model
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Relation:
+    """One step from `source` to `target`, joined where `source_field` equals `target_field`.
+
+    For `many`, the rows of `through` connect the keys of both sides: `source_field` and
+    `target_field` are then the two foreign keys of the through model.
+    """
+
+    name: str
+    source: Meta
+    target: Meta
+    kind: Literal["forward", "reverse", "many"]
+    to_many: bool
+    nullable: bool
+    source_field: Field[Any]
+    target_field: Field[Any]
+    through: Meta | None = None
+
+
+class Meta:
+    """Everything known about one model."""
+
+    def __init__(self, model: type[Model], *, table: str, abstract: bool) -> None:
+        self.model = model
+        self.name = model.__name__
+        self.abstract = abstract
+        self.table_name = table
+        self.table = quote(table)
+        self.fields: dict[str, Field[Any]] = {}
+        self.by_attname: dict[str, Field[Any]] = {}
+        self.relations: dict[str, Relation] = {}
+        self.many: dict[str, Any] = {}
+        self.columns: tuple[Field[Any], ...] = ()
+        self.columns_without_key: tuple[Field[Any], ...] = ()
+        self.key_place = 0
+        self.pk: Field[Any] = cast("Field[Any]", None)
+        self.version: Field[Any] | None = None
+        self.ordering: tuple[str, ...] = ()
+        self.constraints: tuple[Constraint, ...] = ()
+        self.indexes: tuple[Index, ...] = ()
+        self.auto_created = False
+        self.lookups: dict[str, Any] = {}
+
+    def add_field(self, field: Field[Any], name: str) -> None:
+        """Bind a column field under its name."""
+        field.bind(self, name)
+        for known in self.fields.values():
+            if known.column_name == field.column_name:
+                raise ModelError(
+                    f"{self.name}.{name} and {self.name}.{known.name} share column "
+                    f"{field.column_name!r}"
+                )
+        self.fields[name] = field
+        self.by_attname[field.attname] = field
+        self.columns = tuple(self.fields.values())
+        if field.primary_key:
+            if self.pk is not None:  # pyright: ignore[reportUnnecessaryComparison] - None until the key is found
+                raise ModelError(f"{self.name} has two primary keys: {self.pk.name!r} and {name!r}")
+            self.pk = field
+        self.columns_without_key = tuple(f for f in self.columns if not f.primary_key)
+        self.key_place = next((i for i, f in enumerate(self.columns) if f.primary_key), 0)
+
+    def add_relation(self, relation: Relation) -> None:
+        """Make a relation known under its name; names of fields and other relations may not be
+        reused.
+        """
+        known = self.relations.get(relation.name)
+        clash = relation.name in self.fields and relation.kind == "reverse"
+        if clash or (known is not None and known.kind != relation.kind):
+            raise ModelError(
+                f"{self.name} has {relation.name!r} already: give {relation.target.name} a "
+                "related_name"
+            )
+        if known is not None and _distinct(known, relation):
+            raise ModelError(
+                f"{relation.name!r} on {self.name} would mean both {known.target.name} and "
+                f"{relation.target.name}: "
+                "give one a related_name"
+            )
+        self.relations[relation.name] = relation
+        self.lookups.clear()
+
+    def find(self, name: str) -> Field[Any] | Relation | None:
+        """Return what `name` means as one step of a lookup path, or None."""
+        if name == "pk":
+            return self.pk
+        return self.relations.get(name) or self.fields.get(name) or self.by_attname.get(name)
+
+    def unknown(self, name: str) -> FieldError:
+        """Return the error for a name this model does not have, with the nearest one it has."""
+        registry.settle()
+        names = sorted({*self.fields, *self.by_attname, *self.relations, "pk"})
+        close = difflib.get_close_matches(name, names, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"it has {', '.join(names)}"
+        return FieldError(f"{self.name} has no field {name!r}: {hint}")
+
+    def __repr__(self) -> str:
+        return f"<Meta of {self.name}>"
+
+
+def _distinct(known: Relation, new: Relation) -> bool:
+    one, other = known.target.model, new.target.model
+    if one is other:
+        return known.target_field is not new.target_field
+    return (one.__module__, one.__qualname__) != (
+        other.__module__,
+        other.__qualname__,
+    )  # same: a reloaded model
+
+
+class Registry:
+    """All models of the process, in order of definition, and the relations waiting for their
+    target.
+    """
+
+    def __init__(self) -> None:
+        self._models: dict[tuple[str, str], Meta] = {}
+        self._waiting: list[tuple[Meta, str, Callable[[Meta], None]]] = []
+        self._named_targets: list[tuple[Meta, Meta, Callable[[Meta], None]]] = []
+
+    def add(self, meta: Meta) -> None:
+        """Register a model; the same module and qualified name again replaces the old one (reload).
+
+        Models that named the old one then point to the new one.
+        """
+        key = (meta.model.__module__, meta.model.__qualname__)
+        old = self._models.get(key)
+        self._models[key] = meta
+        if old is None:
+            return
+        kept, self._named_targets = self._named_targets, []
+        for source, target, action in kept:
+            if source is old:
+                continue
+            if target is old:
+                action(meta)
+            self._named_targets.append((source, meta if target is old else target, action))
+
+    def __iter__(self) -> Iterator[Meta]:
+        self.settle()
+        return iter(list(self._models.values()))
+
+    def when_known(
+        self, source: Meta, target: type[Model] | str, action: Callable[[Meta], None]
+    ) -> None:
+        """Run `action` with the target's meta, now or as soon as the named model exists."""
+        if isinstance(target, str):
+            self._waiting.append((source, target, action))
+        else:
+            action(target._meta)
+
+    def settle(self) -> None:
+        """Resolve string targets whose models exist by now."""
+        waiting, self._waiting = self._waiting, []
+        for source, target, action in waiting:
+            meta = source if target == "self" else self._named(source, target)
+            if meta is None:
+                self._waiting.append((source, target, action))
+            else:
+                self._named_targets.append((source, meta, action))
+                action(meta)
+
+    def _named(self, source: Meta, target: str) -> Meta | None:
+        found = [m for m in self._models.values() if m.name == target and not m.abstract]
+        if len(found) > 1:
+            near = [m for m in found if m.model.__module__ == source.model.__module__]
+            found = near[-1:] if near else found
+        if len(found) > 1:
+            modules = ", ".join(sorted(m.model.__module__ for m in found))
+            raise ModelError(
+                f"{source.name} points to {target!r}, which is in {modules}: give the class instead"
+            )
+        return found[0] if found else None
+
+
+registry = Registry()

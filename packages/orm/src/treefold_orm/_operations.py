@@ -1,0 +1,280 @@
+"""What queries do, written once for both halves: generators that yield statements and receive
+rows.
+
+Nothing here opens connections or knows whether it is awaited; `peers` says that instances may load
+what they miss later (sync code only).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from treefold_orm._compile._nodes import Expr, OrderNode
+from treefold_orm._compile._plan import Plan
+from treefold_orm._compile._select import aggregate_plan
+from treefold_orm._compile._writes import delete_plan, update_plan
+from treefold_orm._connections import database_for
+from treefold_orm._errors import FieldError, TooManyRows, UniqueViolation
+from treefold_orm._expressions import Expression, freeze_value
+from treefold_orm._fields._base import Field
+from treefold_orm._names import check_alias, check_untainted
+from treefold_orm._prefetch import prefetch
+from treefold_orm._saving import insert, save
+from treefold_orm._statement import Operation, Statement
+
+if TYPE_CHECKING:
+    from treefold_orm._query import QueryBuilder
+
+
+def _decoded(
+    query: QueryBuilder[Any, Any], plan: Plan, rows: Sequence[Any], *, peers: bool
+) -> Operation[list[Any]]:
+    found: list[Any] = plan.decode_peers(rows) if peers else plan.decode(rows)
+    if query._prefetches:
+        yield from prefetch(found, query._prefetches, query._alias, peers=peers)
+    return found
+
+
+def get(query: QueryBuilder[Any, Any], *, peers: bool) -> Operation[Any]:
+    """One row, or the model's own exception."""
+    plan, args = query._plan("get")
+    rows = yield Statement("rows", plan.sql, args)
+    if len(rows) == 1:
+        if not query._prefetches:
+            return (plan.decode_peers if peers else plan.decode)(rows)[0]
+        return (yield from _decoded(query, plan, rows, peers=peers))[0]
+    model = query._meta.model
+    if not rows:
+        raise model.DoesNotExist(f"No {query._meta.name} matches the query")
+    raise model.MultipleObjectsReturned(
+        f"More than one {query._meta.name} matches the query: use filter()"
+    )
+
+
+def rows(query: QueryBuilder[Any, Any], *, peers: bool) -> Operation[list[Any]]:
+    """All rows."""
+    if query._max_rows is not None:
+        capped = query._sliced(None, query._max_rows + 1)
+        plan, args = capped._plan("rows")
+        found = yield Statement("rows", plan.sql, args)
+        if len(found) > query._max_rows:
+            raise TooManyRows(
+                f"{query._meta.name}: more than {query._max_rows} rows: page the query or raise "
+                "limit_rows()"
+            )
+    else:
+        plan, args = query._plan("rows")
+        found = yield Statement("rows", plan.sql, args)
+    if not query._prefetches:
+        return (plan.decode_peers if peers else plan.decode)(found)
+    return (yield from _decoded(query, plan, found, peers=peers))
+
+
+def first(query: QueryBuilder[Any, Any], *, peers: bool) -> Operation[Any]:
+    """The first row, or None."""
+    if not _ordered(query):
+        query = query.order_by("pk") if query._high is None and not query._low else query
+    found = yield from rows(query._sliced(None, 1), peers=peers)
+    return found[0] if found else None
+
+
+def last(query: QueryBuilder[Any, Any], *, peers: bool) -> Operation[Any]:
+    """The last row, or None."""
+    if query._low or query._high is not None:
+        raise FieldError("last() cannot follow a slice: reverse the order and take the first")
+    found = yield from rows(reversed_order(query)._sliced(None, 1), peers=peers)
+    return found[0] if found else None
+
+
+def _order_step(query: QueryBuilder[Any, Any]) -> tuple[OrderNode, ...] | None:
+    return next((step[1] for step in reversed(query._key[1:]) if step[0] == "order"), None)
+
+
+def _ordered(query: QueryBuilder[Any, Any]) -> bool:
+    step = _order_step(query)
+    return (
+        bool(step)
+        or (step is None and bool(query._meta.ordering))
+        or any(s[0] == "values" for s in query._key[1:])
+    )
+
+
+def reversed_order(query: QueryBuilder[Any, Any]) -> QueryBuilder[Any, Any]:
+    """The same query in the opposite order."""
+    nodes = _order_step(query)
+    if nodes is None:
+        query = query.order_by(*(query._meta.ordering or ("pk",)))
+        nodes = _order_step(query)
+    opposite = {"": "", "first": "last", "last": "first"}
+    flipped = tuple(OrderNode(n.expr, not n.descending, opposite[n.nulls]) for n in nodes or ())
+    return query._step(("order", flipped))
+
+
+def count(query: QueryBuilder[Any, Any]) -> Operation[int]:
+    """The number of rows."""
+    plan, args = query._plan("count")
+    found = yield Statement("rows", plan.sql, args)
+    return found[0][0]
+
+
+def exists(query: QueryBuilder[Any, Any]) -> Operation[bool]:
+    """Whether there is a row."""
+    plan, args = query._plan("exists")
+    return bool((yield Statement("rows", plan.sql, args)))
+
+
+def aggregate(
+    query: QueryBuilder[Any, Any], aggregates: Mapping[str, Expression]
+) -> Operation[dict[str, Any]]:
+    """Aggregates over all rows."""
+    if not aggregates:
+        return {}
+    scope = query._scope()
+    whole, given = query._whole()
+    scope.params[:] = given
+    named: list[tuple[str, Expr]] = []
+    for name, expression in aggregates.items():
+        check_alias(name, taken=frozenset())
+        named.append((name, expression.freeze(scope)))
+    database = database_for(query._alias)
+    key = ("aggregate", whole, tuple(named))
+    plan = database.plans.get(key)
+    if plan is None:
+        plan = aggregate_plan(database.dialect, whole, tuple(named), given=len(scope.params))
+        database.plans.keep(key, plan)
+    found = yield Statement("rows", plan.sql, _bound(plan, scope.params))
+    return plan.decode(found)[0]
+
+
+def _bound(plan: Plan, params: Sequence[Any]) -> Sequence[Any]:
+    return params if plan.bind is None else plan.bind(params)
+
+
+def explain(query: QueryBuilder[Any, Any]) -> Operation[str]:
+    """The database's own plan."""
+    plan, args = query._plan("rows")
+    sqlite = database_for(query._alias).dialect.name == "sqlite"
+    prefix = "EXPLAIN QUERY PLAN " if sqlite else "EXPLAIN "
+    found = yield Statement("rows", prefix + plan.sql, args)
+    return "\n".join(str(row[3] if sqlite else row[0]) for row in found)
+
+
+def update(query: QueryBuilder[Any, Any], values: Mapping[str, Any]) -> Operation[int]:
+    """Set columns of all rows."""
+    if not values:
+        raise FieldError("update() needs at least one field")
+    scope = query._scope()
+    whole, given = query._whole()
+    scope.params[:] = given
+    sets: list[tuple[Field[Any], Expr]] = []
+    for name, value in values.items():
+        check_untainted(name)
+        field = query._meta.fields.get(name) or query._meta.by_attname.get(name)
+        if field is None:
+            raise query._meta.unknown(name)
+        if field.primary_key:
+            raise FieldError(
+                f"{query._meta.name}.{name} is the key and cannot be updated: insert a new row"
+            )
+        if isinstance(value, Expression) or hasattr(value, "_freeze_subquery"):
+            sets.append((field, freeze_value(value, scope, field)))
+        else:
+            sets.append((field, scope.param(field.clean(value), field)))
+    database = database_for(query._alias)
+    key = ("update", whole, tuple(sets))
+    plan = database.plans.get(key)
+    if plan is None:
+        plan = update_plan(database.dialect, whole, tuple(sets), given=len(scope.params))
+        database.plans.keep(key, plan)
+    return (yield Statement("count", plan.sql, _bound(plan, scope.params)))
+
+
+def delete(query: QueryBuilder[Any, Any]) -> Operation[int]:
+    """Delete all rows."""
+    database = database_for(query._alias)
+    whole, given = query._whole()
+    plan = database.plans.get(("delete", whole))
+    if plan is None:
+        plan = delete_plan(database.dialect, whole, given=len(given))
+        database.plans.keep(("delete", whole), plan)
+    return (yield Statement("count", plan.sql, _bound(plan, given)))
+
+
+def in_bulk(
+    query: QueryBuilder[Any, Any], keys: Sequence[Any], *, field: str, peers: bool
+) -> Operation[dict[Any, Any]]:
+    """Rows by key."""
+    check_untainted(field)
+    column = query._meta.pk if field == "pk" else query._meta.fields.get(field)
+    if column is None:
+        raise query._meta.unknown(field)
+    if not column.unique:
+        raise FieldError(f"in_bulk(field={field!r}) needs a unique field")
+    if not keys:
+        return {}
+    found = yield from rows(query.filter(**{f"{field}__in": list(keys)}), peers=peers)
+    return {getattr(item, column.attname): item for item in found}
+
+
+def get_or_create(
+    query: QueryBuilder[Any, Any],
+    lookups: Mapping[str, Any],
+    defaults: Mapping[str, Any],
+    *,
+    peers: bool,
+) -> Operation[tuple[Any, bool]]:
+    """The matching row, or a new one; a row inserted by someone else in between is found again."""
+    found = yield from rows(query.filter(**lookups)._sliced(None, 2), peers=peers)
+    if len(found) > 1:
+        raise query._meta.model.MultipleObjectsReturned(
+            f"More than one {query._meta.name} matches: narrow the lookups"
+        )
+    if found:
+        return found[0], False
+    instance = query._meta.model(**_plain(lookups), **{k: _called(v) for k, v in defaults.items()})
+    if database_for(query._alias).dialect.name == "sqlite":
+        yield from insert(
+            instance, query._alias
+        )  # the transaction is the only writer: nobody can come in between
+        return instance, True
+    yield Statement("script", "SAVEPOINT creating")
+    try:
+        yield from insert(instance, query._alias)
+    except UniqueViolation:
+        yield Statement("script", "ROLLBACK TO SAVEPOINT creating")
+        found = yield from rows(query.filter(**lookups)._sliced(None, 2), peers=peers)
+        if len(found) == 1:
+            return found[0], False
+        raise
+    yield Statement("script", "RELEASE SAVEPOINT creating")
+    return instance, True
+
+
+def update_or_create(
+    query: QueryBuilder[Any, Any],
+    lookups: Mapping[str, Any],
+    defaults: Mapping[str, Any],
+    *,
+    peers: bool,
+) -> Operation[tuple[Any, bool]]:
+    """The matching row with `defaults` set, or a new one."""
+    instance, created = yield from get_or_create(
+        query.select_for_update(), lookups, defaults, peers=peers
+    )
+    if not created:
+        for name, value in defaults.items():
+            check_untainted(name)
+            if name not in query._meta.fields and name not in query._meta.by_attname:
+                raise query._meta.unknown(name)
+            setattr(instance, name, _called(value))
+        yield from save(instance, query._alias, None)
+    return instance, created
+
+
+def _plain(lookups: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in lookups.items() if "__" not in name}
+
+
+def _called(value: Any) -> Any:
+    return value() if callable(value) else value

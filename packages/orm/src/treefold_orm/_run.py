@@ -1,0 +1,63 @@
+"""The two runners: every operation of this package passes `run` or `arun`.
+
+They find the transaction or the database it belongs to, and keep blocking calls off event-loop
+threads.
+"""
+
+from __future__ import annotations
+
+from asyncio import _get_running_loop
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from treefold_orm._connections import database_for
+from treefold_orm._context import current
+from treefold_orm._errors import SyncCallInAsync
+from treefold_orm._observe import watched
+from treefold_orm._statement import Operation
+
+T = TypeVar("T")
+
+
+def check_blocking(twin: str) -> None:
+    """Raise `SyncCallInAsync`, naming the async twin, if this thread runs an event loop."""
+    if _get_running_loop() is not None:
+        context = current.get()
+        if context is None or not context.blocking:
+            raise SyncCallInAsync(f"This call would block the event loop: use {twin}")
+
+
+def run(
+    alias: str, operation: Operation[T], twin: str, *, write: bool = False, atomic: bool = False
+) -> T:
+    """Run an operation, blocking this thread; `twin` is what to call instead in async code."""
+    if _get_running_loop() is not None:
+        check_blocking(twin)
+    context = current.get()
+    if context is None:
+        return database_for(alias).run(operation, write=write, atomic=atomic, read_only=False)
+    if context.recorder is not None:
+        operation = watched(operation, context.recorder)
+    transaction = context.transactions.get(alias)
+    if transaction is not None:
+        return transaction.run(operation, write=write, atomic=atomic)
+    return database_for(alias).run(
+        operation, write=write, atomic=atomic, read_only=context.read_only
+    )
+
+
+def arun(
+    alias: str, operation: Operation[T], *, write: bool = False, atomic: bool = False
+) -> Coroutine[Any, Any, T]:
+    """Run an operation; returns what to await."""
+    context = current.get()
+    if context is None:
+        return database_for(alias).arun(operation, write=write, atomic=atomic, read_only=False)
+    if context.recorder is not None:
+        operation = watched(operation, context.recorder)
+    transaction = context.transactions.get(alias)
+    if transaction is not None:
+        return transaction.arun(operation, write=write, atomic=atomic)
+    return database_for(alias).arun(
+        operation, write=write, atomic=atomic, read_only=context.read_only
+    )

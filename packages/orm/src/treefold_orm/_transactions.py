@@ -1,0 +1,448 @@
+"""Transactions: one object for `with` and `async with`, nested ones being savepoints.
+
+A transaction holds one connection. Tasks and threads started inside share it, one statement at a
+time; a nested transaction keeps it to itself until it ends. After the end, use from a stray task
+raises. Commit and rollback are finished even while the task is being cancelled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import inspect
+import sys
+from collections.abc import Callable
+from contextvars import Token
+from dataclasses import replace
+from enum import Enum
+from types import TracebackType
+from typing import Any, Literal, TypeVar, cast
+
+from treefold_orm._connections import database_for
+from treefold_orm._context import EMPTY, Context, current
+from treefold_orm._errors import (
+    FieldError,
+    OperationalError,
+    TransactionClosed,
+    TransactionConflict,
+)
+from treefold_orm._pool import Pool
+from treefold_orm._run import check_blocking
+from treefold_orm._statement import Operation, Statement
+from treefold_orm.drivers._base import Session, finish_anyway
+
+T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+
+Isolation = Literal["read committed", "repeatable read", "serializable"]
+LOCK_TIMEOUT = 10.0
+
+
+class _State(Enum):
+    NEW = "new"
+    OPEN = "open"
+    CLOSED = "closed"
+
+
+class Transaction:
+    """One transaction or savepoint in progress."""
+
+    def __init__(
+        self,
+        alias: str,
+        *,
+        parent: Transaction | None,
+        write: bool,
+        isolation: str | None,
+        rollback: bool,
+    ) -> None:
+        self.alias = alias
+        self.parent = parent
+        self.write = write
+        self.isolation = isolation
+        self.state = _State.NEW
+        self.rollback_only = rollback
+        self.site = _creation_site()
+        self.hooks: list[Callable[[], Any]] = []
+        self.database = database_for(alias)
+        self.session: Session = cast("Session", None)
+        self.turn: Pool[str] = Pool(
+            lambda: "turn", size=1, name="turn in this transaction", timeout=LOCK_TIMEOUT
+        )
+        root = self if parent is None else parent.root
+        self.root = root
+        self.savepoints = 0
+        self.savepoint = "" if parent is None else root.next_savepoint()
+
+    def next_savepoint(self) -> str:
+        """A generated name; callers never name savepoints."""
+        self.savepoints += 1
+        return f"s{self.savepoints}"
+
+    # -- statements -------------------------------------------------------------------------------
+
+    def run(self, operation: Operation[T], *, write: bool, atomic: bool) -> T:
+        """Run an operation in this transaction, blocking this thread until it is its turn."""
+        turn = self.turn.take_now() or self.turn.take()
+        try:
+            self._check(write)
+            return self.session.run(self._saved(operation) if atomic else operation)
+        finally:
+            self.turn.give(turn)
+
+    async def arun(self, operation: Operation[T], *, write: bool, atomic: bool) -> T:
+        """Run an operation in this transaction when it is its turn."""
+        turn = self.turn.take_now() or await self.turn.atake()
+        try:
+            self._check(write)
+            return await self.session.arun(self._saved(operation) if atomic else operation)
+        finally:
+            self.turn.give(turn)
+
+    def _check(self, write: bool) -> None:
+        if self.state is not _State.OPEN:
+            raise TransactionClosed(
+                f"The transaction begun at {self.site} has ended: use transaction.detach() for "
+                "work that outlives it"
+            )
+        context = current.get()
+        if write and (not self.write or (context is not None and context.read_only)):
+            from treefold_orm._errors import ReadOnlyViolation
+
+            raise ReadOnlyViolation("This transaction is read-only: open it without read_only=True")
+
+    def _saved(self, operation: Operation[T]) -> Operation[T]:
+        name = self.root.next_savepoint()
+        yield Statement("script", f"SAVEPOINT {name}")
+        try:
+            outcome = yield from operation
+        except Exception:
+            yield Statement("script", f"ROLLBACK TO SAVEPOINT {name}")
+            yield Statement("script", f"RELEASE SAVEPOINT {name}")
+            raise
+        yield Statement("script", f"RELEASE SAVEPOINT {name}")
+        return outcome
+
+    # -- begin and end ----------------------------------------------------------------------------
+
+    def begin_sql(self) -> str:
+        """The statement that opens this transaction or savepoint."""
+        if self.parent is not None:
+            return f"SAVEPOINT {self.savepoint}"
+        return self.database.begin(write=self.write, isolation=self.isolation)
+
+    def end_sql(self, *, commit: bool) -> list[str]:
+        """The statements that end it."""
+        if self.parent is None:
+            return ["COMMIT" if commit else "ROLLBACK"]
+        if commit:
+            return [f"RELEASE SAVEPOINT {self.savepoint}"]
+        return [f"ROLLBACK TO SAVEPOINT {self.savepoint}", f"RELEASE SAVEPOINT {self.savepoint}"]
+
+    def finished(self, *, commit: bool) -> list[Callable[[], Any]]:
+        """Close; return the hooks to call now: all of them after the outermost commit, none
+        otherwise.
+        """
+        self.state = _State.CLOSED
+        if not commit:
+            return []
+        if self.parent is not None:
+            self.parent.hooks.extend(self.hooks)
+            return []
+        return self.hooks
+
+
+def _script(statements: list[str]) -> Operation[None]:
+    for sql in statements:
+        yield Statement("script", sql)
+
+
+def _creation_site() -> str:
+    frame = sys._getframe(1)
+    while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).startswith(
+        ("treefold_orm", "contextlib")
+    ):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+class transaction:  # noqa: N801, RUF100 - used like a function: `with transaction():`
+    """Open a transaction, as `with`, `async with` or decorator; inside another one, a savepoint.
+
+    `using` names the database; `isolation` is "read committed", "repeatable read" or
+    "serializable" (PostgreSQL; SQLite is always serializable); `read_only` refuses writes;
+    `retries` (decorator only) runs the function again after a serialisation failure or deadlock;
+    `rollback` undoes everything at the end.
+    """
+
+    def __init__(
+        self,
+        using: str = "default",
+        *,
+        isolation: Isolation | None = None,
+        read_only: bool = False,
+        retries: int = 0,
+        rollback: bool = False,
+    ) -> None:
+        if isolation not in {None, "read committed", "repeatable read", "serializable"}:
+            raise FieldError(
+                f"isolation={isolation!r} is not one of 'read committed', 'repeatable read', "
+                "'serializable'"
+            )
+        if isinstance(retries, bool) or retries < 0:
+            raise FieldError(f"retries={retries!r} must be a number of at least 0")
+        self._using = using
+        self._isolation = isolation
+        self._read_only = read_only
+        self._retries = retries
+        self._rollback = rollback
+        self._open: list[tuple[Transaction, Token[Context | None], str | None]] = []
+
+    def _make(self) -> Transaction:
+        if self._retries:
+            raise FieldError(
+                "retries works on a decorated function: a with block cannot be run again"
+            )
+        context = current.get() or EMPTY
+        parent = context.transactions.get(self._using)
+        if parent is not None and parent.state is not _State.OPEN:
+            parent._check(write=False)
+        if parent is not None and self._isolation is not None:
+            raise FieldError(
+                "A nested transaction cannot choose its isolation level: set it on the "
+                "outermost one"
+            )
+        write = not (self._read_only or context.read_only) and (parent is None or parent.write)
+        return Transaction(
+            self._using,
+            parent=parent,
+            write=write,
+            isolation=self._isolation,
+            rollback=self._rollback,
+        )
+
+    def _enter(self, made: Transaction, turn: str | None) -> Transaction:
+        context = current.get() or EMPTY
+        made.state = _State.OPEN
+        token = current.set(
+            replace(context, transactions={**context.transactions, self._using: made})
+        )
+        self._open.append((made, token, turn))
+        return made
+
+    # -- sync -------------------------------------------------------------------------------------
+
+    def __enter__(self) -> Transaction:
+        check_blocking("`async with transaction():`")
+        made = self._make()
+        if made.parent is not None:
+            turn = made.parent.turn.take()
+            made.session = made.parent.session
+            try:
+                made.session.run(_script([made.begin_sql()]))
+            except BaseException:
+                made.parent.turn.give(turn)
+                raise
+            return self._enter(made, turn)
+        made.session = made.database.checkout(write=made.write)
+        try:
+            made.session.run(_script([made.begin_sql()]))
+        except BaseException:
+            made.database.checkin(made.session)
+            raise
+        return self._enter(made, None)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        made, token, turn = self._open.pop()
+        current.reset(token)
+        commit = error is None and not made.rollback_only
+        hooks: list[Callable[[], Any]] = []
+        own: str | None = None
+        try:
+            own = made.turn.take()
+            hooks = self._end(made, commit=commit, failed=error is not None)
+        finally:
+            made.state = _State.CLOSED
+            if own is not None:
+                made.turn.give(own)
+            if made.parent is not None and turn is not None:
+                made.parent.turn.give(turn)
+            else:
+                made.database.checkin(made.session)
+        for hook in hooks:
+            result = hook()
+            if inspect.iscoroutine(result):
+                result.close()
+                raise TypeError(f"{hook!r} is async: register it in an async transaction")
+
+    def _end(self, made: Transaction, *, commit: bool, failed: bool) -> list[Callable[[], Any]]:
+        try:
+            made.session.run(_script(made.end_sql(commit=commit)))
+        except BaseException:
+            if not failed:
+                self._undo(made)
+                raise
+            return []  # the error that ended the block matters more than the broken connection
+        return made.finished(commit=commit)
+
+    def _undo(self, made: Transaction) -> None:
+        with contextlib.suppress(Exception):  # the failed commit is what is reported
+            made.session.run(_script(made.end_sql(commit=False)))
+
+    # -- async ------------------------------------------------------------------------------------
+
+    async def __aenter__(self) -> Transaction:
+        made = self._make()
+        if made.parent is not None:
+            turn = await made.parent.turn.atake()
+            made.session = made.parent.session
+            try:
+                await finish_anyway(made.session.arun(_script([made.begin_sql()])))
+            except asyncio.CancelledError:
+                await finish_anyway(self._abandon(made))
+                made.parent.turn.give(turn)
+                raise
+            except BaseException:
+                made.parent.turn.give(turn)
+                raise
+            return self._enter(made, turn)
+        made.session = await made.database.acheckout(write=made.write)
+        try:
+            await finish_anyway(made.session.arun(_script([made.begin_sql()])))
+        except BaseException as error:
+            if isinstance(error, asyncio.CancelledError):
+                await finish_anyway(self._abandon(made))
+            await finish_anyway(made.database.acheckin(made.session))
+            raise
+        return self._enter(made, None)
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        made, token, turn = self._open.pop()
+        current.reset(token)
+        commit = error is None and not made.rollback_only
+        hooks = await finish_anyway(self._aend(made, turn, commit=commit, failed=error is not None))
+        for hook in hooks:
+            result = hook()
+            if inspect.isawaitable(result):
+                await result
+
+    async def _aend(
+        self, made: Transaction, turn: str | None, *, commit: bool, failed: bool
+    ) -> list[Callable[[], Any]]:
+        own: str | None = None
+        try:
+            own = await made.turn.atake()
+            try:
+                await made.session.arun(_script(made.end_sql(commit=commit)))
+            except Exception:
+                if not failed:
+                    await self._abandon(made)
+                    raise
+                return []
+            return made.finished(commit=commit)
+        finally:
+            made.state = _State.CLOSED
+            if own is not None:
+                made.turn.give(own)
+            if made.parent is not None and turn is not None:
+                made.parent.turn.give(turn)
+            else:
+                await made.database.acheckin(made.session)
+
+    async def _abandon(self, made: Transaction) -> None:
+        with contextlib.suppress(Exception):  # the error that led here is what is reported
+            await made.session.arun(_script(made.end_sql(commit=False)))
+
+    # -- decorator and hooks ----------------------------------------------------------------------
+
+    def __call__(self, function: F) -> F:
+        """Run each call of `function` in a transaction of its own; async functions in an async
+        one.
+        """
+        options: dict[str, Any] = {
+            "isolation": self._isolation,
+            "read_only": self._read_only,
+            "rollback": self._rollback,
+        }
+        attempts = self._retries + 1
+
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def awrapper(*args: Any, **kwargs: Any) -> Any:
+                for attempt in range(1, attempts + 1):
+                    try:
+                        async with transaction(self._using, **options):
+                            return await function(*args, **kwargs)
+                    except TransactionConflict:
+                        if attempt == attempts or self._nested():
+                            raise
+                raise OperationalError("The transaction was never run")
+
+            return cast("F", awrapper)
+
+        @functools.wraps(function)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            for attempt in range(1, attempts + 1):
+                try:
+                    with transaction(self._using, **options):
+                        return function(*args, **kwargs)
+                except TransactionConflict:
+                    if attempt == attempts or self._nested():
+                        raise
+            raise OperationalError("The transaction was never run")
+
+        return cast("F", wrapper)
+
+    def _nested(self) -> bool:
+        context = current.get()
+        return context is not None and self._using in context.transactions
+
+    @staticmethod
+    def on_commit(hook: Callable[[], Any], *, using: str = "default") -> None:
+        """Call `hook` after the outermost transaction has committed; at once where there is none.
+
+        In async transactions it may be async. A rolled back savepoint drops the hooks registered
+        in it.
+        """
+        context = current.get()
+        active = None if context is None else context.transactions.get(using)
+        if active is None:
+            result = hook()
+            if inspect.iscoroutine(result):
+                result.close()
+                raise TypeError(f"{hook!r} is async and there is no transaction: await it instead")
+            return
+        active._check(write=False)
+        active.hooks.append(hook)
+
+    @staticmethod
+    def detach() -> _Detached:
+        """Run a block outside of any transaction: `with transaction.detach(): create_task(...)`."""
+        return _Detached()
+
+    @staticmethod
+    def active(using: str = "default") -> bool:
+        """Whether this code runs inside a transaction."""
+        context = current.get()
+        found = None if context is None else context.transactions.get(using)
+        return found is not None and found.state is _State.OPEN
+
+
+class _Detached:
+    def __enter__(self) -> None:
+        self._token = current.set(replace(current.get() or EMPTY, transactions={}))
+
+    def __exit__(self, *_: object) -> None:
+        current.reset(self._token)

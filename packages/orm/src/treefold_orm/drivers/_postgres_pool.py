@@ -1,0 +1,243 @@
+"""The pool of asyncpg connections of one event loop: last in, first out, reset only where needed.
+
+It is used on its loop alone and needs no locks. A watch closes connections whose statement has run
+far longer than the server allows, which is how a network that swallows packets is noticed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Any, cast
+
+import asyncpg  # pyright: ignore[reportMissingTypeStubs] - it has no type information
+
+from treefold_orm._errors import ORMError, PoolTimeout
+from treefold_orm.drivers._base import finish_anyway
+from treefold_orm.drivers._postgres_errors import FOREIGN, translate
+
+_connect: Any = cast("Any", asyncpg).connect
+# seconds the server has to stop a statement by itself before the connection is given up
+GRACE = 2.0
+
+
+class PostgresConnection:
+    """One asyncpg connection and what the pool knows about it."""
+
+    __slots__ = ("clock", "raw", "started", "tainted")
+
+    def __init__(self, raw: Any, clock: Callable[[], float]) -> None:
+        self.raw = raw
+        self.clock = clock
+        self.started = 0.0
+        self.tainted = False
+
+
+class LoopPool:
+    """At most `size` connections for one loop."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        connect: dict[str, Any],
+        size: int,
+        timeout: float,
+        statement_timeout: float,
+        read_only: bool,
+        pooler: str,
+    ) -> None:
+        self.loop = loop
+        self.idle: list[PostgresConnection] = []
+        self.waiting: deque[asyncio.Future[PostgresConnection | None]] = deque()
+        self._size = size
+        self._timeout = timeout
+        self._statement_timeout = statement_timeout
+        self._all: set[PostgresConnection] = set()
+        self._opening = 0
+        self._closing: set[asyncio.Task[None]] = set()
+        self._watch: asyncio.TimerHandle | None = None
+        self._arguments = _arguments(
+            connect, statement_timeout=statement_timeout, read_only=read_only, pooler=pooler
+        )
+
+    @property
+    def size(self) -> int:
+        """How many connections are open or being opened."""
+        return len(self._all) + self._opening
+
+    def take_now(self) -> PostgresConnection | None:
+        """Take an idle connection if there is one that is still open."""
+        while self.idle:
+            connection = self.idle.pop()
+            if not connection.raw.is_closed():
+                return connection
+            self._all.discard(connection)
+        return None
+
+    async def take(self) -> PostgresConnection:
+        """Take a connection, opening or waiting for one; `PoolTimeout` after the waiting time."""
+        deadline = self.loop.time() + self._timeout
+        while True:
+            connection = self.take_now()
+            if connection is not None:
+                return connection
+            if self.size < self._size:
+                return await self._open()
+            given = await self._wait(deadline)
+            if given is not None:
+                return given
+
+    async def _wait(self, deadline: float) -> PostgresConnection | None:
+        future: asyncio.Future[PostgresConnection | None] = self.loop.create_future()
+        self.waiting.append(future)
+        try:
+            async with asyncio.timeout_at(deadline):
+                return await future
+        except TimeoutError:
+            self._hand_back(future)
+            raise PoolTimeout(
+                f"No PostgreSQL connection became free within {self._timeout:g} s: raise "
+                "pool_size or shorten transactions"
+            ) from None
+        except BaseException:
+            self._hand_back(future)
+            raise
+
+    def _hand_back(self, future: asyncio.Future[PostgresConnection | None]) -> None:
+        if future in self.waiting:
+            self.waiting.remove(future)
+        elif future.done() and not future.cancelled():
+            connection = future.result()
+            if connection is None:
+                self._wake(None)
+            else:
+                self._pass_on(connection)
+
+    async def _open(self) -> PostgresConnection:
+        self._opening += 1
+        try:
+            raw = await _connect(**self._arguments)
+        except FOREIGN as error:
+            failure: ORMError | None = translate(error)
+        except BaseException:
+            self._wake(None)
+            raise
+        else:
+            connection = PostgresConnection(raw, self.loop.time)
+            self._all.add(connection)
+            self._keep_watch()
+            return connection
+        finally:
+            self._opening -= 1
+        self._wake(None)
+        raise failure
+
+    async def give(self, connection: PostgresConnection) -> None:
+        """Give a connection back, resetting it if SQL of the caller's own ran on it."""
+        if connection.raw.is_closed() or connection.raw.is_in_transaction():
+            self.discard(connection)
+            return
+        if connection.tainted:
+            connection.tainted = False
+            try:
+                await finish_anyway(connection.raw.reset())
+            except FOREIGN:
+                self.discard(connection)
+                return
+            except BaseException:  # cancelled, and the reset is complete all the same
+                self._pass_on(connection)
+                raise
+        self._pass_on(connection)
+
+    def _pass_on(self, connection: PostgresConnection) -> None:
+        if not self._wake(connection):
+            self.idle.append(connection)
+
+    def _wake(self, connection: PostgresConnection | None) -> bool:
+        while self.waiting:
+            future = self.waiting.popleft()
+            if not future.done():
+                future.set_result(connection)
+                return True
+        return False
+
+    def discard(self, connection: PostgresConnection) -> None:
+        """Close a connection that may be in the middle of something; its place is free at once."""
+        self._all.discard(connection)
+        if not connection.raw.is_closed():
+            task = self.loop.create_task(_close(connection.raw))
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)
+        self._wake(None)
+
+    def abandon(self) -> None:
+        """Drop all connections without waiting: their loop has ended or cannot be waited for."""
+        self._stop_watch()
+        for connection in self._all:
+            transport: Any = getattr(connection.raw, "_transport", None)
+            if self.loop.is_closed():
+                socket: Any = getattr(transport, "_sock", None)
+                if socket is not None:
+                    socket.close()
+            else:
+                connection.raw.terminate()
+        self._all.clear()
+        self.idle.clear()
+
+    async def close(self) -> None:
+        """Close all connections."""
+        self._stop_watch()
+        connections, self._all = self._all, set()
+        self.idle.clear()
+        await asyncio.gather(
+            *(_close(connection.raw) for connection in connections), *self._closing
+        )
+
+    # -- the watch --------------------------------------------------------------------------------
+
+    def _keep_watch(self) -> None:
+        if self._watch is None and self._statement_timeout > 0:
+            self._watch = self.loop.call_later(1.0, self._look)
+
+    def _stop_watch(self) -> None:
+        if self._watch is not None and not self.loop.is_closed():
+            self._watch.cancel()
+        self._watch = None
+
+    def _look(self) -> None:
+        self._watch = None
+        limit = self.loop.time() - self._statement_timeout - GRACE
+        for connection in list(self._all):
+            if 0.0 < connection.started < limit:
+                connection.raw.terminate()
+        if self._all:
+            self._keep_watch()
+
+
+def _arguments(
+    connect: dict[str, Any], *, statement_timeout: float, read_only: bool, pooler: str
+) -> dict[str, Any]:
+    arguments: dict[str, Any] = {
+        "statement_cache_size": 1000,
+        "max_cached_statement_lifetime": 0,
+        **connect,
+    }
+    if (
+        pooler == "transaction"
+    ):  # the server behind the pooler changes: no prepared statements, no settings
+        return {**arguments, "statement_cache_size": 0}
+    settings = {"application_name": "treefold", **arguments.pop("server_settings", {})}
+    if statement_timeout > 0:
+        settings.setdefault("statement_timeout", str(int(statement_timeout * 1000)))
+    if read_only:
+        settings["default_transaction_read_only"] = "on"
+    return {**arguments, "server_settings": settings}
+
+
+async def _close(raw: Any) -> None:
+    try:
+        await raw.close(timeout=2.0)
+    except (*FOREIGN, asyncio.CancelledError):
+        raw.terminate()

@@ -1,0 +1,127 @@
+"""What type checkers must infer of user code, without a plugin.
+
+pyright checks this file with all others; `mypy --strict` on this file must be clean as well. The
+lines marked as ignored must be errors: both checkers report an ignore that is not needed.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import uuid
+from typing import Any, assert_type
+
+from treefold_orm import (
+    BaseQuery,
+    Column,
+    Condition,
+    Count,
+    Manager,
+    ManyRelated,
+    Model,
+    RelatedManager,
+    Reverse,
+    fields,
+    transaction,
+)
+
+
+class Writer(Model):
+    """The one side."""
+
+    name = fields.CharField(max_length=10)
+    nick = fields.CharField(max_length=10, null=True)
+    born = fields.DateField(null=True)
+    books: Reverse[Book]
+
+
+class Genre(Model):
+    """The far side."""
+
+    code = fields.UUIDField(primary_key=True)
+
+
+class BookManager(Manager["Book"]):
+    """A manager of one's own."""
+
+    def long(self) -> BookManager:
+        """Books with many pages."""
+        return self.filter(pages__gte=500)
+
+
+class Book(Model):
+    """The many side."""
+
+    title = fields.CharField(max_length=10)
+    pages = fields.IntegerField(default=0)
+    price = fields.DecimalField(max_digits=5, decimal_places=2)
+    published = fields.DateTimeField(null=True)
+    writer = fields.ForeignKey(Writer, related_name="books")
+    editor = fields.ForeignKey(Writer, null=True, related_name="edited")
+    genres = fields.ManyToManyField(Genre)
+    objects = BookManager()
+
+
+def instances(book: Book, writer: Writer, genre: Genre) -> None:
+    """Attributes of instances have the types of their fields."""
+    assert_type(book.title, str)
+    assert_type(book.pages, int)
+    assert_type(book.price, decimal.Decimal)
+    assert_type(book.published, dt.datetime | None)
+    assert_type(book.writer, Writer)
+    assert_type(book.writer.name, str)
+    assert_type(book.editor, Writer | None)
+    assert_type(writer.nick, str | None)
+    assert_type(writer.born, dt.date | None)
+    assert_type(genre.code, uuid.UUID)
+    assert_type(writer.books, RelatedManager[Book])
+    assert_type(book.genres, ManyRelated[Genre])
+    book.title = "x"
+    book.title = 5  # type: ignore[assignment]  # a CharField is text
+    book.editor = None
+    book.writer = None  # type: ignore[assignment]  # not nullable
+
+
+def expressions() -> None:
+    """Class access gives typed expressions."""
+    assert_type(Book.title, Column[str])
+    assert_type(Book.writer.to.name, Column[str])
+    assert_type(Book.writer.to.nick, Column[str | None])
+    assert_type(Book.title == "x", Condition)
+    assert_type(Book.pages > 3, Condition)
+    Book.objects.filter(Book.title == "x", Book.pages.in_([1, 2]))
+    Book.objects.filter(Book.pages == "x")  # type: ignore[arg-type]  # falls back to bool
+
+
+async def queries() -> None:
+    """Queries know their model, and rows in other forms know their types."""
+    assert_type(Writer.objects, Manager[Writer])
+    assert_type(Writer.objects.filter(name="x"), Manager[Writer])
+    assert_type(Writer.objects.get(name="x"), Writer)
+    assert_type(await Writer.objects.aget(id=1), Writer)
+    assert_type(await Writer.objects.filter(name="x").afirst(), Writer | None)
+    assert_type(await Writer.objects.all(), list[Writer])
+    assert_type(await Writer.objects.acount(), int)
+    assert_type(await Writer.objects.acreate(name="x"), Writer)
+    assert_type(Writer.objects.all()[0], Writer)
+    assert_type(Book.objects.long().filter(pages=1).long(), BookManager)
+    assert_type(await Book.objects.long().aget(id=1), Book)
+    assert_type(Book.objects.values("title"), BaseQuery[Book, dict[str, Any]])
+    assert_type(await Book.objects.values_list(Book.title, Book.pages), list[tuple[str, int]])
+    assert_type(await Book.objects.values_list(Book.title, flat=True), list[str])
+    assert_type(await Book.objects.values_list("title", "pages"), list[tuple[Any, ...]])
+    async for book in Book.objects.annotate(n=Count("genres")):
+        assert_type(book, Book)
+    async for streamed in Book.objects.aiterator():
+        assert_type(streamed, Book)
+
+
+@transaction()
+async def decorated(number: int) -> str:
+    """Decorators keep signatures."""
+    return str(number)
+
+
+async def decorated_is_typed() -> None:
+    """The decorated function is what it was."""
+    assert_type(await decorated(1), str)

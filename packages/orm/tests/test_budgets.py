@@ -1,0 +1,112 @@
+"""Budgets no noise of a machine can move: function calls, statements, shared plans, imports."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from orm_models import Author, Post, Tag
+
+from treefold_orm import Count, Prefetch, Q, record_queries
+
+
+def calls(function: Callable[[], Any]) -> Counter[str]:
+    """Count the Python functions a call enters, by the package's module or `other`."""
+    found: Counter[str] = Counter()
+
+    def profile(frame: Any, event: str, _: Any) -> None:
+        if event == "call":
+            found[str(frame.f_globals.get("__name__", "other"))] += 1
+
+    sys.setprofile(profile)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return found
+
+
+def test_no_python_function_runs_per_row(db: Any) -> None:
+    author = Author.objects.create(name="Ann")
+    counts: list[int] = []
+    for size in (10, 1000):
+        Post.objects.bulk_create([Post(title=f"p{size}-{i}", author=author) for i in range(size)])
+        query = Post.objects.filter(title__startswith=f"p{size}-")
+        list(query.all())
+        counts.append(sum(n for m, n in calls(lambda q=query: list(q.all())).items() if "orm" in m))
+    assert counts[0] == counts[1]
+
+
+async def test_one_aget_stays_within_its_budget_of_calls(db: Any) -> None:
+    tag = await Tag.objects.acreate(name="a")
+    await Tag.objects.aget(id=tag.id)
+    found: Counter[str] = Counter()
+
+    def profile(frame: Any, event: str, _: Any) -> None:
+        name = str(frame.f_globals.get("__name__", ""))
+        if event == "call" and name.startswith("treefold_orm"):
+            found[name] += 1
+
+    sys.setprofile(profile)
+    try:
+        await Tag.objects.aget(id=tag.id)
+    finally:
+        sys.setprofile(None)
+    assert sum(found.values()) <= 60
+
+
+def test_equal_shapes_share_one_plan_and_values_never_split_them(db: Any) -> None:
+    before = len(db.plans)
+    for number in range(50):
+        list(Post.objects.filter(views=number, author__name=f"x{number}")[number : number + 5])
+        list(Post.objects.filter(Q(views__in=list(range(number))) | Q(title=str(number))))
+        list(Author.objects.annotate(n=Count("posts", filter=Q(posts__views__gt=number))))
+    assert len(db.plans) - before <= 4  # the slice that starts at 0 has no OFFSET
+
+
+def test_different_shapes_never_share_a_plan(db: Any) -> None:
+    conditions = [
+        Q(views=1) & Q(title="x"),
+        Q(views=1) | Q(title="x"),
+        ~Q(views=1),
+        Q(views=None),
+        Q(views__gt=1),
+        Q(views=1, title="x") | Q(title="y"),
+        Q(views__isnull=True),
+        Q(views__isnull=False),
+        ~(Q(views=1) | Q(title="x")),
+        ~Q(views=1) | Q(title="x"),
+    ]
+    texts = {Post.objects.filter(condition).explain_sql() for condition in conditions}
+    assert len(texts) == len(conditions) - 1  # views=None and views__isnull=True are one thing
+
+
+async def test_statements_of_nested_reads(db: Any, half: Any) -> None:
+    author = await half(Author.objects).create(name="Ann")
+    for number in range(10):
+        post = await half(Post.objects).create(title=f"p{number}", author=author)
+        await half(post.tags).add(await half(Tag.objects).create(name=f"t{number}"))
+    with record_queries() as seen:
+        spec = Prefetch("posts", Post.objects.select_related("editor").prefetch_related("tags"))
+        await half.rows(Author.objects.prefetch_related(spec))
+    assert len(seen) == 4
+
+
+def test_importing_the_package_is_cheap(tmp_path: Path) -> None:
+    code = (
+        "import asyncio, aiosqlite, time; start = time.process_time(); import treefold_orm; "
+        "print(time.process_time() - start)"
+    )
+    environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(tmp_path)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    times: list[float] = []
+    for _ in range(5):  # the first run compiles
+        words = [sys.executable, "-c", code]
+        done = subprocess.run(words, capture_output=True, text=True, check=True, env=environment)
+        times.append(float(done.stdout))
+    assert min(times) < 0.09

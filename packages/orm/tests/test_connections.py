@@ -1,0 +1,280 @@
+"""Configuring databases: addresses, aliases, TLS, memory, threads, forks, and the ends of
+connections.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import ssl
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from orm_models import Author, Country, Tag
+
+from treefold_orm import (
+    ConfigurationError,
+    ConnectionFailed,
+    aclose_all,
+    acreate_all,
+    aliases,
+    close_all,
+    configure,
+    create_all,
+    transaction,
+)
+from treefold_orm._connections import _databases, database_for
+from treefold_orm.drivers._postgres import PostgresDatabase
+from treefold_orm.drivers._sqlite import SQLiteDatabase
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Any:
+    _databases.clear()
+    yield
+    close_all()
+    _databases.clear()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "needs backend='sqlite' or 'postgres', or a database address"),
+        (("mysql", "x"), "'mysql' is not a known backend: use 'sqlite' or 'postgres'"),
+        ((None, "mysql://x/y"), "'mysql' is not a known backend"),
+        (("sqlite",), r"needs database=: a path or ':memory:'"),
+    ],
+)
+def test_wrong_configurations_say_what_is_wrong(arguments: tuple[Any, ...], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        configure(*arguments)
+
+
+def test_sqlite_takes_a_path_and_nothing_of_a_server() -> None:
+    with pytest.raises(ConfigurationError, match="SQLite takes no option 'host'"):
+        configure("sqlite", "x.db", host="example.org")
+    with pytest.raises(ConfigurationError, match="SQLite takes no option 'ssl'"):
+        configure("sqlite", "x.db", ssl=True)
+
+
+def test_an_alias_that_is_not_configured_is_named() -> None:
+    configure("sqlite", ":memory:", alias="other")
+    assert aliases() == ["other"]
+    with pytest.raises(
+        ConfigurationError,
+        match=r"Database 'default' is not configured \(other\): call configure\(\) first",
+    ):
+        Tag.objects.count()
+
+
+def test_a_relative_path_belongs_to_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for place in ("here.db", "sqlite:///here.db"):
+        configure(None if "://" in place else "sqlite", place)
+        database = database_for("default")
+        assert isinstance(database, SQLiteDatabase)
+        assert database.database == str(tmp_path / "here.db")
+    configure(database="sqlite:////somewhere/else.db")
+    database = database_for("default")
+    assert isinstance(database, SQLiteDatabase)
+    assert database.database == "/somewhere/else.db"
+
+
+@pytest.mark.parametrize(
+    ("address", "local"),
+    [
+        ("postgresql://u@localhost/x", True),
+        ("postgresql://u@127.0.0.1/x", True),
+        ("postgresql://u@[::1]/x", True),
+        ("postgresql://u@db.example.org/x", False),
+        ("postgresql://u@10.0.0.5/x", False),
+        ("postgresql://u@localhost.evil.org/x", False),
+    ],
+)
+def test_remote_servers_must_prove_who_they_are(address: str, local: bool) -> None:
+    configure(database=address)
+    database = database_for("default")
+    assert isinstance(database, PostgresDatabase)
+    tls = database._connect["ssl"]
+    if local:
+        assert tls == "prefer"
+    else:
+        assert isinstance(tls, ssl.SSLContext)
+        assert tls.verify_mode is ssl.CERT_REQUIRED
+        assert tls.check_hostname
+
+
+def test_an_address_may_carry_the_pool_size_and_its_own_sslmode() -> None:
+    configure(database="postgresql://u:pw@db.example.org:5433/x?pool_size=7&sslmode=require")
+    database = database_for("default")
+    assert isinstance(database, PostgresDatabase)
+    assert database._size == 7
+    assert "ssl" not in database._connect
+    assert "pool_size" not in str(database._connect["dsn"])
+    configure("postgres", "shop", host="10.0.0.5", user="u", password="pw", pool_size=3)
+    database = database_for("default")
+    assert isinstance(database, PostgresDatabase)
+    assert (database._size, database._connect["database"], database._connect["user"]) == (
+        3,
+        "shop",
+        "u",
+    )
+
+
+def test_r_04_a_server_that_is_not_there_fails_soon() -> None:
+    configure(database="postgresql://u@127.0.0.1:1/x", connect_timeout=1)
+
+    async def ask() -> None:
+        with pytest.raises(ConnectionFailed, match="The connection to PostgreSQL failed or broke"):
+            await Tag.objects.acount()
+
+    asyncio.run(asyncio.wait_for(ask(), 5))
+
+
+def test_r_04_a_server_that_swallows_everything_fails_in_time() -> None:
+    import socket
+
+    with socket.socket() as hole:
+        hole.bind(("127.0.0.1", 0))
+        hole.listen()
+        configure(
+            database=f"postgresql://u@127.0.0.1:{hole.getsockname()[1]}/x", connect_timeout=0.2
+        )
+
+        async def ask() -> None:
+            with pytest.raises(ConnectionFailed):
+                await Tag.objects.acount()
+
+        asyncio.run(asyncio.wait_for(ask(), 5))
+
+
+def test_a_missing_file_is_reported_without_its_contents(tmp_path: Path) -> None:
+    configure("sqlite", tmp_path / "no" / "such" / "folder.db")
+    with pytest.raises(ConnectionFailed, match="The database file cannot be used"):
+        Tag.objects.count()
+
+
+def test_memory_databases_serve_both_halves_and_every_thread() -> None:
+    configure("sqlite", ":memory:")
+    create_all(Tag)
+    Tag.objects.create(name="a")
+
+    async def work() -> int:
+        await Tag.objects.acreate(name="b")
+        async with transaction():
+            await Tag.objects.acreate(name="c")
+            return await Tag.objects.acount()
+
+    assert asyncio.run(work()) == 3
+    counts: list[int] = []
+    threads = [
+        threading.Thread(target=lambda: counts.append(Tag.objects.count())) for _ in range(5)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert counts == [3] * 5
+
+
+async def test_several_databases_by_alias(tmp_path: Path) -> None:
+    configure("sqlite", tmp_path / "one.db")
+    configure("sqlite", tmp_path / "two.db", alias="two")
+    for alias in ("default", "two"):
+        await acreate_all(Country, Author, using=alias)
+    await Author.objects.acreate(name="one")
+    made = await Author.objects.using("two").acreate(name="two")
+    assert [a.name for a in await Author.objects.all()] == ["one"]
+    found = await Author.objects.using("two").aget()
+    found.name = "changed"
+    await found.asave()
+    made.age = 3
+    await made.asave()
+    assert [(a.name, a.age) for a in await Author.objects.using("two")] == [("changed", 3)]
+    async with transaction("two"):
+        await Author.objects.using("two").aupdate(age=4)
+        await Author.objects.aupdate(age=5)
+    assert (await Author.objects.aget()).age == 5
+    await aclose_all()
+
+
+def test_close_and_use_again(tmp_path: Path) -> None:
+    configure("sqlite", tmp_path / "x.db")
+    create_all(Tag)
+    Tag.objects.create(name="a")
+    close_all()
+    assert Tag.objects.count() == 1
+
+    async def work() -> int:
+        found = await Tag.objects.acount()
+        await aclose_all()
+        return found + await Tag.objects.acount()
+
+    assert asyncio.run(work()) == 2
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_a_forked_process_opens_connections_of_its_own(tmp_path: Path) -> None:
+    script = tmp_path / "forks.py"
+    script.write_text(
+        "import os, sys\n"
+        "from treefold_orm import Model, configure, create_all, fields\n"
+        "class Tag(Model):\n    name = fields.CharField(max_length=9)\n"
+        f"configure('sqlite', {str(tmp_path / 'x.db')!r})\n"
+        "create_all(Tag)\n"
+        "Tag.objects.create(name='parent')\n"
+        "child = os.fork()\n"
+        "if child == 0:\n    Tag.objects.create(name='child')\n    os._exit(0)\n"
+        "assert os.waitpid(child, 0)[1] == 0\n"
+        "print(Tag.objects.count())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(script)],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == ("2\n", "")
+
+
+@pytest.mark.parametrize("ending", ["", "close_all()"])
+def test_a_script_that_forgets_to_close_ends_all_the_same(tmp_path: Path, ending: str) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import asyncio\n"
+        "from treefold_orm import Model, acreate_all, close_all, configure, fields\n"
+        "class Tag(Model):\n    name = fields.CharField(max_length=9)\n"
+        f"configure('sqlite', {str(tmp_path / 'x.db')!r})\n"
+        "async def main():\n    await acreate_all(Tag)\n    await "
+        "Tag.objects.acreate(name='a')\n    print(await Tag.objects.acount())\n"
+        f"asyncio.run(main())\n{ending}\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(script)],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == ("1\n", "")
+
+
+def test_importing_the_package_loads_no_server_driver() -> None:
+    code = "import sys, treefold_orm; print('asyncpg' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True
+    )
+    assert done.stdout == "False\n"
+
+
+def test_configuring_again_before_any_use_is_silent(caplog: pytest.LogCaptureFixture) -> None:
+    for _ in range(2):
+        configure("sqlite", ":memory:")
+    assert caplog.records == []

@@ -1,0 +1,331 @@
+"""Hostile text through every public argument: the statement stays the same, or there is none.
+
+The bulk is made by a seeded generator, since a case costs less than choosing it otherwise would.
+The number of cases is TREEFOLD_INJECTION_CASES (200,000 unless set); for the long run:
+
+    TREEFOLD_INJECTION_CASES=1000000 python -m pytest packages/orm/tests/test_injection.py
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings, strategies as st
+from orm_models import Author, Everything, Post
+
+from treefold_orm import (
+    Case,
+    Coalesce,
+    Concat,
+    Count,
+    Exists,
+    Extract,
+    F,
+    Model,
+    OrderBy,
+    ORMError,
+    OuterRef,
+    Prefetch,
+    Q,
+    Replace,
+    Subquery,
+    Sum,
+    Trunc,
+    Value,
+    When,
+    Window,
+    any_of,
+    fields,
+)
+from treefold_orm._compile._dialect import Dialect
+from treefold_orm._compile._postgres import Postgres
+from treefold_orm._compile._select import aggregate_plan, count_plan, exists_plan, rows_plan
+from treefold_orm._compile._sqlite import SQLite
+from treefold_orm._compile._writes import delete_plan, update_plan
+from treefold_orm._names import quote
+from treefold_orm._schema import literal
+
+CASES = int(os.environ.get("TREEFOLD_INJECTION_CASES", "200000"))
+DIALECTS: tuple[Dialect, ...] = (SQLite(), Postgres())
+PIECES = [
+    "'",
+    '"',
+    ";",
+    "--",
+    "/*",
+    "*/",
+    "\\",
+    "%",
+    "_",
+    "$1",
+    "?",
+    "{}",
+    "{0}",
+    "}",
+    ")",
+    "(",
+    " OR 1=1",
+    " UNION SELECT ",
+    "\0",
+    "\n",
+    "\x1a",
+    "a",
+    "id",
+    "name",
+    "author",
+    "author__name",
+    "__",
+    "__in",
+    "__contains",
+    "password",
+    "::text",
+    "$.a",
+    "[0]",
+    "#>",
+    "->",
+    "'||'",
+    "é",
+    "\u2028",
+    "\ud800",
+    "DROP TABLE author",
+    "pk",
+    "-",
+    ".",
+    ",",
+    "`",
+    "E'\\''",
+    "$$",
+    "1",
+    "t0",
+    "null",
+    "\uff07",
+]
+
+
+def rows(query: Any, dialect: Dialect) -> str:
+    """The text of a query's SELECT."""
+    key, params = query._whole()
+    return rows_plan(dialect, key, given=len(params)).sql
+
+
+def of(build: Callable[[str], Any]) -> Callable[[str, Dialect], str]:
+    """A target that compiles the query built from a text."""
+    return lambda text, dialect: rows(build(text), dialect)
+
+
+def updated(text: str, dialect: Dialect) -> str:
+    """The text of an UPDATE with a value."""
+    query = Author.objects.filter(name=text)
+    scope = query._scope()
+    field = Author._meta.fields["name"]
+    node = scope.param(field.coerce(text), field)
+    return update_plan(dialect, query._key, ((field, node),), given=len(scope.params)).sql
+
+
+def aggregated(text: str, dialect: Dialect) -> str:
+    """The text of an aggregate with a condition."""
+    query = Author.objects.filter(name=text)
+    scope = query._scope()
+    node = Count("posts", filter=Q(posts__title=text)).freeze(scope)
+    return aggregate_plan(dialect, query._key, (("n", node),), given=len(scope.params)).sql
+
+
+VALUES: dict[str, Callable[[str, Dialect], str]] = {
+    "exact": of(lambda t: Author.objects.filter(name=t)),
+    "contains": of(lambda t: Author.objects.filter(name__contains=t)),
+    "icontains": of(lambda t: Author.objects.exclude(name__icontains=t)),
+    "startswith": of(lambda t: Author.objects.filter(name__startswith=t)),
+    "in": of(lambda t: Author.objects.filter(name__in=[t, t])),
+    "related": of(lambda t: Author.objects.filter(posts__title=t, posts__body__endswith=t)),
+    "json value": of(lambda t: Everything.objects.filter(data__a=t)),
+    "json document": of(lambda t: Everything.objects.filter(data={"a": t})),
+    "json key asked for": of(lambda t: Everything.objects.filter(data__has_key=t)),
+    "Value": of(lambda t: Author.objects.annotate(x=Value(t))),
+    "Concat": of(lambda t: Author.objects.annotate(x=Concat("name", Value(t)))),
+    "Replace": of(lambda t: Author.objects.annotate(x=Replace("name", t, t))),
+    "Coalesce": of(lambda t: Author.objects.annotate(x=Coalesce("name", Value(t)))),
+    "Case": of(
+        lambda t: Author.objects.annotate(x=Case(When(name=t, then=Value(t)), default=Value(t)))
+    ),
+    "Subquery": of(
+        lambda t: Author.objects.annotate(
+            x=Subquery(Post.objects.filter(title=t).values("body")[:1])
+        )
+    ),
+    "Exists": of(
+        lambda t: Author.objects.filter(Exists(Post.objects.filter(title=t, author=OuterRef("pk"))))
+    ),
+    "any_of": of(lambda t: Author.objects.filter(any_of("posts", Q(title=t)))),
+    "column": of(
+        lambda t: Post.objects.filter((Post.title == t) | Post.author.to.name.contains(t))
+    ),
+    "assigned": updated,
+    "aggregated": aggregated,
+    "deleted": lambda t, d: delete_plan(d, Author.objects.filter(name=t)._key, given=1).sql,
+    "counted": lambda t, d: count_plan(d, Author.objects.filter(name=t)._key, given=1).sql,
+    "found": lambda t, d: exists_plan(d, Author.objects.filter(name=t)._key, given=1).sql,
+}
+
+NAMES: dict[str, Callable[[str, Dialect], str]] = {
+    "lookup": of(lambda t: Author.objects.filter(**{t: "x"})),
+    "lookup ending": of(lambda t: Author.objects.filter(**{f"name__{t}": "x"})),
+    "lookup start": of(lambda t: Author.objects.filter(**{f"{t}__name": "x"})),
+    "Q": of(lambda t: Author.objects.filter(~Q(**{t: "x"}))),
+    "order_by": of(lambda t: Author.objects.order_by(t)),
+    "values": of(lambda t: Author.objects.values(t)),
+    "values_list": of(lambda t: Author.objects.values_list(t, named=True)),
+    "annotation": of(lambda t: Author.objects.annotate(**{t: Count("posts")})),
+    "F": of(lambda t: Author.objects.annotate(x=F(t))),
+    "Count": of(lambda t: Author.objects.annotate(x=Count(t))),
+    "Sum": of(lambda t: Author.objects.values("age").annotate(x=Sum(t))),
+    "OuterRef": of(lambda t: Author.objects.filter(Exists(Post.objects.filter(title=OuterRef(t))))),
+    "only": of(lambda t: Author.objects.only(t)),
+    "defer": of(lambda t: Author.objects.defer(t)),
+    "select_related": of(lambda t: Post.objects.select_related(t)),
+    "Prefetch": of(lambda t: Author.objects.prefetch_related(Prefetch(t))),
+    "to_attr": of(lambda t: Author.objects.prefetch_related(Prefetch("posts", to_attr=t))),
+    "any_of": of(lambda t: Author.objects.filter(any_of(t))),
+    "Extract": of(lambda t: Everything.objects.annotate(x=Extract("moment", t))),  # pyright: ignore[reportArgumentType] - any text on purpose
+    "Trunc": of(lambda t: Everything.objects.annotate(x=Trunc("moment", t))),  # pyright: ignore[reportArgumentType] - any text on purpose
+    "frame": of(lambda t: Post.objects.annotate(x=Window(Count("id"), frame=t))),
+    "nulls": of(lambda t: Author.objects.order_by(OrderBy(F("name"), descending=False, nulls=t))),
+    "partition": of(
+        lambda t: Post.objects.annotate(x=Window(Count("id"), partition_by=[t], order_by=[t]))
+    ),
+}
+
+# what a statement of this package may be made of, with quoted names and literals taken out
+PLAIN = re.compile(r"[A-Za-z0-9_ ()*=<>|,.$?:\[\]+/%&@#!-]*", re.ASCII)
+QUOTED = re.compile(r""""(?:[^"]|"")*"|'[^']*'""")
+OWN = {m.table for m in (Author._meta, Post._meta, Everything._meta)} | {
+    name
+    for model in (Author, Post, Everything)
+    for meta in (
+        model._meta,
+        *(r.target for r in model._meta.relations.values()),
+        *(r.through for r in model._meta.relations.values() if r.through),
+    )
+    for name in (meta.table, *(f.quoted for f in meta.columns))
+}
+
+
+def hostile(source: random.Random) -> str:
+    """A text made of pieces that mean something to somebody."""
+    text = "".join(source.choices(PIECES, k=source.randint(1, 5)))
+    if source.random() < 0.2:
+        text += "".join(chr(source.randrange(1, 0x2FF)) for _ in range(source.randint(1, 6)))
+    return text
+
+
+def only_own_words(sql: str) -> bool:
+    """Whether a statement holds the model's names and this package's words, and nothing else."""
+    names = {found for found in QUOTED.findall(sql) if found.startswith('"')}
+    return (
+        names <= OWN
+        and PLAIN.fullmatch(QUOTED.sub("", sql)) is not None
+        and ";" not in sql
+        and "--" not in sql
+    )
+
+
+def check_value(target: str, dialect: Dialect, text: str, wanted: str) -> None:
+    """A value never changes the statement."""
+    try:
+        got = VALUES[target](text, dialect)
+    except ORMError:
+        return
+    assert got == wanted, f"{target} on {dialect.name} with {text!r}"
+
+
+def check_name(target: str, dialect: Dialect, text: str) -> None:
+    """A name is one of the model's own, or there is no statement."""
+    try:
+        got = NAMES[target](text, dialect)
+    except ORMError:
+        return
+    assert only_own_words(got), f"{target} on {dialect.name} with {text!r}: {got}"
+
+
+@pytest.mark.parametrize("share", range(4))
+def test_hostile_text_never_changes_a_statement(share: int) -> None:
+    source = random.Random(20260101 + share)  # noqa: S311, RUF100 - the same cases in every run
+    wanted = {(t, d.name): VALUES[t]("benign", d) for t in VALUES for d in DIALECTS}
+    values, names = list(VALUES), list(NAMES)
+    refused = 0
+    for case in range(CASES // 4):
+        text = hostile(source)
+        dialect = DIALECTS[case // 16 & 1]
+        kind = case % 16
+        if kind < 6:
+            target = values[source.randrange(len(values))]
+            check_value(target, dialect, text, wanted[target, dialect.name])
+        elif kind < 13:
+            check_name(names[source.randrange(len(names))], dialect, text)
+        else:
+            refused += check_pieces(kind, dialect, text)
+    assert refused < CASES
+
+
+def check_pieces(kind: int, dialect: Dialect, text: str) -> int:
+    """JSON keys, quoted names and literals of schema statements."""
+    try:
+        if kind == 13:
+            key = text.replace("__", "").strip("_") or "k"
+            got = rows(Everything.objects.filter(**{f"data__{key}x": 5}), dialect)
+            assert got == rows(Everything.objects.filter(data__k=5), dialect), repr(text)
+        elif kind == 14:
+            quoted = quote(text)
+            assert re.fullmatch(r'"(?:[^"]|"")*"', quoted), repr(text)
+            assert quoted[1:-1].replace('""', '"') == text
+        else:
+            written = literal(text, dialect)
+            assert re.fullmatch(r"'(?:[^']|'')*'", written), repr(text)
+    except ORMError:
+        return 1
+    return 0
+
+
+def test_the_benign_statements_pass_the_same_check() -> None:
+    for dialect in DIALECTS:
+        for target, build in VALUES.items():
+            assert only_own_words(build("benign", dialect)), target
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.text(min_size=1, max_size=30),
+    st.sampled_from(sorted(VALUES)),
+    st.sampled_from(sorted(NAMES)),
+    st.booleans(),
+)
+def test_any_text_at_all_never_changes_a_statement(
+    text: str, value: str, name: str, first: bool
+) -> None:
+    dialect = DIALECTS[first]
+    check_value(value, dialect, text, VALUES[value]("benign", dialect))
+    check_name(name, dialect, text)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text(min_size=1, max_size=63), st.text(min_size=1, max_size=63))
+def test_models_with_any_names_compile_to_quoted_names_only(table: str, column: str) -> None:
+    try:
+        model = type(
+            "Odd",
+            (Model,),
+            {
+                "__module__": __name__,
+                "value": fields.TextField(db_column=column),
+                "Meta": type("Meta", (), {"table": table}),
+            },
+        )
+    except ORMError:
+        return
+    for dialect in DIALECTS:
+        text = rows(model.objects.filter(value="x"), dialect)
+        assert PLAIN.fullmatch(QUOTED.sub("", text)) is not None

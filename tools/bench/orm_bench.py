@@ -1,0 +1,358 @@
+"""CPU time of the ORM beside the raw driver, in one process, interleaved.
+
+    python tools/bench/orm_bench.py --backend sqlite
+    python tools/bench/orm_bench.py --backend postgres --dsn postgresql://postgres@127.0.0.1:5432/postgres
+
+Each scenario runs the raw driver and the ORM in turns; the figure is the CPU time of the best
+round, and the ratio is compared with the release bar. On PostgreSQL the tables live in a schema of
+their own, dropped at the end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import datetime as dt
+import gc
+import multiprocessing
+import sqlite3
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, cast
+
+from treefold_orm import Model, aclose_all, acreate_all, close_all, configure, fields, transaction
+
+ROWS = 1000
+NOW = dt.datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=dt.UTC)
+SELECT = 'SELECT "id", "title", "body", "views", "created" FROM "benchitem"'
+INSERT = 'INSERT INTO "benchitem" ("title", "body", "views", "created") VALUES '
+
+Sync = Callable[[], Any]
+Async = Callable[[], Awaitable[Any]]
+
+
+class BenchItem(Model):
+    """Five columns: key, two texts, a number, a point in time."""
+
+    title = fields.CharField(max_length=100)
+    body = fields.TextField(default="")
+    views = fields.IntegerField(default=0)
+    created = fields.DateTimeField()
+
+
+class Table:
+    """Collects results; `bars` are the release bars."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[str, float, float, float, float]] = []
+        self.lost = 0
+
+    def add(self, name: str, raw: float, ours: float, bar: float) -> None:
+        """Add one scenario in microseconds."""
+        self.rows.append((name, raw, ours, ours / raw, bar))
+        mark = "ok" if ours / raw <= bar else "ABOVE"
+        print(
+            f"{name:34} raw {raw:9.2f} us   ours {ours:9.2f} us   ratio {ours / raw:5.2f}   bar "
+            f"{bar:4.2f}  {mark}"
+        )
+
+    @property
+    def missed(self) -> int:
+        """How many scenarios are above their bar, and updates lost."""
+        return sum(ratio > bar for *_, ratio, bar in self.rows) + self.lost
+
+
+def measure(pair: tuple[Sync, Sync], *, calls: int, rounds: int) -> tuple[float, float]:
+    """Best CPU microseconds per call of both functions, taking turns."""
+    best = [float("inf"), float("inf")]
+    for _ in range(rounds):
+        for place, function in enumerate(pair):
+            gc.collect()
+            gc.disable()
+            start = time.process_time()
+            for _ in range(calls):
+                function()
+            best[place] = min(best[place], (time.process_time() - start) / calls * 1e6)
+            gc.enable()
+    return best[0], best[1]
+
+
+async def ameasure(pair: tuple[Async, Async], *, calls: int, rounds: int) -> tuple[float, float]:
+    """`measure` for async functions, on the running loop."""
+    best = [float("inf"), float("inf")]
+    for _ in range(rounds):
+        for place, function in enumerate(pair):
+            gc.collect()
+            gc.disable()
+            start = time.process_time()
+            for _ in range(calls):
+                await function()
+            best[place] = min(best[place], (time.process_time() - start) / calls * 1e6)
+            gc.enable()
+    return best[0], best[1]
+
+
+def sample(count: int) -> list[tuple[str, str, int, dt.datetime]]:
+    """Rows to insert."""
+    return [(f"title {i}", "text " * 20, i, NOW) for i in range(count)]
+
+
+def instances(count: int) -> list[BenchItem]:
+    """Unsaved instances of the same rows."""
+    return [BenchItem(title=t, body=b, views=v, created=s) for t, b, v, s in sample(count)]
+
+
+def sync_sqlite(path: str, table: Table, rounds: int) -> None:
+    """Sync SQLite against the standard module."""
+    raw = sqlite3.connect(path, isolation_level=None, cached_statements=1000)
+    objects = BenchItem.objects
+    table.add(
+        "sqlite sync get",
+        *measure(
+            (
+                lambda: raw.execute(f"{SELECT} WHERE id = ?", (7,)).fetchone(),
+                lambda: objects.get(id=7),
+            ),
+            calls=2000,
+            rounds=rounds,
+        ),
+        2.2,
+    )
+    table.add(
+        "sqlite sync list 1000",
+        *measure(
+            (lambda: raw.execute(SELECT).fetchall(), lambda: list(objects.all())),
+            calls=20,
+            rounds=rounds,
+        ),
+        1.6,
+    )
+    raw.close()
+
+
+async def async_sqlite(path: str, table: Table, rounds: int) -> None:
+    """Async SQLite against aiosqlite's one-hop call."""
+    import aiosqlite
+
+    raw = await aiosqlite.connect(path, isolation_level=None, cached_statements=1000)
+    objects = BenchItem.objects
+    table.add(
+        "sqlite async get",
+        *await ameasure(
+            (
+                lambda: raw.execute_fetchall(f"{SELECT} WHERE id = ?", (7,)),
+                lambda: objects.aget(id=7),
+            ),
+            calls=500,
+            rounds=rounds,
+        ),
+        1.4,
+    )
+
+    async def ours() -> list[BenchItem]:
+        return await objects.all()
+
+    table.add(
+        "sqlite async list 1000",
+        *await ameasure((lambda: raw.execute_fetchall(SELECT), ours), calls=20, rounds=rounds),
+        1.6,
+    )
+    await raw.close()
+
+
+async def postgres(dsn: str, table: Table, rounds: int) -> None:
+    """PostgreSQL against a held asyncpg connection."""
+    raw = await connect(dsn, server_settings={"search_path": "treefold_bench"})
+    objects = BenchItem.objects
+    table.add(
+        "postgres aget",
+        *await ameasure(
+            (lambda: raw.fetchrow(f"{SELECT} WHERE id = $1", 7), lambda: objects.aget(id=7)),
+            calls=500,
+            rounds=rounds,
+        ),
+        1.6,
+    )
+
+    async def ours() -> list[BenchItem]:
+        return await objects.all()
+
+    table.add(
+        "postgres list 1000",
+        *await ameasure((lambda: raw.fetch(SELECT), ours), calls=20, rounds=rounds),
+        1.4,
+    )
+
+    async def raw_values() -> list[dict[str, Any]]:
+        return [dict(row) for row in await raw.fetch(SELECT)]
+
+    async def our_values() -> list[dict[str, Any]]:
+        return await objects.values()
+
+    table.add(
+        "postgres values 1000",
+        *await ameasure((raw_values, our_values), calls=20, rounds=rounds),
+        1.15,
+    )
+    one = f"{INSERT}($1, $2, $3, $4) RETURNING id"
+    table.add(
+        "postgres acreate",
+        *await ameasure(
+            (
+                lambda: raw.fetchval(one, "title", "body", 3, NOW),
+                lambda: objects.acreate(title="title", body="body", views=3, created=NOW),
+            ),
+            calls=300,
+            rounds=2 * rounds,
+        ),
+        1.5,
+    )
+    await raw.execute("DELETE FROM benchitem WHERE id > $1", ROWS)
+    change = "UPDATE benchitem SET title = $1 WHERE id = $2"
+    table.add(
+        "postgres aupdate",
+        *await ameasure(
+            (
+                lambda: raw.execute(change, "new", 7),
+                lambda: objects.filter(id=7).aupdate(title="new"),
+            ),
+            calls=300,
+            rounds=2 * rounds,
+        ),
+        1.5,
+    )
+    await bulk(raw, table, rounds)
+    await raw.close()
+
+
+async def bulk(raw: Any, table: Table, rounds: int) -> None:
+    """Bulk insert with generated keys against `unnest`, per row."""
+    statement = (
+        "INSERT INTO benchitem (title, body, views, created) SELECT * "
+        "FROM unnest($1::text[], $2::text[], $3::int[], $4::timestamptz[]) RETURNING id"
+    )
+    rows = sample(ROWS)
+    best = [float("inf"), float("inf")]
+    for _ in range(rounds):
+        start = time.process_time()
+        columns = [list(column) for column in zip(*rows, strict=True)]
+        keys = await raw.fetch(statement, *columns)
+        made = [(row[0], *values) for row, values in zip(keys, rows, strict=True)]
+        best[0] = min(best[0], (time.process_time() - start) / len(made) * 1e6)
+        fresh = instances(ROWS)
+        start = time.process_time()
+        await BenchItem.objects.abulk_create(fresh)
+        best[1] = min(best[1], (time.process_time() - start) / ROWS * 1e6)
+        await raw.execute("DELETE FROM benchitem WHERE id > $1", ROWS)
+    table.add("postgres bulk create, per row", best[0], best[1], 1.5)
+
+
+async def crossing(table: Table, rounds: int) -> None:
+    """A sync get in a worker thread of a running application, against the async one."""
+    objects = BenchItem.objects
+    calls = 300
+
+    def blocking() -> None:
+        for _ in range(calls):
+            objects.get(id=7)
+
+    best = [float("inf"), float("inf")]
+    for _ in range(rounds):
+        start = time.process_time()
+        for _ in range(calls):
+            await objects.aget(id=7)
+        best[0] = min(best[0], (time.process_time() - start) / calls * 1e6)
+        start = time.process_time()
+        await asyncio.to_thread(blocking)
+        best[1] = min(best[1], (time.process_time() - start) / calls * 1e6)
+    table.add("postgres sync get / async get", best[0], best[1], 4.0)
+
+
+def count_up(path: str, times: int) -> None:
+    """Read and then write, many times, in a process of its own."""
+    configure("sqlite", path)
+    for _ in range(times):
+        with transaction():
+            item = BenchItem.objects.get(id=1)
+            item.views += 1
+            item.save()
+    close_all()
+
+
+def lost_updates(path: str, table: Table, *, times: int = 2500, writers: int = 4) -> None:
+    """Four processes count up one row; what is missing at the end was lost."""
+    before = BenchItem.objects.get(id=1).views
+    pool = multiprocessing.get_context("spawn").Pool(writers)
+    with pool:
+        pool.starmap(count_up, [(path, times)] * writers)
+    lost = times * writers - (BenchItem.objects.get(id=1).views - before)
+    mark = "ok" if lost == 0 else "ABOVE"
+    print(f"{'sqlite read-then-write, 10,000 tries':34} lost {lost}   {mark}")
+    table.lost = lost
+
+
+async def seed() -> None:
+    """Create the table and fill it."""
+    await acreate_all(BenchItem)
+    await BenchItem.objects.abulk_create(instances(ROWS))
+
+
+async def run_postgres(dsn: str, table: Table, rounds: int) -> None:
+    """Everything on PostgreSQL, in a schema of its own."""
+    admin = await connect(dsn)
+    await admin.execute(
+        "DROP SCHEMA IF EXISTS treefold_bench CASCADE; CREATE SCHEMA treefold_bench"
+    )
+    try:
+        configure("postgres", dsn, server_settings={"search_path": "treefold_bench"})
+        await seed()
+        await postgres(dsn, table, rounds)
+        await crossing(table, rounds)
+        await aclose_all()
+    finally:
+        await admin.execute("DROP SCHEMA treefold_bench CASCADE")
+        await admin.close()
+
+
+async def run_sqlite(path: str, table: Table, rounds: int) -> None:
+    """The async half on SQLite."""
+    await async_sqlite(path, table, rounds)
+    await aclose_all()
+
+
+async def connect(dsn: str, **options: Any) -> Any:
+    """A plain connection of the driver, which has no type information."""
+    import asyncpg  # pyright: ignore[reportMissingTypeStubs] - see above
+
+    return await cast("Any", asyncpg).connect(dsn, **options)
+
+
+def main() -> int:
+    """Run the scenarios; the exit status tells whether every bar held."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--backend", choices=["sqlite", "postgres", "both"], default="both")
+    parser.add_argument("--dsn", default="postgresql://postgres@127.0.0.1:5432/postgres")
+    parser.add_argument("--rounds", type=int, default=14)
+    options = parser.parse_args()
+    table = Table()
+    if options.backend in {"sqlite", "both"}:
+        with tempfile.TemporaryDirectory() as folder:
+            path = str(Path(folder) / "bench.sqlite3")
+            configure("sqlite", path)
+            asyncio.run(seed())
+            sync_sqlite(path, table, options.rounds)
+            asyncio.run(run_sqlite(path, table, options.rounds))
+            lost_updates(path, table)
+            close_all()
+    if options.backend in {"postgres", "both"}:
+        asyncio.run(run_postgres(options.dsn, table, options.rounds))
+    return 1 if table.missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
