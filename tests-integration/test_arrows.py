@@ -100,11 +100,11 @@ def test_every_third_party_import_is_declared(copy: Path, package: str) -> None:
 def test_an_undeclared_third_party_import_is_refused_and_named(copy: Path, package: str) -> None:
     name = "treefold" if package == "treefold" else f"treefold_{package}"
     folder = copy / "packages" / package / "src" / name
-    (folder / "_planted.py").write_text("import httpx\n", encoding="utf-8")
+    (folder / "_planted.py").write_text("import hypothesis\n", encoding="utf-8")
     outcome = deptry(copy, package)
     assert outcome.returncode != 0
     assert "_planted.py" in outcome.stderr
-    assert "'httpx'" in outcome.stderr
+    assert "'hypothesis'" in outcome.stderr
 
 
 @pytest.fixture

@@ -233,6 +233,7 @@ def test_a_name_of_the_layout_that_the_project_has_not_is_looked_for_elsewhere(
     root = write({"Api/v1/Get.py": "from providers import name"})
 
     assert load(root, "Api/v1/Get.py").name == "installed"
+    del sys.modules["providers"]  # or the next project would find it, and not its own
 
 
 # -- two roots in one process

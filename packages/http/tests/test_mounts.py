@@ -27,8 +27,8 @@ class Named:
 
     def check(self, root: Path) -> None: ...
 
-    async def response(self, segments: Sequence[str], request: Request) -> Response:
-        return Response.json([self.name, list(segments)])
+    async def response(self, path_segments: Sequence[str], request: Request) -> Response:
+        return Response.json([self.name, list(path_segments)])
 
 
 def mounts(*prefixes: str) -> Mounts:
@@ -38,28 +38,28 @@ def mounts(*prefixes: str) -> Mounts:
     return made
 
 
-@pytest.mark.parametrize(
-    ("path", "found"),
-    [
-        (b"/static", ["/static", []]),
-        (b"/static/", ["/static", []]),
-        (b"//static//a", ["/static", ["a"]]),
-        (b"/static/a/b.css", ["/static", ["a", "b.css"]]),
-        (b"/static/a%20b/%C3%A4", ["/static", ["a b", "ä"]]),
-        (b"/%73tatic/a", ["/static", ["a"]]),
-        (b"/static/a%2Fb", ["/static", ["a/b"]]),
-        (b"/static/%252e%252e", ["/static", ["%2e%2e"]]),
-        (b"/static/deep/a", ["/static/deep", ["a"]]),
-        (b"/static/deeper", ["/static", ["deeper"]]),
-        ("/static/ä%20", ["/static", ["ä%20"]]),
-        (b"/statics", None),
-        (b"/Static", None),
-        (b"/stati", None),
-        (b"/", None),
-        (b"/other/static", None),
-        (b"/static%2Fdeep/a", None),
-    ],
-)
+FOUND: list[tuple[bytes | str, list[Any] | None]] = [
+    (b"/static", ["/static", []]),
+    (b"/static/", ["/static", []]),
+    (b"//static//a", ["/static", ["a"]]),
+    (b"/static/a/b.css", ["/static", ["a", "b.css"]]),
+    (b"/static/a%20b/%C3%A4", ["/static", ["a b", "ä"]]),
+    (b"/%73tatic/a", ["/static", ["a"]]),
+    (b"/static/a%2Fb", ["/static", ["a/b"]]),
+    (b"/static/%252e%252e", ["/static", ["%2e%2e"]]),
+    (b"/static/deep/a", ["/static/deep", ["a"]]),
+    (b"/static/deeper", ["/static", ["deeper"]]),
+    ("/static/ä%20", ["/static", ["ä%20"]]),
+    (b"/statics", None),
+    (b"/Static", None),
+    (b"/stati", None),
+    (b"/", None),
+    (b"/other/static", None),
+    (b"/static%2Fdeep/a", None),
+]
+
+
+@pytest.mark.parametrize(("path", "found"), FOUND)
 def test_the_longest_prefix_of_whole_segments_answers(
     request_of: Callable[..., Request], path: bytes | str, found: list[Any] | None
 ) -> None:
