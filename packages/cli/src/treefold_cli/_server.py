@@ -7,6 +7,7 @@ decides nothing about either.
 import asyncio
 import contextlib
 import errno
+import importlib.util
 import logging
 import os
 import signal
@@ -20,10 +21,12 @@ from uvicorn.server import HANDLED_SIGNALS
 from uvicorn.supervisors import Multiprocess
 
 from treefold_cli._errors import MISUSE, CommandError
-from treefold_cli._protocol import http_protocol, socket_protocol
 from treefold_logging import flush, get_logger
 
 _STARTUP_FAILED = 3  # the exit code of a uvicorn worker whose application did not start
+# By name: a worker of another process imports them for itself.
+_HTTP_PROTOCOL: Any = "treefold_cli._http_protocol:PatientHttpTools"
+_SOCKET_PROTOCOL: Any = "treefold_cli._socket_protocol:GuardedWebSockets"
 _NOT_STARTED = "The application did not start; the reason is above"
 
 
@@ -159,8 +162,8 @@ def _config(app: Any, *, workers: int = 1) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         factory=isinstance(app, str),
-        http=http_protocol(),
-        ws=socket_protocol(),
+        http=_HTTP_PROTOCOL if importlib.util.find_spec("httptools") else "h11",
+        ws=_SOCKET_PROTOCOL,
         workers=workers,
         lifespan="on",
         log_config=_LOG_CONFIG,

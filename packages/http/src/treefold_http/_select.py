@@ -152,6 +152,11 @@ def _implied(parameter: inspect.Parameter, annotation: Any) -> Binder | None:
     convert = many or converter(annotation)
     if convert is None and get_origin(annotation) is Annotated:
         convert = text_converter(annotation)
+        if convert is None:
+            raise InjectionError(
+                f"The constraint on parameter {parameter.name!r} cannot be checked; it takes"
+                " pydantic and a scalar, or a list whose items are constrained"
+            )
     if convert is None:
         return None
     return text_binder(Query(), parameter, convert, many=many is not None)

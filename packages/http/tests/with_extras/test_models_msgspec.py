@@ -157,8 +157,11 @@ def test_what_msgspec_would_pass_over_is_400(post: Post, body: bytes) -> None:
 
 
 @pytest.mark.parametrize("depth", [1_500, 5_000, 100_000])
-def test_a_nesting_that_is_too_deep_is_400(post: Post, depth: int) -> None:
-    assert post("Node", b'{"next":' * depth + b"null" + b"}" * depth).status == 400
+def test_a_nesting_that_is_too_deep_is_never_a_500(post: Post, depth: int) -> None:
+    status = post("Node", b'{"next":' * depth + b"null" + b"}" * depth).status
+
+    # How deep is too deep is Python's to say: 1,000 until 3.11, more since.
+    assert status == 400 or (status == 200 and depth < 100_000)
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/msgpack"])

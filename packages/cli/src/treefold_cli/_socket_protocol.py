@@ -1,0 +1,42 @@
+"""uvicorn's WebSocket protocol, where a client could make it hold more than it should."""
+
+from __future__ import annotations
+
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+from treefold_logging import get_logger
+
+_REFUSAL = (
+    b"HTTP/1.1 400 Bad Request\r\n"
+    b"content-type: text/plain; charset=utf-8\r\n"
+    b"content-length: 22\r\n"
+    b"connection: close\r\n\r\n"
+    b"No WebSocket handshake"
+)
+
+
+class GuardedWebSockets(WebSocketsSansIOProtocol):
+    """Answers a handshake that cannot be read, and lets pongs wait for their reader."""
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came; a head that the library refuses is answered and ends the connection.
+
+        The whole head comes at once, and a refused one gives no event: without this the connection
+        would stay open, unanswered, for ever (S-71, S-73).
+        """
+        super().data_received(data)
+        if not self.handshake_initiated and not self.transport.is_closing():
+            get_logger().warning("refused a WebSocket handshake that cannot be read")
+            self.transport.write(_REFUSAL)
+            self.transport.close()
+
+    def pause_writing(self) -> None:
+        """Stop reading too: a client that pings and does not read fills the buffer (S-75)."""
+        super().pause_writing()
+        self.transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        """Read again, unless a message waits for the application."""
+        super().resume_writing()
+        if not self.read_paused:
+            self.transport.resume_reading()
