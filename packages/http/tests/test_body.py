@@ -231,3 +231,43 @@ def test_waiting_for_the_client_to_leave_takes_nothing_of_an_unread_body() -> No
         await asyncio.wait([waiting])
 
     asyncio.run(main())
+
+
+def test_looking_for_the_client_loses_no_part_of_the_body() -> None:
+    async def main() -> None:
+        source = reader([b"a", b"b"], declared=2)
+        for _ in range(3):
+            assert not await source.is_disconnected()
+        assert await source.read() == b"ab"
+
+    asyncio.run(main())
+
+
+def test_a_client_that_left_after_its_body_is_seen_and_stays_gone() -> None:
+    async def main() -> None:
+        source = reader([b"a"], declared=1)
+        assert await source.read() == b"a"
+        seen = [await source.is_disconnected() for _ in range(4)]
+        assert seen[-1]
+        assert seen == sorted(seen)
+
+    asyncio.run(main())
+
+
+def test_a_client_that_stays_is_not_waited_for_and_the_look_ends_with_the_request() -> None:
+    async def main() -> None:
+        cancelled = asyncio.Event()
+
+        async def receive() -> dict[str, Any]:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                cancelled.set()
+            return {}
+
+        source = BodyReader(receive, 0, limit=10)
+        assert not await source.is_disconnected()
+        await source.stop_looking()
+        await asyncio.wait_for(cancelled.wait(), 5)
+
+    asyncio.run(main())

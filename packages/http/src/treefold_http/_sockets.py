@@ -29,6 +29,7 @@ from treefold_http._teardown import leave_all, must_go_on
 from treefold_http._types import Receive, Scope, Send
 from treefold_http._websocket import (
     FAILED,
+    LAST_WORD,
     LOST,
     MAX_REASON,
     NORMAL,
@@ -43,9 +44,6 @@ from treefold_router import Found, MalformedPath, NotFound as NoRoute
 if TYPE_CHECKING:
     from treefold_http._application import Application
     from treefold_http._plan import Plan
-
-_PATIENCE = 1.0
-"""Seconds that a close frame may wait for a client that does not read."""
 
 _NOSNIFF = (b"x-content-type-options", b"nosniff")
 
@@ -78,7 +76,7 @@ class OpenSockets:
 
 
 async def _close(websocket: WebSocket) -> None:
-    async with asyncio.timeout(_PATIENCE):
+    async with asyncio.timeout(LAST_WORD):
         await websocket.close(RESTART, "The server is restarting")
 
 

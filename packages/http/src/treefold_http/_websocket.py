@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from treefold_http._application import Application
 
 MAX_MESSAGE = 1024 * 1024
-_LAST_WORD = 1.0
+LAST_WORD = 1.0
 """Seconds that a close frame may wait for a client that does not read."""
 MAX_REASON = 123
 """Bytes that a close frame has for it (RFC 6455, 5.5)."""
@@ -235,7 +235,7 @@ class WebSocket(Connection):
     async def say_dropped(self) -> None:
         """Tell a dropped client why, if it reads within a second."""
         with suppress(OSError, TimeoutError):
-            async with asyncio.timeout(_LAST_WORD):
+            async with asyncio.timeout(LAST_WORD):
                 await self._send({"type": "websocket.close", "code": self.code, "reason": ""})
 
     async def _next(self) -> Message:
