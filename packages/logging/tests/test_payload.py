@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from treefold_logging import form_payload, json_payload, opaque_payload
+from treefold_logging import compact_payload, form_payload, json_payload, mask, opaque_payload
 from treefold_logging._escape import CUT, PAYLOAD_LIMIT
+from treefold_logging._mask import is_harmless
 
 
 @pytest.mark.parametrize(
@@ -137,3 +138,69 @@ def test_a_payload_that_is_not_cut_is_json(value: object) -> None:
     assert payload.isprintable()
     if not payload.endswith(CUT):
         json.loads(payload)
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from(("a", "pin", "author", "Token")), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+@given(JSON_VALUES)
+def test_what_is_harmless_has_nothing_to_mask(value: Any) -> None:
+    assert is_harmless(value) == (mask(value) == value)
+
+
+def test_a_container_inside_itself_is_not_harmless() -> None:
+    inside: list[Any] = [1]
+    inside.append(inside)
+
+    assert not is_harmless(inside)
+    assert json_payload(inside) == '[1,"<cycle>"]'
+
+
+PLAIN_TEXT = st.text(st.characters(max_codepoint=0x7F, exclude_characters='":\\'))
+
+
+@given(st.dictionaries(st.sampled_from(("a", "pin", "author")), PLAIN_TEXT))
+def test_compact_text_is_the_payload_or_needs_the_whole_way(fields: dict[str, str]) -> None:
+    text = json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
+    if not text.isprintable():
+        text = json.dumps({name: "" for name in fields}, separators=(",", ":"))
+        fields = dict.fromkeys(fields, "")
+    payload = compact_payload(text, frozenset(fields))
+
+    assert payload is None or payload == json_payload(fields)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"note":"Bearer abc"}',
+        '{"note":"bAsIc+YWJj"}',
+        '{"note":"password=zz"}',
+        '{"note":"eyJhbGci.eyJz.c2ln"}',
+        '{"note":"-----BEGIN KEY-----"}',
+        '{"note":"\x7f"}',
+        '{"note":"\u00e9"}',
+    ],
+)
+def test_s86_compact_text_that_may_hold_a_secret_is_not_taken(text: str) -> None:
+    assert compact_payload(text, {"note"}) is None
+
+
+def test_s83_compact_text_with_a_sensitive_name_is_not_taken() -> None:
+    assert compact_payload('{"pin":1}', {"pin"}) is None
+    assert compact_payload('{"opinion":1}', {"opinion"}) == '{"opinion":1}'
+
+
+def test_s84_compact_text_is_cut() -> None:
+    payload = compact_payload(f'{{"a":"{"b" * PAYLOAD_LIMIT}"}}', {"a"})
+
+    assert payload is not None
+    assert len(payload) == PAYLOAD_LIMIT
+    assert payload.endswith(CUT)

@@ -12,8 +12,10 @@ import pytest
 
 from treefold_logging._writer import (
     CROWDED,
+    FEW,
     MAX_CHARACTERS,
     MAX_LINES,
+    MODEST,
     PATIENCE,
     SHORT,
     Writer,
@@ -231,3 +233,19 @@ def test_entries_of_many_threads_are_all_written_each_in_its_order(
     words = [line.split() for line in disk.getvalue().splitlines()]
     for name in range(6):
         assert [int(n) for who, n, *_ in words if int(who) == name] == list(range(500))
+
+
+def test_entries_of_moderate_length_are_bounded_by_their_number(writer: Writer, disk: Disk) -> None:
+    """Nobody reads: a few that are not counted, then as many long ones as the limit says."""
+    with disk.lock:
+        writer.add("first\n")
+        disk.writing.wait(10)
+        for _ in range(MAX_LINES):
+            writer.add("x" * MODEST)
+
+        assert FEW < len(writer.entries) <= FEW + MAX_CHARACTERS // 2 // MODEST
+        assert writer.dropped == MAX_LINES - len(writer.entries)
+    writer.drain(10)
+    assert writer.drain(10)
+    writer.add("x" * MODEST)
+    assert len(writer.entries) == 1

@@ -458,3 +458,34 @@ def test_any_folder_name_is_reached_by_its_encoded_name(name: str) -> None:
     shouted = b"".join(b"%%%02X" % byte for byte in name.encode())
     assert isinstance(table.resolve("GET", b"/v1/" + plain), Found)
     assert table.resolve("GET", b"/v1/" + shouted) is table.resolve("GET", b"/v1/" + plain)
+
+
+SEGMENT = st.sampled_from(
+    (
+        b"v1",
+        b"user",
+        b"me",
+        b"item",
+        b"twice",
+        b"42",
+        b"a-b",
+        b"%41",
+        b"%2F",
+        b".",
+        b"..",
+        b"",
+        b"\xff",
+    )
+)
+
+
+@given(st.lists(SEGMENT, max_size=5), st.sampled_from(("GET", "POST", "WEBSOCKET", "get")))
+@example([b"v1", b"user", b"42"], "GET")
+@example([b"v1", b"user", b"me"], "POST")
+def test_the_short_ways_answer_as_the_whole_walk_does(
+    table: RouteTable, segments: list[bytes], method: str
+) -> None:
+    path = b"/" + b"/".join(segments)
+
+    # A doubled slash says the same and is in no dictionary of whole paths.
+    assert table.resolve(method, path) == table.resolve(method, b"/" + path)

@@ -18,7 +18,7 @@ from typing import Any
 
 from treefold_http._background import BackgroundOwner
 from treefold_http._boot import BootReport, Site, build_site, plan_routes
-from treefold_http._capture import NONE, describe, is_unread, read_ahead
+from treefold_http._capture import NONE, describe, read_ahead
 from treefold_http._coercion import to_response
 from treefold_http._connection import below_root
 from treefold_http._datastructures import State
@@ -242,14 +242,14 @@ class Application:
                 response = to_response(await plan.run(request), plan.status)
             except BaseException as error:  # render re-raises what is not ours to answer
                 response = await self.render(error, request)
-            if has_body and is_unread(request):
-                await read_ahead(request)
             status = response.status
             common = [_NOSNIFF, (b"x-request-id", identity.encode())]
             if has_body and not request.reader.complete:
-                common.append(_CLOSE)  # or the server would read on, however much was announced
+                await read_ahead(request)
+                if not request.reader.complete:
+                    common.append(_CLOSE)  # or the server would read on, whatever was announced
             if type(response) is Response:
-                start, body = response.messages(common, head=scope["method"] == "HEAD")
+                start, body = response.messages(common, scope["method"] == "HEAD")
                 try:
                     await send(start)
                     await send(body)
@@ -294,7 +294,7 @@ class Application:
     def _route(self, request: Request) -> Plan:
         """Find the plan of a request: that of its route, or the one that answers a miss."""
         scope = request.scope
-        site = self.site
+        site = self._site or self.site
         try:
             check_request(scope, request.fields)
         except HTTPError as refusal:

@@ -8,11 +8,14 @@ short body. It knows bytes and messages, not what they mean.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable
 from typing import Any
 
 from treefold_http._errors import ClientDisconnect, PayloadTooLarge
 from treefold_http._types import Message, Receive
+
+UNREAD: Any = object()
+"""Stands for JSON that nobody has asked for; the body of a request may be `null`."""
 
 
 class BodyReader:
@@ -24,6 +27,8 @@ class BodyReader:
         limit: the most bytes to take.
 
     Attributes:
+        json: what `Request.json` gives, once it was asked for; its owner may change it.
+        names: every member name of the body, where a decoder has seen them all.
         document: the parsed JSON body, where it was parsed for nobody who could change it.
     """
 
@@ -35,7 +40,9 @@ class BodyReader:
         "declared",
         "disconnected",
         "document",
+        "json",
         "limit",
+        "names",
         "receive",
         "size",
     )
@@ -47,6 +54,8 @@ class BodyReader:
         self.size = 0
         self.complete = False
         self.disconnected = False
+        self.json = UNREAD
+        self.names: frozenset[str] | None = None
         self.document: Any = None
         self._kept: bytes | None = None
         self._reading = False
@@ -80,7 +89,7 @@ class BodyReader:
             self._check_declared()
             self._reading = True
             try:
-                body = await self._next()
+                body = self._taken(await self._upcoming())
                 if not self.complete:  # most bodies come in one message
                     parts = [body]
                     while not self.complete:
@@ -150,9 +159,15 @@ class BodyReader:
         return message
 
     async def _next(self) -> bytes:
+        return self._taken(await self._upcoming())
+
+    def _upcoming(self) -> Awaitable[Message]:
         if self.disconnected:
             raise ClientDisconnect("The client left before the end of the body")
-        message = await self.receive() if self._ahead is None else await self._message()
+        return self.receive() if self._ahead is None else self._message()
+
+    def _taken(self, message: Message) -> bytes:
+        """The bytes of a message, counted."""
         if message["type"] == "http.disconnect":
             self.disconnected = True
             raise ClientDisconnect("The client left before the end of the body")

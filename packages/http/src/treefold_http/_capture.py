@@ -10,10 +10,11 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from treefold_http._body import UNREAD
 from treefold_http._datastructures import parse_urlencoded
 from treefold_http._errors import ClientDisconnect, HTTPError
-from treefold_http._json import loads
-from treefold_logging import form_payload, json_payload, opaque_payload
+from treefold_http._json import compact, loads, reparse
+from treefold_logging import compact_payload, form_payload, json_payload, opaque_payload
 
 if TYPE_CHECKING:
     from treefold_http._request import Request
@@ -27,14 +28,11 @@ PATIENCE = 0.05
 _FORM = "application/x-www-form-urlencoded"
 
 
-def is_unread(request: Request) -> bool:
-    """Whether the handler left a body that the line would show."""
-    return not request.reader.started and _is_shown(request.content_type)
-
-
 async def read_ahead(request: Request) -> None:
     """Read a small JSON or form body that the handler left, so that the line can show it."""
     reader = request.reader
+    if reader.started or not _is_shown(request.content_type):
+        return
     declared = reader.declared
     if (declared is not None and declared > MAX_UNREAD) or b"expect" in request.fields:
         return
@@ -50,6 +48,11 @@ def describe(request: Request) -> str:
     """Give the masked payload for the log line; `-` when there is none."""
     reader = request.reader
     body = reader.kept
+    if reader.names is not None and body is not None and len(body) <= MAX_DESCRIBED:
+        text = compact(body)
+        payload = None if text is None else compact_payload(text, reader.names)
+        if payload is not None:
+            return payload
     kind = request.content_type or "application/octet-stream"
     form = getattr(request, "parsed_form", None)
     if form is not None and kind != _FORM:
@@ -67,7 +70,11 @@ def describe(request: Request) -> str:
         return opaque_payload(kind, len(body))
     try:
         if _is_json(kind):
-            return json_payload(loads(body) if reader.document is None else reader.document)
+            document = reader.document
+            if document is None:
+                known = reader.names is not None or reader.json is not UNREAD
+                document = reparse(body) if known else loads(body)
+            return json_payload(document)
         if kind == _FORM:
             return form_payload(parse_urlencoded(body, limit=1000))
     except HTTPError:

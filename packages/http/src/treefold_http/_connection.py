@@ -17,6 +17,7 @@ from treefold_http._types import Receive, Scope
 
 if TYPE_CHECKING:
     from treefold_http._application import Application
+    from treefold_http._body import BodyReader
     from treefold_http._plan import Plan
     from treefold_http._teardown import Leave
 
@@ -58,6 +59,7 @@ class Connection:
         "_cookies",
         "_headers",
         "_query",
+        "_reader",
         "_receive",
         "_state",
         "app",
@@ -89,6 +91,7 @@ class Connection:
         self.error: BaseException | None = None
         self.leaves: list[Leave] | None = None
         self.work: BackgroundTasks | None = None
+        self._reader: BodyReader | None = None
 
     @property
     def path(self) -> str:

@@ -66,14 +66,12 @@ def _check_framing(fields: Mapping[bytes, bytes], raw: RawHeaders) -> None:
     length, coding = fields.get(b"content-length"), fields.get(b"transfer-encoding")
     if coding is not None and (length is not None or coding.strip().lower() != b"chunked"):
         raise BadRequest("Transfer-Encoding is not chunked alone", headers=_CLOSE)
-    if length is not None and not _is_length(length, raw, repeated=len(fields) != len(raw)):
+    if length is None:
+        return
+    if not length.isdigit() or len(length) > 19 or (len(fields) != len(raw) and _differs(raw)):
         raise BadRequest("Content-Length is not one decimal number", headers=_CLOSE)
 
 
-def _is_length(value: bytes, raw: RawHeaders, *, repeated: bool) -> bool:
-    """Whether it is one decimal number, however often it was sent (RFC 9112, 6.3)."""
-    if not value.isdigit() or len(value) > 19:
-        return False
-    if not repeated:
-        return True
-    return all(other == value for name, other in raw if name == b"content-length")
+def _differs(raw: RawHeaders) -> bool:
+    """Whether the size was sent more than once, and not always the same (RFC 9112, 6.3)."""
+    return len({value for name, value in raw if name == b"content-length"}) > 1

@@ -10,7 +10,7 @@ from contextlib import aclosing
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from treefold_http._body import BodyReader
+from treefold_http._body import UNREAD, BodyReader
 from treefold_http._connection import Connection
 from treefold_http._datastructures import MultiMapping
 from treefold_http._errors import BadRequest, UnsupportedMediaType
@@ -51,7 +51,7 @@ class Request(Connection):
         parsed_form: both views of the form; set only once it was asked for.
     """
 
-    __slots__ = ("_json", "_reader", "miss", "parsed_form")
+    __slots__ = ("miss", "parsed_form")
 
     miss: HTTPError | Response | Answer
     parsed_form: ParsedForm
@@ -69,12 +69,11 @@ class Request(Connection):
     @property
     def reader(self) -> BodyReader:
         """The one reader of the body, with the limit of the route."""
-        try:
-            return self._reader
-        except AttributeError:
+        reader = self._reader
+        if reader is None:
             limit = self.plan.max_body if self.plan else self.app.settings.max_body
-            self._reader = BodyReader(self._receive, self._declared(), limit=limit)
-            return self._reader
+            reader = self._reader = BodyReader(self._receive, self._declared(), limit=limit)
+        return reader
 
     def _declared(self) -> int | None:
         """The announced size of the body: 0 where HTTP/1.1 says that there is none."""
@@ -100,13 +99,12 @@ class Request(Connection):
             BadRequest: when the body is not valid JSON.
             PayloadTooLarge, ClientDisconnect: as `body`.
         """
-        try:
-            return self._json
-        except AttributeError:
+        reader = self._reader or self.reader
+        if reader.json is UNREAD:
             self._refuse_coding()
-            body = await self.reader.read()
-            self._json = loads(body) if body else None
-            return self._json
+            body = await reader.read()
+            reader.json = loads(body) if body else None
+        return reader.json
 
     def check_json_type(self) -> None:
         """Refuse a body that no model is read from: no JSON by its type, or coded.
@@ -115,11 +113,17 @@ class Request(Connection):
             UnsupportedMediaType: for another media type, or a content coding.
             BadRequest: for a charset other than UTF-8 (RFC 8259, 8.1; S-30).
         """
-        if not is_json(self.content_type):
-            raise UnsupportedMediaType(f"The body is {self.content_type!r}; send application/json")
-        if b";" in self.fields.get(b"content-type", b""):
-            _check_charset(self._form_type())
-        self._refuse_coding()
+        fields = self.fields
+        field = fields.get(b"content-type", b"")
+        if field != b"application/json":
+            if not is_json(self.content_type):
+                raise UnsupportedMediaType(
+                    f"The body is {self.content_type!r}; send application/json"
+                )
+            if b";" in field:
+                _check_charset(self._form_type())
+        if b"content-encoding" in fields:
+            self._refuse_coding()
 
     def _refuse_coding(self) -> None:
         coding = self.fields.get(b"content-encoding")

@@ -188,10 +188,13 @@ def _body_binder(parameter: inspect.Parameter, decoder: Decoder) -> Binder:
         reader = connection.reader
         body = await reader.read()
         if body:
-            document = loads(body)
-            if not decoder.shares:
-                reader.document = document
             try:
+                if decoder.quick is not None and (found := decoder.quick(body)) is not None:
+                    reader.names = decoder.names
+                    return found
+                document = loads(body)
+                if not decoder.shares:
+                    reader.document = document
                 return decoder.decode(body, document)
             except UnprocessableEntity as error:
                 errors.extend(map(dict, error.errors or ()))

@@ -203,7 +203,7 @@ async def _end(websocket: WebSocket, error: BaseException | None, send: Send) ->
     with suppress(OSError):  # the client left first
         if "websocket.http.response" in websocket.scope.get("extensions", {}):
             common = [_NOSNIFF, (b"x-request-id", websocket.id.encode())]
-            start, body = response.messages(common, head=False)
+            start, body = response.messages(common, False)
             await send({**start, "type": "websocket.http.response.start"})
             await send({**body, "type": "websocket.http.response.body"})
         else:

@@ -8,7 +8,12 @@ from treefold_logging.__about__ import __version__
 from treefold_logging._context import request_id
 from treefold_logging._logger import configure, flush, get_logger
 from treefold_logging._mask import mask
-from treefold_logging._payload import form_payload, json_payload, opaque_payload
+from treefold_logging._payload import (
+    compact_payload,
+    form_payload,
+    json_payload,
+    opaque_payload,
+)
 from treefold_logging._request_line import log_request
 from treefold_logging._scrub import scrub
 from treefold_logging._target import request_target
@@ -16,6 +21,7 @@ from treefold_logging._words import is_sensitive
 
 __all__ = [
     "__version__",
+    "compact_payload",
     "configure",
     "flush",
     "form_payload",

@@ -6,12 +6,13 @@ half of a secret is left at the cut. Source: rulings, 'Log line'; S-84, S-85, S-
 
 import json
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from treefold_logging._escape import PAYLOAD_LIMIT, Printable, cut, field
-from treefold_logging._mask import summary, walk
-from treefold_logging._scrub import is_suspect, scrub
+from treefold_logging._mask import is_harmless, summary, walk
+from treefold_logging._scrub import is_suspect, is_suspect_text, scrub
+from treefold_logging._words import harmless, is_sensitive
 
 LONGEST_TYPE = 100
 
@@ -60,7 +61,7 @@ def json_payload(value: Any) -> str:
     Values under sensitive keys are `***`, secrets inside strings are scrubbed, what JSON cannot
     hold is shown as its type. After that the text is cut to 2 KiB. It is ASCII without controls.
     """
-    masked = walk(value)
+    masked = value if is_harmless(value) else walk(value)
     try:
         text = _text(masked)
         if is_suspect(text):
@@ -69,8 +70,26 @@ def json_payload(value: Any) -> str:
         text = _presented(masked)
     except RecursionError:
         text = '"<nested too deeply>"'
-    # JSON leaves DEL as it is.
-    return Printable(cut(text.replace("\x7f", "\\u007f"), PAYLOAD_LIMIT))
+    if "\x7f" in text:  # JSON leaves it as it is
+        text = text.replace("\x7f", "\\u007f")
+    return Printable(cut(text, PAYLOAD_LIMIT))
+
+
+def compact_payload(text: str, names: Collection[str]) -> str | None:
+    """Return compact JSON text as it is for the log line; None where it may hold a secret.
+
+    Args:
+        text: valid JSON without white space between its parts, without a backslash, and without a
+            colon other than the one behind each member name.
+        names: every member name in it, and perhaps more.
+
+    What gets None is for `json_payload`, which takes several times as long.
+    """
+    if not harmless.issuperset(names) and any(map(is_sensitive, names)):
+        return None
+    if not text.isascii() or "\x7f" in text or is_suspect_text(text):
+        return None
+    return Printable(text if len(text) <= PAYLOAD_LIMIT else cut(text, PAYLOAD_LIMIT))
 
 
 def form_payload(

@@ -105,6 +105,17 @@ def is_suspect(json_text: str) -> bool:
     return "bearer" in lower or "basic" in lower or "authorization" in lower or "cookie" in lower
 
 
+def is_suspect_text(text: str) -> bool:
+    """Say whether ASCII text without a colon or a backslash could hold a secret; False is certain.
+
+    A header written out needs a colon or `=`, an address or a quoted key needs a colon.
+    """
+    if "=" in text or ("J" in text and "eyJ" in text) or ("N" in text and "-----BEGIN" in text):
+        return True
+    lower = text.lower()
+    return "bearer" in lower or "basic" in lower
+
+
 def _token(match: re.Match[str]) -> str:
     return match[0] if match[1] is None else "***"
 

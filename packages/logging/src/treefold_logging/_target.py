@@ -32,12 +32,12 @@ def request_target(
     """
     if masked_segments:
         raw_path = _without(raw_path, masked_segments)
-    target = field_of_bytes(raw_path) or "/"
-    if "eyJ" in target:
+    target = field_of_bytes(raw_path)
+    if "J" in target and "eyJ" in target:
         target = scrub(target)
     if query_string:
-        target = f"{target}?{_query(query_string)}"
-    return cut(target, PAYLOAD_LIMIT)
+        target = f"{target or '/'}?{_query(query_string)}"
+    return target if 0 < len(target) <= PAYLOAD_LIMIT else cut(target or "/", PAYLOAD_LIMIT)
 
 
 def _without(raw_path: bytes, masked: Sequence[int]) -> bytes:

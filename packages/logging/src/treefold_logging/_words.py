@@ -36,6 +36,8 @@ _SEPARATORS = re.compile(r"[^a-z0-9]+")
 _NESTING = re.compile(r"[\[\].]+")
 verdicts: dict[str, bool] = {}
 """Verdicts already given, by key."""
+harmless: set[str] = set()
+"""The keys among them that hold no secrets: many keys are compared with them at once."""
 
 
 def normalise(key: str) -> str:
@@ -58,7 +60,10 @@ def is_sensitive(key: str) -> bool:
         if len(key) <= LONGEST_KEPT:
             if len(verdicts) >= MAX_VERDICTS:
                 verdicts.clear()
+                harmless.clear()
             verdicts[key] = verdict
+            if not verdict:
+                harmless.add(key)
     return verdict
 
 

@@ -26,6 +26,12 @@ MAX_CHARACTERS = 8 * 1024 * 1024
 SHORT = MAX_CHARACTERS // 2 // MAX_LINES
 """Up to this length entries are bounded by their number alone."""
 
+FEW = 500
+"""As long as no more entries wait, those of a request are bounded by their number alone."""
+
+MODEST = 4096
+"""Up to this length an entry is one of a request; `FEW` of them are 2 MiB."""
+
 CROWDED = MAX_LINES // 4
 """Entries from which the thread is not left to gather more."""
 
@@ -93,7 +99,8 @@ class Writer:
     def add(self, entry: str) -> None:
         """Append an entry; the thread will write it. A full buffer drops it."""
         entries = self.entries
-        if len(entry) <= SHORT and len(entries) < CROWDED:
+        size, waiting = len(entry), len(entries)
+        if (size <= MODEST and waiting < FEW) or (size <= SHORT and waiting < CROWDED):
             entries.append(entry)
         else:
             self._add_counted(entry)
@@ -230,7 +237,7 @@ class Writer:
             self._torn = self._data[self._sent - 1] != ord("\n")
         with self._count:
             self.dropped += self._lost() if failed else -self._noticed
-            self._long -= self._taken
+            self._long = max(0, self._long - self._taken)  # some were not counted
         self._batch = []
         self._data = memoryview(b"")
         return done

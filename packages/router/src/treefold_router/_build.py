@@ -24,14 +24,14 @@ class Built:
 
     Args:
         trie: Its root node; the version folders are the children.
-        exact: Raw path of a place without parameters, as clients spell it, to what serves there.
+        places: Raw path of a place that no parameter leads to, as clients spell it, to its node.
         routes: The routes that serve, in visiting order.
         skipped: In visiting order.
         duplicates: In the order their first files were visited.
     """
 
     trie: Node
-    exact: Mapping[bytes, Mapping[str | None, Found]]
+    places: Mapping[bytes, Node]
     routes: tuple[Route, ...]
     skipped: tuple[Skipped, ...]
     duplicates: tuple[Duplicate, ...]
@@ -56,7 +56,7 @@ def build(listing: Listing, *, auto_head: bool) -> Built:
     winners = [routes[-1] for routes in places.values()]
     return Built(
         trie,
-        {path: node.verbs for path, node in static_places(trie) if node.verbs},
+        {path: node for path, node in static_places(trie) if node.verbs or node.dynamic},
         tuple(sorted(winners, key=_visiting_order)),
         tuple(skipped),
         tuple(_duplicate(routes) for routes in places.values() if len(routes) > 1),

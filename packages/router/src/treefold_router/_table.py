@@ -52,7 +52,7 @@ class RouteTable:
         self.versions: tuple[str, ...] = sorted_versions(built.routes)
         self.latest: str | None = latest_version(self.versions)
         self._trie = built.trie
-        self._exact = built.exact
+        self._places = built.places
         self._prefixes = {version: b"/" + version.encode() for version in self.versions}
         self._auto_options = auto_options
         self._clashes = listing.clashes
@@ -97,11 +97,20 @@ class RouteTable:
             return self.resolve(method, path) if isinstance(path, (bytes, str)) else path
         # Text stays out of the dictionary: comparing it with bytes warns under `python -b`.
         if isinstance(raw_path, bytes):
-            verbs = self._exact.get(raw_path)
-            if verbs is not None:
-                found = verbs.get(method)
+            place = self._places.get(raw_path)
+            if place is not None:
+                found = place.verbs.get(method)
                 if found is not None:
                     return found
+            else:
+                # One parameter at the end, of letters and digits, is what most routes have.
+                parent, _, last = raw_path.rpartition(b"/")
+                place = self._places.get(parent)
+                if place is not None and last.isalnum() and last not in place.static:
+                    child = place.dynamic
+                    found = child and child.verbs.get(method)
+                    if child and found:
+                        return Found(found.route, {child.parameter: last.decode()})
             # `_walk` without its cases: a call and their tests are a third of the whole answer.
             segments = raw_path.split(b"/")
             if PERCENT not in raw_path and not segments[0]:
