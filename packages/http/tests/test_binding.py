@@ -174,11 +174,11 @@ def test_what_does_not_fit_is_refused_in_words(
     "text", ["1" * 8000 + "x", "1." + "1" * 8000 + "x", "-" * 8000, "1" * 8000 + "e"]
 )
 def test_a_value_as_long_as_a_target_is_refused_quickly(annotation: Any, text: str) -> None:
-    started = time.perf_counter()
+    started = time.thread_time()
     with pytest.raises(ValueError, match=r"^should be"):
         of(annotation)(text)
 
-    assert time.perf_counter() - started < 0.2
+    assert time.thread_time() - started < 0.2
 
 
 @given(st.text())

@@ -198,10 +198,10 @@ def test_entity_tags_are_split(field: str, tags: list[tuple[str, bool]]) -> None
     "field", ['"' * 30_000, '"a",' * 7_500, "," * 30_000, 'W/"' * 10_000, '\\";,' * 7_500]
 )
 def test_a_hostile_list_matches_nothing_and_costs_nothing(field: str) -> None:
-    started = time.perf_counter()
+    started = time.thread_time()
     assert parse_entity_tags(field) == []
     assert parse_entity_tags(field[:4096]) is not None
-    assert time.perf_counter() - started < 0.02
+    assert time.thread_time() - started < 0.1
 
 
 opaque = st.text(st.characters(min_codepoint=0x21, max_codepoint=0xFF), max_size=5).filter(

@@ -61,10 +61,10 @@ def test_at_most_a_hundred_cookies_are_taken() -> None:
 @pytest.mark.parametrize("noise", ['\\"', ";", "=", " ", '"', "a=;", "\\", "; ="])
 def test_thirty_kilobytes_of_noise_are_read_in_linear_time(noise: str) -> None:
     field = noise * (30_000 // len(noise))
-    started = time.perf_counter()
+    started = time.thread_time()
     parse_cookies(field)
 
-    assert time.perf_counter() - started < 0.2
+    assert time.thread_time() - started < 0.2
 
 
 @given(st.text())

@@ -101,11 +101,11 @@ def test_a_thousand_pairs_are_taken_and_one_more_is_refused() -> None:
 
 
 def test_a_flood_of_pairs_is_refused_quickly() -> None:
-    started = time.perf_counter()
+    started = time.thread_time()
     with pytest.raises(BadRequest):
         parse_urlencoded(b"a=1&" * 100_000, limit=1000)
 
-    assert time.perf_counter() - started < 0.2
+    assert time.thread_time() - started < 0.2
 
 
 def test_a_mapping_gives_the_first_value_and_keeps_the_others() -> None:

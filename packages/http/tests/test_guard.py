@@ -149,12 +149,12 @@ def test_a_target_of_eight_kilobytes_is_taken_and_one_byte_more_is_414() -> None
     ids=["10,000 fields", "one megabyte", "5,000 repeats"],
 )
 def test_a_flood_is_refused_quickly(raw: Raw) -> None:
-    started = time.perf_counter()
+    started = time.thread_time()
     refusal = verdict(raw)
 
     assert refusal is not None
     assert refusal.status == 431
-    assert time.perf_counter() - started < 0.2
+    assert time.thread_time() - started < 0.2
 
 
 def test_a_host_is_checked_again_after_thousands_of_others() -> None:

@@ -126,9 +126,9 @@ def test_more_ranges_than_eight_are_ignored() -> None:
     ],
 )
 def test_a_hostile_field_is_ignored_at_once(field: str) -> None:
-    started = time.perf_counter()
+    started = time.thread_time()
     assert parse_range(field, SIZE) is None
-    assert time.perf_counter() - started < 0.005
+    assert time.thread_time() - started < 0.02
 
 
 # The oracle: sets of positions, one range after the other, straight from RFC 9110, 14.1.2.
