@@ -114,9 +114,17 @@ async def pump(
             over, left = True, leaves
             task.cancel()
 
-    watchers = [asyncio.ensure_future(watch(request.reader.wait_for_disconnect, leaves=True))]
-    if stopping is not None:
-        watchers.append(asyncio.ensure_future(watch(stopping.wait, leaves=False)))
+    watchers: list[asyncio.Task[None]] = []
+
+    def begin() -> None:
+        leave = watch(request.reader.wait_for_disconnect, leaves=True)
+        watchers.append(loop.create_task(leave))
+        if stopping is not None:
+            watchers.append(loop.create_task(watch(stopping.wait, leaves=False)))
+
+    # Where nothing waits, nobody can be seen to leave, and no task is made: it is half of a stream.
+    loop = asyncio.get_running_loop()
+    soon = loop.call_soon(begin)
     try:
         async for chunk in chunks:
             if over:  # a producer that swallows its cancellation goes on for nobody
@@ -131,6 +139,7 @@ async def pump(
         if not over:
             raise
     finally:
+        soon.cancel()
         for watcher in watchers:
             watcher.cancel()
         # Ours to take back, whether the producer let it through or not; never anybody else's.

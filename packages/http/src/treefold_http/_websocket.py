@@ -158,7 +158,9 @@ class WebSocket(Connection):
         Raises:
             WebSocketDisconnect: when the socket is closed.
         """
-        await self._put({"type": "websocket.send", "text": text})
+        if self.code is not None or not self.accepted:
+            self.check_open()
+        await self._write({"type": "websocket.send", "text": text})
 
     async def send_bytes(self, data: bytes) -> None:
         """Send a binary message.
@@ -239,7 +241,8 @@ class WebSocket(Connection):
                 await self._send({"type": "websocket.close", "code": self.code, "reason": ""})
 
     async def _next(self) -> Message:
-        self.check_open()
+        if self.code is not None or not self.accepted:
+            self.check_open()
         message = await self._receive()
         if message["type"] == "websocket.disconnect":
             code = self.code = self.code or message.get("code") or NO_STATUS
@@ -247,7 +250,8 @@ class WebSocket(Connection):
         return message
 
     async def _put(self, message: Message) -> None:
-        self.check_open()
+        if self.code is not None or not self.accepted:
+            self.check_open()
         await self._write(message)
 
     async def _write(self, message: Message) -> None:
