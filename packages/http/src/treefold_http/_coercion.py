@@ -70,6 +70,8 @@ def _learn(result: Any, status: int | None) -> Response:
     else:
         if issubclass(kind, (bytearray, memoryview)):
             found = _PLAIN[bytes]
+        elif hasattr(kind, "model_dump_json"):
+            found = (_dump_model, JSON_TYPE)
         elif _is_record(kind):
             found = _PLAIN[dict]
         else:
@@ -90,6 +92,12 @@ def _other(kind: type[Any]) -> Callable[[Any, int | None], Response]:
         f"A handler returned {kind.__qualname__!r}, which has no response form;"
         " return a dict, list, str, bytes, None, a tuple of these with a status, or a Response"
     )
+
+
+def _dump_model(model: Any) -> bytes:
+    """pydantic's own encoder; it writes NaN as null, which the strict one refuses."""
+    body = model.model_dump_json().encode()
+    return body if body.find(b"null") < 0 else dumps(model)
 
 
 def _is_record(kind: type[Any]) -> bool:

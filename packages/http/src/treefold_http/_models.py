@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 from treefold_http._errors import BadRequest, UnprocessableEntity
 from treefold_http._json import BACKSLASH, BOM, msgspec
+from treefold_http._members import required_names
 from treefold_http._parameters import options_of
 from treefold_http._records import is_record, record_check
 from treefold_http._sources import Errors
-from treefold_http._structs import required_names
 
 
 class Decoder(NamedTuple):
@@ -59,17 +59,12 @@ def model_decoder(annotation: Any, *, anything: bool = False) -> Decoder | None:
         return None
     structs = any(map(_is_struct, kinds))
     if not structs and (pydantic := _pydantic()) is not None:
-        decode = _pydantic_decoder(annotation, pydantic)
-        if decode is not None:
-            return Decoder(decode)
+        decoder = _pydantic_decoder(annotation, pydantic)
+        if decoder is not None:
+            return decoder
     if msgspec is not None:
         try:
-            decode = _msgspec_decoder(annotation)
-            names = required_names(annotation)
-            if names is None:
-                return Decoder(decode)
-            quick = _quick_decoder(annotation, len(names))
-            return Decoder(decode, quick=quick, names=frozenset(names))
+            return _msgspec_decoder(annotation)
         except TypeError:  # a union of records, which it does not tell apart
             if structs:
                 raise
@@ -106,7 +101,7 @@ def _is_pydantic(kind: Any) -> bool:
     return hasattr(kind, "model_validate_json")
 
 
-def _msgspec_decoder(annotation: Any) -> Callable[[bytes, Any], Any]:
+def _msgspec_decoder(annotation: Any) -> Decoder:
     assert msgspec is not None  # noqa: S101 - the caller has looked
     decode = msgspec.json.Decoder(annotation).decode
     invalid = msgspec.ValidationError
@@ -122,27 +117,37 @@ def _msgspec_decoder(annotation: Any) -> Callable[[bytes, Any], Any]:
         except RecursionError:
             raise _too_deep() from None
 
-    return run
+    return _with_quick(annotation, run, decode)
 
 
-def _quick_decoder(annotation: Any, members: int) -> Callable[[bytes], Any]:
-    """Give a decoder for a struct of which each member must be there.
+def _with_quick(
+    annotation: Any, decode: Callable[[bytes, Any], Any], parse: Callable[[bytes], Any]
+) -> Decoder:
+    """Add the short way for a model of which each member must be there.
 
     Each member takes one colon. A body that holds all of them and no colon more repeats no name,
-    and has no member that the struct does not know: `loads` has nothing to say about it.
+    and has no member that the model does not know: `loads` could only refuse NaN and Infinity,
+    which pydantic takes.
     """
-    assert msgspec is not None  # noqa: S101 - the caller has looked
-    decode = msgspec.json.Decoder(annotation).decode
+    names = required_names(annotation)
+    if names is None:
+        return Decoder(decode)
+    members = len(names)
 
-    def run(body: bytes) -> Any:
+    def quick(body: bytes) -> Any:
         if body.count(b":") != members or BACKSLASH in body:
             return None
+        if (_N in body and b"NaN" in body) or (_I in body and b"Infinity" in body):
+            return None
         try:
-            return decode(body)
+            return parse(body)
         except (ValueError, RecursionError):
             return None  # the whole way says what is wrong
 
-    return run
+    return Decoder(decode, quick=quick, names=frozenset(names))
+
+
+_N, _I = ord("N"), ord("I")
 
 
 def _steps(path: str) -> list[str | int]:
@@ -154,7 +159,7 @@ def _steps(path: str) -> list[str | int]:
     return steps
 
 
-def _pydantic_decoder(annotation: Any, pydantic: Any) -> Callable[[bytes, Any], Any] | None:
+def _pydantic_decoder(annotation: Any, pydantic: Any) -> Decoder | None:
     try:
         validate = pydantic.TypeAdapter(annotation).validate_json
     except pydantic.PydanticUserError as error:
@@ -177,7 +182,7 @@ def _pydantic_decoder(annotation: Any, pydantic: Any) -> Callable[[bytes, Any], 
             ]
             raise _invalid(entries) from None
 
-    return run
+    return _with_quick(annotation, run, validate)
 
 
 def _record_decoder(annotation: Any) -> Callable[[bytes, Any], Any]:

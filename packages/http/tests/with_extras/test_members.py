@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
+import pydantic
 import pytest
 from hypothesis import given, strategies as st
 
 from treefold_http._errors import BadRequest, UnprocessableEntity
 from treefold_http._json import loads
+from treefold_http._members import required_names
 from treefold_http._models import model_decoder
-from treefold_http._structs import required_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,6 +70,95 @@ class Choice(msgspec.Struct):
 )
 def test_names_are_known_where_every_member_is_required(kind: Any, names: Any) -> None:
     assert required_names(kind) == names
+
+
+class Address(pydantic.BaseModel):
+    city: str = pydantic.Field(alias="town", min_length=1)
+    zip: int | None
+
+
+class User(pydantic.BaseModel):
+    name: Annotated[str, pydantic.BeforeValidator(str.strip)]
+    scores: list[float]
+    home: Address
+
+
+class Filled(pydantic.BaseModel):
+    name: str
+
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def fill(cls, data: Any) -> Any:
+        return {"name": "a", **data}
+
+
+class Parsed(pydantic.BaseModel):
+    home: Annotated[Address, pydantic.BeforeValidator(lambda text: {"town": text, "zip": 1})]
+
+
+class Nested(pydantic.BaseModel):
+    inner: Filled
+
+
+class Defaulted(pydantic.BaseModel):
+    name: str = "a"
+
+
+class Either(pydantic.BaseModel):
+    name: str = pydantic.Field(validation_alias=pydantic.AliasChoices("a", "b"))
+
+
+class Named(pydantic.BaseModel, populate_by_name=True):
+    name: str = pydantic.Field(alias="n")
+
+
+class Root(pydantic.RootModel[list[int]]): ...
+
+
+UNKNOWN = (Filled, Parsed, Nested, Defaulted, Either, Named, Root)
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [
+        (Address, ["town", "zip"]),
+        (User, ["name", "scores", "home", "town", "zip"]),
+        *[(kind, None) for kind in UNKNOWN],
+    ],
+)
+def test_names_of_a_model_are_known_where_no_code_of_its_own_adds_some(
+    kind: Any, names: Any
+) -> None:
+    assert required_names(kind) == names
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"name":"a","scores":[NaN],"home":{"town":"c","zip":1}}',
+        b'{"name":"a","scores":[-Infinity],"home":{"town":"c","zip":1}}',
+        b'{"name":"a","scores":[1],"home":{"town":"c"},"home":{"town":"c"}}',
+        b'{"name":"a","scores":[1],"scores":[1],"home":{"town":"c"}}',
+        b'{"name":"a","scores":[1],"home":{"town":"a:b","zip":1}}',
+        b'{"name":"\\ud800","scores":[1],"home":{"town":"c","zip":1}}',
+        b'{"name":"\xff","scores":[1],"home":{"town":"c","zip":1}}',
+    ],
+)
+def test_s31_what_a_model_would_take_and_json_forbids_goes_the_long_way(body: bytes) -> None:
+    decoder = model_decoder(User)
+
+    assert decoder is not None
+    assert decoder.quick is not None
+    assert decoder.quick(body) is None
+
+
+def test_a_model_is_read_the_short_way() -> None:
+    decoder = model_decoder(User)
+
+    assert decoder is not None
+    assert decoder.quick is not None
+    found = decoder.quick(b'{"name":" a","scores":[1],"home":{"town":"c","zip":null}}')
+    assert found.model_dump() == {"name": "a", "scores": [1], "home": {"city": "c", "zip": None}}
 
 
 NAMES = st.sampled_from(("name", "e-mail", "tags", "home", "city", "other"))
