@@ -13,7 +13,7 @@ from typing import Any, Literal, Optional, Union
 import pytest
 from hypothesis import given, strategies as st
 
-from treefold_http._binding import Converter, converter, item_converter
+from treefold_http._binding import Converter, converter
 
 
 class Colour(enum.Enum):
@@ -233,7 +233,7 @@ def test_other_scalars_read_back(
         object,
         Any,
         None,
-        int | str,
+        int | dict,
         dict[str, int],
         type,
         tuple[int],
@@ -243,17 +243,3 @@ def test_other_scalars_read_back(
 )
 def test_what_is_no_scalar_has_no_converter(annotation: Any) -> None:
     assert converter(annotation) is None
-
-
-def test_the_items_of_a_list_are_converted() -> None:
-    found = item_converter(list[int])
-
-    assert found is not None
-    assert found("5") == 5
-
-
-@pytest.mark.parametrize(
-    "annotation", [int, list, list[dict[str, int]], set[int], tuple[int, ...]], ids=repr
-)
-def test_what_is_no_list_of_a_scalar_has_no_item_converter(annotation: Any) -> None:
-    assert item_converter(annotation) is None

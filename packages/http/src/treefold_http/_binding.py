@@ -14,7 +14,7 @@ import re
 import types
 import typing
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 Converter: TypeAlias = Callable[[str], Any]
@@ -89,8 +89,8 @@ _SCALARS: Mapping[Any, Converter] = {
 def converter(annotation: Any) -> Converter | None:
     """Give the converter for a scalar annotation, or None when it is no scalar.
 
-    Scalars are str, int, float, bool, Decimal, UUID, datetime, date, time, enums, `Literal`, and
-    each of these or None.
+    Scalars are str, int, float, bool, Decimal, UUID, datetime, date, time, enums, `Literal`, a
+    `NewType` of one, and unions of them, also with None.
     """
     known = _SCALARS.get(annotation) if isinstance(annotation, type) else None
     if known is not None:
@@ -102,8 +102,28 @@ def converter(annotation: Any) -> Converter | None:
         return _member({_text(choice): choice for choice in typing.get_args(annotation)})
     if origin in (typing.Union, types.UnionType):
         options = [option for option in typing.get_args(annotation) if option is not type(None)]
-        return converter(options[0]) if len(options) == 1 else None
+        return _first_of(sorted(options, key=lambda option: option is str))
+    if isinstance(annotation, typing.NewType):
+        return converter(annotation.__supertype__)
     return None
+
+
+def _first_of(options: Sequence[Any]) -> Converter | None:
+    """The converter of a union: the first option that takes the text, and str takes any."""
+    converters = [made for made in map(converter, options) if made is not None]
+    if len(converters) < 2 or len(converters) < len(options):
+        return converters[0] if len(converters) == len(options) == 1 else None
+    words = f"should be one of {', '.join(getattr(o, '__name__', str(o)) for o in options)}"
+
+    def convert(text: str) -> Any:
+        for each in converters:
+            try:
+                return each(text)
+            except ValueError:
+                continue
+        raise ValueError(words)
+
+    return convert
 
 
 def _text(value: object) -> str:
@@ -118,13 +138,3 @@ def _member(choices: Mapping[str, Any]) -> Converter:
             raise ValueError(f"should be one of {', '.join(choices)}") from None
 
     return convert
-
-
-def item_converter(annotation: Any) -> Converter | None:
-    """Give the converter for the items of `list[scalar]` or that or None; else None."""
-    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
-        options = [option for option in typing.get_args(annotation) if option is not type(None)]
-        return item_converter(options[0]) if len(options) == 1 else None
-    if typing.get_origin(annotation) is not list:
-        return None
-    return converter(typing.get_args(annotation)[0])

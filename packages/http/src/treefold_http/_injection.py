@@ -27,7 +27,7 @@ from treefold_http._parameters import (
 )
 from treefold_http._providers import Provider, Providers
 from treefold_http._request import Request
-from treefold_http._select import select
+from treefold_http._select import check_bodies, select
 from treefold_http._sources import EMPTY, Binder, Errors
 from treefold_http._teardown import enter, enter_plain
 from treefold_http._types import Endpoint
@@ -134,7 +134,7 @@ class _Writer:
         given: list[str] = []
         errors = self.name("e", None)  # a list for each function, because their steps nest
         start = len(self.lines)
-        binds = False
+        bound: list[tuple[str, Binder]] = []
         for parameter in parameters_of(function):
             positional = parameter.kind is inspect.Parameter.POSITIONAL_ONLY
             source = self.source(parameter, function)
@@ -143,7 +143,7 @@ class _Writer:
             if source is None:
                 value = self.name("d", parameter.default)
             elif isinstance(source, Binder):
-                binds = True
+                bound.append((parameter.name, source))
                 value = f"v{len(self.lines)}"
                 waits = "await " if source.waits else ""
                 bind = self.name("b", source.bind)
@@ -151,7 +151,8 @@ class _Writer:
             else:
                 value = source
             given.append(value if positional else f"{parameter.name}={value}")
-        if binds:
+        if bound:
+            check_bodies(bound, function)
             self.lines.insert(start, f"{errors} = []")
             self.lines.append(f"if {errors}: check({errors})")
         return ", ".join(given)

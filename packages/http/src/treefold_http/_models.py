@@ -14,6 +14,7 @@ import typing
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from treefold_http._constraints import MSGSPEC, PYDANTIC
 from treefold_http._errors import BadRequest, UnprocessableEntity
 from treefold_http._json import BACKSLASH, BOM, msgspec
 from treefold_http._members import required_names
@@ -31,12 +32,14 @@ class Decoder(NamedTuple):
         shares: whether the value may hold parts of what `loads` made.
         quick: takes the body alone; gives None where it cannot say that `loads` would take it.
         names: the member names of a body that `quick` took.
+        family: the package that checks the constraints of the annotation.
     """
 
     decode: Callable[[bytes, Any], Any]
     shares: bool = False
     quick: Callable[[bytes], Any] | None = None
     names: frozenset[str] | None = None
+    family: str = ""
 
 
 def model_decoder(annotation: Any, *, anything: bool = False) -> Decoder | None:
@@ -61,10 +64,10 @@ def model_decoder(annotation: Any, *, anything: bool = False) -> Decoder | None:
     if not structs and (pydantic := _pydantic()) is not None:
         decoder = _pydantic_decoder(annotation, pydantic)
         if decoder is not None:
-            return decoder
+            return decoder._replace(family=PYDANTIC)
     if msgspec is not None:
         try:
-            return _msgspec_decoder(annotation)
+            return _msgspec_decoder(annotation)._replace(family=MSGSPEC)
         except TypeError:  # a union of records, which it does not tell apart
             if structs:
                 raise
@@ -87,10 +90,6 @@ def _kinds(annotation: Any) -> Iterator[Any]:
             yield from _kinds(typing.get_args(option)[0])
         elif option is not type(None):
             yield origin or option
-
-
-def _is_annotated(annotation: Any) -> bool:
-    return typing.get_origin(annotation) is typing.Annotated
 
 
 def _is_struct(kind: Any) -> bool:
@@ -210,15 +209,20 @@ def _too_deep() -> BadRequest:
 
 
 def text_converter(annotation: Any) -> Callable[[str], Any] | None:
-    """Give a converter of one text for a type that only pydantic knows; None without pydantic."""
+    """Give a converter of one text for a type that only pydantic knows; None without pydantic.
+
+    None also for what no single text can be: lists, objects, records, anything at all.
+    """
     pydantic = _pydantic()
-    plain = typing.get_args(annotation)[0] if _is_annotated(annotation) else annotation
-    if pydantic is None or typing.get_origin(plain) is list:
+    if pydantic is None:
         return None
     try:
-        validate = pydantic.TypeAdapter(annotation).validate_strings
+        adapter = pydantic.TypeAdapter(annotation)
+        if not _is_written_as_text(adapter.json_schema()):
+            return None
     except pydantic.PydanticUserError:
         return None
+    validate = adapter.validate_strings
     invalid = pydantic.ValidationError
 
     def convert(text: str) -> Any:
@@ -228,6 +232,15 @@ def text_converter(annotation: Any) -> Callable[[str], Any] | None:
             raise ValueError(error.errors(include_url=False)[0]["msg"].lower()) from None
 
     return convert
+
+
+def _is_written_as_text(schema: dict[str, Any]) -> bool:
+    """Whether every JSON value of a schema but null is a string, a number or a boolean."""
+    named = {f"#/$defs/{name}": each for name, each in schema.get("$defs", {}).items()}
+    schema = named.get(schema.get("$ref", ""), schema)
+    options = schema.get("anyOf") or schema.get("oneOf") or [schema]
+    kinds = {named.get(o.get("$ref", ""), o).get("type") for o in options} - {"null"}
+    return bool(kinds) and kinds <= {"string", "number", "integer", "boolean"}
 
 
 def is_json(content_type: str) -> bool:

@@ -7,10 +7,18 @@ Explicit markers first, then uploads and body models, then scalars from path or 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from typing import Annotated, Any, get_args, get_origin
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, NamedTuple, get_args, get_origin
 
-from treefold_http._binding import Converter, converter, item_converter
+from treefold_http._binding import Converter, converter
+from treefold_http._constraints import (
+    Check,
+    constraints,
+    families,
+    is_constraint,
+    unconstrained,
+    value_check,
+)
 from treefold_http._errors import UnprocessableEntity
 from treefold_http._json import loads
 from treefold_http._models import Decoder, model_decoder, text_converter
@@ -51,7 +59,8 @@ def select(
     Raises:
         InjectionError: when nothing can provide it.
     """
-    annotation = _constrained(annotation, markers)
+    if kept := constraints(markers):
+        annotation = Annotated[annotation, *kept]
     if in_path:
         return _path(parameter, annotation, function)
     if kind != "nothing":
@@ -76,30 +85,48 @@ def select(
     )
 
 
-def _constrained(annotation: Any, markers: tuple[Any, ...]) -> Any:
-    """The annotation with what among its metadata is a constraint; pydantic checks these."""
-    kept = [m for m in markers if type(m).__module__.partition(".")[0] in _CONSTRAINING]
-    return Annotated[annotation, *kept] if kept else annotation
+def check_bodies(binders: Sequence[tuple[str, Binder]], function: Callable[..., Any]) -> None:
+    """Refuse a function that asks for more than one body, or for a body and parts of a form.
 
-
-_CONSTRAINING = ("annotated_types", "pydantic")
+    Raises:
+        InjectionError: names the two parameters; a request has one body, and each would get all
+            of it.
+    """
+    models = [name for name, binder in binders if binder.body == "json"]
+    forms = [name for name, binder in binders if binder.body == "form"]
+    if len(models) > 1:
+        raise InjectionError(
+            f"{label(function)} takes the body twice, as {models[0]!r} and as {models[1]!r};"
+            " put both into one model"
+        )
+    if models and forms:
+        raise InjectionError(
+            f"{label(function)} takes {models[0]!r} from a JSON body and {forms[0]!r} from a form;"
+            " a request carries one of them"
+        )
 
 
 def _path(parameter: inspect.Parameter, annotation: Any, function: Callable[..., Any]) -> Binder:
-    convert = converter(annotation) or text_converter(annotation)
+    plain = unconstrained(annotation)
+    convert = converter(plain) or text_converter(plain)
     if convert is None:
         raise InjectionError(
             f"Path parameter {parameter.name!r} of {label(function)} is annotated"
-            f" {shown(annotation)}, which text cannot be converted to; use str, int, UUID, an enum"
+            f" {shown(plain)}, which text cannot be converted to; use str, int, UUID, an enum"
             " or a date"
         )
-    return path_binder(parameter.name, convert)
+    return path_binder(parameter.name, _checked(convert, value_check(annotation)))
 
 
 def _source(
     parameter: inspect.Parameter, markers: tuple[Any, ...], function: Callable[..., Any]
 ) -> Source | None:
     """The explicit source of a parameter; one whose marker would be passed over is refused."""
+    if is_constraint(parameter.default):
+        raise InjectionError(
+            f"Parameter {parameter.name!r} of {label(function)} has a constraint as its default;"
+            " write it into Annotated[..., ...]"
+        )
     if _is_source(parameter.default):
         name = getattr(parameter.default, "__name__", type(parameter.default).__name__)
         raise InjectionError(
@@ -120,7 +147,7 @@ def _explicit(
     if isinstance(source, Body):
         decoder = model_decoder(annotation, anything=True)
         assert decoder is not None  # noqa: S101 - anything was asked for
-        return _body_binder(parameter, decoder)
+        return _body_binder(parameter, annotation, decoder)
     if isinstance(source, File):
         many = _is_upload(annotation)
         if many is None and annotation is not EMPTY:
@@ -129,14 +156,15 @@ def _explicit(
                 f" {shown(annotation)}, which File() cannot give; use UploadFile or a list of it"
             )
         return file_binder(source, parameter, many=bool(many))
-    convert, many = _text(annotation)
-    if convert is None:
+    reader = _reader(annotation, anything=True)
+    if reader is None:
         raise InjectionError(
-            f"Parameter {parameter.name!r} of {label(function)} is annotated {shown(annotation)},"
-            f" which {type(source).__name__}() cannot give; use a scalar or a list of one"
+            f"Parameter {parameter.name!r} of {label(function)} is annotated"
+            f" {shown(unconstrained(annotation))}, which {type(source).__name__}() cannot give;"
+            " use a scalar or a list of one"
         )
     make = form_binder if isinstance(source, Form) else text_binder
-    return make(source, parameter, convert, many=many)
+    return make(source, parameter, reader.convert, many=reader.many, whole=reader.whole)
 
 
 def _implied(parameter: inspect.Parameter, annotation: Any) -> Binder | None:
@@ -147,19 +175,17 @@ def _implied(parameter: inspect.Parameter, annotation: Any) -> Binder | None:
         return file_binder(File(), parameter, many=uploads)
     decoder = model_decoder(annotation)
     if decoder is not None:
-        return _body_binder(parameter, decoder)
-    many = item_converter(annotation)
-    convert = many or converter(annotation)
-    if convert is None and get_origin(annotation) is Annotated:
-        convert = text_converter(annotation)
-        if convert is None:
-            raise InjectionError(
-                f"The constraint on parameter {parameter.name!r} cannot be checked; it takes"
-                " pydantic and a scalar, or a list whose items are constrained"
-            )
-    if convert is None:
-        return None
-    return text_binder(Query(), parameter, convert, many=many is not None)
+        return _body_binder(parameter, annotation, decoder)
+    constrained = bool(families(annotation))
+    reader = _reader(annotation, anything=constrained)
+    if reader is not None:
+        return text_binder(Query(), parameter, reader.convert, many=reader.many, whole=reader.whole)
+    if constrained:
+        raise InjectionError(
+            f"The constraint on parameter {parameter.name!r} cannot be checked on"
+            f" {shown(unconstrained(annotation))}; use a scalar or a list of one"
+        )
+    return None
 
 
 def _is_upload(annotation: Any) -> bool | None:
@@ -172,17 +198,68 @@ def _is_upload(annotation: Any) -> bool | None:
     return many if kind is UploadFile else None
 
 
-def _text(annotation: Any) -> tuple[Converter | None, bool]:
-    many = item_converter(annotation)
-    if many is not None:
-        return many, True
-    if get_origin(annotation) is list:
-        return text_converter(get_args(annotation)[0]), True
-    plain = str if annotation is EMPTY else annotation
-    return converter(plain) or text_converter(plain), False
+class _Reader(NamedTuple):
+    """How texts become the value of a parameter.
+
+    Attributes:
+        convert: makes the value of one text, checked.
+        many: whether there is one for each text.
+        whole: checks the list of them, where the list itself is constrained.
+    """
+
+    convert: Converter
+    many: bool = False
+    whole: Check | None = None
 
 
-def _body_binder(parameter: inspect.Parameter, decoder: Decoder) -> Binder:
+def _reader(annotation: Any, *, anything: bool) -> _Reader | None:
+    """Give what reads a scalar or a list of one; None for any other type.
+
+    Args:
+        anything: also types that only pydantic makes of a text.
+    """
+    if annotation is EMPTY:
+        annotation = str
+    item = _item(annotation)
+    wanted = annotation if item is None else item
+    plain = unconstrained(wanted)
+    convert = converter(plain)
+    if convert is None and anything:
+        convert = text_converter(plain)
+    if convert is None:
+        return None
+    if item is None:
+        return _Reader(_checked(convert, value_check(annotation)))
+    if families(annotation, items=False):
+        return _Reader(convert, many=True, whole=value_check(annotation))
+    return _Reader(_checked(convert, value_check(item)), many=True)
+
+
+def _item(annotation: Any) -> Any:
+    """The annotation of the items of a list, or of a list or None; None where it is no list."""
+    if get_origin(annotation) is Annotated:
+        return _item(get_args(annotation)[0])
+    options = [option for option in options_of(annotation) if option is not type(None)]
+    if len(options) != 1:
+        return None
+    if get_origin(options[0]) is Annotated:
+        return _item(options[0])
+    return get_args(options[0])[0] if get_origin(options[0]) is list else None
+
+
+def _checked(convert: Converter, check: Check | None) -> Converter:
+    if check is None:
+        return convert
+    return lambda text: check(convert(text))
+
+
+def _body_binder(parameter: inspect.Parameter, annotation: Any, decoder: Decoder) -> Binder:
+    if unchecked := families(annotation) - {decoder.family}:
+        raise InjectionError(
+            f"The body {parameter.name!r} is read without {min(unchecked)}, which its constraint is"
+            " of; take the constraint from the package that the model is of"
+        )
+
     async def bind(connection: Any, errors: Errors) -> Any:
         connection.check_json_type()
         reader = connection.reader
@@ -203,4 +280,4 @@ def _body_binder(parameter: inspect.Parameter, decoder: Decoder) -> Binder:
             errors.append(entry(["body"], "is required", "missing"))
         return parameter.default
 
-    return Binder(bind, waits=True)
+    return Binder(bind, waits=True, body="json")

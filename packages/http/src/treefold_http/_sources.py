@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from treefold_http._binding import Converter
 
@@ -55,10 +55,17 @@ class File(Source):
 
 
 class Binder(NamedTuple):
-    """Reads one parameter; `waits` says that `bind` is a coroutine function."""
+    """Reads one parameter.
+
+    Attributes:
+        bind: takes the connection and the list of errors.
+        waits: whether `bind` is a coroutine function.
+        body: what of the request's body it takes: all of it as `json`, a part of a `form`.
+    """
 
     bind: Callable[[Any, Errors], Any]
     waits: bool = False
+    body: Literal["", "json", "form"] = ""
 
 
 def entry(loc: list[str | int], message: object, kind: str = "value_error") -> dict[str, Any]:
@@ -87,32 +94,56 @@ _PLACES: dict[type[Source], tuple[str, str]] = {
 
 
 def text_binder(
-    source: Source, parameter: inspect.Parameter, convert: Converter, *, many: bool
+    source: Source,
+    parameter: inspect.Parameter,
+    convert: Converter,
+    *,
+    many: bool,
+    whole: Callable[[Any], Any] | None = None,
 ) -> Binder:
-    """Read one value, or all of a name, from the query, a header field or a cookie."""
+    """Read one value, or all of a name, from the query, a header field or a cookie.
+
+    Args:
+        whole: checks the list of all values.
+    """
     label, attribute = _PLACES[type(source)]
     name = _name(source, parameter)
 
     def bind(connection: Any, errors: Errors) -> Any:
         texts = getattr(connection, attribute)
         found = texts.getlist(name) if many else texts.get(name)
-        return _converted(found, [label, name], convert, parameter, errors)
+        loc: list[str | int] = [label, name]
+        before = len(errors)
+        value = _converted(found, loc, convert, parameter, errors)
+        if whole is None or not found or len(errors) > before:
+            return value
+        return _one(value, loc, whole, errors)
 
     return Binder(bind)
 
 
 def form_binder(
-    source: Source, parameter: inspect.Parameter, convert: Converter, *, many: bool
+    source: Source,
+    parameter: inspect.Parameter,
+    convert: Converter,
+    *,
+    many: bool,
+    whole: Callable[[Any], Any] | None = None,
 ) -> Binder:
-    """Read one value, or all of a name, from the fields of a form."""
+    """Read one value, or all of a name, from the fields of a form; as `text_binder`."""
     name = _name(source, parameter)
 
     async def bind(connection: Any, errors: Errors) -> Any:
         fields = await connection.form()
         found = fields.getlist(name) if many else fields.get(name)
-        return _converted(found, ["form", name], convert, parameter, errors)
+        loc: list[str | int] = ["form", name]
+        before = len(errors)
+        value = _converted(found, loc, convert, parameter, errors)
+        if whole is None or not found or len(errors) > before:
+            return value
+        return _one(value, loc, whole, errors)
 
-    return Binder(bind, waits=True)
+    return Binder(bind, waits=True, body="form")
 
 
 def file_binder(source: Source, parameter: inspect.Parameter, *, many: bool) -> Binder:
@@ -129,7 +160,7 @@ def file_binder(source: Source, parameter: inspect.Parameter, *, many: bool) -> 
             errors.append(entry(["file", name], "is required", "missing"))
         return parameter.default
 
-    return Binder(bind, waits=True)
+    return Binder(bind, waits=True, body="form")
 
 
 def _name(source: Source, parameter: inspect.Parameter) -> str:
@@ -154,8 +185,8 @@ def _converted(
     return [_one(text, [*loc, index], convert, errors) for index, text in enumerate(found)]
 
 
-def _one(text: str, loc: list[str | int], convert: Converter, errors: Errors) -> Any:
+def _one(value: Any, loc: list[str | int], convert: Callable[[Any], Any], errors: Errors) -> Any:
     try:
-        return convert(text)
+        return convert(value)
     except ValueError as error:
         errors.append(entry(loc, error))

@@ -305,29 +305,6 @@ def test_a_constraint_is_never_passed_over(
 
 
 @pytest.mark.parametrize(
-    ("kind", "words"),
-    [
-        ("Annotated[list[int], Field(max_length=1), Query()]", "which Query() cannot give"),
-        (
-            "Annotated[list[int], Field(max_length=1)]",
-            "The constraint on parameter 'a' cannot be checked; it takes pydantic and a scalar,",
-        ),
-    ],
-)
-def test_a_constraint_that_cannot_be_checked_is_refused_at_boot(
-    serving: Project, kind: str, words: str
-) -> None:
-    app = serving(
-        "from typing import Annotated\nfrom pydantic import Field\n"
-        f"async def handler(a: {kind} = []): ...\n"
-    )
-    app.boot()
-
-    (broken,) = app.report.broken
-    assert words in broken.error
-
-
-@pytest.mark.parametrize(
     ("annotation", "body", "status"),
     [
         ("Annotated[int, Field(gt=1), Body()]", b"1", 422),
