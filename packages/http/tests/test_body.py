@@ -254,6 +254,106 @@ def test_a_client_that_left_after_its_body_is_seen_and_stays_gone() -> None:
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("declared", [0, None], ids=["HTTP/1.1", "HTTP/2"])
+def test_a_client_that_leaves_a_request_without_a_body_is_seen(declared: int | None) -> None:
+    async def main() -> None:
+        source = reader([], declared=declared)
+        seen = [await source.is_disconnected() for _ in range(6)]
+        assert (seen[0], seen[-1]) == (False, True)
+
+    asyncio.run(main())
+
+
+def test_a_client_that_left_behind_its_unread_body_is_seen_and_the_body_is_whole() -> None:
+    async def main() -> None:
+        source = reader([b"a", b"", b"b"], declared=2)
+        while not await source.is_disconnected():
+            await asyncio.sleep(0)
+        assert await source.read() == b"ab"
+
+    asyncio.run(main())
+
+
+def test_a_client_that_left_in_its_body_is_seen_and_the_body_is_not_whole() -> None:
+    async def main() -> None:
+        source = reader([b"a"], declared=2, cut=True)
+        while not await source.is_disconnected():
+            await asyncio.sleep(0)
+        with pytest.raises(ClientDisconnect):
+            await source.read()
+
+    asyncio.run(main())
+
+
+def test_a_look_holds_no_more_of_an_unread_body_than_its_bound() -> None:
+    async def main() -> None:
+        given = 0
+
+        async def receive() -> dict[str, Any]:
+            nonlocal given
+            given += 1
+            return {"type": "http.request", "body": b"x" * 50_000, "more_body": given < 10}
+
+        source = BodyReader(receive, 500_000, limit=500_000)
+        waiting = asyncio.ensure_future(source.wait_for_disconnect())
+        for _ in range(20):
+            assert not await source.is_disconnected()
+        assert given == 2
+        assert len(await source.read()) == 500_000
+        waiting.cancel()
+        await asyncio.wait([waiting])
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("declared", [2, None], ids=["announced", "not announced"])
+def test_who_reads_while_another_waits_for_the_end_gets_the_whole_body(
+    declared: int | None,
+) -> None:
+    async def main() -> None:
+        source = reader([b"a", b"b"], declared=declared)
+        waiting = asyncio.ensure_future(source.wait_for_disconnect())
+        await asyncio.sleep(0)
+        assert await collect(source) == [b"a", b"b"]
+        async with asyncio.timeout(5):
+            await waiting
+
+    asyncio.run(main())
+
+
+def test_waiting_for_the_client_to_leave_ends_for_a_request_of_http_2_without_a_body() -> None:
+    async def main() -> None:
+        source = reader([])
+        async with asyncio.timeout(5):
+            await source.wait_for_disconnect()
+        assert source.disconnected
+
+    asyncio.run(main())
+
+
+def test_a_wait_that_is_given_up_takes_back_its_question_and_a_reader_asks_again() -> None:
+    async def main() -> None:
+        asked: list[asyncio.Future[dict[str, Any]]] = []
+
+        async def receive() -> dict[str, Any]:
+            asked.append(asyncio.get_running_loop().create_future())
+            return await asked[-1]
+
+        source = BodyReader(receive, None, limit=10)
+        waiting = asyncio.ensure_future(source.wait_for_disconnect())
+        reading = asyncio.ensure_future(source.read())
+        while not asked:
+            await asyncio.sleep(0)
+        waiting.cancel()
+        while len(asked) < 2:
+            await asyncio.sleep(0)
+        assert asked[0].cancelled()
+        asked[1].set_result({"type": "http.request", "body": b"a"})
+        assert await reading == b"a"
+
+    asyncio.run(main())
+
+
 def test_a_client_that_stays_is_not_waited_for_and_the_look_ends_with_the_request() -> None:
     async def main() -> None:
         cancelled = asyncio.Event()

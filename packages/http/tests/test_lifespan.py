@@ -344,3 +344,83 @@ def test_without_a_lifespan_a_boot_that_fails_fails_each_request(
                 await exchange("GET", "/v1").run(app)
 
     asyncio.run(main())
+
+
+ONCE = """
+def flaky():
+    j.entries.append("try")
+    if j.entries.count("try") == 1:
+        raise ConnectionError("no database")
+
+on_startup = [flaky]
+on_shutdown = [lambda: j.entries.append("end")]
+"""
+
+
+def test_without_a_lifespan_a_start_that_failed_is_tried_again(
+    project: Project, exchange: type[Exchange]
+) -> None:
+    app = with_hooks(project, ONCE)
+
+    async def main() -> None:
+        with pytest.raises(BootError, match="flaky failed"):
+            await exchange("GET", "/v1").run(app)
+        assert (await exchange("GET", "/v1").run(app)).status == 200
+        assert (await exchange("GET", "/v1").run(app)).status == 200
+        assert journal(app) == ["try", "try"]
+        await app.lifespan.stop()
+        assert journal(app) == ["try", "try", "end"]
+
+    asyncio.run(main())
+
+
+def test_requests_that_wait_for_one_start_share_its_failure(
+    project: Project, exchange: type[Exchange]
+) -> None:
+    app = with_hooks(project, ONCE)
+
+    async def main() -> None:
+        requests = [exchange("GET", "/v1").run(app) for _ in range(3)]
+        outcomes = await asyncio.gather(*requests, return_exceptions=True)
+        assert [type(outcome) for outcome in outcomes] == [BootError] * 3
+        assert journal(app) == ["try"]
+
+    asyncio.run(main())
+
+
+def test_a_server_may_start_again_what_did_not_start(project: Project) -> None:
+    app = with_hooks(project, ONCE)
+
+    assert types(asyncio.run(live(app))) == ["startup.failed"]
+    assert types(asyncio.run(live(app))) == ["startup.complete", "shutdown.complete"]
+
+
+def test_a_boot_that_failed_leaves_no_mount_in_the_way_of_the_next(
+    project: Project, exchange: type[Exchange]
+) -> None:
+    app = project(
+        {
+            "Api/v1/Get.py": GET,
+            "web/a.txt": "text",
+            "hooks.py": "1 / 0",
+            "extensions.py": """
+                from treefold_http import StaticFiles
+
+                class Web:
+                    def setup(self, app):
+                        app.mount("/static", StaticFiles("web"))
+
+                extensions = [Web()]
+                """,
+        }
+    )
+
+    async def main() -> None:
+        with pytest.raises(BootError, match=r"^hooks\.py cannot be used"):
+            await app.lifespan.start()
+        (app.root / "hooks.py").write_text("on_startup = []")
+        await app.lifespan.start()
+        assert (await exchange("GET", "/static/a.txt").run(app)).body == b"text"
+        await app.lifespan.stop()
+
+    asyncio.run(main())

@@ -233,7 +233,38 @@ def test_a_name_of_the_layout_that_the_project_has_not_is_looked_for_elsewhere(
     root = write({"Api/v1/Get.py": "from providers import name"})
 
     assert load(root, "Api/v1/Get.py").name == "installed"
-    del sys.modules["providers"]  # or the next project would find it, and not its own
+    del sys.modules["providers"]
+
+
+@pytest.mark.parametrize("name", ["providers", "hooks", "extensions", "Middleware", "Services"])
+def test_what_was_imported_under_a_name_of_the_layout_does_not_stand_for_the_project_s_own(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    foreign, inner = ModuleType(name), ModuleType(f"{name}.inner")
+    foreign.__file__ = str(tmp_path / "installed" / name / "__init__.py")
+    monkeypatch.setitem(sys.modules, name, foreign)
+    monkeypatch.setitem(sys.modules, f"{name}.inner", inner)
+    own = ModuleSpace.of(write({f"{name}/__init__.py": "value = 'own'"}))
+    other = ModuleSpace.of(write({"Api/v1/Get.py": HANDLER}, "without"))
+
+    assert own.load(name).value == "own"
+    with pytest.raises(ImportError):
+        own.load(f"{name}.inner")
+    assert other.load(name) is foreign  # this root has none, and does without ours
+    assert own.load(name).value == "own"
+
+
+def test_a_module_of_the_project_that_was_imported_first_is_not_imported_twice(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = write({"Services/__init__.py": "", "Services/count.py": "n = []"})
+    (tmp_path / "link").symlink_to(root)
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "link"), *sys.path])
+    monkeypatch.delitem(sys.modules, "Services", raising=False)
+    monkeypatch.delitem(sys.modules, "Services.count", raising=False)
+    first = importlib.import_module("Services.count")
+
+    assert ModuleSpace.of(root).load("Services.count") is first
 
 
 # -- two roots in one process

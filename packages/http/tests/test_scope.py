@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from treefold_http import Application, BackgroundTasks, Depends, Request, Scope
+from treefold_http import Application, BackgroundTasks, BootError, Depends, Request, Scope
 from treefold_http._parameters import InjectionError
 
 Work = Callable[[Scope], Awaitable[Any]]
@@ -17,6 +17,7 @@ Work = Callable[[Scope], Awaitable[Any]]
 
 @pytest.fixture
 def app(tmp_path: Path) -> Iterator[Application]:
+    (tmp_path / "Api").mkdir()
     made = Application(tmp_path)
     yield made
     made.threads.shutdown()
@@ -176,3 +177,18 @@ def test_a_scope_is_closed_once(app: Application) -> None:
 
     asyncio.run(main())
     assert journal.entries == ["a in", "a out"]
+
+
+def test_a_scope_before_the_boot_has_what_providers_py_gives(tmp_path: Path) -> None:
+    (tmp_path / "Api").mkdir()
+    (tmp_path / "providers.py").write_text("providers = {'mail': lambda: 'provided'}\n")
+
+    async def use(mail: Any) -> Any:
+        return mail
+
+    assert run(Application(tmp_path), lambda scope: scope.call(use)) == "provided"
+
+
+def test_a_scope_of_no_project_says_so(tmp_path: Path) -> None:
+    with pytest.raises(BootError, match="Api"):
+        Application(tmp_path).scope()

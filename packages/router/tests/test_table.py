@@ -280,6 +280,19 @@ def test_s12_auto_options_answers_where_the_path_exists(table_of: TableOf) -> No
     assert table.resolve("options", b"/v1/user") == MethodNotAllowed("GET, OPTIONS")
 
 
+def test_s14_options_of_the_server_as_a_whole_is_well_formed_and_no_route(
+    table_of: TableOf,
+) -> None:
+    files = ("v1/User/Get.py", "v1/Chat/Ws.py", "v2/Post.py")
+    plain = table_of(*files)
+    every = table_of(*files, auto_options=True, auto_head=True)
+    for path in (b"*", "*"):
+        assert plain.resolve("OPTIONS", path) == NotFound(unversioned=False)
+        assert every.resolve("OPTIONS", path) == AutoOptions("GET, HEAD, OPTIONS, POST, WEBSOCKET")
+        assert plain.resolve("GET", path) == MalformedPath("Path does not start with '/'")
+    assert every.resolve("OPTIONS", b"**") == MalformedPath("Path does not start with '/'")
+
+
 def test_s12_an_options_file_goes_before_auto_options(table_of: TableOf) -> None:
     table = table_of("v1/Options.py", "v1/Get.py", auto_options=True)
     assert hit(table, "OPTIONS", b"/v1") == ("/v1", {})

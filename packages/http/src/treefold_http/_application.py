@@ -179,7 +179,14 @@ class Application:
         self.providers.add(key, Provider(factory, scope))
 
     def scope(self) -> InjectionScope:
-        """Give a scope for injection outside requests: `async with app.scope() as s: ...`."""
+        """Give a scope for injection outside requests: `async with app.scope() as s: ...`.
+
+        Boots when nothing did yet, so that `providers.py` counts.
+
+        Raises:
+            BootError: as `boot`.
+        """
+        self.boot()
         return InjectionScope(self)
 
     def mount(self, prefix: str, target: Mountable) -> None:

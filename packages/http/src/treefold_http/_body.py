@@ -7,11 +7,11 @@ short body. It knows bytes and messages, not what they mean.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Awaitable
 from typing import Any
 
 from treefold_http._errors import ClientDisconnect, PayloadTooLarge
+from treefold_http._look_ahead import LookAhead
 from treefold_http._types import Message, Receive
 
 UNREAD: Any = object()
@@ -33,8 +33,8 @@ class BodyReader:
     """
 
     __slots__ = (
-        "_ahead",
         "_kept",
+        "_look",
         "_reading",
         "complete",
         "declared",
@@ -59,7 +59,7 @@ class BodyReader:
         self.document: Any = None
         self._kept: bytes | None = None
         self._reading = False
-        self._ahead: asyncio.Future[Message] | None = None
+        self._look: LookAhead | None = None
 
     @property
     def kept(self) -> bytes | None:
@@ -120,26 +120,27 @@ class BodyReader:
                 yield chunk
 
     async def wait_for_disconnect(self) -> None:
-        """Return when the client has left; for ever where an unread body stands in the way."""
-        if not self.complete and self.declared != 0:
-            await asyncio.get_running_loop().create_future()
-        while not self.disconnected:
-            message = await self._message()
-            self.disconnected = message["type"] == "http.disconnect"
+        """Return when the client has left; behind a large unread body nobody can see that."""
+        if self._look is None and (self.complete or self.declared == 0):
+            while not self.disconnected:
+                self.disconnected = (await self.receive())["type"] == "http.disconnect"
+            return
+        look = self._looking()
+        try:
+            await look.wait_until_over()
+        finally:
+            look.stop()
+        self.disconnected = True
 
     @property
     def looking(self) -> bool:
-        """Whether a look ahead is under way."""
-        return self._ahead is not None
+        """Whether somebody has looked for the client."""
+        return self._look is not None
 
     async def is_disconnected(self) -> bool:
-        """Look, without waiting, whether the client has left; a message that lies there is kept."""
+        """Look, without waiting, whether the client has left; what lies there is kept."""
         if not self.disconnected:
-            if self._ahead is None:
-                self._ahead = asyncio.ensure_future(self.receive())
-            await asyncio.sleep(0)  # lets the server give what it has
-            if self._ahead.done():
-                self.disconnected = self._ahead.result()["type"] == "http.disconnect"
+            self.disconnected = await self._looking().is_over()
         return self.disconnected
 
     async def stop_looking(self, error: BaseException | None = None) -> None:
@@ -148,23 +149,23 @@ class BodyReader:
         Args:
             error: what the request failed with, as every callback of its end takes it; not used.
         """
-        if self._ahead is not None:
-            self._ahead.cancel()
+        if self._look is not None:
+            self._look.stop()
 
-    async def _message(self) -> Message:
-        if self._ahead is None:
-            return await self.receive()
-        message = await asyncio.shield(self._ahead)
-        self._ahead = None
-        return message
+    def _looking(self) -> LookAhead:
+        if self._look is None:
+            self._look = LookAhead(self.receive)
+        return self._look
 
     async def _next(self) -> bytes:
         return self._taken(await self._upcoming())
 
     def _upcoming(self) -> Awaitable[Message]:
+        if self._look is not None:
+            return self._look.next()
         if self.disconnected:
             raise ClientDisconnect("The client left before the end of the body")
-        return self.receive() if self._ahead is None else self._message()
+        return self.receive()
 
     def _taken(self, message: Message) -> bytes:
         """The bytes of a message, counted."""

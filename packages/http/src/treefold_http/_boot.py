@@ -117,6 +117,7 @@ def build_site(app: Application) -> Site:
     space = ModuleSpace.of(app.root)
     space.enter()
     findings = _Findings()
+    mounted = app.mounts.snapshot()
     middlewares = _middlewares(space, findings)
     _provide(app, _boot_module(space, "providers", findings), findings)
     extensions = _extensions(app, _boot_module(space, "extensions", findings), findings)
@@ -150,6 +151,7 @@ def build_site(app: Application) -> Site:
     write_bytecode()
     _log(site, time.perf_counter() - started)
     if findings.fatal:
+        app.mounts.restore(mounted)
         message = f"{findings.fatal.file} cannot be used: {findings.fatal.error}"
         raise BootError(message, site.report)
     return site

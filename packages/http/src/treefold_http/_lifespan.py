@@ -60,14 +60,19 @@ class Lifespan:
         await send({"type": "lifespan.shutdown.complete"})
 
     async def start(self) -> None:
-        """Boot and run what starts up; later calls wait for the first.
+        """Boot and run what starts up; later calls wait for the first, one that failed is repeated.
 
         Raises:
             BootError: when the project cannot be read or a startup hook fails.
         """
         if self._starting is None:
             self._starting = asyncio.ensure_future(self._start())
+            self._starting.add_done_callback(self._forget_failure)
         await asyncio.shield(self._starting)
+
+    def _forget_failure(self, start: asyncio.Future[None]) -> None:
+        if start.cancelled() or start.exception() is not None:
+            self._starting = None
 
     def begin_shutdown(self) -> None:
         """Let what would never end by itself end now: event streams, open sockets."""

@@ -59,6 +59,7 @@ class ModuleSpace:
         self._prefix = f"{root}/"
         self.names = PROJECT_NAMES | _own_names(root)
         self._parked: dict[str, ModuleType] = {}
+        self._foreign: dict[str, ModuleType] = {}
 
     @classmethod
     def of(cls, root: Path) -> ModuleSpace:
@@ -153,19 +154,32 @@ class ModuleSpace:
                 _current._park()
                 builtins.__import__ = _import_in_own_space
                 importlib.import_module = _import_module_in_own_space
+            self._displace()
             sys.modules.update(self._parked)
             self._parked = {}
             _current = self
+
+    def _displace(self) -> None:
+        """Take away what was imported under a name of the layout that this project has itself."""
+        for name in PROJECT_NAMES & sys.modules.keys():
+            if not self._owns(sys.modules[name]) and self.find(name, None) is not None:
+                inner = [other for other in sys.modules if other.startswith(f"{name}.")]
+                self._foreign |= {each: sys.modules.pop(each) for each in (name, *inner)}
 
     def _park(self) -> None:
         mine = [name for name in sys.modules if name.partition(".")[0] in self.names]
         self._parked = {
             name: sys.modules.pop(name) for name in mine if self._owns(sys.modules[name])
         }
+        sys.modules.update(self._foreign)
+        self._foreign = {}
 
     def _owns(self, module: ModuleType) -> bool:
         paths = [getattr(module, "__file__", None), *getattr(module, "__path__", ())]
-        return any(path is not None and Path(path).is_relative_to(self.root) for path in paths)
+        return any(
+            path is not None and Path(os.path.realpath(path)).is_relative_to(self.root)
+            for path in paths
+        )
 
     def find(self, name: str, path: Sequence[str] | None) -> ModuleSpec | None:
         """Give the spec of a module below this root, or None."""

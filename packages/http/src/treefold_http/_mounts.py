@@ -53,6 +53,14 @@ class Mounts:
             raise ValueError(f"Mount prefix {prefix!r} is taken; choose another")
         self._by_prefix[parts] = target
 
+    def snapshot(self) -> dict[tuple[str, ...], Mountable]:
+        """Give what is mounted, for `restore`."""
+        return dict(self._by_prefix)
+
+    def restore(self, mounted: dict[tuple[str, ...], Mountable]) -> None:
+        """Forget what was mounted since a snapshot: a boot that failed is tried again."""
+        self._by_prefix = mounted
+
     def find(self, path: bytes | str) -> Answer | None:
         """Give what answers a path that routing found well-formed; None where nothing is there."""
         text = path if isinstance(path, str) else path.decode()

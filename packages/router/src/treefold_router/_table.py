@@ -54,6 +54,7 @@ class RouteTable:
         self._trie = built.trie
         self._places = built.places
         self._prefixes = {version: b"/" + version.encode() for version in self.versions}
+        self._auto_head = auto_head
         self._auto_options = auto_options
         self._clashes = listing.clashes
 
@@ -118,9 +119,7 @@ class RouteTable:
                 if type(answer) is Found:
                     return answer
         answer = self._walk(method, raw_path)
-        if self._auto_options and method == "OPTIONS" and isinstance(answer, MethodNotAllowed):
-            return AutoOptions(answer.allow)
-        return answer
+        return self._options(answer, raw_path) if method == "OPTIONS" else answer
 
     def resolve_socket(
         self, raw_path: bytes | str, *, version: str | None = None
@@ -164,6 +163,22 @@ class RouteTable:
             return answer
         allow = "" if answer is None else self._allow(answer)
         return MethodNotAllowed(allow) if allow else _nowhere(segments)
+
+    def _options(
+        self, answer: Found | MethodNotAllowed | NotFound | MalformedPath, raw_path: bytes | str
+    ) -> Found | MethodNotAllowed | NotFound | MalformedPath | AutoOptions:
+        if self._auto_options and isinstance(answer, MethodNotAllowed):
+            return AutoOptions(answer.allow)
+        if raw_path == (b"*" if isinstance(raw_path, bytes) else "*"):
+            # The server as a whole (RFC 9110, 9.3.7): well-formed, and the path of no route.
+            return AutoOptions(self._every_method()) if self._auto_options else _NOT_FOUND
+        return answer
+
+    def _every_method(self) -> str:
+        methods = {route.method for route in self.routes} | {"OPTIONS"}
+        if self._auto_head and "GET" in methods:
+            methods.add("HEAD")
+        return ", ".join(sorted(methods))
 
     def _allow(self, node: Node) -> str:
         methods = {WEBSOCKET if verb is None else verb for verb in node.verbs}
