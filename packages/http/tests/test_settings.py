@@ -18,6 +18,7 @@ FULL: dict[str, Any] = {
     "log_format": "json",
     "log_level": "DEBUG",
     "max_body": 5,
+    "limit_concurrency": 7,
     "grace": 1.5,
     "startup_timeout": 2.0,
     "ws_allowed_origins": ("https://a.example",),
@@ -32,6 +33,7 @@ auto_options = true
 log_format = "json"
 log_level = "DEBUG"
 max_body = 5
+limit_concurrency = 7
 grace = 1.5
 startup_timeout = 2
 ws_allowed_origins = ["https://a.example"]
@@ -56,6 +58,7 @@ def test_without_any_source_the_defaults_hold(tmp_path: Path) -> None:
         "log_format": "text",
         "log_level": "INFO",
         "max_body": 1024 * 1024,
+        "limit_concurrency": 1000,
         "grace": 20.0,
         "startup_timeout": 60.0,
         "ws_allowed_origins": (),
@@ -87,6 +90,7 @@ def test_every_setting_is_read_from_the_environment(
         "LOG_FORMAT": "json",
         "LOG_LEVEL": "DEBUG",
         "MAX_BODY": "5",
+        "LIMIT_CONCURRENCY": "7",
         "GRACE": "1.5",
         "STARTUP_TIMEOUT": "2",
         "WS_ALLOWED_ORIGINS": " https://a.example, ",
@@ -217,6 +221,8 @@ def test_a_time_is_finite_and_not_negative(
 def test_a_size_is_not_negative() -> None:
     with pytest.raises(SettingsError, match=r"max_body.*-1"):
         Settings.of({"max_body": -1})
+    with pytest.raises(SettingsError, match=r"^Setting limit_concurrency is 0; give a number from"):
+        Settings.of({"limit_concurrency": 0})
 
 
 def test_a_log_level_that_does_not_exist_is_refused() -> None:

@@ -1,15 +1,51 @@
-"""uvicorn's httptools protocol, kept from reading a pipeline faster than it is answered (S-28)."""
+"""uvicorn's httptools protocol with what a server on the open net needs: time limits and bounds.
+
+`_h11_protocol` holds its like for the other parser, which serves where httptools is not installed.
+Timers and the end of a connection are `_connection_watch`'s business.
+"""
 
 from __future__ import annotations
 
+import asyncio
+from typing import Any
+
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from treefold_cli._connection_watch import Watch
+from treefold_cli._overload import app_for
 
 
 class PatientHttpTools(HttpToolsProtocol):
-    """Reads on only when no parsed request waits for its answer.
+    """httptools, guarded alike; reads on only when no parsed request waits for its answer.
 
-    uvicorn reads on after each answer; a client that pipelines 50,000 requests costs 117 MB.
+    uvicorn reads on after each answer; a client that pipelines 50,000 requests costs 117 MB (S-28).
     """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._most, self.limit_concurrency = self.limit_concurrency, None
+        self._watch = Watch(self)
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        """Begin to watch the connection."""
+        super().connection_made(self._watch.open(transport))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End the watch."""
+        self._watch.stop()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came, and see what is waited for now."""
+        if not self._watch.discards(data):
+            self.app = app_for(self, self._most)
+            super().data_received(data)
+            self._watch.look(len(data))
+
+    def handle_websocket_upgrade(self) -> None:
+        """Leave the connection to the WebSocket."""
+        self._watch.stop()
+        super().handle_websocket_upgrade()
 
     def on_response_complete(self) -> None:
         """Start the next request of the pipeline, and pause while there are more."""

@@ -25,7 +25,8 @@ from treefold_logging import flush, get_logger
 
 _STARTUP_FAILED = 3  # the exit code of a uvicorn worker whose application did not start
 # By name: a worker of another process imports them for itself.
-_HTTP_PROTOCOL: Any = "treefold_cli._http_protocol:PatientHttpTools"
+_HTTPTOOLS: Any = "treefold_cli._http_protocol:PatientHttpTools"
+_H11: Any = "treefold_cli._h11_protocol:PatientH11"
 _SOCKET_PROTOCOL: Any = "treefold_cli._socket_protocol:GuardedWebSockets"
 _NOT_STARTED = "The application did not start; the reason is above"
 
@@ -63,18 +64,25 @@ def address(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def run(app: Any, listener: socket.socket, *, on_start: Callable[[], None]) -> None:
+def run(
+    app: Any,
+    listener: socket.socket,
+    *,
+    on_start: Callable[[], None],
+    limit: int | None = None,
+) -> None:
     """Serve one application in this process until it is told to stop.
 
     Args:
         app: an ASGI application.
         listener: where; it is closed at the end.
         on_start: called once, when requests are accepted.
+        limit: the most requests at one time; above it the answer is 503.
 
     Raises:
         CommandError: the application did not start.
     """
-    server = _Server(_config(app), on_start)
+    server = _Server(_config(app, limit=limit), on_start)
     try:
         with contextlib.suppress(SystemExit):  # how uvicorn says that the start failed
             server.run(sockets=[listener])
@@ -85,18 +93,21 @@ def run(app: Any, listener: socket.socket, *, on_start: Callable[[], None]) -> N
         raise CommandError(_NOT_STARTED)
 
 
-def run_workers(factory: str, listener: socket.socket, *, workers: int) -> None:
+def run_workers(
+    factory: str, listener: socket.socket, *, workers: int, limit: int | None = None
+) -> None:
     """Serve with several processes until told to stop; one that dies is replaced.
 
     Args:
         factory: `module:function` that makes the ASGI application in each process.
         listener: where; shared by all of them.
         workers: how many.
+        limit: the most requests at one time in each; above it the answer is 503.
 
     Raises:
         CommandError: the application did not start.
     """
-    supervisor = Multiprocess(_config(factory, workers=workers), sockets=[listener])
+    supervisor = Multiprocess(_config(factory, workers=workers, limit=limit), sockets=[listener])
     try:
         supervisor.run()
     finally:
@@ -158,11 +169,11 @@ _LOG_CONFIG: dict[str, Any] = {
 }
 
 
-def _config(app: Any, *, workers: int = 1) -> uvicorn.Config:
+def _config(app: Any, *, workers: int = 1, limit: int | None = None) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         factory=isinstance(app, str),
-        http=_HTTP_PROTOCOL if importlib.util.find_spec("httptools") else "h11",
+        http=_HTTPTOOLS if importlib.util.find_spec("httptools") else _H11,
         ws=_SOCKET_PROTOCOL,
         workers=workers,
         lifespan="on",
@@ -173,6 +184,7 @@ def _config(app: Any, *, workers: int = 1) -> uvicorn.Config:
         ws_max_size=1024 * 1024,
         ws_per_message_deflate=False,  # 20 KB on the wire may inflate to 20 MB
         timeout_graceful_shutdown=20,
+        limit_concurrency=limit,
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from treefold_logging import get_logger
@@ -17,6 +19,17 @@ _REFUSAL = (
 
 class GuardedWebSockets(WebSocketsSansIOProtocol):
     """Answers a handshake that cannot be read, and lets pongs wait for their reader."""
+
+    running: ClassVar[int] = 0
+    """How many of the server's tasks are sockets: they do not count as requests (D-07)."""
+
+    async def run_asgi(self) -> None:
+        """Run the application over the socket."""
+        GuardedWebSockets.running += 1
+        try:
+            await super().run_asgi()
+        finally:
+            GuardedWebSockets.running -= 1
 
     def data_received(self, data: bytes) -> None:
         """Take what came; a head that the library refuses is answered and ends the connection.

@@ -41,6 +41,7 @@ from treefold_http._files import FileResponse
 from treefold_http._forms import FormData
 from treefold_http._middleware import under
 from treefold_http._multipart import MissingExtra
+from treefold_http._overload import refuse_overload
 from treefold_http._parts import Part
 from treefold_http._providers import Provider
 from treefold_http._request import Request
@@ -108,5 +109,6 @@ __all__ = [
     "WebSocketDisconnect",
     "__version__",
     "create_app",
+    "refuse_overload",
     "under",
 ]

@@ -44,6 +44,8 @@ class Settings:
         log_format: `text` or `json`.
         log_level: the least level that is written, such as `INFO`.
         max_body: the most bytes of a request body; a handler module's `max_body` wins.
+        limit_concurrency: the most requests that one process works on; above it the server answers
+            503. Open sockets and idle connections do not count.
         grace: seconds that shutdown waits for what is running.
         startup_timeout: seconds that a startup hook may take.
         ws_allowed_origins: origins besides the own one that may open a socket.
@@ -57,6 +59,7 @@ class Settings:
     log_format: Literal["text", "json"] = "text"
     log_level: str = "INFO"
     max_body: int = 1024 * 1024
+    limit_concurrency: int = 1000
     grace: float = 20.0
     startup_timeout: float = 60.0
     ws_allowed_origins: tuple[str, ...] = ()
@@ -69,6 +72,10 @@ class Settings:
                 f"Setting default_version is {version!r}; give 'latest' or a version such as 'v1'"
             )
 
+        if self.limit_concurrency < 1:
+            raise SettingsError(
+                f"Setting limit_concurrency is {self.limit_concurrency!r}; give a number from 1"
+            )
         for name in ("grace", "startup_timeout", "max_body"):
             value = getattr(self, name)
             if not 0 <= value < math.inf:

@@ -41,8 +41,14 @@ def serve(
             flush()
             # How the factory finds the project, and that it is in production.
             os.environ.update(TREEFOLD_APP_DIR=str(app.root), TREEFOLD_DEV="0")
-            _server.run_workers(_FACTORY, listener, workers=processes)
+            limit = app.settings.limit_concurrency
+            _server.run_workers(_FACTORY, listener, workers=processes, limit=limit)
         else:
             app.boot()
-            _server.run(app, listener, on_start=lambda: get_logger().info("serving on %s", where))
+            _server.run(
+                app,
+                listener,
+                on_start=lambda: get_logger().info("serving on %s", where),
+                limit=app.settings.limit_concurrency,
+            )
     return OK

@@ -1,0 +1,182 @@
+"""The time that one HTTP connection may take, and how it ends: what uvicorn leaves to a proxy.
+
+A head that does not come, a body that trickles, an answer that would be lost because the client is
+still sending: each is watched here, for either parser. Nothing here knows the application.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+if TYPE_CHECKING:
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+_TOO_SLOW = (
+    b"HTTP/1.1 408 Request Timeout\r\n"
+    b"content-type: text/plain; charset=utf-8\r\n"
+    b"content-length: 15\r\n"
+    b"connection: close\r\n\r\n"
+    b"Request Timeout"
+)
+
+
+class Watch:
+    """Watches one connection; the protocol tells it what arrives.
+
+    Args:
+        protocol: who speaks on it.
+    """
+
+    HEAD_SECONDS: ClassVar[float] = 10.0
+    """From the connection, or the first byte of a later request, to the end of the head (R-11)."""
+    BODY_TICK: ClassVar[float] = 5.0
+    BODY_TICKS: ClassVar[int] = 6
+    BODY_LEAST: ClassVar[int] = 15_000
+    """Bytes in six ticks: 500 a second over 30 seconds (R-12)."""
+    LINGER_SILENCE: ClassVar[float] = 5.0
+    LINGER_SECONDS: ClassVar[float] = 30.0
+    """How long an unread body is thrown away, so that its sender comes to read the answer."""
+
+    __slots__ = (
+        "_begun",
+        "_inner",
+        "_left",
+        "_lingers",
+        "_protocol",
+        "_received",
+        "_ticks",
+        "_timer",
+        "_waits_for",
+    )
+
+    def __init__(self, protocol: H11Protocol | HttpToolsProtocol) -> None:
+        self._protocol = protocol
+        self._inner: asyncio.Transport
+        self._timer: asyncio.TimerHandle | None = None
+        self._waits_for: Callable[[], None] | None = None
+        self._begun = False
+        self._received = 0
+        self._ticks: deque[int] | None = None
+        self._lingers = False
+        self._left = 0.0
+
+    def open(self, transport: asyncio.Transport) -> asyncio.Transport:
+        """Begin; give the transport that the protocol is to use."""
+        self._inner = transport
+        self._arm(self.HEAD_SECONDS, self._head_is_late)
+        return cast("asyncio.Transport", GuardedTransport(transport, self))
+
+    def discards(self, data: bytes) -> bool:
+        """Whether what arrives is for nobody any more."""
+        if self._lingers:
+            self._received += len(data)
+        return self._lingers
+
+    def look(self, size: int) -> None:
+        """See, after the protocol took some bytes, what it waits for now."""
+        protocol = self._protocol
+        cycle: Any = protocol.cycle  # None before the first request, whatever its type says
+        if cycle is None or cycle.response_complete:  # the head of the next is not whole
+            self._begun = True
+            if self._waits_for is None and protocol.timeout_keep_alive_task is None:
+                self._arm(self.HEAD_SECONDS, self._head_is_late)
+        elif cycle.more_body:
+            self._received += size
+            if self._waits_for != self._body_is_slow:
+                self._ticks = deque(maxlen=self.BODY_TICKS)
+                self._arm(self.BODY_TICK, self._body_is_slow)
+        elif self._timer is not None:
+            self.stop()
+
+    def stop(self) -> None:
+        """Watch nothing any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._waits_for = None
+        self._begun = False
+
+    def close(self) -> None:
+        """Close the connection; while its client still sends, only the side that answers.
+
+        A socket that is closed with bytes unread resets the connection, and the answer may be lost
+        with it (RFC 9112, 9.6).
+        """
+        cycle: Any = self._protocol.cycle
+        unread = cycle is not None and cycle.more_body
+        if not unread or self.is_closing() or not self._inner.can_write_eof():
+            self._inner.close()
+        else:
+            self._lingers = True
+            self._inner.write_eof()
+            self._protocol.flow.resume_reading()
+            self._received, self._left = 0, self.LINGER_SECONDS
+            self._arm(self.LINGER_SILENCE, self._linger_on)
+
+    def is_closing(self) -> bool:
+        """Whether nothing more can be answered."""
+        return self._lingers or self._inner.is_closing()
+
+    def _arm(self, seconds: float, then: Callable[[], None]) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._waits_for = then
+        self._timer = self._protocol.loop.call_later(seconds, then)
+
+    def _head_is_late(self) -> None:
+        if self._begun:
+            self._inner.write(_TOO_SLOW)
+        self.stop()
+        self._inner.close()
+
+    def _body_is_slow(self) -> None:
+        cycle = self._protocol.cycle
+        if self._ticks is None or not cycle.more_body or cycle.response_complete:
+            self.stop()
+            return
+        if self._protocol.flow.read_paused or cycle.waiting_for_100_continue:
+            self._ticks.clear()  # it is not the client who is slow
+        else:
+            self._ticks.append(self._received)
+        self._received = 0
+        if len(self._ticks) < self.BODY_TICKS or sum(self._ticks) >= self.BODY_LEAST:
+            self._arm(self.BODY_TICK, self._body_is_slow)
+            return
+        if not cycle.response_started:
+            self._inner.write(_TOO_SLOW)
+        self.stop()
+        self._inner.close()
+
+    def _linger_on(self) -> None:
+        self._left -= self.LINGER_SILENCE
+        if self._received and self._left > 0:
+            self._received = 0
+            self._arm(self.LINGER_SILENCE, self._linger_on)
+        else:
+            self.stop()
+            self._inner.close()
+
+
+class GuardedTransport:
+    """A transport whose end is the watch's to decide; everything else is that of the server's."""
+
+    __slots__ = ("_inner", "_watch", "write")
+
+    def __init__(self, inner: asyncio.Transport, watch: Watch) -> None:
+        self._inner = inner
+        self._watch = watch
+        self.write = inner.write
+
+    def close(self) -> None:
+        """Close, now or when the client has heard the answer."""
+        self._watch.close()
+
+    def is_closing(self) -> bool:
+        """Whether nothing more can be written."""
+        return self._watch.is_closing()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)

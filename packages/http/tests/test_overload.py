@@ -1,0 +1,53 @@
+"""The answer of a process that has enough to do: complete, cheap, one line in the log."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from treefold_http import refuse_overload
+
+if TYPE_CHECKING:
+    from conftest import Answer, Exchange, Lines
+
+
+def refuse(exchange: type[Exchange], method: str) -> Answer:
+    one = exchange(method, "/v1/x?token=s3cret", headers=[("x-request-id", "given-1")])
+    asyncio.run(refuse_overload(one.scope, one.receive, one.send))
+    return one.answer
+
+
+def test_d07_it_is_a_503_that_says_when_to_come_back(exchange: type[Exchange]) -> None:
+    answer = refuse(exchange, "GET")
+
+    assert answer.status == 503
+    assert answer.json() == {
+        "type": "about:blank",
+        "title": "Service Unavailable",
+        "status": 503,
+        "detail": "The server has too much to do; try again",
+        "instance": "/v1/x",
+        "request_id": "given-1",
+    }
+    assert dict(answer.headers) == {
+        "content-type": "application/problem+json",
+        "content-length": str(len(answer.body)),
+        "retry-after": "1",
+        "connection": "close",
+        "x-content-type-options": "nosniff",
+        "x-request-id": "given-1",
+    }
+
+
+def test_d07_it_is_one_line_without_secrets(exchange: type[Exchange], lines: Lines) -> None:
+    refuse(exchange, "GET")
+
+    (text,) = lines.texts()
+    assert text.startswith("GET /v1/x?token=*** 503 ")
+    assert " id=given-1 " in text
+
+
+def test_d07_it_has_no_body_for_head(exchange: type[Exchange]) -> None:
+    answer = refuse(exchange, "HEAD")
+
+    assert (answer.status, answer.body) == (503, b"")
