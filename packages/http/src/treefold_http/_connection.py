@@ -7,6 +7,7 @@ limits and the body are not its business.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -138,6 +139,11 @@ class Connection:
         except AttributeError:
             self._headers = Headers(self.scope["headers"])
             return self._headers
+
+    def forget_headers(self) -> None:
+        """Read the header anew when it is asked for: middleware has put another into the scope."""
+        with suppress(AttributeError):
+            del self._headers
 
     @property
     def query(self) -> QueryParams:

@@ -15,6 +15,11 @@ from treefold_http._types import Scope
 EXTENSION = "treefold.errors"
 
 
+def is_test(scope: Scope) -> bool:
+    """Whether a request comes from the test client."""
+    return EXTENSION in (scope.get("extensions") or {})
+
+
 def expose(scope: Scope, error: BaseException) -> None:
     """Add an unhandled exception to the list of the test client, where there is one."""
     extensions: Mapping[str, Any] = scope.get("extensions") or {}

@@ -22,7 +22,9 @@ _CLOSE = {"Connection": "close"}
 _known_hosts: set[bytes] = set()
 
 # RFC 3986, 3.2.2: a name, an IPv4 address or a bracketed IPv6 address, then an optional port.
-_host = re.compile(rb"(?:\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9._-]{1,255})(?::[0-9]{1,5})?").fullmatch
+is_host = re.compile(
+    rb"(?:\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9._-]{1,255})(?::[0-9]{1,5})?"
+).fullmatch
 
 
 def check_request(scope: Scope, fields: Mapping[bytes, bytes]) -> None:
@@ -48,7 +50,7 @@ def check_request(scope: Scope, fields: Mapping[bytes, bytes]) -> None:
         )
     host = fields.get(b"host")
     if host not in _known_hosts:
-        if host is None or not _host(host):
+        if host is None or not is_host(host):
             raise BadRequest("The Host field is missing or is no host[:port]")
         if len(_known_hosts) < _KNOWN_HOSTS_LIMIT:
             _known_hosts.add(host)

@@ -94,6 +94,7 @@ async def serve_socket(app: Application, scope: Scope, receive: Receive, send: S
         await receive()
         try:
             check_request(scope, fields)
+            _adjust(app, websocket)
             check_origin(websocket)
             await find_plan(app, websocket).run(websocket)
         except BaseException as error:
@@ -115,6 +116,13 @@ async def serve_socket(app: Application, scope: Scope, receive: Receive, send: S
             app.background.start(websocket.work)
         _log(websocket, refusal, perf_counter() - started)
         request_id.reset(token)
+
+
+def _adjust(app: Application, websocket: WebSocket) -> None:
+    """Let middleware correct what a proxy hides, before the origin is compared with it."""
+    for entry in app.site.middlewares:
+        if (adjust := getattr(entry, "adjust", None)) is not None:
+            adjust(websocket)
 
 
 def _was_dropped(websocket: WebSocket, error: BaseException) -> bool:

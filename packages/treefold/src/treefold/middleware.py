@@ -1,5 +1,17 @@
-"""Middleware: `under` scopes an entry to a subtree of routes."""
+"""Middleware: what comes with treefold, and `under`, which scopes an entry to a subtree."""
 
-from treefold_http import under
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["under"]
+import treefold_http.middleware as _middleware
+from treefold_http.middleware import __all__ as __all__
+
+if TYPE_CHECKING:
+    from treefold_http.middleware import (
+        ProxyHeaders as ProxyHeaders,
+        TrustedHosts as TrustedHosts,
+        under as under,
+    )
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(_middleware, name)

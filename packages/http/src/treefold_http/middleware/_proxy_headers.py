@@ -1,0 +1,119 @@
+"""Take the client's address and scheme from proxies that are trusted, and from nobody else (S-93).
+
+Without it the client is the peer of the socket, whatever a field says. Fields are looked up by
+their exact names; `X_Forwarded_For` is not one of them (S-16).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from treefold_http._errors import BadRequest
+from treefold_http._guard import is_host
+from treefold_http._types import CallNext
+
+if TYPE_CHECKING:
+    from treefold_http._connection import Connection
+    from treefold_http._request import Request
+    from treefold_http._response import Response
+
+_Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
+_SECURE = {"http": False, "https": True, "ws": False, "wss": True}
+
+
+class ProxyHeaders:
+    """Believe `X-Forwarded-For` and `X-Forwarded-Proto` of trusted proxies.
+
+    The chain is read from the right: the first address that is no trusted proxy is the client's;
+    what stands left of it anybody may have written. Put it first in `middlewares`, for everything
+    after it to see the client.
+
+    Args:
+        trusted: addresses or networks of the proxies, such as `10.0.0.0/8`; `unix` is a peer on a
+            Unix socket.
+        host: also believe `X-Forwarded-Host`.
+
+    Raises:
+        ValueError: for what is no address or network, or when none is given.
+    """
+
+    def __init__(self, trusted: Sequence[str], *, host: bool = False) -> None:
+        if isinstance(trusted, str) or not trusted:
+            raise ValueError(f"ProxyHeaders({trusted!r}) trusts nobody; give a list of networks")
+        self._unix = "unix" in trusted
+        self._networks = [ipaddress.ip_network(name) for name in trusted if name != "unix"]
+        self._host = host
+
+    def adjust(self, connection: Connection) -> None:
+        """Give a connection the address, the scheme and the host that its proxy tells of.
+
+        Raises:
+            BadRequest: when the proxy names a host that is none.
+        """
+        scope = connection.scope
+        peer = scope.get("client")
+        if not self._is_trusted(_parsed(peer[0]) if peer else None):
+            return
+        headers = connection.headers
+        client = self._client(headers.getlist("x-forwarded-for"))
+        if client is not None:
+            scope["client"] = (str(client), 0)
+        protocol = _last(headers.getlist("x-forwarded-proto")).lower()
+        if protocol in _SECURE:
+            kind = "ws" if scope["type"] == "websocket" else "http"
+            scope["scheme"] = f"{kind}s" if _SECURE[protocol] else kind
+        if self._host and (host := _last(headers.getlist("x-forwarded-host"))):
+            _replace_host(connection, host)
+
+    def _is_trusted(self, address: _Address | None) -> bool:
+        if address is None:
+            return self._unix
+        return any(address in network for network in self._networks)
+
+    def _client(self, fields: list[str]) -> _Address | None:
+        client: _Address | None = None
+        for text in reversed(",".join(fields).split(",")):
+            address = _parsed(text.strip())
+            if address is None:
+                break
+            client = address
+            if not self._is_trusted(address):
+                break
+        return client
+
+    async def http(self, request: Request, call_next: CallNext) -> Response:
+        """Adjust a request and pass it on."""
+        self.adjust(request)
+        return await call_next(request)
+
+
+def _parsed(text: str) -> _Address | None:
+    """An address that may carry a port; IPv4 in IPv6 is IPv4 (S-94); None for anything else."""
+    if text.startswith("["):
+        text = text[1:].partition("]")[0]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return None
+    mapped = getattr(address, "ipv4_mapped", None)
+    return mapped or address
+
+
+def _last(fields: list[str]) -> str:
+    """The value that the nearest proxy wrote."""
+    return fields[-1].rpartition(",")[2].strip() if fields else ""
+
+
+def _replace_host(connection: Connection, host: str) -> None:
+    encoded = host.encode("latin-1")
+    if not is_host(encoded):
+        raise BadRequest("The proxy names a host that is none")
+    scope = connection.scope
+    kept = [(name, value) for name, value in scope["headers"] if name != b"host"]
+    scope["headers"] = [(b"host", encoded), *kept]
+    connection.fields = dict(scope["headers"])
+    connection.forget_headers()

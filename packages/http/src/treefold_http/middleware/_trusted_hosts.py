@@ -1,0 +1,108 @@
+"""Answer only for the hosts that are this application's (S-15, D-08).
+
+Names are compared whole, in lower case and label by label, never by pattern. Who may speak for a
+client, and thereby for the host it asked for, is `ProxyHeaders`' business.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from treefold_http._errors import BadRequest
+from treefold_http._exposure import is_test
+from treefold_http._guard import is_host
+from treefold_http._types import CallNext
+
+if TYPE_CHECKING:
+    from treefold_http._connection import Connection
+    from treefold_http._request import Request
+    from treefold_http._response import Response
+    from treefold_http._websocket import WebSocket
+
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+_TEST = "testserver"
+_KNOWN_LIMIT = 1024
+_split = re.compile(r"(\[[^]]*\]|[^:]*)(?::([0-9]+))?").fullmatch
+
+
+class TrustedHosts:
+    """Refuse every other `Host` with 400, HTTP and WebSocket alike.
+
+    Args:
+        allowed: names such as `api.example.com`; `*.example.com` is any name below it, and not
+            itself. A name with a port is that port only, any other is all of them. The names of
+            this machine (`localhost`, `127.0.0.1`, `[::1]`) are allowed with `dev=True`, and alone
+            when none are given.
+
+    Raises:
+        ValueError: for what is no host name.
+    """
+
+    def __init__(self, allowed: Sequence[str] = ()) -> None:
+        if isinstance(allowed, str):
+            raise ValueError(f"TrustedHosts({allowed!r}) is one text; give a list of names")
+        self._exact: set[str] = set()
+        self._below: list[tuple[str, str]] = []
+        for name in allowed or LOOPBACK:
+            self._add(name)
+        self._known: set[str] = set()
+
+    def _add(self, name: str) -> None:
+        below = name.startswith("*.")
+        host = name.removeprefix("*.") if below else name
+        if not host.isascii() or not is_host(host.encode()):
+            raise ValueError(
+                f"{name!r} is no host; give a name such as 'api.example.com' or '*.example.com'"
+            )
+        host, port = _parts(host)
+        if below:
+            self._below.append((f".{host}", port))
+        else:
+            self._exact.add(f"{host}:{port}" if port else host)
+
+    def allows(self, host: str) -> bool:
+        """Whether a `Host` field, with or without a port, is one of ours."""
+        if host in self._known:
+            return True
+        if not host.isascii() or not is_host(host.encode()):
+            return False
+        name, port = _parts(host)
+        if name.startswith(".") or ".." in name:  # an empty label
+            return False
+        if (
+            name in self._exact
+            or f"{name}:{port}" in self._exact
+            or any(name.endswith(end) and own in ("", port) for end, own in self._below)
+        ):
+            if len(self._known) < _KNOWN_LIMIT:
+                self._known.add(host)
+            return True
+        return False
+
+    def _check(self, connection: Connection) -> None:
+        host = connection.host
+        if self.allows(host) or (connection.app.dev and _parts(host)[0] in LOOPBACK):
+            return
+        if host == _TEST and is_test(connection.scope):
+            return
+        raise BadRequest("This host is not served here")
+
+    async def http(self, request: Request, call_next: CallNext) -> Response:
+        """Let a request pass that is for one of the hosts."""
+        self._check(request)
+        return await call_next(request)
+
+    async def websocket(self, websocket: WebSocket, call_next: Any) -> None:
+        """Let a socket pass that is for one of the hosts."""
+        self._check(websocket)
+        await call_next(websocket)
+
+
+def _parts(host: str) -> tuple[str, str]:
+    """A host in lower case without the dot that may end it, and its port or nothing."""
+    match = _split(host)
+    if match is None:
+        return "", ""
+    return match[1].lower().removesuffix("."), match[2] or ""
