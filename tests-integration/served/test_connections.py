@@ -63,6 +63,19 @@ TREE = {
         async def handler(request):
             return EventStream(ticks(request.id))
         """,
+    "Api/v1/Endless/Get.py": """
+        from treefold import StreamingResponse, get_logger
+
+        async def chunks(name):
+            try:
+                while True:
+                    yield b"x" * 65536
+            finally:
+                get_logger().info("ended %s", name)
+
+        async def handler(request):
+            return StreamingResponse(chunks(request.id))
+        """,
     "Api/v1/Echo/Ws.py": """
         async def handler(websocket):
             await websocket.accept()
@@ -167,6 +180,21 @@ def test_d07_requests_above_the_limit_are_503_and_the_others_go_on(server: Proce
         assert refused.value("content-type") == "application/problem+json"
         assert server.line(refused).startswith("[ERROR] GET /v1/ok 503 ")
     assert eventually(lambda: server.get("/v1/ok").status == 200)
+
+
+def test_r10_slow_readers_of_a_stream_cost_little_and_end_it_when_they_leave(
+    server: Process,
+) -> None:
+    head = b"GET /v1/endless HTTP/1.1\r\n" + HOST + b"X-Request-ID: endless\r\n\r\n"
+    with cost_of(server) as cost, ExitStack() as stack:
+        for wire in [stack.enter_context(Wire(server, window=4096)) for _ in range(20)]:
+            wire.send(head)
+            assert wire.at_least(100)
+        for _ in range(20):
+            assert server.get("/v1/ok").status == 200
+    assert cost.memory < 20 * MIB
+    ended = "ended endless"
+    server.wait_for(lambda lines: sum(ended in line for line in lines) == 20 or None)
 
 
 LOOPS = ["asyncio", "uvloop"]

@@ -112,6 +112,15 @@ def test_s14_no_form_of_a_target_reaches_another_authority(
     assert answer.values("location") == []
 
 
+def test_s14_options_of_the_server_as_a_whole_is_404_and_another_method_400(
+    server: Process,
+) -> None:
+    for method, status in ((b"OPTIONS", 404), (b"GET", 400)):
+        with Wire(server) as wire:
+            wire.send(method + b" * HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n")
+            assert wire.answer().status == status
+
+
 @pytest.mark.parametrize(
     "field",
     [("X_Forwarded_For", "1.2.3.4"), ("X-Forwarded-For", "1.2.3.4"), ("Content_Length", "5")],

@@ -4,9 +4,9 @@ Folders: `served` and `tests` are this suite and its parent, the others are `pac
 
     S-01 to S-12  tests/test_security_routing
     S-13  tests/test_security_routing  served/test_security_framing  http/test_guard
-    S-14  tests/test_security_routing  served/test_security_framing
-    S-15  - the gate refuses hosts that are none (S-13); which are allowed, says a middleware
-    S-16  served/test_security_framing
+    S-14  tests/test_security_routing  served/test_security_framing  router/test_table
+    S-15  served/test_security_hosts  http/middleware/test_trusted_hosts
+    S-16  served/test_security_framing  served/test_security_hosts
     S-17  tests/test_security_routing
     S-18  tests/test_security_routing
     S-19  router/test_build  router/test_scan

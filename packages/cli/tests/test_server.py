@@ -54,6 +54,8 @@ def test_the_server_is_quiet_about_itself_and_trusts_no_proxy():
     config = _config("treefold_http:create_app", workers=3)
     assert (config.access_log, config.server_header, config.proxy_headers) == (False, False, False)
     assert (config.ws_max_size, config.ws_per_message_deflate) == (1024 * 1024, False)
+    assert (config.ws_ping_interval, config.ws_ping_timeout) == (20, 20)
+    assert config.timeout_keep_alive == 5
     assert (config.timeout_graceful_shutdown, config.workers, config.factory) == (20, 3, True)
 
 

@@ -216,3 +216,112 @@ def test_an_error_of_the_disk_in_a_producer_is_no_client_that_left(
             await pump(content(), here.request, here.exchange.send)
 
     run(main())
+
+
+def over_http_2(exchange: type[Exchange], method: str = "GET", **options: Any) -> Exchange:
+    """A request whose header says nothing of a body, as HTTP/2 allows."""
+    one = exchange(method, "/v1/x", **options)
+    one.scope["http_version"] = "2"
+    names = (b"content-length", b"transfer-encoding")
+    one.scope["headers"] = [pair for pair in one.scope["headers"] if pair[0] not in names]
+    return one
+
+
+STREAM = """
+import asyncio
+journal = []
+
+async def chunks():
+    try:
+        yield "first"
+        await asyncio.Event().wait()
+    finally:
+        journal.append("finally")
+
+async def handler(request):
+    return StreamingResponse(chunks())
+"""
+
+
+def journal_of(app: Application) -> list[str]:
+    (module,) = app.site.modules.values()
+    return getattr(module, "handler").__globals__["journal"]  # noqa: B009 - a union
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_a_stream_over_http_2_ends_when_its_client_leaves(
+    serving: Callable[..., Application], exchange: type[Exchange], method: str
+) -> None:
+    app = serving(STREAM, file=f"Api/v1/X/{method.capitalize()}.py")
+
+    async def main() -> None:
+        one = over_http_2(exchange, method)
+        running = asyncio.ensure_future(one.run(app))
+        await one.first_chunk.wait()
+        one.gone.set()
+        await running
+        assert journal_of(app) == ["finally"]
+
+    run(main())
+
+
+def test_a_stream_that_echoes_its_request_over_http_2_loses_nothing(
+    serving: Callable[..., Application], exchange: type[Exchange]
+) -> None:
+    app = serving(
+        "async def handler(request):\n    return StreamingResponse(request.stream())\n",
+        file="Api/v1/X/Post.py",
+    )
+    chunks = [b"%d" % number * 40_000 for number in range(10)]
+
+    async def main() -> None:
+        answer = await over_http_2(exchange, "POST", chunks=chunks).run(app)
+        assert answer.body == b"".join(chunks)
+
+    run(main())
+
+
+@pytest.mark.parametrize(
+    ("handler", "body", "status"),
+    [
+        ("async def handler(request):\n    return 'ok'\n", b"ok", 200),
+        ("async def handler(request):\n    return str(await request.json())\n", b"None", 200),
+        ("async def handler(request):\n    return (await request.body()) or 'empty'\n", b"empty", 200),
+        ("async def handler(a: int = 5):\n    return str(a)\n", b"5", 200),
+        ("async def handler(request):\n    return StreamingResponse(iter(['ok']))\n", b"ok", 200),
+    ],
+)  # fmt: skip
+def test_a_server_may_tell_of_the_departure_right_behind_the_request(
+    serving: Callable[..., Application],
+    exchange: type[Exchange],
+    handler: str,
+    body: bytes,
+    status: int,
+) -> None:
+    app = serving(handler)
+
+    async def main() -> None:
+        one = over_http_2(exchange)
+        one.gone.set()  # whatever is asked next is answered with the disconnect
+        answer = await one.run(app)
+        assert answer.status == status
+        assert body.startswith(answer.body)  # a stream may stop before its first chunk
+
+    run(main())
+
+
+def test_a_departure_before_the_body_is_no_empty_body(
+    serving: Callable[..., Application], exchange: type[Exchange]
+) -> None:
+    app = serving(
+        "journal = []\nasync def handler(request):\n"
+        "    journal.append('begun')\n    journal.append(await request.body())\n",
+        file="Api/v1/X/Post.py",
+    )
+
+    async def main() -> None:
+        one = over_http_2(exchange, "POST", chunks=(), cut=True)
+        await one.run(app)
+        assert journal_of(app) == ["begun"]
+
+    run(main())

@@ -183,6 +183,9 @@ def _config(app: Any, *, workers: int = 1, limit: int | None = None) -> uvicorn.
         proxy_headers=False,  # any client could name itself; middleware trusts known proxies
         ws_max_size=1024 * 1024,
         ws_per_message_deflate=False,  # 20 KB on the wire may inflate to 20 MB
+        ws_ping_interval=20,
+        ws_ping_timeout=20,
+        timeout_keep_alive=5,
         timeout_graceful_shutdown=20,
         limit_concurrency=limit,
     )
