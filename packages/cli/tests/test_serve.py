@@ -192,3 +192,37 @@ def test_a_number_of_processes_that_is_none_is_wrong_use(
     code, out, err = treefold("serve", "--workers", workers)
     assert (code, out) == (2, "")
     assert err == f"Error: Invalid value {workers!r} for --workers; give a number from 1 to 1000\n"
+
+
+@pytest.mark.parametrize(
+    ("host", "entries", "warned"),
+    [
+        ("0.0.0.0", "", True),
+        ("0.0.0.0", "TrustedHosts(['example.com'])", False),
+        ("127.0.0.1", "", False),
+    ],
+)
+def test_d08_an_open_server_without_trusted_hosts_says_so(
+    start: Start, project: Project, host: str, entries: str, warned: bool
+):
+    root = project("v1/Health/Get.py")
+    text = f"from treefold_http.middleware import TrustedHosts\n\nmiddlewares = [{entries}]\n"
+    write(root, "Middleware/__init__.py", text)
+    server = start("serve", "--host", host, cwd=root).started()
+    assert ("[WARNING] any Host is answered on http://0.0.0.0:" in server.output) is warned
+
+
+def test_d07_the_limit_is_a_setting(
+    start: Start, project: Project, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("TREEFOLD_LIMIT_CONCURRENCY", "1")
+    root = project()
+    write(root, "Api/v1/Slow/Get.py", waiting_handler(600))
+    server = start("serve", cwd=root).started()
+    with connect(server.url) as busy, connect(server.url) as other:
+        busy.request("GET", "/v1/slow")
+        server.wait_for("inside")
+        other.request("GET", "/v1/slow")
+        answer = other.getresponse()
+        assert (answer.status, answer.headers["retry-after"]) == (503, "1")
+    server.stop(signal.SIGTERM)

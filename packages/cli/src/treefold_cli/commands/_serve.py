@@ -4,14 +4,18 @@ One process serves a booted application; several each make their own. Serving it
 `_server`.
 """
 
+import ipaddress
 import os
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from treefold_cli._errors import OK, translated
 from treefold_cli._options import AppDir, Host, Port, read_number
 from treefold_cli._project import find_api
+
+if TYPE_CHECKING:
+    from treefold_http import Application
 
 _FACTORY = "treefold_http:create_app"
 
@@ -45,6 +49,10 @@ def serve(
             _server.run_workers(_FACTORY, listener, workers=processes, limit=limit)
         else:
             app.boot()
+            if _answers_anybody(app, listener.getsockname()[0]):
+                get_logger().warning(
+                    "any Host is answered on %s; name yours with TrustedHosts in Middleware/", where
+                )
             _server.run(
                 app,
                 listener,
@@ -52,3 +60,12 @@ def serve(
                 limit=app.settings.limit_concurrency,
             )
     return OK
+
+
+def _answers_anybody(app: "Application", address: str) -> bool:
+    """Whether other machines may ask for any host at all (D-08)."""
+    from treefold_http.middleware import TrustedHosts
+
+    entries = app.site.middlewares
+    guarded = any(isinstance(entry, TrustedHosts) for entry in entries)
+    return not guarded and not ipaddress.ip_address(address).is_loopback
