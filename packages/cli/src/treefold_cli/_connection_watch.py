@@ -43,6 +43,7 @@ class Watch:
 
     __slots__ = (
         "_begun",
+        "_ended",
         "_inner",
         "_left",
         "_lingers",
@@ -61,7 +62,7 @@ class Watch:
         self._begun = False
         self._received = 0
         self._ticks: deque[int] | None = None
-        self._lingers = False
+        self._lingers = self._ended = False
         self._left = 0.0
 
     def open(self, transport: asyncio.Transport) -> asyncio.Transport:
@@ -99,13 +100,19 @@ class Watch:
         self._timer = self._waits_for = None
         self._begun = False
 
+    def end(self) -> None:
+        """Let go of the protocol: with it in a circle, buffers would wait for a collection."""
+        self.stop()
+        self._ended = True
+        del self._protocol
+
     def close(self) -> None:
         """Close the connection; while its client still sends, only the side that answers.
 
         A socket that is closed with bytes unread resets the connection, and the answer may be lost
         with it (RFC 9112, 9.6).
         """
-        cycle: Any = self._protocol.cycle
+        cycle: Any = None if self._ended else self._protocol.cycle
         unread = cycle is not None and cycle.more_body
         if not unread or self.is_closing() or not self._inner.can_write_eof():
             self._inner.close()

@@ -25,8 +25,8 @@ class PatientH11(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End the watch."""
-        self._watch.stop()
         super().connection_lost(exc)
+        self._watch.end()
 
     def data_received(self, data: bytes) -> None:
         """Take what came, and see what is waited for now."""

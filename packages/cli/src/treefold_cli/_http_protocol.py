@@ -32,8 +32,8 @@ class PatientHttpTools(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End the watch."""
-        self._watch.stop()
         super().connection_lost(exc)
+        self._watch.end()
 
     def data_received(self, data: bytes) -> None:
         """Take what came, and see what is waited for now."""
