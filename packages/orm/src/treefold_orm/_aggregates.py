@@ -8,8 +8,16 @@ from __future__ import annotations
 from typing import Any
 
 from treefold_orm._carriers import DURATION, FLOAT, INTEGER
-from treefold_orm._compile._nodes import AggregateNode, And, ColumnNode, Expr, Node, SubqueryNode
-from treefold_orm._compile._values import children_of
+from treefold_orm._compile._nodes import (
+    AggregateNode,
+    And,
+    ColumnNode,
+    Expr,
+    Node,
+    SubqueryNode,
+    children_of,
+    contains_window,
+)
 from treefold_orm._conditions import Condition, Q
 from treefold_orm._errors import FieldError
 from treefold_orm._expressions import Expression, as_expression
@@ -48,6 +56,8 @@ class Aggregate(Expression):
         return AggregateNode(self._output(arg), self.name, arg, self.distinct, where, hops)
 
     def _argument(self, scope: Scope) -> tuple[tuple[Any, ...], Expr | None]:
+        if isinstance(self.expression, str) and (self.expression, self.name) == ("*", "count"):
+            return (), None
         if isinstance(self.expression, str) and self.expression not in scope.annotations:
             hops, column, rest = walk(scope.meta, self.expression)
             if rest:
@@ -58,6 +68,10 @@ class Aggregate(Expression):
                 )
             return hops, ColumnNode(column, hops, column)
         node = as_expression(self.expression).freeze(scope)
+        if contains_window(node):
+            raise FieldError(
+                "An aggregate cannot be taken of a window: filter by the window and count the rows"
+            )
         hops = _common_hops(node)
         return hops, node
 
@@ -81,7 +95,7 @@ def _common_hops(node: Expr) -> tuple[Any, ...]:
 
 
 class Count(Aggregate):
-    """How many: rows of a relation, or values that are not NULL."""
+    """How many: rows of a relation, values that are not NULL, or with `"*"` rows of the group."""
 
     __slots__ = ()
     name = "count"

@@ -69,9 +69,7 @@ def several_statements(rows: Sequence[Any], batch_size: int | None) -> bool:
 def create(
     meta: Meta, rows: list[Any], alias: str, *, batch_size: int | None, rule: Conflict | None
 ) -> Operation[list[Any]]:
-    """Insert all rows; those without a key get the generated one unless `rule` may skip or change
-    rows.
-    """
+    """Insert all rows; those without a key get the generated one unless `rule` may skip rows."""
     if batch_size is not None and (isinstance(batch_size, bool) or batch_size < 1):
         raise FieldError(f"batch_size={batch_size!r} must be a number of at least 1")
     for row in rows:
@@ -84,13 +82,15 @@ def create(
     without = [r for r in rows if r.__dict__.get(key.attname) is None] if key.generated else []
     with_key = rows if not without else [r for r in rows if r.__dict__.get(key.attname) is not None]
     if with_key:
+        back = meta.columns if rule is not None and rule.update else ()
         yield from _insert(
-            database, meta, with_key, meta.columns, batch_size=batch_size, rule=rule, keys=False
+            database, meta, with_key, meta.columns, batch_size=batch_size, rule=rule, back=back
         )
     if without:
         fields = tuple(f for f in meta.columns if f is not key)
+        back = (key,) if rule is None else meta.columns if rule.update else ()
         yield from _insert(
-            database, meta, without, fields, batch_size=batch_size, rule=rule, keys=rule is None
+            database, meta, without, fields, batch_size=batch_size, rule=rule, back=back
         )
     return rows
 
@@ -103,7 +103,7 @@ def _insert(
     *,
     batch_size: int | None,
     rule: Conflict | None,
-    keys: bool,
+    back: Fields,
 ) -> Operation[None]:
     columns = _cleaned(rows, fields)
     unnest = database.dialect.name == "postgres" and can_unnest(fields)
@@ -112,10 +112,14 @@ def _insert(
     while done < len(rows):
         size = min(most, len(rows) - done) if unnest else _piece(len(rows) - done, most)
         part = [column[done : done + size] for column in columns] if size < len(rows) else columns
-        plan = _plan(database, meta, fields, rows=0 if unnest else size, rule=rule, keys=keys)
+        plan = _plan(database, meta, fields, rows=0 if unnest else size, rule=rule, back=back)
         params = part if unnest else [value for row in zip(*part, strict=True) for value in row]
         args = params if plan.bind is None else plan.bind(params)
-        outcome = yield Statement("rows" if keys else "count", plan.sql, args)
+        outcome = yield Statement("rows" if back else "count", plan.sql, args)
+        if len(back) > 1:
+            _remember_stored(database, meta, rows[done : done + size], outcome)
+            done += size
+            continue
         raw = args if unnest and len(args) == len(fields) else None
         _remember(
             database,
@@ -124,7 +128,7 @@ def _insert(
             fields,
             part,
             raw,
-            made=outcome if keys else None,
+            made=outcome if back else None,
         )
         done += size
 
@@ -158,19 +162,22 @@ def _column(rows: list[Any], field: AnyField) -> list[Any]:
 
 
 def _plan(
-    database: Database, meta: Meta, fields: Fields, *, rows: int, rule: Conflict | None, keys: bool
+    database: Database,
+    meta: Meta,
+    fields: Fields,
+    *,
+    rows: int,
+    rule: Conflict | None,
+    back: Fields,
 ) -> Any:
-    key = ("bulk", meta, fields, rows, rule, keys)
+    key = ("bulk", meta, fields, rows, rule, back)
     plan = database.plans.get(key)
     if plan is not None:
         return plan
-    returning = (meta.pk,) if keys else ()
     if rows:
-        made = insert_plan(
-            database.dialect, meta, fields, returning=returning, conflict=rule, rows=rows
-        )
+        made = insert_plan(database.dialect, meta, fields, returning=back, conflict=rule, rows=rows)
     else:
-        made = unnest_plan(database.dialect, meta, fields, returning=returning, conflict=rule)
+        made = unnest_plan(database.dialect, meta, fields, returning=back, conflict=rule)
     return database.plans.keep(key, made)
 
 
@@ -206,6 +213,17 @@ def _remember(
         row._row = loaded
     if database.alias != "default":
         for row in rows:
+            row._alias = database.alias
+
+
+def _remember_stored(database: Database, meta: Meta, rows: list[Any], stored: Any) -> None:
+    # after an upsert the row may keep values that the instance does not have: `save` must see that
+    decode = meta.pk.decoder(database.dialect.name)
+    for row, loaded in zip(rows, stored, strict=True):
+        key = loaded[meta.key_place]
+        setattr(row, meta.pk.attname, key if decode is None else decode(key))
+        row._row = tuple(loaded)
+        if database.alias != "default":
             row._alias = database.alias
 
 

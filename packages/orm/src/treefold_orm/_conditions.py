@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from treefold_orm._carriers import field_of
+from treefold_orm._carriers import BOOLEAN, field_of
 from treefold_orm._compile._nodes import (
     And,
     Compare,
@@ -18,6 +18,7 @@ from treefold_orm._compile._nodes import (
     Or,
     RelatedNode,
     Test as TestNode,
+    TruthNode,
 )
 from treefold_orm._errors import FieldError
 from treefold_orm._expressions import Column, Expression, freeze_value
@@ -29,7 +30,7 @@ from treefold_orm._scope import Scope
 
 
 class Condition:
-    """Base of everything `filter` takes; combined with `&`, `|` and `~`."""
+    """Base of everything `filter` takes; combined with `&`, `|`, `^` and `~`."""
 
     __slots__ = ()
 
@@ -42,6 +43,9 @@ class Condition:
 
     def __or__(self, other: Condition) -> Q:
         return Q._joined("or", (self, _condition(other)))
+
+    def __xor__(self, other: Condition) -> Q:
+        return (self & ~_condition(other)) | (~self & other)
 
     def __invert__(self) -> Condition:
         return Negated(self)
@@ -107,6 +111,18 @@ class Negated(Condition):
 
     def freeze_condition(self, scope: Scope) -> Node:
         return Not(self._inner.freeze_condition(scope.nested()))
+
+
+class Truth(Expression):
+    """A condition as a value, for `annotate`, `values` and `order_by`."""
+
+    __slots__ = ("_condition",)
+
+    def __init__(self, condition: Condition) -> None:
+        self._condition = condition
+
+    def freeze(self, scope: Scope) -> Expr:
+        return TruthNode(BOOLEAN, self._condition.freeze_condition(scope))
 
 
 class Comparison(Condition):

@@ -86,6 +86,31 @@ class Trim(_Text):
     name = "trim"
 
 
+class LTrim(_Text):
+    """Text without spaces at its start."""
+
+    __slots__ = ()
+    name = "ltrim"
+
+
+class RTrim(_Text):
+    """Text without spaces at its end."""
+
+    __slots__ = ()
+    name = "rtrim"
+
+
+class Position(Function):
+    """Where `part` begins in `text`, counted from 1; 0 where it does not occur."""
+
+    __slots__ = ()
+    name = "position"
+    output = "integer"
+
+    def __init__(self, text: Any, part: Any) -> None:
+        super().__init__(text, _bound(part))
+
+
 class Length(Function):
     """Number of characters."""
 

@@ -8,7 +8,8 @@ its way to a secret. Nothing here builds SQL.
 from __future__ import annotations
 
 import difflib
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
 
 from treefold_orm._errors import FieldError, FieldValueError
 from treefold_orm._fields._base import Field
@@ -19,6 +20,9 @@ from treefold_orm._fields._text import TextField
 from treefold_orm._fields._times import DateField, DateTimeField, TimeField
 from treefold_orm._meta import Meta, Relation, registry
 from treefold_orm._names import check_untainted
+
+if TYPE_CHECKING:
+    from treefold_orm._compile._template import Template
 
 AnyField = Field[Any]
 
@@ -52,15 +56,50 @@ _DATE: DateField[Any] = DateField()
 _TIME: TimeField[Any] = TimeField()
 
 
+@dataclass(frozen=True, slots=True)
+class CustomLookup:
+    """A lookup that the application registered for some classes of fields."""
+
+    template: Template
+    on: tuple[type[AnyField], ...]
+    takes: AnyField | None
+
+
+custom_lookups: dict[str, list[CustomLookup]] = {}
+
+
+def custom_lookup(op: str, field: AnyField) -> CustomLookup | None:
+    """The registered lookup of this name that fits a field; the closest class wins."""
+    fitting = [known for known in custom_lookups.get(op, ()) if isinstance(field, known.on)]
+    return min(fitting, key=lambda known: _distance(field, known.on), default=None)
+
+
+def _distance(field: AnyField, classes: tuple[type[AnyField], ...]) -> int:
+    line = type(field).__mro__
+    return min(line.index(kind) for kind in classes if kind in line)
+
+
 class Lookup:
     """One resolved lookup: the way to a column, what is taken from it, and how it is compared.
 
     Attributes: `hops` and `column` lead to the column; `transforms` are date parts and the like;
     `keys` is a JSON path; `op` is one of `OPERATORS`; `field` is what the right side is checked
-    against; `null` is the lookup that stands in when the right side is None.
+    against; `null` is the lookup that stands in when the right side is None; `custom` is set for a
+    registered one.
     """
 
-    __slots__ = ("column", "field", "hops", "keys", "name", "null", "op", "takes", "transforms")
+    __slots__ = (
+        "column",
+        "custom",
+        "field",
+        "hops",
+        "keys",
+        "name",
+        "null",
+        "op",
+        "takes",
+        "transforms",
+    )
 
     def __init__(
         self,
@@ -73,8 +112,10 @@ class Lookup:
         op: str,
         field: AnyField,
         takes: bool = True,
+        custom: CustomLookup | None = None,
     ) -> None:
         self.name = name
+        self.custom = custom
         self.hops = hops
         self.column = column
         self.transforms = transforms
@@ -257,7 +298,7 @@ def walk(meta: Meta, path: str) -> tuple[tuple[Relation, ...], AnyField, list[st
                 f"{meta.name} is asked for more than {MAX_HOPS} relations in one lookup"
             )
         if not parts or here.find(parts[0]) is None:
-            if parts and parts[0] not in OPERATORS:
+            if parts and parts[0] not in OPERATORS and parts[0] not in custom_lookups:
                 raise here.unknown(parts[0])
             found = here.pk
             break
@@ -284,7 +325,10 @@ def _resolve(meta: Meta, name: str, *, typed: bool) -> Lookup:
     named = False
     transforms: list[str] = []
     field: AnyField = column
-    if isinstance(column, JSONField):
+    custom = custom_lookup(rest[-1], column) if rest and rest[-1] in custom_lookups else None
+    if custom is not None and len(rest) == 1:
+        op = rest[0]
+    elif isinstance(column, JSONField):
         if rest and rest[-1] in OPERATORS:
             op = rest.pop()
         keys = tuple(rest) if rest else None
@@ -299,10 +343,14 @@ def _resolve(meta: Meta, name: str, *, typed: bool) -> Lookup:
                 transforms.append(part)
             else:
                 op, named = part, True
-        _check_op(meta, name, field=field, op=op)
+        custom = custom_lookup(op, field)
+        if custom is None:
+            _check_op(meta, name, field=field, op=op)
     path = name.removesuffix(f"__{op}")
     if op == "has_key" or (op in TEXTUAL and not isinstance(field, ArrayField)):
         field = field if isinstance(field, TextField) else _TEXT
+    if custom is not None and custom.takes is not None:
+        field = custom.takes
     return Lookup(
         path,
         hops=hops,
@@ -312,6 +360,7 @@ def _resolve(meta: Meta, name: str, *, typed: bool) -> Lookup:
         op=op,
         field=field,
         takes=op != "isnull",
+        custom=custom,
     )
 
 

@@ -68,8 +68,10 @@ def check_alias(name: str, *, taken: frozenset[str]) -> str:
 
 def check_untainted(name: str) -> None:
     """Raise `TaintedInput` if `name` is a string subclass, which is how request mappings mark
-    their keys.
+    their keys, and `FieldError` if it is no string at all.
     """
+    if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+        raise FieldError(f"{name!r} is not a name: give a str")
     if name.__class__ is not str:
         raise TaintedInput(
             f"{str(name)!r} comes from a request and cannot name a field or lookup: use "

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from treefold_orm._compile._nodes import Expr, OrderNode
+from treefold_orm._compile._nodes import Expr
 from treefold_orm._compile._plan import Plan
 from treefold_orm._compile._select import aggregate_plan
 from treefold_orm._compile._writes import delete_plan, update_plan
@@ -83,32 +83,17 @@ def last(query: QueryBuilder[Any, Any], *, peers: bool) -> Operation[Any]:
     """The last row, or None."""
     if query._low or query._high is not None:
         raise FieldError("last() cannot follow a slice: reverse the order and take the first")
-    found = yield from rows(reversed_order(query)._sliced(None, 1), peers=peers)
+    found = yield from rows(query.reverse()._sliced(None, 1), peers=peers)
     return found[0] if found else None
 
 
-def _order_step(query: QueryBuilder[Any, Any]) -> tuple[OrderNode, ...] | None:
-    return next((step[1] for step in reversed(query._key[1:]) if step[0] == "order"), None)
-
-
 def _ordered(query: QueryBuilder[Any, Any]) -> bool:
-    step = _order_step(query)
+    step = query._order_step()
     return (
         bool(step)
         or (step is None and bool(query._meta.ordering))
         or any(s[0] == "values" for s in query._key[1:])
     )
-
-
-def reversed_order(query: QueryBuilder[Any, Any]) -> QueryBuilder[Any, Any]:
-    """The same query in the opposite order."""
-    nodes = _order_step(query)
-    if nodes is None:
-        query = query.order_by(*(query._meta.ordering or ("pk",)))
-        nodes = _order_step(query)
-    opposite = {"": "", "first": "last", "last": "first"}
-    flipped = tuple(OrderNode(n.expr, not n.descending, opposite[n.nulls]) for n in nodes or ())
-    return query._step(("order", flipped))
 
 
 def count(query: QueryBuilder[Any, Any]) -> Operation[int]:
@@ -202,7 +187,7 @@ def delete(query: QueryBuilder[Any, Any]) -> Operation[int]:
 
 
 def in_bulk(
-    query: QueryBuilder[Any, Any], keys: Sequence[Any], *, field: str, peers: bool
+    query: QueryBuilder[Any, Any], keys: Sequence[Any] | None, *, field: str, peers: bool
 ) -> Operation[dict[Any, Any]]:
     """Rows by key."""
     check_untainted(field)
@@ -211,9 +196,11 @@ def in_bulk(
         raise query._meta.unknown(field)
     if not column.unique:
         raise FieldError(f"in_bulk(field={field!r}) needs a unique field")
-    if not keys:
-        return {}
-    found = yield from rows(query.filter(**{f"{field}__in": list(keys)}), peers=peers)
+    if keys is not None:
+        if not keys:
+            return {}
+        query = query.filter(**{f"{field}__in": list(keys)})
+    found = yield from rows(query, peers=peers)
     return {getattr(item, column.attname): item for item in found}
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from treefold_orm._compile._nodes import FuncNode, OrderNode
+from treefold_orm._conditions import Condition, Truth
 from treefold_orm._errors import FieldError
 from treefold_orm._expressions import Expression, OrderBy, freeze_path
 from treefold_orm._names import check_untainted
@@ -27,6 +28,8 @@ def freeze_order(scope: Scope, terms: Sequence[Any]) -> tuple[OrderNode, ...]:
 def _term(scope: Scope, term: Any) -> OrderNode:
     if isinstance(term, OrderBy):
         return term.freeze(scope)
+    if isinstance(term, Condition):
+        term = Truth(term)
     if isinstance(term, Expression):
         return OrderNode(term.freeze(scope), descending=False)
     check_untainted(term) if isinstance(term, str) else None

@@ -10,11 +10,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
-from treefold_orm._compile._nodes import ColumnNode, Expr, SubqueryNode
+from treefold_orm._compile._nodes import (
+    ColumnNode,
+    Expr,
+    OrderNode,
+    SubqueryNode,
+    contains_group_aggregate,
+)
 from treefold_orm._compile._plan import Plan
 from treefold_orm._compile._select import count_plan, exists_plan, get_plan, rows_plan
-from treefold_orm._compile._values import contains_group_aggregate
-from treefold_orm._conditions import Condition, Negated, Q
+from treefold_orm._conditions import Condition, Negated, Q, Truth
 from treefold_orm._connections import database_for
 from treefold_orm._errors import FieldError
 from treefold_orm._expressions import Column, Expression, freeze_path
@@ -169,6 +174,21 @@ class QueryBuilder(Generic[M, R]):
         made._params = tuple(scope.params)
         return made
 
+    def reverse(self) -> Self:
+        """The same rows in the opposite order (of the key, where the query has none)."""
+        self._open("reverse()")
+        nodes = self._order_step()
+        made: Self = self
+        if nodes is None:
+            made = self.order_by(*(self._meta.ordering or ("pk",)))
+            nodes = made._order_step()
+        opposite = {"": "", "first": "last", "last": "first"}
+        flipped = tuple(OrderNode(n.expr, not n.descending, opposite[n.nulls]) for n in nodes or ())
+        return made._step(("order", flipped))
+
+    def _order_step(self) -> tuple[OrderNode, ...] | None:
+        return next((step[1] for step in reversed(self._key[1:]) if step[0] == "order"), None)
+
     def distinct(self) -> Self:
         """Each row once."""
         self._open("distinct()")
@@ -205,11 +225,11 @@ class QueryBuilder(Generic[M, R]):
 
     # -- columns ----------------------------------------------------------------------------------
 
-    def annotate(self, /, **expressions: Expression) -> Self:
+    def annotate(self, /, **expressions: Expression | Condition) -> Self:
         """Add computed values under names of their own: `annotate(n=Count("posts"))`.
 
-        Names are plain Python names that the model does not have. After `values()`, aggregates
-        group.
+        Names are plain Python names that the model does not have. A condition (`Exists`, `Q`, a
+        comparison) becomes True or False. After `values()`, aggregates group.
         """
         self._open("annotate()")
         made = self
@@ -221,6 +241,8 @@ class QueryBuilder(Generic[M, R]):
                     f"{name!r} cannot name an annotation: {self._meta.name} has that attribute "
                     "already"
                 )
+            if isinstance(expression, Condition):
+                expression = Truth(expression)
             if not isinstance(cast("Any", expression), Expression):
                 raise FieldError(
                     f"annotate({name}=...) takes an expression: wrap a plain value in Value()"
@@ -232,7 +254,9 @@ class QueryBuilder(Generic[M, R]):
             made._notes = {**(made._notes or {}), name: node}
         return made
 
-    def _rows_of(self, kind: str, names: Sequence[Any], expressions: dict[str, Expression]) -> Any:
+    def _rows_of(
+        self, kind: str, names: Sequence[Any], expressions: dict[str, Expression | Condition]
+    ) -> Any:
         self._open("values()")
         query: Any = self.annotate(**expressions) if expressions else self
         scope: Scope = query._scope()

@@ -189,7 +189,7 @@ class BaseQuery(QueryBuilder[M, R], Generic[M, R]):
     # -- rows in other forms ----------------------------------------------------------------------
 
     def values(
-        self, /, *names: str | Column[Any], **expressions: Expression
+        self, /, *names: str | Column[Any], **expressions: Expression | Condition
     ) -> BaseQuery[M, dict[str, Any]]:
         """Rows as dictionaries; without names all columns but sensitive ones."""
         return as_rows(self._rows_of("dicts", names, expressions))
@@ -293,8 +293,8 @@ class QuerySet(BaseQuery[M, M], Generic[M]):
     ) -> list[M]:
         """Insert many rows with few statements; generated keys are set on the instances.
 
-        `ignore_conflicts` skips rows that exist; `update_conflicts` names the columns to update
-        instead where `unique_fields` are the same.
+        `ignore_conflicts` skips rows that exist (and sets no keys); `update_conflicts` names the
+        columns to update instead where `unique_fields` are the same.
         """
         rows = list(instances)
         rule = _bulk.conflict(
@@ -342,8 +342,10 @@ class QuerySet(BaseQuery[M, M], Generic[M]):
         )
         return await arun(self._alias, work, write=True, atomic=True)
 
-    def in_bulk(self, keys: Sequence[Any], *, field: str = "pk") -> dict[Any, M]:
-        """Return the rows with these keys, by key; `field` may name another unique field."""
+    def in_bulk(self, keys: Sequence[Any] | None = None, *, field: str = "pk") -> dict[Any, M]:
+        """Return the rows with these keys (without keys, all rows), by key; `field` may name
+        another unique field.
+        """
         return run(
             self._alias,
             _operations.in_bulk(self, keys, field=field, peers=True),
@@ -351,7 +353,7 @@ class QuerySet(BaseQuery[M, M], Generic[M]):
         )
 
     def ain_bulk(
-        self, keys: Sequence[Any], *, field: str = "pk"
+        self, keys: Sequence[Any] | None = None, *, field: str = "pk"
     ) -> Coroutine[Any, Any, dict[Any, M]]:
         """`in_bulk` for async code."""
         return arun(self._alias, _operations.in_bulk(self, keys, field=field, peers=False))

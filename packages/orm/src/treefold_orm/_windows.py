@@ -108,6 +108,31 @@ class FirstValue(Function):
     name = "first_value"
 
 
+class LastValue(Function):
+    """The value in the window's last row; with an ordering, name `frame="all"` to mean the last of
+    all rows.
+    """
+
+    __slots__ = ()
+    name = "last_value"
+
+
+class PercentRank(Function):
+    """The rank as a part of the window, from 0 to 1."""
+
+    __slots__ = ()
+    name = "percent_rank"
+    output = "float"
+
+
+class CumeDist(Function):
+    """The part of the window's rows that are not after this one."""
+
+    __slots__ = ()
+    name = "cume_dist"
+    output = "float"
+
+
 class Window(Expression):
     """A function or aggregate over a window: `Window(Rank(), partition_by=["author"],
     order_by=["-n"])`.

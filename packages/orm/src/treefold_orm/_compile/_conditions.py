@@ -108,6 +108,7 @@ def compare(frame: Frame, node: Compare, hops: Hops, *, right: Frame) -> Conditi
         lookup.column.null
         or any(hop.nullable for hop in hops)
         or not isinstance(node.right, ParamNode)
+        or lookup.custom is not None
     )
     if lookup.keys is not None:
         return _json(frame, lookup, column, node.right, right), True
@@ -126,6 +127,9 @@ def _binary(frame: Frame, lookup: Lookup, left: SQL, right: Expr | None) -> SQL:
     op, dialect, field = lookup.op, frame.dialect, lookup.field
     if right is None:
         raise FieldError(f"{lookup.name}__{op} needs a value")
+    if lookup.custom is not None:
+        value = _operand(frame, right, cast=True)
+        return SQL("({})", lookup.custom.template.fill(dialect.name, [left, value]))
     if op == "in":
         return _in(frame, left, right, lookup)
     if op == "range" and isinstance(right, ParamNode):

@@ -136,15 +136,9 @@ class Dialect(ABC):
         template = FUNCTIONS.get(name)
         if template is None:
             raise FieldError(f"{name!r} is no known function")
-        return SQL("{}", _filled(template, args))
-
-
-def _filled(template: SQL, args: list[SQL]) -> SQL:
-    made = SQL("")
-    made.text = template.text.format(*[arg.text for arg in args])
-    return made
+        return template.filled(args)
 
 
 def operator(op: str, left: SQL, right: SQL) -> SQL:
     """One of the plain comparisons."""
-    return _filled(OPERATORS[op], [left, right])
+    return OPERATORS[op].filled([left, right])

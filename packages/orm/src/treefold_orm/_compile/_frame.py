@@ -7,6 +7,7 @@ frames of their own.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from treefold_orm._compile._dialect import Dialect
@@ -47,6 +48,8 @@ class Frame:
         self.parent = parent
         self.joinable = joinable
         self.grouped = False
+        # how a grouped query aggregates distinct values of related rows; set by whoever groups
+        self.distinct_over: Callable[[Any], SQL] | None = None
         self.alias: SQL = builder.alias()
         self.link: SQL | None = None
         self.pending: Relation | None = None

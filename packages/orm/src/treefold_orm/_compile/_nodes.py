@@ -8,7 +8,7 @@ with equal trees therefore share one compiled plan. Nothing here builds SQL.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from treefold_orm._fields._base import Field
 from treefold_orm._meta import Relation
@@ -95,6 +95,23 @@ class CaseNode(Expr):
 
 
 @dataclass(frozen=True, slots=True)
+class TruthNode(Expr):
+    """A condition as a value: true or false, never unknown."""
+
+    condition: Node
+
+
+@dataclass(frozen=True, slots=True)
+class CustomNode(Expr):
+    """A function declared by the application; `template` is its SQL by dialect, fixed with its
+    class.
+    """
+
+    template: Any
+    args: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SubqueryNode(Expr):
     """A query inside a query; its parameters start at `base`."""
 
@@ -172,3 +189,34 @@ class Not(Node):
     """The child is false or unknown: rows the child does not select."""
 
     child: Node
+
+
+def contains_group_aggregate(node: Node | None) -> bool:
+    """Whether an aggregate stands anywhere in the tree, outside of windows and inner queries."""
+    if node is None or isinstance(node, (WindowNode, SubqueryNode)):
+        return False
+    if isinstance(node, AggregateNode):
+        return True
+    return any(contains_group_aggregate(child) for child in children_of(node))
+
+
+def contains_window(node: Node | None) -> bool:
+    """Whether a window function stands anywhere in the tree, outside of inner queries."""
+    if node is None or isinstance(node, SubqueryNode):
+        return False
+    if isinstance(node, WindowNode):
+        return True
+    return any(contains_window(child) for child in children_of(node))
+
+
+def children_of(node: Node) -> list[Node]:
+    """The nodes directly below a node."""
+    found: list[Node] = []
+    stack: list[Any] = [getattr(node, name) for name in node.__dataclass_fields__]
+    while stack:
+        item = stack.pop(0)
+        if isinstance(item, Node):
+            found.append(item)
+        elif isinstance(item, tuple):
+            stack = [*cast("tuple[Any, ...]", item), *stack]
+    return found

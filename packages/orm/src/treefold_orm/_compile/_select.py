@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, LiteralString
 
 from treefold_orm import _hydrate
@@ -9,6 +11,7 @@ from treefold_orm._compile._conditions import condition
 from treefold_orm._compile._dialect import Dialect
 from treefold_orm._compile._frame import Frame, Hops
 from treefold_orm._compile._nodes import (
+    AggregateNode,
     And,
     ColumnNode,
     Compare,
@@ -16,11 +19,19 @@ from treefold_orm._compile._nodes import (
     Node,
     OrderNode,
     SubqueryNode,
+    contains_group_aggregate,
+    contains_window,
 )
 from treefold_orm._compile._plan import Plan, finish
 from treefold_orm._compile._sql import SQL, Builder, join, number
 from treefold_orm._compile._state import Key, State, replay
-from treefold_orm._compile._values import contains_group_aggregate, expression, order_terms, reached
+from treefold_orm._compile._values import (
+    expression,
+    order_term,
+    order_terms,
+    reached,
+    related_distinct,
+)
 from treefold_orm._errors import FieldError
 from treefold_orm._fields._base import Field
 from treefold_orm._hydrate import Shape
@@ -50,7 +61,7 @@ def rows_plan(dialect: Dialect, key: Key, *, given: int, at_most_two: bool = Fal
     if at_most_two:
         state.order = () if not state.combined else state.order
     frame = Frame(builder, dialect, state.meta)
-    frame.grouped = state.grouped
+    _set_grouping(frame, state)
     if state.rows == "instances":
         columns, shape = _instance_columns(frame, state)
         peers = bool(state.meta.relations) or shape.partial
@@ -118,19 +129,22 @@ def aggregate_plan(
             "aggregate() works on rows of the model: call it before values() and union()"
         )
     frame = Frame(builder, dialect, state.meta)
-    if state.simple:
-        where = _where(frame, state)
-    else:
-        nested = key_select(frame, key)
-        where = SQL(" WHERE {} IN ({})", frame.own(state.meta.pk), nested)
+
+    def where(frame: Frame) -> SQL:
+        if state.simple:
+            return _where(frame, state)
+        return SQL(" WHERE {} IN ({})", frame.own(state.meta.pk), key_select(frame, key))
+
+    conditions = where(frame)
     frame.grouped = True
+    frame.distinct_over = lambda node: _distinct_of_all(frame, node, where)
     values = [expression(frame, node) for _, node in aggregates]
     decode = _hydrate.dicts(
         [n for n, _ in aggregates], [e.field for _, e in aggregates], dialect.name
     )
     return finish(
         builder,
-        SQL("SELECT {} FROM {}{}", join(", ", values), frame.source(), where),
+        SQL("SELECT {} FROM {}{}", join(", ", values), frame.source(), conditions),
         dialect,
         given=given,
         decode=decode,
@@ -158,7 +172,7 @@ def nested_select(
     inner = Frame(
         frame.builder, frame.dialect, state.meta, offset=frame.offset + node.base, parent=outer
     )
-    inner.grouped = state.grouped
+    _set_grouping(inner, state)
     if exists:
         columns = [SQL("1")]
         state.distinct = False
@@ -184,6 +198,8 @@ def where_clause(frame: Frame, state: State) -> SQL:
 def _select(frame: Frame, state: State, columns: list[SQL]) -> SQL:
     if state.combined:
         return _combined(frame, state, columns)
+    if state.over_windows:
+        return _select_over_windows(frame, state, columns)
     head: SQL = SQL("SELECT DISTINCT {}" if state.distinct else "SELECT {}", join(", ", columns))
     where = _where(frame, state)
     group = _group(frame, state)
@@ -194,6 +210,31 @@ def _select(frame: Frame, state: State, columns: list[SQL]) -> SQL:
         skip, nowait, share = state.lock
         lock = frame.dialect.lock(of=frame.alias, skip_locked=skip, nowait=nowait, share=share)
     return SQL("{} FROM {}{}{}{}{}{}", head, frame.source(), where, group, order, limit, lock)
+
+
+def _select_over_windows(frame: Frame, state: State, columns: list[SQL]) -> SQL:
+    # a window sees the rows that WHERE left, so its result can be tested one level further out only
+    if state.lock is not None:
+        raise FieldError("select_for_update() cannot follow a filter on a window: lock by key")
+    tests = [condition(frame, node, right=frame)[0] for node in state.over_windows]
+    ordering = _ordering(state)
+    order = [expression(frame, term.expr) for term in ordering]
+    named = [SQL("{} AS c{}", column, number(i)) for i, column in enumerate(columns)]
+    named += [SQL("({}) AS k{}", test, number(i)) for i, test in enumerate(tests)]
+    named += [SQL("{} AS o{}", term, number(i)) for i, term in enumerate(order)]
+    where, group = _where(frame, state), _group(frame, state)
+    inner = SQL("SELECT {} FROM {}{}{}", join(", ", named), frame.source(), where, group)
+    outer = frame.builder.alias()
+    picked = join(", ", [SQL("{}.c{}", outer, number(i)) for i in range(len(columns))])
+    kept = join(" AND ", [SQL("{}.k{}", outer, number(i)) for i in range(len(tests))])
+    terms = [
+        order_term(frame, term, SQL("{}.o{}", outer, number(i))) for i, term in enumerate(ordering)
+    ]
+    by = SQL(" ORDER BY {}", join(", ", terms)) if terms else SQL("")
+    head = SQL("SELECT DISTINCT {}" if state.distinct else "SELECT {}", picked)
+    return SQL(
+        "{} FROM ({}) AS {} WHERE {}{}{}", head, inner, outer, kept, by, _limit(frame, state)
+    )
 
 
 def _ordering(state: State) -> tuple[OrderNode, ...]:
@@ -207,6 +248,8 @@ def _ordering(state: State) -> tuple[OrderNode, ...]:
 def _where(frame: Frame, state: State, *, having: bool = False) -> SQL:
     parts: list[SQL] = []
     for node in _top_level(state.where):
+        if contains_window(node):
+            continue
         if state.grouped and contains_group_aggregate(node) != having:
             continue
         parts.append(condition(frame, node, right=frame)[0])
@@ -234,11 +277,61 @@ def _top_level(nodes: list[Node]) -> list[Node]:
 def _group(frame: Frame, state: State) -> SQL:
     if not state.grouped:
         return SQL("")
-    terms = [_value(frame, expr) for _, expr in state.columns if not contains_group_aggregate(expr)]
+    terms = [_value(frame, expr) for expr in _group_terms(state)]
     having = _where(frame, state, having=True)
     if not terms:
         return having
     return SQL(" GROUP BY {}{}", join(", ", terms), having)
+
+
+def _group_terms(state: State) -> list[Expr]:
+    return [
+        expr
+        for _, expr in state.columns
+        if not (contains_group_aggregate(expr) or contains_window(expr))
+    ]
+
+
+def _set_grouping(frame: Frame, state: State) -> None:
+    frame.grouped = state.grouped
+    if state.grouped:
+        frame.distinct_over = lambda node: _distinct_of_group(frame, state, node)
+
+
+def _distinct_of_all(frame: Frame, node: AggregateNode, where: Callable[[Frame], SQL]) -> SQL:
+    base = Frame(frame.builder, frame.dialect, frame.meta, offset=frame.offset, parent=frame.parent)
+    value, source, tests = related_distinct(base, node)
+    where_base = where(base)
+    tail = SQL("{} AND {}" if where_base.text else "{} WHERE {}", where_base, tests)
+    return SQL("(SELECT {} FROM {}, {}{})", value, base.source(), source(), tail)
+
+
+def _distinct_of_group(frame: Frame, state: State, node: AggregateNode) -> SQL:
+    # the distinct values of each group are aggregated on their own and joined to its rows, so that
+    # neither they nor the group's other aggregates are multiplied
+    base = Frame(frame.builder, frame.dialect, frame.meta, offset=frame.offset, parent=frame.parent)
+    value, source, tests = related_distinct(base, node)
+    wanted = _group_terms(state)
+    terms = [_value(base, expr) for expr in wanted]
+    where_base = _where(base, state)
+    tail = SQL("{} AND {}" if where_base.text else "{} WHERE {}", where_base, tests)
+    named = [SQL("{} AS g{}", term, number(i)) for i, term in enumerate(terms)]
+    inner = SQL(
+        "SELECT {} AS v FROM {}, {}{}{}",
+        join(", ", [*named, value]),
+        base.source(),
+        source(),
+        tail,
+        SQL(" GROUP BY {}", join(", ", terms)) if terms else SQL(""),
+    )
+    alias = frame.builder.alias()
+    same = [
+        SQL("{}.g{} IS NOT DISTINCT FROM {}", alias, number(i), _value(frame, expr))
+        for i, expr in enumerate(wanted)
+    ] or [SQL("1 = 1")]
+    frame.joins.append(SQL("LEFT JOIN ({}) AS {} ON {}", inner, alias, join(" AND ", same)))
+    found = SQL("MAX({}.v)", alias)
+    return SQL("COALESCE({}, 0)", found) if node.name == "count" else found
 
 
 def _limit(frame: Frame, state: State) -> SQL:
@@ -261,19 +354,19 @@ def _numbered(frame: Frame, state: State) -> SQL:
             [frame.own(state.meta.pk)] if not state.combined else _instance_columns(frame, state)[0]
         )
     else:
-        frame.grouped = state.grouped
+        _set_grouping(frame, state)
         columns = [_value(frame, expr) for _, expr in state.columns]
-    named = [SQL("{} AS c{}", column, number(i)) for i, column in enumerate(columns)]
-    return _select(frame, state, named)
+    if not state.over_windows:
+        columns = [SQL("{} AS c{}", column, number(i)) for i, column in enumerate(columns)]
+    return _select(frame, state, columns)
 
 
 def _combined(frame: Frame, state: State, columns: list[SQL]) -> SQL:
-    where = _where(frame, state)
-    made = SQL("SELECT {} FROM {}{}", join(", ", columns), frame.source(), where)
+    made = _select(frame, replace(state, combined=(), order=(), limit=None, offset=None), columns)
     for op, key, base in state.combined:
         other = replay(key)
         inner = Frame(frame.builder, frame.dialect, other.meta, offset=frame.offset + base)
-        inner.grouped = other.grouped
+        _set_grouping(inner, other)
         other.order = ()
         if other.rows == "instances":
             parts, _ = _instance_columns(inner, other)

@@ -27,6 +27,10 @@ class SQL:
         texts = [part.text for part in parts if _is_sql(part)]
         self.text: str = template.format(*texts) if texts else template
 
+    def filled(self, args: list[SQL]) -> SQL:
+        """This piece with its `{}` replaced, for pieces that are kept as templates."""
+        return _trusted(self.text.format(*[arg.text for arg in args if _is_sql(arg)]))
+
     def __repr__(self) -> str:
         return f"SQL({self.text!r})"
 
@@ -64,6 +68,11 @@ def table_name(meta: Meta) -> SQL:
 def column_type(field: Field[Any], dialect: str) -> SQL:
     """The column type of a field, which is part of the field's code and never a caller's text."""
     return _trusted(field.column_type(dialect))
+
+
+def declared(text: str) -> SQL:
+    """SQL that an application declared in its code, after `Template` has checked it."""
+    return _trusted(text)
 
 
 def number(value: int) -> SQL:

@@ -9,7 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from treefold_orm._compile._nodes import And, Compare, Expr, Node, OrderNode, ParamNode
+from treefold_orm._compile._nodes import (
+    And,
+    Compare,
+    Expr,
+    Node,
+    OrderNode,
+    ParamNode,
+    contains_window,
+)
 from treefold_orm._meta import Meta
 
 Key = tuple[Any, ...]
@@ -44,7 +52,14 @@ class State:
     @property
     def simple(self) -> bool:
         """Whether the rows are the model's own, each once: conditions alone describe them."""
-        return not (self.sliced or self.distinct or self.combined or self.grouped)
+        return not (
+            self.sliced or self.distinct or self.combined or self.grouped or self.over_windows
+        )
+
+    @property
+    def over_windows(self) -> list[Node]:
+        """The conditions that need the result of a window, which is known after WHERE only."""
+        return [node for node in self.where if contains_window(node)]
 
 
 def replay(key: Key) -> State:

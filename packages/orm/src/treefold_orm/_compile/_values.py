@@ -6,7 +6,8 @@ correlated sub-selects, so that several of them never multiply each other.
 
 from __future__ import annotations
 
-from typing import Any, LiteralString, cast
+from collections.abc import Callable
+from typing import Any, LiteralString
 
 from treefold_orm._compile._frame import Frame
 from treefold_orm._compile._nodes import (
@@ -16,13 +17,14 @@ from treefold_orm._compile._nodes import (
     CaseNode,
     ColumnNode,
     ConstNode,
+    CustomNode,
     Expr,
     FuncNode,
-    Node,
     OrderNode,
     OuterNode,
     ParamNode,
     SubqueryNode,
+    TruthNode,
     WindowNode,
 )
 from treefold_orm._compile._sql import SQL, join
@@ -75,6 +77,10 @@ def expression(frame: Frame, node: Expr) -> SQL:
             return aggregate(frame, node)
         case SubqueryNode():
             return subquery(frame, node)
+        case TruthNode():
+            return _truth(frame, node)
+        case CustomNode():
+            return _custom(frame, node)
         case WindowNode():
             return _window(frame, node)
         case _:
@@ -104,14 +110,17 @@ def order_terms(
     """
     if not nodes:
         return SQL("")
-    terms: list[SQL] = []
-    for node in nodes:
-        nulls = node.nulls or ("first" if node.descending else "last")
-        template: LiteralString = "{} DESC" if node.descending else "{} ASC"
-        if node.nulls or frame.dialect.name == "sqlite":
-            template += " NULLS FIRST" if nulls == "first" else " NULLS LAST"
-        terms.append(SQL(template, expression(frame, node.expr)))
+    terms = [order_term(frame, node, expression(frame, node.expr)) for node in nodes]
     return SQL(prefix + "{}", join(", ", terms))
+
+
+def order_term(frame: Frame, node: OrderNode, value: SQL) -> SQL:
+    """One term of an ORDER BY clause, over a value that is at hand."""
+    nulls = node.nulls or ("first" if node.descending else "last")
+    template: LiteralString = "{} DESC" if node.descending else "{} ASC"
+    if node.nulls or frame.dialect.name == "sqlite":
+        template += " NULLS FIRST" if nulls == "first" else " NULLS LAST"
+    return SQL(template, value)
 
 
 def _outer(frame: Frame, node: OuterNode) -> SQL:
@@ -157,6 +166,18 @@ def _case(frame: Frame, node: CaseNode) -> SQL:
     return SQL("CASE {} END", join(" ", parts))
 
 
+def _truth(frame: Frame, node: TruthNode) -> SQL:
+    from treefold_orm._compile._conditions import condition
+
+    text, nullable = condition(frame, node.condition, right=frame)
+    return SQL("(({}) IS TRUE)" if nullable else "({})", text)
+
+
+def _custom(frame: Frame, node: CustomNode) -> SQL:
+    args = [expression(frame, arg) for arg in node.args]
+    return frame.dialect.typed(node.template.fill(frame.dialect.name, args), node.field)
+
+
 def _window(frame: Frame, node: WindowNode) -> SQL:
     function = node.function
     if isinstance(function, AggregateNode):
@@ -197,11 +218,8 @@ def aggregate(frame: Frame, node: AggregateNode) -> SQL:
 
 
 def _grouped_related(frame: Frame, node: AggregateNode, split: int) -> SQL:
-    if node.distinct:
-        raise FieldError(
-            "A distinct aggregate over a relation cannot be added up over groups: aggregate the "
-            "related model"
-        )
+    if node.distinct and frame.distinct_over is not None:
+        return frame.distinct_over(node)
     if node.name == "avg":
         total = AggregateNode(node.field, "sum", node.arg, False, node.where, node.hops)
         count = AggregateNode(node.field, "count", node.arg, False, node.where, node.hops)
@@ -241,6 +259,23 @@ def _related(frame: Frame, node: AggregateNode, split: int) -> SQL:
     return SQL("(SELECT {} FROM {} WHERE {})", call, inner.source(), join(" AND ", tests))
 
 
+def related_distinct(base: Frame, node: AggregateNode) -> tuple[SQL, Callable[[], SQL], SQL]:
+    """A distinct aggregate of rows related to many rows of `base`: its value, what it is taken
+    from (to be called last: it collects joins), and the condition that ties both together.
+    """
+    from treefold_orm._compile._conditions import rebased_condition
+
+    split = next(i for i, hop in enumerate(node.hops) if hop.to_many)
+    prefix = node.hops[: split + 1]
+    inner, tie = base.open_related(prefix[-1], prefix[:-1])
+    value = _call(inner, node, _related_value(inner, node, split + 1))
+    tests = [tie]
+    if node.where is not None:
+        children = node.where.children if isinstance(node.where, And) else (node.where,)
+        tests += [rebased_condition(inner, base, child, prefix)[0] for child in children]
+    return base.dialect.typed(value, node.field), inner.source, join(" AND ", tests)
+
+
 def _related_value(inner: Frame, node: AggregateNode, passed: int) -> SQL:
     if node.arg is None:
         return SQL("*")
@@ -272,25 +307,3 @@ class _Reached(ColumnNode):
 def reached(frame: Frame, node: ColumnNode) -> SQL:
     """A column over any relations, joining to-many ones too: one row for each related row."""
     return frame.column(node.hops, node.column)
-
-
-def contains_group_aggregate(node: Node | None) -> bool:
-    """Whether an aggregate stands anywhere in the tree, outside of windows and inner queries."""
-    if node is None or isinstance(node, (WindowNode, SubqueryNode)):
-        return False
-    if isinstance(node, AggregateNode):
-        return True
-    return any(contains_group_aggregate(child) for child in children_of(node))
-
-
-def children_of(node: Node) -> list[Node]:
-    """The nodes directly below a node."""
-    found: list[Node] = []
-    stack: list[Any] = [getattr(node, name) for name in node.__dataclass_fields__]
-    while stack:
-        item = stack.pop(0)
-        if isinstance(item, Node):
-            found.append(item)
-        elif isinstance(item, tuple):
-            stack = [*cast("tuple[Any, ...]", item), *stack]
-    return found
