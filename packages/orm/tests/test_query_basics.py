@@ -129,6 +129,23 @@ async def test_a_slice_of_a_slice_stays_inside(db: Any, half: Any) -> None:
     assert [a.name for a in await half.rows(Author.objects.all()[1:3][1:9])] == ["Cid"]
 
 
+async def test_reverse(db: Any, half: Any) -> None:
+    for name, age in (("a", 1), ("b", None), ("c", 3)):
+        await half(Author.objects).create(name=name, age=age)
+    cases = {
+        Author.objects.reverse(): "cba",
+        Author.objects.order_by("age").reverse(): "bca",
+        Author.objects.order_by("-age").reverse(): "acb",
+        Author.objects.order_by(Author.age.asc(nulls="first")).reverse(): "cab",
+        Author.objects.order_by("name").reverse().reverse(): "abc",
+        Author.objects.order_by("name").reverse()[:2]: "cb",
+    }
+    for query, names in cases.items():
+        assert "".join([a.name for a in await half.rows(query)]) == names
+    with pytest.raises(FieldError, match=r"reverse\(\) cannot follow a slice"):
+        Author.objects.all()[:2].reverse()
+
+
 async def test_count_exists_first_last(db: Any, half: Any) -> None:
     assert await half(Author.objects).count() == 0
     assert await half(Author.objects).exists() is False

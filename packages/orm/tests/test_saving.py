@@ -212,6 +212,33 @@ async def test_upserts(db: Any, half: Any) -> None:
     ]
 
 
+async def test_an_upsert_gives_the_keys_of_new_and_of_changed_rows(db: Any, half: Any) -> None:
+    stored = order(1, total="1.00")
+    stored.paid = True
+    await half(stored).save()
+    rows = [order(1, total="5.00"), order(2, total="6.00")]
+    await half(Order.objects).bulk_create(
+        rows, update_conflicts=["total"], unique_fields=["shop", "number"]
+    )
+    by_number = {o.number: o for o in await half.rows(Order.objects.all())}
+    assert [row.pk for row in rows] == [by_number[1].pk, by_number[2].pk]
+    assert by_number[1].pk == stored.pk
+    assert by_number[1].paid  # only the named column was updated
+    await half(rows[0]).save()  # and the instance, which says otherwise, writes the difference
+    assert not (await half(Order.objects).get(pk=stored.pk)).paid
+
+
+async def test_an_upsert_by_a_key_that_python_makes(db: Any, half: Any) -> None:
+    first = await half(Keyed.objects).create(label="old")
+    rows = [Keyed(code=first.code, label="new"), Keyed(label="other")]
+    await half(Keyed.objects).bulk_create(rows, update_conflicts=["label"], unique_fields=["pk"])
+    found = await half.rows(Keyed.objects.order_by("label"))
+    assert [(k.code, k.label) for k in found] == [(r.code, r.label) for r in rows]
+    with record_queries() as seen:
+        await half(rows[0]).save()
+    assert len(seen) == 0  # it is known to be stored as it is
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -251,6 +278,8 @@ async def test_in_bulk(db: Any, half: Any) -> None:
     by_name = await half(Tag.objects).in_bulk(["t2"], field="name")
     assert by_name["t2"].pk == rows[2].pk
     assert await half(Tag.objects).in_bulk([]) == {}
+    assert len(await half(Tag.objects).in_bulk()) == 5
+    assert set(await half(Tag.objects.filter(name="t1")).in_bulk(field="name")) == {"t1"}
     with pytest.raises(FieldError, match="needs a unique field"):
         await half(Author.objects).in_bulk(["x"], field="name")
 

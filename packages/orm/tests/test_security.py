@@ -9,6 +9,7 @@ import pytest
 from orm_models import Author, Everything, Post
 
 from treefold_orm import (
+    ConfigurationError,
     Count,
     Extract,
     F,
@@ -26,6 +27,7 @@ from treefold_orm import (
     create_all,
     fields,
     filter_from,
+    record_queries,
     taint,
     transaction,
 )
@@ -186,9 +188,31 @@ def test_s_104_options_are_closed_lists_and_bounds_are_integers() -> None:
     for bound in ("1;--", True, 1.0, None.__class__):
         with pytest.raises(TypeError):
             Author.objects.all()[:bound]
-    assert not hasattr(
-        transaction, "savepoint"
-    )  # names of savepoints are generated, there is nothing to pass
+        with pytest.raises(TypeError):
+            Author.objects.all()[bound:]
+    for bad in (slice(-1, None), slice(None, -1)):
+        with pytest.raises(ValueError, match="cannot count from the end"):
+            Author.objects.all()[bad]
+    with pytest.raises(TypeError):
+        Author.objects.all()[::2]
+    with pytest.raises(FieldError, match="must be a number of at least 1"):
+        Author.objects.limit_rows(True)
+    with pytest.raises(FieldError, match="isolation="):
+        transaction(isolation="serializable; --")  # pyright: ignore[reportArgumentType] - refused on purpose
+
+
+async def test_s_104_names_of_savepoints_are_generated(db: Any, half: Any) -> None:
+    for name in ("savepoint", "begin", "name"):
+        assert not hasattr(transaction, name)  # there is nothing to pass a name to
+    with pytest.raises(TypeError):
+        transaction("default", "x;y")  # pyright: ignore[reportCallIssue] - refused on purpose
+    with pytest.raises(ConfigurationError, match="'x;y' is not configured"):
+        async with transaction("x;y"):
+            pass
+    with record_queries() as seen:
+        async with transaction(), transaction():
+            await Author.objects.acreate(name="a")
+    assert not any("x;y" in event.sql for event in seen.events)
 
 
 @pytest.mark.parametrize("needle", ["%", "_", "\\", "%_", "\\%", "'", '"', "[a]", "*", "?"])

@@ -37,6 +37,7 @@ from treefold_orm._errors import (
     UniqueViolation,
     UnsupportedFeature,
 )
+from treefold_orm._explaining import PlanStep
 from treefold_orm._expressions import Column, Expression, F, OrderBy, OuterRef, Value
 from treefold_orm._extending import Func, register_lookup
 from treefold_orm._functions import (
@@ -66,6 +67,7 @@ from treefold_orm._functions import (
 from treefold_orm._meta import registry
 from treefold_orm._model import Model
 from treefold_orm._observe import QueryEvent, Recorder, record_queries
+from treefold_orm._paging import Page
 from treefold_orm._prefetch import Prefetch
 from treefold_orm._querysets import BaseQuery, Manager, QuerySet
 from treefold_orm._raw import araw, raw
@@ -147,7 +149,9 @@ __all__ = [
     "OperationalError",
     "OrderBy",
     "OuterRef",
+    "Page",
     "PercentRank",
+    "PlanStep",
     "PoolTimeout",
     "Position",
     "Prefetch",

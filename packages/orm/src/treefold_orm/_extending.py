@@ -7,7 +7,6 @@ What they add to a statement is a template, fixed and checked where it is declar
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from treefold_orm._compile._nodes import CustomNode, Expr
@@ -25,12 +24,12 @@ _TAKEN = OPERATORS | DATE_PARTS | TIME_PARTS | {"date", "time", "length", "pk"}
 class Func(Expression):
     """Base of functions that an application declares.
 
-    `template` is the SQL with `{}` for each argument, or one for each of "postgres" and "sqlite";
-    `output_field` says what comes back (else what the first argument is). Arguments are names of
-    fields, expressions, or values, which are bound:
+    `template` is the SQL with `{}` for each argument; `postgres` and `sqlite` are for what only
+    one of them says that way. `output_field` is what comes back (else what the first argument
+    is). Arguments are names of fields, expressions, or values, which are bound:
 
         class Similarity(Func):
-            template = {"postgres": "similarity({}, {})"}
+            postgres = "similarity({}, {})"
             output_field = fields.FloatField()
 
         Post.objects.annotate(near=Similarity("title", Value("tree")))
@@ -41,14 +40,18 @@ class Func(Expression):
 
     __slots__ = ("args",)
 
-    template: ClassVar[str | Mapping[str, str]] = ""
+    template: ClassVar[str] = ""
+    postgres: ClassVar[str] = ""
+    sqlite: ClassVar[str] = ""
     output_field: ClassVar[Field[Any] | None] = None
     _template: ClassVar[Template]
     _output: ClassVar[tuple[Field[Any] | None]] = (None,)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls._template = Template(cls.template, owner=cls.__name__)
+        cls._template = Template(
+            cls.template, owner=cls.__name__, postgres=cls.postgres, sqlite=cls.sqlite
+        )
         if "output_field" in vars(
             cls
         ):  # read there: a field gives something else on attribute access
@@ -69,27 +72,28 @@ class Func(Expression):
 
 def register_lookup(
     name: str,
-    template: str | Mapping[str, str],
+    template: str = "",
     *,
     on: type[Field[Any]] | tuple[type[Field[Any]], ...],
     takes: Field[Any] | None = None,
+    postgres: str = "",
+    sqlite: str = "",
 ) -> None:
     """Add a lookup, used as `field__name=value` on fields of the classes `on`.
 
-    `template` is the SQL of the condition with `{}` for the column and `{}` for the value, or one
-    for each of "postgres" and "sqlite"; `takes` checks and carries the value (else the column's
-    own field does):
+    `template` is the SQL of the condition with `{}` for the column and `{}` for the value;
+    `postgres` and `sqlite` are for what only one of them says that way. `takes` checks and carries
+    the value (else the column's own field does):
 
-        register_lookup("differs_from", {
-            "postgres": "{} IS DISTINCT FROM {}", "sqlite": "{} IS NOT {}",
-        }, on=fields.Field)
+        register_lookup("longer_than", "length({}) > {}",
+                        on=fields.CharField, takes=fields.IntegerField())
 
     Raises `ModelError` for a name that is taken or no plain name, and for SQL that is more than
     one condition.
     """
     if _NAME.fullmatch(name) is None or name in _TAKEN:
         raise ModelError(f"{name!r} cannot name a lookup: use a plain lower-case name of its own")
-    made = Template(template, owner=f"The lookup {name!r}")
+    made = Template(template, owner=f"The lookup {name!r}", postgres=postgres, sqlite=sqlite)
     if made.arity != 2:
         raise ModelError(f"The lookup {name!r} needs two {{}}: the column and the value")
     known = custom_lookups.setdefault(name, [])

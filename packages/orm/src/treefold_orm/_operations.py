@@ -136,15 +136,6 @@ def _bound(plan: Plan, params: Sequence[Any]) -> Sequence[Any]:
     return params if plan.bind is None else plan.bind(params)
 
 
-def explain(query: QueryBuilder[Any, Any]) -> Operation[str]:
-    """The database's own plan."""
-    plan, args = query._plan("rows")
-    sqlite = database_for(query._alias).dialect.name == "sqlite"
-    prefix = "EXPLAIN QUERY PLAN " if sqlite else "EXPLAIN "
-    found = yield Statement("rows", prefix + plan.sql, args)
-    return "\n".join(str(row[3] if sqlite else row[0]) for row in found)
-
-
 def update(query: QueryBuilder[Any, Any], values: Mapping[str, Any]) -> Operation[int]:
     """Set columns of all rows."""
     if not values:

@@ -17,11 +17,13 @@ from collections.abc import (
 )
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, cast, overload
 
-from treefold_orm import _bulk, _operations, _saving
+from treefold_orm import _bulk, _explaining, _operations, _paging, _saving
 from treefold_orm._conditions import Condition
 from treefold_orm._errors import ModelError
+from treefold_orm._explaining import PlanStep
 from treefold_orm._expressions import Column, Expression
 from treefold_orm._meta import Meta
+from treefold_orm._paging import Page
 from treefold_orm._query import M, QueryBuilder, R
 from treefold_orm._run import arun, check_blocking, run
 
@@ -129,6 +131,24 @@ class BaseQuery(QueryBuilder[M, R], Generic[M, R]):
 
         return aiterate(self, chunk_size)
 
+    def keyset(self, size: int, *, after: str | None = None, before: str | None = None) -> Page[R]:
+        """Return the page of `size` rows after (or before) a cursor of another page; the first
+        without.
+
+        The order is the query's own, made total by the key. Unlike with slices, a page costs the
+        same wherever it begins, and rows inserted meanwhile shift nothing. Cursors may come from
+        a request: `FieldValueError` for one that is not of this ordering.
+        """
+        work = _paging.keyset(self, size, after=after, before=before, peers=True)
+        return run(self._alias, work, "await akeyset()")
+
+    def akeyset(
+        self, size: int, *, after: str | None = None, before: str | None = None
+    ) -> Coroutine[Any, Any, Page[R]]:
+        """`keyset` for async code."""
+        work = _paging.keyset(self, size, after=after, before=before, peers=False)
+        return arun(self._alias, work)
+
     # -- numbers ----------------------------------------------------------------------------------
 
     def count(self) -> int:
@@ -155,13 +175,29 @@ class BaseQuery(QueryBuilder[M, R], Generic[M, R]):
         """`aggregate` for async code."""
         return arun(self._alias, _operations.aggregate(self, aggregates))
 
-    def explain(self) -> str:
-        """Return the database's plan for this query as text."""
-        return run(self._alias, _operations.explain(self), "await aexplain()")
+    @overload
+    def explain(self, *, plan: Literal[False] = False, analyze: bool = False) -> str: ...
+    @overload
+    def explain(self, *, plan: Literal[True], analyze: bool = False) -> PlanStep: ...
+    def explain(self, *, plan: bool = False, analyze: bool = False) -> Any:
+        """Return the database's plan for this query as text, or with `plan` as a tree.
 
-    def aexplain(self) -> Coroutine[Any, Any, str]:
+        `analyze` runs the query to measure it (PostgreSQL; SQLite raises `UnsupportedFeature`).
+        """
+        work = _explaining.explain(self, plan=plan, analyze=analyze)
+        return run(self._alias, work, "await aexplain()")
+
+    @overload
+    def aexplain(
+        self, *, plan: Literal[False] = False, analyze: bool = False
+    ) -> Coroutine[Any, Any, str]: ...
+    @overload
+    def aexplain(
+        self, *, plan: Literal[True], analyze: bool = False
+    ) -> Coroutine[Any, Any, PlanStep]: ...
+    def aexplain(self, *, plan: bool = False, analyze: bool = False) -> Any:
         """`explain` for async code."""
-        return arun(self._alias, _operations.explain(self))
+        return arun(self._alias, _explaining.explain(self, plan=plan, analyze=analyze))
 
     # -- changes to all rows ----------------------------------------------------------------------
 

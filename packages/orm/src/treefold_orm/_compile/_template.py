@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Mapping
 
 from treefold_orm._compile._sql import SQL, declared
 from treefold_orm._errors import ModelError, UnsupportedFeature
@@ -16,19 +15,20 @@ from treefold_orm._names import check_untainted
 
 DIALECTS = ("postgres", "sqlite")
 # no quoted identifiers, no placeholders, no semicolons, no control characters
-_TEXT = re.compile(r"(?:[A-Za-z0-9_ ,()+*/%<>=|&~!@#^.\[\]-]|::|'[A-Za-z0-9_ ,./:%-]*')*")
+_TEXT = re.compile(r"(?:[A-Za-z0-9_ ,()+*/%<>=|&~!@#^.\[\]-]|::|'[^'\\;{}\x00-\x1f]*')*")
 
 
 class Template:
-    """SQL with `{}` for each argument, for both dialects or for each its own."""
+    """SQL with `{}` for each argument: `text` where a dialect has none of its own."""
 
     __slots__ = ("_texts", "arity", "owner")
 
-    def __init__(self, texts: str | Mapping[str, str], *, owner: str) -> None:
+    def __init__(self, text: str, *, owner: str, **own: str) -> None:
         self.owner = owner
-        by_dialect = dict.fromkeys(DIALECTS, texts) if isinstance(texts, str) else dict(texts)
-        if not by_dialect or not set(by_dialect) <= set(DIALECTS):
-            raise ModelError(f"{owner} needs SQL for {' or '.join(map(repr, DIALECTS))}")
+        given = {dialect: own.get(dialect) or text for dialect in DIALECTS}
+        by_dialect = {dialect: found for dialect, found in given.items() if found}
+        if not by_dialect:
+            raise ModelError(f"{owner} needs SQL: template=, postgres= or sqlite=")
         sizes = {_checked(owner, text) for text in by_dialect.values()}
         if len(sizes) != 1:
             raise ModelError(f"{owner} takes a different number of arguments on each database")
