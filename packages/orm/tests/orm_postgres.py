@@ -33,7 +33,7 @@ def ask(dsn: str, sql: str) -> Any:
     """Run one statement on a connection of its own; return its first value."""
 
     async def work() -> Any:
-        connection: Any = await driver.connect(dsn, timeout=5)
+        connection: Any = await driver.connect(dsn, timeout=5, statement_cache_size=0)
         try:
             return await connection.fetchval(sql)
         finally:
@@ -60,8 +60,8 @@ def server() -> Generator[str]:
     elif not own and answers(LOCAL):
         yield LOCAL
     else:
-        with started(binaries()) as dsn:
-            yield dsn
+        with started() as own_server:
+            yield own_server.dsn
 
 
 def binaries() -> Path:
@@ -81,8 +81,9 @@ def binaries() -> Path:
 
 
 @contextlib.contextmanager
-def started(folder: Path) -> Generator[str]:
-    """Start a server from binaries, as another user when run by root."""
+def started() -> Generator[Server]:
+    """Start a server of this test's own, as another user when run by root."""
+    folder = binaries()
     ids: dict[str, Any] = {}
     if os.geteuid() == 0:
         ids = {"user": "nobody", "group": "nogroup", "extra_groups": []}
@@ -103,8 +104,12 @@ def started(folder: Path) -> Generator[str]:
             cwd=base,
             **ids,
         )
-        with running(folder, data, base, ids) as dsn:
-            yield dsn
+        made = Server(folder, base, ids)
+        made.start()
+        try:
+            yield made
+        finally:
+            made.stop()
 
 
 def readable(folder: Path, base: Path) -> Path:
@@ -118,35 +123,54 @@ def readable(folder: Path, base: Path) -> Path:
     return base / folder.relative_to(site)
 
 
-@contextlib.contextmanager
-def running(folder: Path, data: Path, base: Path, ids: dict[str, Any]) -> Generator[str]:
-    """Run the server on a free port until the block ends."""
+class Server:
+    """A server on a free port, which a test may stop, kill and start again."""
+
+    def __init__(self, folder: Path, base: Path, ids: dict[str, Any]) -> None:
+        self._folder = folder
+        self._base = base
+        self._ids = ids
+        self.port = free_port()
+        self.dsn = f"postgresql://postgres@127.0.0.1:{self.port}/postgres"
+        self._child: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start, and wait until it answers."""
+        settings = {
+            "listen_addresses": "127.0.0.1",
+            "port": str(self.port),
+            "unix_socket_directories": "",
+            "fsync": "off",
+            "synchronous_commit": "off",
+            "full_page_writes": "off",
+        }
+        words = [word for key, value in settings.items() for word in ("-c", f"{key}={value}")]
+        with (self._base / "server.log").open("ab") as log:
+            self._child = subprocess.Popen(
+                [self._folder / "postgres", "-D", self._base / "data", *words],
+                stdout=log,
+                stderr=log,
+                cwd=self._base,
+                **self._ids,
+            )
+        deadline = time.monotonic() + 20
+        while not answers(self.dsn):
+            if self._child.poll() is not None or time.monotonic() > deadline:
+                raise NoServer((self._base / "server.log").read_text()[-2000:])
+
+    def stop(self, *, immediately: bool = False) -> None:
+        """Stop, ending connections in the fast mode or, as a crash would, in the immediate one."""
+        if self._child is not None:
+            self._child.send_signal(signal.SIGQUIT if immediately else signal.SIGINT)
+            self._child.wait(15)
+            self._child = None
+
+
+def free_port() -> int:
+    """A port nobody listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    settings = {
-        "listen_addresses": "127.0.0.1",
-        "port": str(port),
-        "unix_socket_directories": "",
-        "fsync": "off",
-        "synchronous_commit": "off",
-        "full_page_writes": "off",
-    }
-    words = [word for key, value in settings.items() for word in ("-c", f"{key}={value}")]
-    dsn = f"postgresql://postgres@127.0.0.1:{port}/postgres"
-    with (base / "server.log").open("wb") as log:
-        child = subprocess.Popen(
-            [folder / "postgres", "-D", data, *words], stdout=log, stderr=log, cwd=base, **ids
-        )
-        try:
-            deadline = time.monotonic() + 20
-            while not answers(dsn):
-                if child.poll() is not None or time.monotonic() > deadline:
-                    raise NoServer((base / "server.log").read_text()[-2000:])
-            yield dsn
-        finally:
-            child.send_signal(signal.SIGINT)
-            child.wait(15)
+        return probe.getsockname()[1]
 
 
 @contextlib.contextmanager

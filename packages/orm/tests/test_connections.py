@@ -5,6 +5,7 @@ connections.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import ssl
 import subprocess
@@ -13,6 +14,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import orm_postgres
 import pytest
 from orm_models import Author, Country, Tag
 
@@ -219,29 +221,52 @@ def test_close_and_use_again(tmp_path: Path) -> None:
     assert asyncio.run(work()) == 2
 
 
+FORKING = """
+import asyncio, os, sys
+from treefold_orm import Model, aclose_all, close_all, configure, create_all, fields, raw
+
+class Row(Model):
+    text = fields.CharField(max_length=40)
+
+configure(database=sys.argv[1])
+create_all(Row)
+Row.objects.create(text="parent")
+children = []
+for worker in range(4):
+    child = os.fork()
+    if child == 0:
+        async def work():
+            await asyncio.gather(*(Row.objects.acreate(text=f"{worker}-{n}") for n in range(25)))
+            await aclose_all()
+        Row.objects.create(text=f"{worker}-sync")
+        asyncio.run(work())
+        os._exit(0)
+    children.append(child)
+assert [os.waitpid(child, 0)[1] for child in children] == [0] * 4
+rows = list(Row.objects.all())
+print(len(rows), len({row.pk for row in rows}), len({row.text for row in rows}))
+close_all()
+"""
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
-def test_a_forked_process_opens_connections_of_its_own(tmp_path: Path) -> None:
-    script = tmp_path / "forks.py"
-    script.write_text(
-        "import os, sys\n"
-        "from treefold_orm import Model, configure, create_all, fields\n"
-        "class Tag(Model):\n    name = fields.CharField(max_length=9)\n"
-        f"configure('sqlite', {str(tmp_path / 'x.db')!r})\n"
-        "create_all(Tag)\n"
-        "Tag.objects.create(name='parent')\n"
-        "child = os.fork()\n"
-        "if child == 0:\n    Tag.objects.create(name='child')\n    os._exit(0)\n"
-        "assert os.waitpid(child, 0)[1] == 0\n"
-        "print(Tag.objects.count())\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-W", "error", str(script)],
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
-    )
-    assert (done.stdout, done.stderr) == ("2\n", "")
+def test_r_29_workers_forked_from_one_process_have_connections_of_their_own(
+    engine: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    with contextlib.ExitStack() as stack:
+        if engine == "sqlite":
+            address = f"sqlite:///{tmp_path / 'x.db'}"
+        else:
+            dsn: str = request.getfixturevalue("postgres_dsn")
+            address = stack.enter_context(orm_postgres.database(dsn))
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", FORKING, address],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert (done.stdout, done.stderr) == ("105 105 105\n", "")
 
 
 @pytest.mark.parametrize("ending", ["", "close_all()"])

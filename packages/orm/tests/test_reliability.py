@@ -7,22 +7,30 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import random
+import time
 from typing import Any
 
 import pytest
-from orm_models import Author, Country, Tag
+from asyncpg import exceptions as asyncpg_errors  # pyright: ignore[reportMissingTypeStubs] - it has no type information
+from orm_models import Author, Country, Everything, Tag
 
 from treefold_orm import (
+    ConnectionFailed,
     DatabaseLocked,
+    OperationalError,
     PoolTimeout,
     ReadOnlyViolation,
     SyncCallInAsync,
     UniqueViolation,
     aclose_all,
     allow_blocking,
+    araw,
     record_queries,
     transaction,
 )
+from treefold_orm.drivers._postgres_errors import translate
 
 
 async def names() -> list[str]:
@@ -72,13 +80,29 @@ async def cancelled_after(steps: int, work: Any) -> None:
         await task
 
 
-async def test_s_110_a_cancelled_query_never_gives_its_answer_to_another(db: Any) -> None:
-    for number in range(60):
-        await Tag.objects.acreate(name=f"n{number}")
-    for number in range(60):
-        await cancelled_after(number % 7, Tag.objects.aget(name=f"n{number}"))
-    found = await asyncio.gather(*(Tag.objects.aget(name=f"n{i}") for i in range(60)))
-    assert [t.name for t in found] == [f"n{i}" for i in range(60)]
+async def test_s_110_cancelled_queries_never_give_their_answers_to_others(
+    place: Any, db: Any, engine: str
+) -> None:
+    size = 5
+    database = place.configure(pool_size=size)
+    source = random.Random(110)  # noqa: S311, RUF100 - the same cases in every run
+    await Tag.objects.abulk_create([Tag(name=f"n{number}") for number in range(1000)])
+    for start in range(0, 1000, 20):  # some of them wait for a connection while they are cancelled
+        await asyncio.gather(
+            *(
+                cancelled_after(source.randrange(12), Tag.objects.aget(name=f"n{number}"))
+                for number in range(start, start + 20)
+            )
+        )
+    found = await asyncio.gather(*(Tag.objects.aget(name=f"n{number}") for number in range(1000)))
+    assert [t.name for t in found] == [f"n{number}" for number in range(1000)]
+    if engine == "sqlite":
+        assert len(database._readers.items) <= size
+        assert database._readers.idle == len(database._readers.items)
+    else:
+        (pool,) = database._pools.values()
+        assert pool.size <= size
+        assert len(pool.idle) == pool.size
 
 
 async def test_r_31_cancelling_a_transaction_anywhere_leaks_nothing(db: Any) -> None:
@@ -97,6 +121,67 @@ async def test_r_31_cancelling_a_transaction_anywhere_leaks_nothing(db: Any) -> 
     async with transaction():
         await Tag.objects.acreate(name="after")
     assert "after" in await names()
+
+
+async def _streamed() -> None:
+    async for _ in Tag.objects.order_by("name").aiterator(1):
+        pass
+
+
+async def _nested() -> None:
+    async with transaction():
+        await Author.objects.acreate(name="outer")
+        async with transaction():
+            await Author.objects.acreate(name="inner")
+
+
+async def _hooked() -> None:
+    async with transaction():
+        await Author.objects.acreate(name="outer")
+        await Author.objects.acreate(name="inner")
+        transaction.on_commit(lambda: Tag.objects.acount())
+
+
+FEATURES: dict[str, Any] = {
+    "get": lambda: Tag.objects.aget(name="b"),
+    "list": lambda: Tag.objects.all()._afetch(),
+    "prefetch": lambda: Author.objects.prefetch_related("posts")._afetch(),
+    "page": lambda: Tag.objects.akeyset(2),
+    "stream": _streamed,
+    "raw": lambda: araw("SELECT 1 AS one"),
+    "create": lambda: Country.objects.acreate(name="x"),
+    "get_or_create": lambda: Country.objects.aget_or_create(name="x"),
+    "bulk": lambda: Country.objects.abulk_create([Country(name=f"c{n}") for n in range(600)]),
+    "nested": _nested,
+    "hooked": _hooked,
+}
+
+
+@pytest.mark.parametrize("feature", FEATURES)
+async def test_r_31_a_cancellation_at_any_await_leaks_nothing(
+    place: Any, db: Any, feature: str
+) -> None:
+    place.configure(pool_size=2, pool_timeout=5)
+    await Tag.objects.abulk_create([Tag(name=name) for name in "abc"])
+    whole = False
+    turn = 0
+    while not whole:  # the N-th turn of the loop for N = 0, 1, 2 ... until it comes too late
+        await Author.objects.adelete()
+        await Country.objects.adelete()
+        task = asyncio.ensure_future(FEATURES[feature]())
+        for _ in range(turn):
+            await asyncio.sleep(0)
+        whole = task.done()
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+        assert await Author.objects.acount() in {0, 2}
+        assert await Country.objects.acount() in {0, 1, 600}
+        turn = turn + 1 if turn < 40 else turn * 2
+    async with transaction(), transaction():  # nothing is held, locked or half done
+        await Author.objects.acreate(name="after")
+        with transaction.detach():
+            assert await asyncio.gather(*(Tag.objects.acount() for _ in range(4))) == [3] * 4
 
 
 async def test_r_31_waiting_for_a_connection_can_be_cancelled(place: Any, db: Any) -> None:
@@ -127,15 +212,45 @@ async def test_a_timeout_stops_the_statement_and_frees_the_connection(db: Any, e
 # -- pools ----------------------------------------------------------------------------------------
 
 
-async def test_s_114_waiting_for_a_connection_ends_with_an_error(place: Any, db: Any) -> None:
+async def held_forever(place: Any, alias: str) -> float:
+    """Seconds until a call gives up while the only connection is held."""
+    place.configure(pool_size=1, alias=alias)
+    async with transaction(alias):
+        with transaction.detach():
+            begun = time.monotonic()
+            with pytest.raises(PoolTimeout, match=r"became free within 10 s: raise pool_size"):
+                await Tag.objects.using(alias).acreate(name="a")
+    await Tag.objects.using(alias).acreate(name="a")
+    return time.monotonic() - begun
+
+
+async def served(place: Any) -> float:
+    """Seconds until 50 calls of one second each have their answers from 5 connections."""
+    place.configure(pool_size=5, alias="busy")
+    begun = time.monotonic()
+    answers = await asyncio.gather(
+        *(araw("SELECT pg_sleep(1)::text AS nap", using="busy") for _ in range(50))
+    )
+    assert answers == [[{"nap": ""}]] * 50
+    return time.monotonic() - begun
+
+
+async def test_s_114_fifty_wait_for_five_connections_and_none_waits_longer_than_ten_seconds(
+    place: Any, db: Any, engine: str
+) -> None:
+    async with asyncio.TaskGroup() as group:
+        held = group.create_task(held_forever(place, "held"))
+        busy = group.create_task(served(place)) if engine == "postgres" else None
+    assert 10 <= held.result() < 10.5
+    assert busy is None or busy.result() <= 11
+
+
+async def test_s_114_the_waiting_time_can_be_set(place: Any, db: Any, half: Any) -> None:
     place.configure(pool_size=1, pool_timeout=0.05)
     async with transaction():
-        with (
-            transaction.detach(),
-            pytest.raises(PoolTimeout, match=r"became free within 0.05 s: raise pool_size"),
-        ):
-            await Tag.objects.acreate(name="a")
-    await Tag.objects.acreate(name="a")
+        with transaction.detach(), pytest.raises(PoolTimeout, match=r"became free within 0.05 s"):
+            await half(Tag.objects).create(name="a")
+    await half(Tag.objects).create(name="a")
 
 
 async def test_s_114_more_tasks_than_connections_all_get_their_turn(place: Any, db: Any) -> None:
@@ -158,7 +273,49 @@ async def test_s_114_configuring_again_closes_the_first_connections_and_warns(
     assert await Tag.objects.acount() == 0
 
 
-async def test_r_08_fifty_writers_of_one_file_meet_no_lock(db: Any) -> None:
+async def test_r_07_a_full_disk_loses_nothing_and_ends_when_there_is_room(
+    db: Any, half: Any, engine: str
+) -> None:
+    if engine == "postgres":  # its disk is its own affair; ours is to report it
+        translated = translate(asyncpg_errors.DiskFullError("could not extend file"))
+        assert isinstance(translated, OperationalError)
+        return
+    writer = db._writer.take()
+    raw = writer.raw()
+    limit = raw.execute("PRAGMA page_count").fetchone()[0] + 8
+    raw.execute(f"PRAGMA max_page_count = {limit}")
+    db._writer.give(writer)
+    stored, refused = 0, 0
+    for number in range(1000):
+        try:
+            await half(Everything.objects).create(integer=number, text="x" * 2000)
+            stored += 1
+        except OperationalError as error:
+            assert "SQLITE_FULL" in str(error)
+            refused += 1
+    assert stored > 0
+    assert refused > 900
+    assert await half(Everything.objects).count() == stored
+    raw.execute("PRAGMA max_page_count = 1000000")
+    await half(Everything.objects).create(integer=1, text="x" * 2000)
+    assert raw.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+async def test_r_08_fifty_writers_of_one_file_meet_no_lock(db: Any, half: Any) -> None:
+    waits: list[float] = []
+
+    async def write(number: int) -> None:
+        for turn in range(20):
+            begun = time.monotonic()
+            await half(Tag.objects).create(name=f"{number}-{turn}")
+            waits.append(time.monotonic() - begun)
+
+    await asyncio.gather(*(write(i) for i in range(50)))
+    assert await Tag.objects.acount() == 1000
+    assert sorted(waits)[989] < 2.0
+
+
+async def test_r_08_reading_and_then_writing_in_one_transaction_meets_no_lock(db: Any) -> None:
     async def write(number: int) -> None:
         for turn in range(4):
             async with transaction():
@@ -216,21 +373,25 @@ async def test_locked_rows_can_be_skipped_or_refused(db: Any, engine: str) -> No
 
 
 async def test_r_03_a_connection_the_server_closed_is_replaced(
-    db: Any, engine: str, request: pytest.FixtureRequest
+    place: Any, db: Any, half: Any, engine: str, request: pytest.FixtureRequest
 ) -> None:
-    await Tag.objects.acreate(name="a")
+    own = f"treefold-{os.getpid()}"
+    place.configure(
+        **({} if engine == "sqlite" else {"server_settings": {"application_name": own}})
+    )
+    await half(Tag.objects).create(name="a")
     if engine == "postgres":
         admin = request.getfixturevalue("admin")
         sql = (
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-            "WHERE application_name = 'treefold'"
+            f"WHERE application_name = '{own}'"
         )
         await asyncio.to_thread(admin.run, sql)
     failures = 0
     for _ in range(5):
         try:
-            await Tag.objects.acount()
-        except Exception:
+            await half(Tag.objects).count()
+        except ConnectionFailed:
             failures += 1
     assert failures <= 1
     assert await names() == ["a"]

@@ -8,6 +8,7 @@ each operation: to the application's loop where one runs, else to a loop private
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
 from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
 from typing import Any, TypeVar
@@ -19,6 +20,8 @@ from treefold_orm.drivers._base import Database, Session, finish_anyway, one, re
 from treefold_orm.drivers._postgres_pool import LoopPool, PostgresConnection
 
 T = TypeVar("T")
+_numbers = itertools.count()
+_inherited: list[object] = []
 Loop = asyncio.AbstractEventLoop
 
 
@@ -46,16 +49,44 @@ class PostgresSession(Session):
         )
 
     def rows(self, sql: str, args: Sequence[Any], *, size: int) -> Iterator[Sequence[Any]]:
-        cursor = self.database.block_on(_opened(self.connection, sql, args), self.loop)
+        cursor = self.database.block_on(self._opened(sql, args), self.loop)
         while chunk := self.database.block_on(_chunk(cursor, size), self.loop):
             yield chunk
 
     async def arows(
         self, sql: str, args: Sequence[Any], *, size: int
     ) -> AsyncIterator[Sequence[Any]]:
-        cursor = await _opened(self.connection, sql, args)
+        cursor = await self._opened(sql, args)
         while chunk := await _chunk(cursor, size):
             yield chunk
+
+    async def _opened(self, sql: str, args: Sequence[Any]) -> Any:
+        try:
+            if self.database.pooled:
+                return await DeclaredCursor.opened(self.connection.raw, sql, args)
+            return await self.connection.raw.cursor(sql, *args)
+        except _postgres_errors.FOREIGN as error:
+            failure = _postgres_errors.translate(error)
+        raise failure
+
+
+class DeclaredCursor:
+    """A cursor by SQL alone, which leaves no prepared statement on a connection behind a pooler."""
+
+    def __init__(self, raw: Any, name: str) -> None:
+        self._raw = raw
+        self._name = name
+
+    @classmethod
+    async def opened(cls, raw: Any, sql: str, args: Sequence[Any]) -> DeclaredCursor:
+        """Declare the cursor for a query."""
+        name = f"treefold_{next(_numbers)}"
+        await raw.fetch(f"DECLARE {name} NO SCROLL CURSOR FOR {sql}", *args)
+        return cls(raw, name)
+
+    async def fetch(self, size: int) -> list[Any]:
+        """The next rows."""
+        return await self._raw.fetch(f"FETCH FORWARD {int(size)} FROM {self._name}")
 
 
 async def drive(connection: PostgresConnection, operation: Operation[T]) -> T:
@@ -72,6 +103,8 @@ async def drive(connection: PostgresConnection, operation: Operation[T]) -> T:
                     outcome = await _other(connection, statement)
             except _postgres_errors.FOREIGN as error:
                 failure = _postgres_errors.translate(error)
+                if isinstance(error, _postgres_errors.CONFUSED):
+                    raw.terminate()
             else:
                 statement = operation.send(outcome)
                 continue
@@ -88,14 +121,13 @@ async def _other(connection: PostgresConnection, statement: Statement) -> Any:
         return await raw.execute(statement.sql)
     if statement.kind == "raw":
         connection.tainted = True
-        prepared = await raw.prepare(statement.sql)
+        prepared = await raw.prepare(statement.sql, name="")
         rows = await prepared.fetch(*statement.args)
         return [attribute.name for attribute in prepared.get_attributes()], rows
     if statement.args:
         return _count(await raw.execute(statement.sql, *statement.args))
-    prepared = await raw.prepare(
-        statement.sql
-    )  # without arguments execute() would use the many-statement protocol
+    # without arguments execute() would use the many-statement protocol
+    prepared = await raw.prepare(statement.sql, name="")
     await prepared.fetch()
     return _count(prepared.get_statusmsg())
 
@@ -103,14 +135,6 @@ async def _other(connection: PostgresConnection, statement: Statement) -> Any:
 def _count(status: str) -> int:
     last = status.rpartition(" ")[2]
     return int(last) if last.isdigit() else 0
-
-
-async def _opened(connection: PostgresConnection, sql: str, args: Sequence[Any]) -> Any:
-    try:
-        return await connection.raw.cursor(sql, *args)
-    except _postgres_errors.FOREIGN as error:
-        failure = _postgres_errors.translate(error)
-    raise failure
 
 
 async def _chunk(cursor: Any, size: int) -> list[Any]:
@@ -121,9 +145,11 @@ async def _chunk(cursor: Any, size: int) -> list[Any]:
     raise failure
 
 
-async def drive_atomic(connection: PostgresConnection, operation: Operation[T]) -> T:
+async def drive_atomic(
+    connection: PostgresConnection, operation: Operation[T], *, begin: str = "BEGIN"
+) -> T:
     """Run an operation inside a transaction of its own."""
-    await drive(connection, one("BEGIN"))
+    await drive(connection, one(begin))
     try:
         outcome = await drive(connection, operation)
     except Exception:
@@ -159,6 +185,7 @@ class PostgresDatabase(Database):
         self._timeout = timeout
         self._statement_timeout = statement_timeout
         self._pooler = pooler
+        self.pooled = pooler == "transaction"
         self._pools: dict[tuple[Loop, bool], LoopPool] = {}
         self._home: Loop | None = None
         self._private = threading.local()
@@ -233,7 +260,10 @@ class PostgresDatabase(Database):
         pool = self._pools.get((loop, read_only)) or self._new_pool(loop, read_only=read_only)
         connection = pool.take_now() or await pool.take()
         try:
-            outcome = await (drive_atomic if atomic else drive)(connection, operation)
+            if read_only and self.pooled:  # elsewhere the connection itself is read-only
+                outcome = await drive_atomic(connection, operation, begin="BEGIN READ ONLY")
+            else:
+                outcome = await (drive_atomic if atomic else drive)(connection, operation)
         except Exception:
             await pool.give(connection)
             raise
@@ -314,8 +344,10 @@ class PostgresDatabase(Database):
             self._private_loops.remove(loop)
 
     def forget(self) -> None:
-        self._pools.clear()
-        self._private_loops.clear()
+        # kept alive and never touched: closing them would reach into the parent's event loops
+        _inherited.append((self._pools, self._private_loops))
+        self._pools = {}
+        self._private_loops = []
         self._private = threading.local()
         self._home = None
 

@@ -13,9 +13,14 @@ from treefold_orm._meta import Meta, registry
 from treefold_orm._names import constraint_name
 
 _driver: Any = asyncpg
+# what the server itself answered
+POSTGRES: type[Exception] = _driver.PostgresError
+# the driver lost track of the conversation, as when the server ended it between two calls
+CONFUSED: type[Exception] = _driver.InternalClientError
 # what a driver call can raise that is not a fault of this process
 FOREIGN: tuple[type[Exception], ...] = (
-    _driver.PostgresError,
+    POSTGRES,
+    CONFUSED,
     _driver.InterfaceError,
     OSError,
     TimeoutError,

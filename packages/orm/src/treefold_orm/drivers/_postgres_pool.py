@@ -1,7 +1,8 @@
 """The pool of asyncpg connections of one event loop: last in, first out, reset only where needed.
 
-It is used on its loop alone and needs no locks. A watch closes connections whose statement has run
-far longer than the server allows, which is how a network that swallows packets is noticed.
+It is used on its loop alone and needs no locks. A watch looks after statements that take long: it
+asks whether the server still answers anybody, which is how a network that swallows packets is
+noticed, and closes connections whose statement has run far longer than the server allows.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ import asyncpg  # pyright: ignore[reportMissingTypeStubs] - it has no type infor
 
 from treefold_orm._errors import ORMError, PoolTimeout
 from treefold_orm.drivers._base import finish_anyway
-from treefold_orm.drivers._postgres_errors import FOREIGN, translate
+from treefold_orm.drivers._postgres_errors import FOREIGN, POSTGRES, translate
 
 _connect: Any = cast("Any", asyncpg).connect
 # seconds the server has to stop a statement by itself before the connection is given up
 GRACE = 2.0
+# seconds of silence after which the pool looks whether the server still answers
+SILENCE = 3.0
 
 
 class PostgresConnection:
@@ -58,6 +61,9 @@ class LoopPool:
         self._opening = 0
         self._closing: set[asyncio.Task[None]] = set()
         self._watch: asyncio.TimerHandle | None = None
+        self._probe: asyncio.Task[None] | None = None
+        self._probed = 0.0
+        self._shared = pooler == "transaction"
         self._arguments = _arguments(
             connect, statement_timeout=statement_timeout, read_only=read_only, pooler=pooler
         )
@@ -84,7 +90,7 @@ class LoopPool:
             if connection is not None:
                 return connection
             if self.size < self._size:
-                return await self._open()
+                return await self._open(deadline)
             given = await self._wait(deadline)
             if given is not None:
                 return given
@@ -95,6 +101,8 @@ class LoopPool:
         try:
             async with asyncio.timeout_at(deadline):
                 return await future
+        except ORMError:
+            raise
         except TimeoutError:
             self._hand_back(future)
             raise PoolTimeout(
@@ -115,10 +123,11 @@ class LoopPool:
             else:
                 self._pass_on(connection)
 
-    async def _open(self) -> PostgresConnection:
+    async def _open(self, deadline: float) -> PostgresConnection:
         self._opening += 1
         try:
-            raw = await _connect(**self._arguments)
+            async with asyncio.timeout_at(deadline):
+                raw = await _connect(**self._arguments)
         except FOREIGN as error:
             failure: ORMError | None = translate(error)
         except BaseException:
@@ -139,6 +148,8 @@ class LoopPool:
         if connection.raw.is_closed() or connection.raw.is_in_transaction():
             self.discard(connection)
             return
+        if connection.tainted and self._shared:
+            connection.tainted = False  # a reset would reach the server connection of somebody else
         if connection.tainted:
             connection.tainted = False
             try:
@@ -198,22 +209,50 @@ class LoopPool:
     # -- the watch --------------------------------------------------------------------------------
 
     def _keep_watch(self) -> None:
-        if self._watch is None and self._statement_timeout > 0:
+        if self._watch is None:
             self._watch = self.loop.call_later(1.0, self._look)
 
     def _stop_watch(self) -> None:
         if self._watch is not None and not self.loop.is_closed():
             self._watch.cancel()
         self._watch = None
+        if self._probe is not None and not self.loop.is_closed():
+            self._probe.cancel()
 
     def _look(self) -> None:
         self._watch = None
-        limit = self.loop.time() - self._statement_timeout - GRACE
-        for connection in list(self._all):
-            if 0.0 < connection.started < limit:
-                connection.raw.terminate()
+        now = self.loop.time()
+        limit = now - self._statement_timeout - GRACE if self._statement_timeout > 0 else 0.0
+        for connection in self._silent(limit):
+            connection.raw.terminate()
+        if now - self._probed > SILENCE and self._silent(now - SILENCE) and self._probe is None:
+            self._probe = self.loop.create_task(self._look_for_server())
         if self._all:
             self._keep_watch()
+
+    def _silent(self, since: float) -> list[PostgresConnection]:
+        return [c for c in self._all if 0.0 < c.started < since]
+
+    async def _look_for_server(self) -> None:
+        suspects = self._silent(self.loop.time() - SILENCE)
+        try:
+            raw = await _connect(**self._arguments)
+        except FOREIGN as error:
+            if not isinstance(error, POSTGRES):  # that would have been an answer
+                self._give_up({*suspects, *self.idle}, translate(error))
+        else:
+            await _close(raw)
+        finally:
+            self._probed = self.loop.time()
+            self._probe = None
+
+    def _give_up(self, connections: set[PostgresConnection], failure: ORMError) -> None:
+        for connection in connections & self._all:
+            connection.raw.terminate()
+        waiting, self.waiting = self.waiting, deque()
+        for future in waiting:
+            if not future.done():
+                future.set_exception(failure)
 
 
 def _arguments(
@@ -224,9 +263,7 @@ def _arguments(
         "max_cached_statement_lifetime": 0,
         **connect,
     }
-    if (
-        pooler == "transaction"
-    ):  # the server behind the pooler changes: no prepared statements, no settings
+    if pooler == "transaction":  # the server connection behind it changes: nothing may stay there
         return {**arguments, "statement_cache_size": 0}
     settings = {"application_name": "treefold", **arguments.pop("server_settings", {})}
     if statement_timeout > 0:

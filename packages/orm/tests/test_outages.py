@@ -1,0 +1,192 @@
+"""Servers that restart, hang or vanish: real ones, started by these tests and treated badly.
+
+Tests named after an ID prove that row of the reliability catalogue.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import orm_postgres
+import pytest
+from orm_models import Tag
+from orm_network import Wire
+
+from treefold_orm import (
+    ConnectionFailed,
+    OperationalError,
+    aclose_all,
+    acreate_all,
+    araw,
+    close_all,
+    configure,
+    raw,
+)
+from treefold_orm._connections import _databases
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    _databases.clear()
+    yield
+    close_all()
+    _databases.clear()
+
+
+@pytest.fixture(scope="module")
+def own_server() -> Iterator[orm_postgres.Server]:
+    with orm_postgres.started() as made:
+        yield made
+
+
+async def seed() -> None:
+    await acreate_all(Tag)
+    await Tag.objects.aget_or_create(name="a")
+
+
+class Traffic:
+    """Requests at a steady rate, whatever becomes of them."""
+
+    def __init__(self, request: Callable[[], Awaitable[Any]], rate: float) -> None:
+        self._request = request
+        self._pause = 1 / rate
+        self._tasks: list[asyncio.Task[None]] = []
+        self.failed: list[tuple[float, float]] = []  # when it began, how long it took
+        self.passed: list[float] = []
+
+    @asynccontextmanager
+    async def flowing(self) -> AsyncIterator[Traffic]:
+        """Send until the block ends, and wait for every answer."""
+        source = asyncio.ensure_future(self._send())
+        try:
+            yield self
+        finally:
+            source.cancel()
+            await asyncio.gather(source, return_exceptions=True)
+            await asyncio.gather(*self._tasks)
+
+    async def _send(self) -> None:
+        while True:
+            self._tasks.append(asyncio.ensure_future(self._one()))
+            await asyncio.sleep(self._pause)
+
+    async def _one(self) -> None:
+        begun = time.monotonic()
+        try:
+            await self._request()
+        except OperationalError:
+            self.failed.append((begun, time.monotonic() - begun))
+        else:
+            self.passed.append(begun)
+
+
+SIZE = 5
+
+
+@pytest.mark.parametrize("immediately", [False, True], ids=["fast", "immediate"])
+async def test_r_03_a_restart_fails_soon_and_is_over_soon(
+    half: Any, own_server: orm_postgres.Server, immediately: bool
+) -> None:
+    configure(database=own_server.dsn, pool_size=SIZE)
+    await seed()
+    traffic = Traffic(lambda: half(Tag.objects).count(), rate=200)
+    async with traffic.flowing():
+        await asyncio.sleep(0.5)
+        await asyncio.to_thread(own_server.stop, immediately=immediately)
+        await asyncio.sleep(0.5)
+        await asyncio.to_thread(own_server.start)
+        back = time.monotonic()
+        await asyncio.sleep(3)
+    assert traffic.failed
+    assert max(took for _, took in traffic.failed) <= 1.0
+    after = [begun for begun, _ in traffic.failed if begun > back]
+    assert len(after) <= SIZE
+    assert not [begun for begun in after if begun > back + 2.0]
+    assert len([begun for begun in traffic.passed if begun > back]) > 100
+
+
+async def test_r_03_idle_connections_of_a_restarted_server_are_replaced(
+    half: Any, own_server: orm_postgres.Server
+) -> None:
+    configure(database=own_server.dsn, pool_size=SIZE)
+    await seed()
+    await asyncio.gather(*(half(Tag.objects).count() for _ in range(SIZE)))
+    await asyncio.to_thread(own_server.stop, immediately=True)
+    await asyncio.to_thread(own_server.start)
+    failed = 0
+    for _ in range(3 * SIZE):
+        try:
+            await half(Tag.objects).count()
+        except OperationalError:
+            failed += 1
+    assert failed <= SIZE
+    assert await half(Tag.objects).count() == 1
+
+
+async def longest_pause(done: asyncio.Event) -> float:
+    """How long the loop was ever kept from a task that is always ready."""
+    worst = 0.0
+    while not done.is_set():
+        begun = time.monotonic()
+        await asyncio.sleep(0.01)
+        worst = max(worst, time.monotonic() - begun - 0.01)
+    return worst
+
+
+async def test_r_04_a_network_that_swallows_everything_is_noticed_in_time(
+    half: Any, own_server: orm_postgres.Server
+) -> None:
+    configure(database=own_server.dsn)
+    await seed()
+    async with Wire(own_server.dsn).laid() as wire:
+        configure(database=wire.dsn, pool_size=3)
+        await asyncio.gather(*(half(Tag.objects).count() for _ in range(3)))
+        done = asyncio.Event()
+        lag = asyncio.ensure_future(longest_pause(done))
+
+        wire.whole.clear()
+        begun = time.monotonic()
+        asked = [half(Tag.objects).count() for _ in range(5)]  # more than there are connections
+        answers = await asyncio.gather(*asked, return_exceptions=True)
+        took = time.monotonic() - begun
+        done.set()
+        assert all(isinstance(answer, OperationalError) for answer in answers), answers
+        assert took <= 10.0
+        assert await lag < 0.5  # nobody else had to wait
+
+        wire.whole.set()
+        assert await half(Tag.objects).count() == 1
+        await aclose_all()
+
+
+async def test_r_04_a_server_process_that_hangs_is_given_up(
+    half: Any, own_server: orm_postgres.Server
+) -> None:
+    configure(database=own_server.dsn, pool_size=1, statement_timeout=1.0)
+    await seed()
+    sql = "SELECT pg_backend_pid() AS pid"
+    found = await half.call(lambda: raw(sql), lambda: araw(sql))
+    pid: int = found[0]["pid"]
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        begun = time.monotonic()
+        with pytest.raises(ConnectionFailed):
+            await half(Tag.objects).count()
+        assert time.monotonic() - begun < 6
+        assert await half(Tag.objects).count() == 1
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+async def test_r_04_a_long_statement_of_a_server_that_answers_is_left_alone(
+    half: Any, own_server: orm_postgres.Server
+) -> None:
+    configure(database=own_server.dsn, pool_size=1)
+    sql = "SELECT pg_sleep(5)::text AS nap"
+    assert await half.call(lambda: raw(sql), lambda: araw(sql)) == [{"nap": ""}]
