@@ -13,7 +13,7 @@ import os
 import struct
 import subprocess
 import tempfile
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -35,7 +35,7 @@ class Wire:
         self._tasks: set[asyncio.Task[None]] = set()
 
     @contextlib.asynccontextmanager
-    async def laid(self) -> AsyncIterator[Wire]:
+    async def laid(self) -> AsyncGenerator[Wire]:
         """Listen until the block ends."""
         listener = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         port = listener.sockets[0].getsockname()[1]
@@ -80,7 +80,7 @@ class Pooler:
         self.dsn = ""
 
     @contextlib.asynccontextmanager
-    async def open(self) -> AsyncIterator[Pooler]:
+    async def open(self) -> AsyncGenerator[Pooler]:
         """Open the server connections and listen until the block ends."""
         for number in range(self._size):
             self._free.put_nowait((number, *await self._connected()))
@@ -154,11 +154,12 @@ class Pooler:
 
 async def peeked(reader: Reader) -> bytes:
     """The first five bytes of what comes next, left in place."""
-    buffer: bytearray = reader._buffer  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType] - a stream has no public look-ahead
+    inside: Any = reader  # a stream has no public look-ahead
+    buffer: bytearray = inside._buffer
     while len(buffer) < 5:
         if reader.at_eof():
             raise asyncio.IncompleteReadError(bytes(buffer), 5)
-        await reader._wait_for_data("peeked")  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] - see above
+        await inside._wait_for_data("peeked")
     return bytes(buffer[:5])
 
 

@@ -132,7 +132,7 @@ class Server:
         self._ids = ids
         self.port = free_port()
         self.dsn = f"postgresql://postgres@127.0.0.1:{self.port}/postgres"
-        self._child: subprocess.Popen[bytes] | None = None
+        self._child: Any = None  # a Popen, whose type its options hide
 
     def start(self) -> None:
         """Start, and wait until it answers."""

@@ -9,7 +9,7 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -61,7 +61,7 @@ class Traffic:
         self.passed: list[float] = []
 
     @asynccontextmanager
-    async def flowing(self) -> AsyncIterator[Traffic]:
+    async def flowing(self) -> AsyncGenerator[Traffic]:
         """Send until the block ends, and wait for every answer."""
         source = asyncio.ensure_future(self._send())
         try:

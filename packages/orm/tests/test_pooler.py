@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -51,7 +51,7 @@ def database(postgres_dsn: str) -> Iterator[str]:
 
 
 @asynccontextmanager
-async def behind(kind: str, dsn: str, **options: Any) -> AsyncIterator[None]:
+async def behind(kind: str, dsn: str, **options: Any) -> AsyncGenerator[None]:
     """Configure the database behind a pooler, with tables, and close it before the pooler."""
     async with _pooler(kind, dsn) as pooled:
         configure(database=pooled, pooler="transaction", **options)
@@ -63,7 +63,7 @@ async def behind(kind: str, dsn: str, **options: Any) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def _pooler(kind: str, dsn: str) -> AsyncIterator[str]:
+async def _pooler(kind: str, dsn: str) -> AsyncGenerator[str]:
     if kind == "pgbouncer" and PGBOUNCER is not None:
         real = pgbouncer(dsn, PGBOUNCER, SERVERS)
         address = await asyncio.to_thread(real.__enter__)

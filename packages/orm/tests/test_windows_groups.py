@@ -28,7 +28,7 @@ from treefold_orm import (
     Window,
 )
 
-BY_VIEWS = {"partition_by": ["author"], "order_by": ["-views"]}
+BY_VIEWS: dict[str, Any] = {"partition_by": ["author"], "order_by": ["-views"]}
 
 
 def ranked() -> Any:
