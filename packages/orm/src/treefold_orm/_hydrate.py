@@ -77,6 +77,19 @@ def instances(shape: Shape, dialect: str, *, peers: bool) -> Decode:
     return _compiled(source, code.names)
 
 
+def instance(shape: Shape, dialect: str) -> Callable[[Any], Any]:
+    """Return the function that turns a row into an instance that is alone in its result."""
+    code = _Code(dialect, peers=False)
+    body = _simple(code, shape) or _general(code, shape)
+    code.names.update(m0=shape.model)
+    source = (
+        "def decode(row):\n    o0 = new(m0)\n"
+        + "".join(f"    {line}\n" for line in body)
+        + "    return o0\n"
+    )
+    return _compiled(source, code.names)
+
+
 def _simple(code: _Code, shape: Shape) -> list[str] | None:
     if shape.related or shape.extras or any(f.decoder(code.dialect) for f in shape.fields):
         return None
@@ -177,6 +190,6 @@ def flat(field: AnyField | None, dialect: str) -> Decode:
     )
 
 
-def _compiled(source: str, names: dict[str, Any]) -> Decode:
+def _compiled(source: str, names: dict[str, Any]) -> Any:
     exec(compile(source, "<treefold_orm rows>", "exec"), names)  # noqa: S102 - see the module's opening
     return names["decode"]

@@ -91,6 +91,7 @@ class Lookup:
     __slots__ = (
         "column",
         "custom",
+        "exact",
         "field",
         "hops",
         "keys",
@@ -124,6 +125,8 @@ class Lookup:
         self.field = field
         self.takes = takes
         self.null: Lookup | None = None
+        # what checks a bare value, where that is all there is to do
+        self.exact = field.coerce if op == "exact" and keys is None and custom is None else None
 
     def variant(self, op: str, *, takes: bool = False) -> Lookup:
         """The same way to the column with another comparison."""

@@ -18,6 +18,7 @@ from treefold_orm._connections import database_for
 from treefold_orm._errors import FieldError, TooManyRows, UniqueViolation
 from treefold_orm._expressions import Expression, freeze_value
 from treefold_orm._fields._base import Field
+from treefold_orm._meta import Meta
 from treefold_orm._names import check_alias, check_untainted
 from treefold_orm._prefetch import prefetch
 from treefold_orm._saving import insert, save
@@ -39,16 +40,21 @@ def _decoded(
 def get(query: QueryBuilder[Any, Any], *, peers: bool) -> Operation[Any]:
     """One row, or the model's own exception."""
     plan, args = query._plan("get")
+    found = yield from one(query._meta, plan, args)
+    if query._prefetches:
+        yield from prefetch([found], query._prefetches, query._alias, peers=peers)
+    return found
+
+
+def one(meta: Meta, plan: Plan, args: Sequence[Any]) -> Operation[Any]:
+    """The one row of a plan; alone, it has no peers to load anything with."""
     rows = yield Statement("rows", plan.sql, args)
     if len(rows) == 1:
-        if not query._prefetches:
-            return (plan.decode_peers if peers else plan.decode)(rows)[0]
-        return (yield from _decoded(query, plan, rows, peers=peers))[0]
-    model = query._meta.model
+        return plan.decode_one(rows[0])
     if not rows:
-        raise model.DoesNotExist(f"No {query._meta.name} matches the query")
-    raise model.MultipleObjectsReturned(
-        f"More than one {query._meta.name} matches the query: use filter()"
+        raise meta.model.DoesNotExist(f"No {meta.name} matches the query")
+    raise meta.model.MultipleObjectsReturned(
+        f"More than one {meta.name} matches the query: use filter()"
     )
 
 

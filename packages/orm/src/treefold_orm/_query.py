@@ -7,6 +7,7 @@ parameters). Equal keys share one compiled plan.
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound="Model")
 R = TypeVar("R", covariant=True)
 
+_SCALARS = frozenset({int, str, uuid.UUID})  # values that no lookup takes for anything else
 _KINDS: dict[str, Any] = {
     "rows": rows_plan,
     "get": get_plan,
@@ -402,6 +404,24 @@ class QueryBuilder(Generic[M, R]):
             database.plans.keep((kind, key), plan)
         return plan, params if plan.bind is None else plan.bind(params)
 
+    def _by_one(self, lookups: dict[str, Any]) -> tuple[Plan, Sequence[Any]] | None:
+        """The plan and arguments of `get` with one exact lookup among all rows, the commonest query
+        of all, without building a query; None where it is not that.
+        """
+        if len(self._key) != 1 or self._prefetches or self._high is not None or self._low:
+            return None
+        ((name, value),) = lookups.items()
+        meta = self._meta
+        lookup = meta.lookups.get(name) if name.__class__ is str else None
+        if lookup is None or lookup.exact is None or value.__class__ not in _SCALARS:
+            return None
+        params = (lookup.exact(value),)
+        database = database_for(self._alias)
+        plan = database.plans.get((meta, name))
+        if plan is None:
+            plan = database.plans.keep((meta, name), self.filter(**lookups)._plan("get")[0])
+        return plan, params if plan.bind is None else plan.bind(params)
+
     def _freeze_subquery(self, scope: Scope) -> SubqueryNode:
         key, params = self._whole()
         base = len(scope.params)
@@ -448,3 +468,4 @@ def _mark_alias(plan: Plan, alias: str) -> None:
         return decoded
 
     plan.decode, plan.decode_peers = marking(plan.decode), marking(plan.decode_peers)
+    plan.decode_one = lambda row: plan.decode([row])[0]

@@ -49,11 +49,20 @@ class BaseQuery(QueryBuilder[M, R], Generic[M, R]):
 
         Raises the model's `DoesNotExist` or `MultipleObjectsReturned`.
         """
+        if len(lookups) == 1 and not conditions:
+            ready = self._by_one(lookups)
+            if ready is not None:
+                work = _operations.one(self._meta, ready[0], ready[1])
+                return run(self._alias, work, "await aget()")
         query = self.filter(*conditions, **lookups) if conditions or lookups else self
         return run(query._alias, _operations.get(query, peers=True), "await aget()")
 
     def aget(self, /, *conditions: Condition, **lookups: Any) -> Coroutine[Any, Any, R]:
         """`get` for async code."""
+        if len(lookups) == 1 and not conditions:
+            ready = self._by_one(lookups)
+            if ready is not None:
+                return arun(self._alias, _operations.one(self._meta, ready[0], ready[1]))
         query = self.filter(*conditions, **lookups) if conditions or lookups else self
         return arun(query._alias, _operations.get(query, peers=False))
 

@@ -34,7 +34,17 @@ def insert(instance: I, alias: str) -> Operation[I]:
     given = not key.generated or instance.__dict__.get(key.attname) is not None
     plan = database.plans.get(("insert", meta, given)) or _insert_plan(database, meta, given=given)
     fields = meta.columns if given else meta.columns_without_key
-    cleaned = [clean_value(instance, field) for field in fields]
+    values = instance.__dict__
+    cleaned: list[Any] = []
+    for field in fields:
+        value = values.get(field.attname)
+        if value is None:
+            cleaned.append(clean_value(instance, field))
+            continue
+        checked = field.clean(value)
+        if checked.__class__ is not value.__class__:
+            setattr(instance, field.attname, checked)
+        cleaned.append(checked)
     args = cleaned if plan.bind is None else plan.bind(cleaned)
     if given:
         yield Statement("count", plan.sql, args)

@@ -22,10 +22,11 @@ class Plan:
 
     `bind` turns the query's parameters into the driver's arguments, None where they are the same;
     `decode` turns rows into results; `decode_peers` does so for sync code, where instances of one
-    result may load missing attributes together.
+    result may load missing attributes together; `decode_one` takes a single row, where one is all
+    that is wanted.
     """
 
-    __slots__ = ("bind", "decode", "decode_peers", "sql")
+    __slots__ = ("bind", "decode", "decode_one", "decode_peers", "sql")
 
     def __init__(
         self, sql: str, bind: Bind | None, *, decode: Any = None, decode_peers: Any = None
@@ -34,6 +35,7 @@ class Plan:
         self.bind = bind
         self.decode = decode
         self.decode_peers = decode_peers if decode_peers is not None else decode
+        self.decode_one: Any = None
 
 
 def finish(

@@ -50,14 +50,14 @@ _COMBINE: dict[str, LiteralString] = {
 
 def get_plan(dialect: Dialect, key: Key, *, given: int) -> Plan:
     """The plan that returns at most two rows: enough to tell one from several."""
-    return rows_plan(dialect, key, given=given, at_most_two=True)
+    return rows_plan(dialect, key, given=given, for_one=True)
 
 
-def rows_plan(dialect: Dialect, key: Key, *, given: int, at_most_two: bool = False) -> Plan:
+def rows_plan(dialect: Dialect, key: Key, *, given: int, for_one: bool = False) -> Plan:
     """The plan that returns a query's rows as what the query asks for."""
     builder = Builder()
     state = replay(key)
-    at_most_two = at_most_two and not state.sliced and state.lock is None and not _names_one(state)
+    at_most_two = for_one and not state.sliced and state.lock is None and not _names_one(state)
     if at_most_two:
         state.order = () if not state.combined else state.order
     frame = Frame(builder, dialect, state.meta)
@@ -67,13 +67,18 @@ def rows_plan(dialect: Dialect, key: Key, *, given: int, at_most_two: bool = Fal
         peers = bool(state.meta.relations) or shape.partial
         decode = _hydrate.instances(shape, dialect.name, peers=False)
         with_peers = _hydrate.instances(shape, dialect.name, peers=True) if peers else decode
+        decode_one = _hydrate.instance(shape, dialect.name) if for_one else None
     else:
         columns = [_value(frame, expr) for _, expr in state.columns]
         decode = with_peers = _row_decoder(state, dialect)
+        decode_one = lambda row: decode([row])[0]  # noqa: E731 - a name of its own would say no more
     statement = _select(frame, state, columns)
     if at_most_two:
         statement = SQL("{} LIMIT 2", statement)
-    return finish(builder, statement, dialect, given=given, decode=decode, decode_peers=with_peers)
+    plan = finish(builder, statement, dialect, given=given, decode=decode, decode_peers=with_peers)
+    if for_one:
+        plan.decode_one = decode_one
+    return plan
 
 
 def _names_one(state: State) -> bool:
