@@ -98,15 +98,17 @@ async def test_statements_of_nested_reads(db: Any, half: Any) -> None:
 
 
 def test_importing_the_package_is_cheap(tmp_path: Path) -> None:
+    """Not much more than what it stands on: a ratio, which the load of a machine moves little."""
     code = (
-        "import asyncio, aiosqlite, time; start = time.process_time(); import treefold_orm; "
-        "print(time.process_time() - start)"
+        "import time; begun = time.process_time(); import asyncio, aiosqlite, ssl, decimal, uuid; "
+        "base = time.process_time(); import treefold_orm; done = time.process_time(); "
+        "print((done - base) / (base - begun))"
     )
     environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(tmp_path)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    times: list[float] = []
-    for _ in range(5):  # the first run compiles
+    ratios: list[float] = []
+    for _ in range(6):  # the first run compiles
         words = [sys.executable, "-c", code]
         done = subprocess.run(words, capture_output=True, text=True, check=True, env=environment)
-        times.append(float(done.stdout))
-    assert min(times) < 0.09
+        ratios.append(float(done.stdout))
+    assert min(ratios) < 1.5

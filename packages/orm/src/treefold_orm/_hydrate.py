@@ -190,6 +190,11 @@ def flat(field: AnyField | None, dialect: str) -> Decode:
     )
 
 
+def first_of(decode: Decode) -> Callable[[Any], Any]:
+    """Return the function that decodes a single row."""
+    return lambda row: decode([row])[0]
+
+
 def _compiled(source: str, names: dict[str, Any]) -> Any:
     exec(compile(source, "<treefold_orm rows>", "exec"), names)  # noqa: S102 - see the module's opening
     return names["decode"]

@@ -25,6 +25,7 @@ from treefold_orm._connections import database_for
 from treefold_orm._errors import FieldError
 from treefold_orm._expressions import Column, Expression, freeze_path
 from treefold_orm._fields._base import Field
+from treefold_orm._hydrate import first_of
 from treefold_orm._lookups import NOTHING, lookup_for, walk
 from treefold_orm._meta import Meta, Relation
 from treefold_orm._names import check_alias, check_untainted
@@ -468,4 +469,4 @@ def _mark_alias(plan: Plan, alias: str) -> None:
         return decoded
 
     plan.decode, plan.decode_peers = marking(plan.decode), marking(plan.decode_peers)
-    plan.decode_one = lambda row: plan.decode([row])[0]
+    plan.decode_one = first_of(plan.decode)

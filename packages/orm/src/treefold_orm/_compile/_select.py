@@ -71,7 +71,7 @@ def rows_plan(dialect: Dialect, key: Key, *, given: int, for_one: bool = False) 
     else:
         columns = [_value(frame, expr) for _, expr in state.columns]
         decode = with_peers = _row_decoder(state, dialect)
-        decode_one = lambda row: decode([row])[0]  # noqa: E731 - a name of its own would say no more
+        decode_one = _hydrate.first_of(decode)
     statement = _select(frame, state, columns)
     if at_most_two:
         statement = SQL("{} LIMIT 2", statement)
