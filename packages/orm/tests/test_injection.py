@@ -8,6 +8,8 @@ The number of cases is TREEFOLD_INJECTION_CASES (200,000 unless set); for the lo
 
 from __future__ import annotations
 
+import base64
+import json
 import os
 import random
 import re
@@ -26,12 +28,14 @@ from treefold_orm import (
     Exists,
     Extract,
     F,
+    Func,
     Model,
     OrderBy,
     ORMError,
     OuterRef,
     Prefetch,
     Q,
+    Rank,
     Replace,
     Subquery,
     Sum,
@@ -39,6 +43,7 @@ from treefold_orm import (
     Value,
     When,
     Window,
+    _paging,
     any_of,
     fields,
 )
@@ -135,6 +140,31 @@ def aggregated(text: str, dialect: Dialect) -> str:
     return aggregate_plan(dialect, query._key, (("n", node),), given=len(scope.params)).sql
 
 
+class Dashed(Func):
+    """A function of the application's own."""
+
+    template = "replace({}, {}, '-')"
+    output_field = fields.TextField()
+
+
+def paged(text: str, dialect: Dialect) -> str:
+    """The text of a page whose cursor holds a value, or is one."""
+    query, terms = _paging._total(Author.objects.order_by("name"))
+    mark = _paging._mark(query, terms)
+    made = base64.urlsafe_b64encode(json.dumps([mark, text, 5]).encode()).decode().rstrip("=")
+    return rows(
+        _paging._beyond(query, terms, _paging._read(query, terms, made), backwards=False), dialect
+    )
+
+
+def cursor(text: str, dialect: Dialect) -> str:
+    """The text of a page whose cursor is made up."""
+    query, terms = _paging._total(Author.objects.order_by("name"))
+    return rows(
+        _paging._beyond(query, terms, _paging._read(query, terms, text), backwards=False), dialect
+    )
+
+
 VALUES: dict[str, Callable[[str, Dialect], str]] = {
     "exact": of(lambda t: Author.objects.filter(name=t)),
     "contains": of(lambda t: Author.objects.filter(name__contains=t)),
@@ -164,6 +194,17 @@ VALUES: dict[str, Callable[[str, Dialect], str]] = {
     "column": of(
         lambda t: Post.objects.filter((Post.title == t) | Post.author.to.name.contains(t))
     ),
+    "Func": of(lambda t: Author.objects.annotate(x=Dashed("name", Value(t)))),
+    "condition": of(lambda t: Author.objects.annotate(x=Q(name=t)).filter(x=True)),
+    "filter on a window": of(
+        lambda t: Post.objects.annotate(r=Window(Rank(), order_by=["id"])).filter(r=1, title=t)
+    ),
+    "distinct in groups": of(
+        lambda t: Author.objects.values("age").annotate(
+            n=Count("posts__views", distinct=True, filter=Q(posts__title=t))
+        )
+    ),
+    "page": paged,
     "assigned": updated,
     "aggregated": aggregated,
     "deleted": lambda t, d: delete_plan(d, Author.objects.filter(name=t)._key, given=1).sql,
@@ -184,6 +225,8 @@ NAMES: dict[str, Callable[[str, Dialect], str]] = {
     "Count": of(lambda t: Author.objects.annotate(x=Count(t))),
     "Sum": of(lambda t: Author.objects.values("age").annotate(x=Sum(t))),
     "OuterRef": of(lambda t: Author.objects.filter(Exists(Post.objects.filter(title=OuterRef(t))))),
+    "Func": of(lambda t: Author.objects.annotate(x=Dashed(t, "name"))),
+    "cursor": cursor,
     "only": of(lambda t: Author.objects.only(t)),
     "defer": of(lambda t: Author.objects.defer(t)),
     "select_related": of(lambda t: Post.objects.select_related(t)),

@@ -64,12 +64,13 @@ from treefold_orm._functions import (
     Trunc,
     Upper,
 )
+from treefold_orm._managers import Manager
 from treefold_orm._meta import registry
 from treefold_orm._model import Model
 from treefold_orm._observe import QueryEvent, Recorder, record_queries
 from treefold_orm._paging import Page
 from treefold_orm._prefetch import Prefetch
-from treefold_orm._querysets import BaseQuery, Manager, QuerySet
+from treefold_orm._querysets import BaseQuery, QuerySet
 from treefold_orm._raw import araw, raw
 from treefold_orm._related import ManyRelated, RelatedManager, Reverse
 from treefold_orm._schema import acreate_all, create_all

@@ -83,8 +83,8 @@ def load_names(
             columns.append(field.name)
     if not columns:
         return
+    from treefold_orm._managers import plain_query
     from treefold_orm._operations import rows
-    from treefold_orm._querysets import plain_query
 
     lacking = [
         o for o in instances if any(meta.fields[c].attname not in o.__dict__ for c in columns)

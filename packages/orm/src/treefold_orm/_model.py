@@ -16,9 +16,9 @@ from treefold_orm._expressions import Column, Reference
 from treefold_orm._fields._base import Field
 from treefold_orm._fields._numbers import BigAutoField
 from treefold_orm._fields._relations import ForeignKey, ManyToManyField, is_foreign_key
+from treefold_orm._managers import Manager, ManagerAccess
 from treefold_orm._meta import Meta, Relation, registry
 from treefold_orm._names import check_untainted
-from treefold_orm._querysets import Manager, ManagerAccess
 from treefold_orm._run import arun, run
 
 _META_OPTIONS = frozenset(

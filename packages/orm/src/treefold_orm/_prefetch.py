@@ -115,7 +115,7 @@ def attach(
 
 
 def _everything(meta: Meta, alias: str) -> Any:
-    from treefold_orm._querysets import plain_query
+    from treefold_orm._managers import plain_query
 
     return plain_query(meta, alias)
 

@@ -19,10 +19,8 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, cast, ov
 
 from treefold_orm import _bulk, _explaining, _operations, _paging, _saving
 from treefold_orm._conditions import Condition
-from treefold_orm._errors import ModelError
 from treefold_orm._explaining import PlanStep
 from treefold_orm._expressions import Column, Expression
-from treefold_orm._meta import Meta
 from treefold_orm._paging import Page
 from treefold_orm._query import M, QueryBuilder, R
 from treefold_orm._run import arun, check_blocking, run
@@ -420,64 +418,3 @@ class QuerySet(BaseQuery[M, M], Generic[M]):
         from treefold_orm._raw import select
 
         return await arun(self._alias, select(self._meta, self._alias, sql, values, peers=False))
-
-
-def plain_query(meta: Meta, alias: str) -> QuerySet[Any]:
-    """A query for all rows of a model, whatever its own managers would leave out."""
-    manager: Manager[Any] = Manager[Any]().bound_to(meta)
-    return manager.using(alias)
-
-
-class ManagerAccess:
-    """`Model.objects` before any manager is declared: gives each model its own `Manager`."""
-
-    __slots__ = ()
-
-    @overload
-    def __get__(self, instance: None, owner: type[N]) -> Manager[N]: ...
-    @overload
-    def __get__(self, instance: Model, owner: type[Any]) -> Any: ...
-    def __get__(self, instance: Model | None, owner: type[Any]) -> Any:
-        if instance is not None:
-            raise AttributeError("A manager belongs to the model class, not to an instance")
-        if "_meta" not in owner.__dict__ or owner._meta.abstract:
-            raise ModelError(f"{owner.__name__} is abstract: query a model that inherits from it")
-        manager = Manager[Any]().bound_to(owner._meta)
-        type.__setattr__(owner, "objects", manager)
-        return manager
-
-
-class Manager(QuerySet[M], ManagerAccess, Generic[M]):
-    """The way from a model to its queries; subclass it to add methods or narrow `get_queryset`."""
-
-    __slots__ = ()
-
-    def __init__(self) -> None:
-        self._meta = cast("Meta", None)
-        self._key = ()
-
-    def get_queryset(self) -> QuerySet[M]:
-        """The query all others start from; override it to narrow what this manager sees."""
-        return self
-
-    def bound_to(self, meta: Meta) -> Self:
-        """A manager of the same class for one model."""
-        made = object.__new__(self.__class__)
-        made._meta = meta
-        made._key = (meta,)
-        made._params = ()
-        made._notes = None
-        made._alias = "default"
-        made._prefetches = ()
-        made._low, made._high, made._max_rows, made._cache = 0, None, None, None
-        kind: Any = type(self)
-        if kind.get_queryset is not cast("Any", Manager).get_queryset and not meta.abstract:
-            narrowed = made.get_queryset()
-            for name in QueryBuilder.__slots__:
-                setattr(made, name, getattr(narrowed, name))
-        return made
-
-    def __get__(self, instance: Any, owner: type[Any]) -> Self:
-        if instance is not None:
-            raise AttributeError("A manager belongs to the model class, not to an instance")
-        return self

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
 
 from treefold_orm._compile._writes import Conflict
 from treefold_orm._errors import FieldError
+from treefold_orm._managers import plain_query
 from treefold_orm._meta import Relation
 from treefold_orm._query import QueryBuilder
-from treefold_orm._querysets import QuerySet, plain_query
+from treefold_orm._querysets import QuerySet
 from treefold_orm._run import arun, run
 from treefold_orm._statement import Operation
 

@@ -253,6 +253,6 @@ def adopt(instance: Model, fresh: Any) -> None:
 
 
 def _one(instance: Model, alias: str) -> Any:
-    from treefold_orm._querysets import plain_query
+    from treefold_orm._managers import plain_query
 
     return plain_query(instance._meta, alias).filter(pk=instance.pk)

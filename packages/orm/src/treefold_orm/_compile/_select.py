@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, LiteralString
 
 from treefold_orm import _hydrate
+from treefold_orm._compile._clauses import (
+    distinct_of_all,
+    group_clause,
+    output,
+    set_grouping,
+    where_clause,
+)
 from treefold_orm._compile._conditions import condition
 from treefold_orm._compile._dialect import Dialect
 from treefold_orm._compile._frame import Frame, Hops
 from treefold_orm._compile._nodes import (
-    AggregateNode,
-    And,
     ColumnNode,
     Compare,
     Expr,
-    Node,
     OrderNode,
     SubqueryNode,
-    contains_group_aggregate,
-    contains_window,
 )
 from treefold_orm._compile._plan import Plan, finish
 from treefold_orm._compile._sql import SQL, Builder, join, number
@@ -29,8 +30,6 @@ from treefold_orm._compile._values import (
     expression,
     order_term,
     order_terms,
-    reached,
-    related_distinct,
 )
 from treefold_orm._errors import FieldError
 from treefold_orm._fields._base import Field
@@ -61,7 +60,7 @@ def rows_plan(dialect: Dialect, key: Key, *, given: int, for_one: bool = False) 
     if at_most_two:
         state.order = () if not state.combined else state.order
     frame = Frame(builder, dialect, state.meta)
-    _set_grouping(frame, state)
+    set_grouping(frame, state)
     if state.rows == "instances":
         columns, shape = _instance_columns(frame, state)
         peers = bool(state.meta.relations) or shape.partial
@@ -69,7 +68,7 @@ def rows_plan(dialect: Dialect, key: Key, *, given: int, for_one: bool = False) 
         with_peers = _hydrate.instances(shape, dialect.name, peers=True) if peers else decode
         decode_one = _hydrate.instance(shape, dialect.name) if for_one else None
     else:
-        columns = [_value(frame, expr) for _, expr in state.columns]
+        columns = [output(frame, expr) for _, expr in state.columns]
         decode = with_peers = _row_decoder(state, dialect)
         decode_one = _hydrate.first_of(decode)
     statement = _select(frame, state, columns)
@@ -97,7 +96,7 @@ def count_plan(dialect: Dialect, key: Key, *, given: int) -> Plan:
     state = replay(key)
     frame = Frame(builder, dialect, state.meta)
     if state.simple and state.rows == "instances":
-        where = _where(frame, state)
+        where = where_clause(frame, state)
         return finish(
             builder, SQL("SELECT COUNT(*) FROM {}{}", frame.source(), where), dialect, given=given
         )
@@ -111,7 +110,7 @@ def exists_plan(dialect: Dialect, key: Key, *, given: int) -> Plan:
     state = replay(key)
     frame = Frame(builder, dialect, state.meta)
     if state.simple and state.rows == "instances":
-        where = _where(frame, state)
+        where = where_clause(frame, state)
         return finish(
             builder, SQL("SELECT 1 FROM {}{} LIMIT 1", frame.source(), where), dialect, given=given
         )
@@ -137,12 +136,12 @@ def aggregate_plan(
 
     def where(frame: Frame) -> SQL:
         if state.simple:
-            return _where(frame, state)
+            return where_clause(frame, state)
         return SQL(" WHERE {} IN ({})", frame.own(state.meta.pk), key_select(frame, key))
 
     conditions = where(frame)
     frame.grouped = True
-    frame.distinct_over = lambda node: _distinct_of_all(frame, node, where)
+    frame.distinct_over = lambda node: distinct_of_all(frame, node, where)
     values = [expression(frame, node) for _, node in aggregates]
     decode = _hydrate.dicts(
         [n for n, _ in aggregates], [e.field for _, e in aggregates], dialect.name
@@ -177,24 +176,19 @@ def nested_select(
     inner = Frame(
         frame.builder, frame.dialect, state.meta, offset=frame.offset + node.base, parent=outer
     )
-    _set_grouping(inner, state)
+    set_grouping(inner, state)
     if exists:
         columns = [SQL("1")]
         state.distinct = False
     elif keys or state.rows == "instances":
         columns = [inner.own(state.meta.pk)]
     else:
-        columns = [_value(inner, expr) for _, expr in state.columns]
+        columns = [output(inner, expr) for _, expr in state.columns]
         if len(columns) != 1:
             raise FieldError(
                 "A query inside another one must give one column: use values() with one name"
             )
     return _select(inner, state, columns)
-
-
-def where_clause(frame: Frame, state: State) -> SQL:
-    """The WHERE clause of a state that needs nothing else, with a leading space."""
-    return _where(frame, state)
 
 
 # -- parts ----------------------------------------------------------------------------------------
@@ -206,8 +200,8 @@ def _select(frame: Frame, state: State, columns: list[SQL]) -> SQL:
     if state.over_windows:
         return _select_over_windows(frame, state, columns)
     head: SQL = SQL("SELECT DISTINCT {}" if state.distinct else "SELECT {}", join(", ", columns))
-    where = _where(frame, state)
-    group = _group(frame, state)
+    where = where_clause(frame, state)
+    group = group_clause(frame, state)
     order = order_terms(frame, _ordering(state))
     limit = _limit(frame, state)
     lock = SQL("")
@@ -227,7 +221,7 @@ def _select_over_windows(frame: Frame, state: State, columns: list[SQL]) -> SQL:
     named = [SQL("{} AS c{}", column, number(i)) for i, column in enumerate(columns)]
     named += [SQL("({}) AS k{}", test, number(i)) for i, test in enumerate(tests)]
     named += [SQL("{} AS o{}", term, number(i)) for i, term in enumerate(order)]
-    where, group = _where(frame, state), _group(frame, state)
+    where, group = where_clause(frame, state), group_clause(frame, state)
     inner = SQL("SELECT {} FROM {}{}{}", join(", ", named), frame.source(), where, group)
     outer = frame.builder.alias()
     picked = join(", ", [SQL("{}.c{}", outer, number(i)) for i in range(len(columns))])
@@ -250,95 +244,6 @@ def _ordering(state: State) -> tuple[OrderNode, ...]:
     return freeze_order(Scope(state.meta, []), state.meta.ordering)
 
 
-def _where(frame: Frame, state: State, *, having: bool = False) -> SQL:
-    parts: list[SQL] = []
-    for node in _top_level(state.where):
-        if contains_window(node):
-            continue
-        if state.grouped and contains_group_aggregate(node) != having:
-            continue
-        parts.append(condition(frame, node, right=frame)[0])
-    if state.nothing and not having:
-        parts.append(SQL("1 = 0"))
-    if not parts:
-        return SQL("")
-    return SQL(" HAVING {}" if having else " WHERE {}", join(" AND ", parts))
-
-
-def _top_level(nodes: list[Node]) -> list[Node]:
-    split: list[Node] = []
-    for node in nodes:
-        # an And stays whole unless it has to be split between WHERE and HAVING: one filter() is
-        # one EXISTS
-        if isinstance(node, And) and any(
-            contains_group_aggregate(child) for child in node.children
-        ):
-            split.extend(node.children)
-        else:
-            split.append(node)
-    return split
-
-
-def _group(frame: Frame, state: State) -> SQL:
-    if not state.grouped:
-        return SQL("")
-    terms = [_value(frame, expr) for expr in _group_terms(state)]
-    having = _where(frame, state, having=True)
-    if not terms:
-        return having
-    return SQL(" GROUP BY {}{}", join(", ", terms), having)
-
-
-def _group_terms(state: State) -> list[Expr]:
-    return [
-        expr
-        for _, expr in state.columns
-        if not (contains_group_aggregate(expr) or contains_window(expr))
-    ]
-
-
-def _set_grouping(frame: Frame, state: State) -> None:
-    frame.grouped = state.grouped
-    if state.grouped:
-        frame.distinct_over = lambda node: _distinct_of_group(frame, state, node)
-
-
-def _distinct_of_all(frame: Frame, node: AggregateNode, where: Callable[[Frame], SQL]) -> SQL:
-    base = Frame(frame.builder, frame.dialect, frame.meta, offset=frame.offset, parent=frame.parent)
-    value, source, tests = related_distinct(base, node)
-    where_base = where(base)
-    tail = SQL("{} AND {}" if where_base.text else "{} WHERE {}", where_base, tests)
-    return SQL("(SELECT {} FROM {}, {}{})", value, base.source(), source(), tail)
-
-
-def _distinct_of_group(frame: Frame, state: State, node: AggregateNode) -> SQL:
-    # the distinct values of each group are aggregated on their own and joined to its rows, so that
-    # neither they nor the group's other aggregates are multiplied
-    base = Frame(frame.builder, frame.dialect, frame.meta, offset=frame.offset, parent=frame.parent)
-    value, source, tests = related_distinct(base, node)
-    wanted = _group_terms(state)
-    terms = [_value(base, expr) for expr in wanted]
-    where_base = _where(base, state)
-    tail = SQL("{} AND {}" if where_base.text else "{} WHERE {}", where_base, tests)
-    named = [SQL("{} AS g{}", term, number(i)) for i, term in enumerate(terms)]
-    inner = SQL(
-        "SELECT {} AS v FROM {}, {}{}{}",
-        join(", ", [*named, value]),
-        base.source(),
-        source(),
-        tail,
-        SQL(" GROUP BY {}", join(", ", terms)) if terms else SQL(""),
-    )
-    alias = frame.builder.alias()
-    same = [
-        SQL("{}.g{} IS NOT DISTINCT FROM {}", alias, number(i), _value(frame, expr))
-        for i, expr in enumerate(wanted)
-    ] or [SQL("1 = 1")]
-    frame.joins.append(SQL("LEFT JOIN ({}) AS {} ON {}", inner, alias, join(" AND ", same)))
-    found = SQL("MAX({}.v)", alias)
-    return SQL("COALESCE({}, 0)", found) if node.name == "count" else found
-
-
 def _limit(frame: Frame, state: State) -> SQL:
     limit = None if state.limit is None else frame.builder.param(state.limit + frame.offset, None)
     offset = (
@@ -347,20 +252,14 @@ def _limit(frame: Frame, state: State) -> SQL:
     return frame.dialect.limit(limit, offset)
 
 
-def _value(frame: Frame, expr: Expr) -> SQL:
-    if isinstance(expr, ColumnNode):
-        return reached(frame, expr)
-    return expression(frame, expr)
-
-
 def _numbered(frame: Frame, state: State) -> SQL:
     if state.rows == "instances":
         columns = (
             [frame.own(state.meta.pk)] if not state.combined else _instance_columns(frame, state)[0]
         )
     else:
-        _set_grouping(frame, state)
-        columns = [_value(frame, expr) for _, expr in state.columns]
+        set_grouping(frame, state)
+        columns = [output(frame, expr) for _, expr in state.columns]
     if not state.over_windows:
         columns = [SQL("{} AS c{}", column, number(i)) for i, column in enumerate(columns)]
     return _select(frame, state, columns)
@@ -371,12 +270,12 @@ def _combined(frame: Frame, state: State, columns: list[SQL]) -> SQL:
     for op, key, base in state.combined:
         other = replay(key)
         inner = Frame(frame.builder, frame.dialect, other.meta, offset=frame.offset + base)
-        _set_grouping(inner, other)
+        set_grouping(inner, other)
         other.order = ()
         if other.rows == "instances":
             parts, _ = _instance_columns(inner, other)
         else:
-            parts = [_value(inner, expr) for _, expr in other.columns]
+            parts = [output(inner, expr) for _, expr in other.columns]
         if len(parts) != len(columns):
             raise FieldError(
                 f"{op.upper()} needs the same columns on both sides: {len(columns)} and "

@@ -10,11 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from treefold_orm._compile._clauses import where_clause
 from treefold_orm._compile._dialect import Dialect
 from treefold_orm._compile._frame import Frame, NeedsJoin
 from treefold_orm._compile._nodes import Expr, ParamNode
 from treefold_orm._compile._plan import Plan, finish
-from treefold_orm._compile._select import key_select, where_clause
+from treefold_orm._compile._select import key_select
 from treefold_orm._compile._sql import (
     SQL,
     Builder,
