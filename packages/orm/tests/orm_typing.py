@@ -16,9 +16,13 @@ from treefold_orm import (
     Column,
     Condition,
     Count,
+    Func,
     Manager,
     ManyRelated,
     Model,
+    Page,
+    PlanStep,
+    Q,
     RelatedManager,
     Reverse,
     fields,
@@ -60,6 +64,13 @@ class Book(Model):
     editor = fields.ForeignKey(Writer, null=True, related_name="edited")
     genres = fields.ManyToManyField(Genre)
     objects = BookManager()
+
+
+class Loud(Func):
+    """A function of one's own."""
+
+    template = "upper({})"
+    output_field = fields.TextField()
 
 
 def instances(book: Book, writer: Writer, genre: Genre) -> None:
@@ -110,6 +121,14 @@ async def queries() -> None:
     assert_type(await Book.objects.values_list(Book.title, Book.pages), list[tuple[str, int]])
     assert_type(await Book.objects.values_list(Book.title, flat=True), list[str])
     assert_type(await Book.objects.values_list("title", "pages"), list[tuple[Any, ...]])
+    assert_type(Book.objects.reverse(), BookManager)
+    assert_type(Book.objects.keyset(3), Page[Book])
+    assert_type((await Book.objects.akeyset(3, after="x")).items[0].title, str)
+    assert_type(Book.objects.explain(), str)
+    assert_type(Book.objects.explain(plan=True), PlanStep)
+    assert_type(await Book.objects.aexplain(plan=True), PlanStep)
+    assert_type(Book.objects.in_bulk(), dict[Any, Book])
+    Book.objects.annotate(long=Book.pages > 500, known=Q(writer__name="x"), loud=Loud("title"))
     async for book in Book.objects.annotate(n=Count("genres")):
         assert_type(book, Book)
     async for streamed in Book.objects.aiterator():

@@ -28,7 +28,7 @@ from treefold_orm import (
     configure,
     raw,
 )
-from treefold_orm._connections import _databases
+from treefold_orm._connections import _databases, database_for
 
 
 @pytest.fixture(autouse=True)
@@ -163,6 +163,27 @@ async def test_r_04_a_network_that_swallows_everything_is_noticed_in_time(
         wire.whole.set()
         assert await half(Tag.objects).count() == 1
         await aclose_all()
+
+
+async def test_r_04_closing_does_not_wait_for_a_server_that_is_looked_for(
+    own_server: orm_postgres.Server,
+) -> None:
+    configure(database=own_server.dsn)
+    await seed()
+    async with Wire(own_server.dsn).laid() as wire:
+        configure(database=wire.dsn, pool_size=1)
+        await Tag.objects.acount()
+        wire.whole.clear()
+        asked = asyncio.ensure_future(Tag.objects.acount())
+        pools: Any = database_for("default")
+        (pool,) = pools._pools.values()
+        while pool._probe is None:  # noqa: ASYNC110 - the pool tells nobody that it looks
+            await asyncio.sleep(0.05)
+        probe = pool._probe
+        await asyncio.wait_for(aclose_all(), 5)
+        assert probe.done()
+        with pytest.raises(OperationalError):
+            await asked
 
 
 async def test_r_04_a_server_process_that_hangs_is_given_up(

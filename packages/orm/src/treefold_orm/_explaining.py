@@ -65,20 +65,17 @@ class PlanStep:
 
 def explain(query: QueryBuilder[Any, Any], *, plan: bool, analyze: bool) -> Operation[Any]:
     """The plan as text, or with `plan` as a tree; `analyze` runs the query to measure it."""
+    plan, analyze = plan is True, analyze is True  # only the words below get into the statement
     compiled, args = query._plan("rows")
     sqlite = database_for(query._alias).dialect.name == "sqlite"
-    if sqlite and analyze is True:
+    if sqlite and analyze:
         raise UnsupportedFeature("explain(analyze=True) needs PostgreSQL: SQLite measures nothing")
     if sqlite:
         found = yield Statement("rows", f"EXPLAIN QUERY PLAN {compiled.sql}", args)
         if plan:
             return _from_sqlite(found, _tables(compiled.sql))
         return "\n".join(str(row[3]) for row in found)
-    options = [
-        word
-        for word, wanted in (("ANALYZE", analyze is True), ("FORMAT JSON", plan is True))
-        if wanted
-    ]
+    options = [word for word, wanted in (("ANALYZE", analyze), ("FORMAT JSON", plan)) if wanted]
     words = f"EXPLAIN ({', '.join(options)})" if options else "EXPLAIN"
     found = yield Statement("rows", f"{words} {compiled.sql}", args)
     if plan:

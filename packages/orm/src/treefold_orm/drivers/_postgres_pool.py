@@ -199,12 +199,12 @@ class LoopPool:
 
     async def close(self) -> None:
         """Close all connections."""
+        probes = [] if self._probe is None else [self._probe]
         self._stop_watch()
         connections, self._all = self._all, set()
         self.idle.clear()
-        await asyncio.gather(
-            *(_close(connection.raw) for connection in connections), *self._closing
-        )
+        closing = [_close(connection.raw) for connection in connections]
+        await asyncio.gather(*closing, *self._closing, *probes, return_exceptions=True)
 
     # -- the watch --------------------------------------------------------------------------------
 
