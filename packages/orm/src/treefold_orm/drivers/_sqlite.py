@@ -94,12 +94,14 @@ class SQLiteSession(Session):
     async def arows(
         self, sql: str, args: Sequence[Any], *, size: int
     ) -> AsyncIterator[Sequence[Any]]:
-        cursor = await self.call(_opened, sql, args)
+        # kept here, since a cancelled call loses its result: an open cursor would go on reading
+        cursors: list[sqlite3.Cursor] = []
         try:
-            while chunk := await self.call(_chunk, cursor, size):
+            await self.call(_opened_into, cursors, sql, args)
+            while chunk := await self.call(_chunk, cursors[0], size):
                 yield chunk
         finally:
-            await finish_anyway(self.call(_closed, cursor))
+            await finish_anyway(self.call(_closed, cursors))
 
     def close(self) -> None:
         """Close, and end the worker without waiting for it."""
@@ -198,6 +200,12 @@ def _opened(raw: sqlite3.Connection, sql: str, args: Sequence[Any]) -> sqlite3.C
     raise failure
 
 
+def _opened_into(
+    raw: sqlite3.Connection, cursors: list[sqlite3.Cursor], sql: str, args: Sequence[Any]
+) -> None:
+    cursors.append(_opened(raw, sql, args))
+
+
 def _chunk(raw: sqlite3.Connection, cursor: sqlite3.Cursor, size: int) -> list[Any]:
     try:
         return cursor.fetchmany(size)
@@ -206,8 +214,9 @@ def _chunk(raw: sqlite3.Connection, cursor: sqlite3.Cursor, size: int) -> list[A
     raise failure
 
 
-def _closed(raw: sqlite3.Connection, cursor: sqlite3.Cursor) -> None:
-    cursor.close()
+def _closed(raw: sqlite3.Connection, cursors: list[sqlite3.Cursor]) -> None:
+    for cursor in cursors:
+        cursor.close()
 
 
 class SQLiteDatabase(Database):
@@ -314,7 +323,10 @@ class SQLiteDatabase(Database):
         if isinstance(session, SQLiteSession) and session.pool is not None:
             raw = session._raw
             if raw is not None and raw.in_transaction:
-                raw.rollback()  # the end of the transaction was not reached
+                try:
+                    raw.rollback()  # the end of the transaction was not reached
+                except sqlite3.Error:
+                    session.close()  # the next one in line gets a connection that works
             session.pool.give(session)
 
     async def acheckin(self, session: Session) -> None:
