@@ -7,6 +7,7 @@ fixture named `app` has configured the databases once it is there.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 
 import pytest
@@ -22,9 +23,8 @@ def db(request: pytest.FixtureRequest) -> Iterator[None]:
     from treefold_orm.testing import sandbox
 
     if "app" in request.fixturenames or not aliases():
-        try:
+        # Without an application sandbox() says what is missing.
+        with contextlib.suppress(pytest.FixtureLookupError):
             request.getfixturevalue("app")
-        except pytest.FixtureLookupError:
-            pass  # no application here: sandbox() says what is missing
     with sandbox():
         yield

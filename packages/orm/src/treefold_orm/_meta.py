@@ -222,7 +222,7 @@ class Registry:
         ]
         if len(found) > 1:
             near = [m for m in found if m.model.__module__ == source.model.__module__]
-            found = near[-1:] if near else found
+            found = near[-1:] or [m for m in found if m.space == source.space] or found
         if len(found) > 1:
             modules = ", ".join(sorted(m.model.__module__ for m in found))
             raise ModelError(

@@ -80,8 +80,8 @@ class Sandbox(Database):
 def sandbox(*names: str) -> Generator[None]:
     """Undo at the end whatever this block does with the named databases (with all, without names).
 
-    Works across threads and event loops: handlers that a test client calls are inside as well. Hooks
-    of `on_commit` run where the application's own outermost transaction ends. Raises
+    Works across threads and event loops: handlers that a test client calls are inside as well.
+    Hooks of `on_commit` run where the application's own outermost transaction ends. Raises
     `ConfigurationError` where no database is configured, or a named one is not.
     """
     chosen = names or tuple(aliases())

@@ -79,11 +79,12 @@ def assign(instance: Model, data: Mapping[str, Any], *, fields: Sequence[str]) -
 class FilterSet:
     """What a request may ask of a model: declare it, then `apply` the query string.
 
-    `model` is the model; `fields` maps a parameter to the lookups it may use (`{"name": ["exact",
-    "icontains"], "author__name": ["exact"]}`); `ordering` lists names for the `order` parameter;
+    `model` is the model; `fields` maps a path to the lookups it may be used with (`{"title":
+    ["exact", "icontains"], "author__name": ["exact"]}`); `names` gives a path another name in the
+    address (`{"author": "author__name"}`); `ordering` lists names for the `order` parameter;
     `max_list` limits values of `in`, `page_size` and `max_page_size` the page. Declared names are
-    checked when the class is made. Parameters that are not declared, and values that do not fit, are
-    refused with `InvalidParameter`: the request is wrong.
+    checked when the class is made. Parameters that are not declared, and values that do not fit,
+    are refused with `InvalidParameter`: the request is wrong.
     """
 
     model: ClassVar[type[Any]]

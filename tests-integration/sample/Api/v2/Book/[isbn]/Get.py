@@ -6,15 +6,15 @@ from ..Services.prices import price
 
 
 async def handler(isbn: str):
-    books = Book.objects.select_related("author")
-    rated = books.annotate(rated=Count("reviews"), stars=Avg("reviews__stars"))
-    book = await rated.filter(isbn=isbn).afirst()
+    rated = Book.objects.annotate(rated=Count("reviews"), stars=Avg("reviews__stars"))
+    columns = rated.values("title", "author__name", "cents", "rated", "stars")
+    book = await columns.filter(isbn=isbn).afirst()
     if book is None:
         raise NotFound("There is no such book")
     return {
         "isbn": isbn,
-        "title": book.title,
-        "author": book.author.name,
-        "price": price(book.cents),
-        "reviews": {"count": book.rated, "stars": book.stars},
+        "title": book["title"],
+        "author": book["author__name"],
+        "price": price(book["cents"]),
+        "reviews": {"count": book["rated"], "stars": book["stars"]},
     }
