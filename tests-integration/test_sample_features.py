@@ -1,11 +1,12 @@
 """The features of the sample that need more than one answer, through the public test client."""
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from serving import NewDatabase
 
+from treefold import Application, Settings
 from treefold.testing import TestClient, WebSocketRefused
 
 ADA = {"Authorization": "Bearer ada"}
@@ -13,11 +14,11 @@ FOUNDATION = "9780553293357"
 
 
 @pytest.fixture(scope="module")
-def client(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
-    root = tmp_path_factory.mktemp("features") / "sample"
-    shutil.copytree(repository / "tests-integration" / "sample", root)
-    with TestClient(root) as shop:
-        yield shop
+def client(sample: Path, new_database: NewDatabase) -> Iterator[TestClient]:
+    with new_database() as database:
+        settings = Settings.load(sample, databases={"default": database})
+        with TestClient(Application(sample, settings=settings)) as shop:
+            yield shop
 
 
 def test_a_room_hears_what_one_of_it_says_and_another_room_does_not(client: TestClient) -> None:
@@ -54,6 +55,9 @@ def test_a_review_is_a_form_whose_numbers_are_numbers(client: TestClient) -> Non
     refused = client.post(target, data={"text": "good", "stars": "many"})
     assert refused.status_code == 422
     assert refused.json()["errors"][0]["loc"] == ["form", "stars"]
+    assert client.post(target, data={"text": "good", "stars": 6}).status_code == 422
+    rated = client.get(f"/v2/book/{FOUNDATION}").json()["reviews"]
+    assert rated == {"count": 1, "stars": 5.0}
 
 
 def test_a_cover_is_uploaded_as_a_file(client: TestClient) -> None:
