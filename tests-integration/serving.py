@@ -323,6 +323,7 @@ class Process(Served):
         dev: bool,
         default_version: str | None,
         database: str | None = None,
+        workers: int = 1,
     ) -> None:
         self.root = root
         self.kind = kind
@@ -332,9 +333,9 @@ class Process(Served):
             environment["TREEFOLD_DEFAULT_VERSION"] = default_version
         if database is not None:
             environment["TREEFOLD_DATABASE_URL"] = database
-        command = "dev" if dev else "serve"
+        command = ["dev"] if dev else ["serve", "--workers", str(workers)]
         self._process = subprocess.Popen(
-            [sys.executable, *_PYTHON[kind], command, "--port", "0", "--app-dir", root],
+            [sys.executable, *_PYTHON[kind], *command, "--port", "0", "--app-dir", root],
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -418,7 +419,9 @@ class Process(Served):
 
 
 def _find_address(lines: list[str]) -> str | None:
-    found = (re.search(r"serving on http://127\.0\.0\.1:([0-9]+)", line) for line in lines)
+    found = (
+        re.search(r"(?:serving|processes) on http://127\.0\.0\.1:([0-9]+)", line) for line in lines
+    )
     return next((match[1] for match in found if match), None)
 
 
