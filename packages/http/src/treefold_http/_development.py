@@ -7,12 +7,11 @@ terminal adds a short summary beside the request line, which itself never change
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from treefold_logging import get_logger, request_target
+from treefold_logging import log_summary, request_target, shows_summaries
 
 if TYPE_CHECKING:
     from treefold_http._request import Request
@@ -21,14 +20,20 @@ if TYPE_CHECKING:
 
 Watch = Callable[[], Callable[[], str]]
 
-_COLOURS = {2: "32", 3: "36", 4: "33", 5: "31"}
+
+class Write(Protocol):
+    """Writes a summary; `treefold_logging.log_summary` is one."""
+
+    def __call__(
+        self, method: str, target: str, status: int, *, seconds: float, notes: Sequence[str]
+    ) -> None: ...
 
 
 def development_entries(extensions: Sequence[Any]) -> list[Any]:
     """Give the middleware that goes around all other, where there is something to tell."""
     watches = [extension.watch for extension in extensions if hasattr(extension, "watch")]
-    on_terminal = sys.stderr is not None and sys.stderr.isatty()
-    return [Development(watches, on_terminal=on_terminal)] if watches or on_terminal else []
+    write = log_summary if shows_summaries() else None
+    return [Development(watches, write=write)] if watches or write else []
 
 
 class Development:
@@ -36,12 +41,12 @@ class Development:
 
     Args:
         watches: start watching; each gives what ends it and returns what to say.
-        on_terminal: whether somebody reads a summary.
+        write: writes the summary; None where nobody would read it.
     """
 
-    def __init__(self, watches: Sequence[Watch], *, on_terminal: bool) -> None:
+    def __init__(self, watches: Sequence[Watch], *, write: Write | None) -> None:
         self._watches = watches
-        self._on_terminal = on_terminal
+        self._write = write
 
     async def http(self, request: Request, call_next: CallNext) -> Response:
         """Answer as `call_next` does; what is to be told is told when the request is over."""
@@ -52,9 +57,13 @@ class Development:
 
         def tell() -> None:
             notes = [note for end in reversed(ends) if (note := end())]
-            if self._on_terminal:
+            if self._write is not None:
                 seconds = perf_counter() - started
-                get_logger().info("%s", _summary(request, answered[0].status, seconds, notes))
+                plan = request.plan
+                masked = plan.masked_in(request.raw_path) if plan is not None else ()
+                target = request_target(request.raw_path, b"", masked_segments=masked)
+                status = answered[0].status
+                self._write(request.method, target, status, seconds=seconds, notes=notes)
 
         async def leave(error: BaseException | None) -> None:
             nonlocal left
@@ -67,14 +76,3 @@ class Development:
         if left:  # it failed inside, and what it held was left before the answer was made
             tell()
         return answered[0]
-
-
-def _summary(request: Request, status: int, seconds: float, notes: Sequence[str]) -> str:
-    target = request_target(request.raw_path, b"", masked_segments=_masked(request))
-    told = ", ".join([f"{seconds * 1000:.1f}ms", *notes])
-    colour = _COLOURS.get(status // 100, "31")
-    return f"\x1b[{colour}m{status}\x1b[0m {request.method} {target} \x1b[2m{told}\x1b[0m"
-
-
-def _masked(request: Request) -> Sequence[int]:
-    return request.plan.masked_in(request.raw_path) if request.plan is not None else ()
