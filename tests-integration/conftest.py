@@ -4,23 +4,75 @@
 Applications live as long as the module that declares them.
 """
 
+import os
+import shutil
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
-# Under importlib mode pytest adds no folder; the support module lies beside this one.
+# Under importlib mode pytest adds no folder; the support modules lie beside this one, and the one
+# that finds a real PostgreSQL beside the tests of the ORM.
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.append(str(Path(__file__).parent.parent / "packages" / "orm" / "tests"))
 
-from serving import KINDS, Serve, Served, start, write_tree
+import orm_postgres
+from serving import KINDS, NewDatabase, Serve, Served, start, write_tree
 
 
 @pytest.fixture(scope="session")
 def repository() -> Path:
     """The folder that holds `packages/`."""
     return Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[str]:
+    """The address of a real PostgreSQL: one that runs, or one of this session's own."""
+    try:
+        with orm_postgres.server() as address:
+            yield address
+    except orm_postgres.NoServer as error:
+        if os.environ.get("CI"):
+            pytest.fail(f"No real PostgreSQL: {error}")
+        pytest.skip(f"no real PostgreSQL: {error}")
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def engine(request: pytest.FixtureRequest) -> str:
+    """Which database there is."""
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def new_database(
+    engine: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> NewDatabase:
+    """Make an empty database: `with new_database() as address`."""
+
+    @contextmanager
+    def make() -> Generator[str]:
+        if engine == "sqlite":
+            yield f"sqlite:///{tmp_path_factory.mktemp('database')}/shop.sqlite3"
+            return
+        with orm_postgres.database(request.getfixturevalue("postgres_server")) as address:
+            yield address
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def sample(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the sample application, so that nothing is left in it."""
+    root = tmp_path_factory.mktemp("sample") / "sample"
+    shutil.copytree(
+        repository / "tests-integration" / "sample",
+        root,
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )
+    return root
 
 
 @pytest.fixture(scope="module", params=KINDS)

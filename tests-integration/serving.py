@@ -20,18 +20,20 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Generator, Mapping, MutableMapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Protocol, TypeAlias, TypeVar
 from urllib.parse import unquote
 
 from http_messages import Answer, Call, read_answer
 
-from treefold import Application
+from treefold import Application, Settings
 from treefold.logging import flush
 
 T = TypeVar("T")
 Message: TypeAlias = MutableMapping[str, Any]
+NewDatabase: TypeAlias = Callable[[], AbstractContextManager[str]]
+"""The fixture `new_database`: the address of an empty database for the length of a block."""
 
 KINDS = ("asgi", "h11", "httptools")
 PATIENCE = 15.0
@@ -175,14 +177,18 @@ class InProcess(Served):
 
     kind = "asgi"
 
-    def __init__(self, root: Path, *, dev: bool, default_version: str | None) -> None:
+    def __init__(
+        self, root: Path, *, dev: bool, default_version: str | None, database: str | None = None
+    ) -> None:
         self.root = root
         reading, writing = os.pipe()
         self._lines = Lines(os.fdopen(reading, "rb"))
         self._stderr = os.fdopen(writing, "w", buffering=1, encoding="utf-8")
         self._runner = asyncio.Runner()
         self._state: dict[str, Any] = {}
-        self._app = Application(root, dev=dev, default_version=default_version)
+        given = {} if database is None else {"databases": {"default": database}}
+        settings = Settings.load(root, **given)
+        self._app = Application(root, dev=dev, default_version=default_version, settings=settings)
         message = self._run(self._start())
         if message["type"] != "lifespan.startup.complete":
             raise StartFailed(f"{self._close()}\n{message.get('message', '')}")
@@ -309,16 +315,27 @@ class _Exchange:
 class Process(Served):
     """The command line in a process of its own, asked over a socket."""
 
-    def __init__(self, root: Path, kind: str, *, dev: bool, default_version: str | None) -> None:
+    def __init__(
+        self,
+        root: Path,
+        kind: str,
+        *,
+        dev: bool,
+        default_version: str | None,
+        database: str | None = None,
+        workers: int = 1,
+    ) -> None:
         self.root = root
         self.kind = kind
         environment = {k: v for k, v in os.environ.items() if not k.startswith("TREEFOLD_")}
         environment["PYTHONWARNINGS"] = "default"  # shown, so that `stop` finds them
         if default_version is not None:
             environment["TREEFOLD_DEFAULT_VERSION"] = default_version
-        command = "dev" if dev else "serve"
+        if database is not None:
+            environment["TREEFOLD_DATABASE_URL"] = database
+        command = ["dev"] if dev else ["serve", "--workers", str(workers)]
         self._process = subprocess.Popen(
-            [sys.executable, *_PYTHON[kind], command, "--port", "0", "--app-dir", root],
+            [sys.executable, *_PYTHON[kind], *command, "--port", "0", "--app-dir", root],
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -402,7 +419,9 @@ class Process(Served):
 
 
 def _find_address(lines: list[str]) -> str | None:
-    found = (re.search(r"serving on http://127\.0\.0\.1:([0-9]+)", line) for line in lines)
+    found = (
+        re.search(r"(?:serving|processes) on http://127\.0\.0\.1:([0-9]+)", line) for line in lines
+    )
     return next((match[1] for match in found if match), None)
 
 
@@ -415,7 +434,12 @@ class Serve(Protocol):
 
 
 def start(
-    kind: str, root: Path, *, dev: bool = False, default_version: str | None = None
+    kind: str,
+    root: Path,
+    *,
+    dev: bool = False,
+    default_version: str | None = None,
+    database: str | None = None,
 ) -> Served:
     """Serve the project below a folder.
 
@@ -423,10 +447,11 @@ def start(
         kind: one of `KINDS`.
         dev: development: errors in answers.
         default_version: as the setting.
+        database: the address of the default database, instead of the project's own.
 
     Raises:
         StartFailed: when the application does not start; it says what is on stderr.
     """
     if kind == "asgi":
-        return InProcess(root, dev=dev, default_version=default_version)
-    return Process(root, kind, dev=dev, default_version=default_version)
+        return InProcess(root, dev=dev, default_version=default_version, database=database)
+    return Process(root, kind, dev=dev, default_version=default_version, database=database)

@@ -1,27 +1,29 @@
-"""The sample application from end to end: a small shop, walked as its customers would."""
+"""The sample application from end to end: a small shop, walked as its customers would.
+
+On SQLite and on PostgreSQL, in process and over a socket: the same answers everywhere.
+"""
 
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from http_messages import Answer
-from serving import Served, start
+from http_messages import Answer, Call
+from serving import NewDatabase, Served, start
 
 ADA = ("Authorization", "Bearer ada")
 DISPOSSESSED = "9780061054884"
 FOUNDATION = "9780553293357"
+HAND = "9780441478125"
 
 
 @pytest.fixture(scope="module")
-def shop(kind: str, repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A shop of its own for each way of serving: a copy, so that nothing is left in the sample."""
-    root = tmp_path_factory.mktemp("shop") / "sample"
-    shutil.copytree(repository / "tests-integration" / "sample", root)
-    served = start(kind, root)
-    yield served
-    served.stop()
+def shop(kind: str, sample: Path, new_database: NewDatabase) -> Iterator[Served]:
+    """A shop of its own for each way of serving, on each database."""
+    with new_database() as database:
+        served = start(kind, sample, database=database)
+        yield served
+        served.stop()
 
 
 def post(shop: Served, target: str, document: object, *headers: tuple[str, str]) -> Answer:
@@ -48,13 +50,15 @@ def test_the_middleware_is_on_every_answer(shop: Served, target: str) -> None:
 
 def test_versions_answer_side_by_side(shop: Served) -> None:
     first = shop.get("/v1/book?author=Le+Guin&limit=1").json()
-    second = shop.get("/v2/book?author=Le+Guin&size=1&page=2").json()
+    second = shop.get("/v2/book?author=Le+Guin&page_size=1&page=2").json()
     assert first == [
         {"isbn": "9780441478125", "title": "The Left Hand of Darkness", "price": 12.99}
     ]
     book = {
         "isbn": DISPOSSESSED,
         "title": "The Dispossessed",
+        "author": "Le Guin",
+        "genres": ["science fiction", "utopia"],
         "price": {"amount": 1450, "currency": "EUR"},
     }
     assert second == {"books": [book], "total": 2}
@@ -74,6 +78,13 @@ def test_a_book_has_an_address_in_each_version(shop: Served) -> None:
         ("GET", "/v3/book", 404),
         ("DELETE", "/v1/book", 405),
         ("GET", "/v1/book?limit=many", 422),
+        ("GET", "/v2/book?author__name__startswith=L", 422),
+        ("GET", "/v2/book?cents__gte=many", 422),
+        ("GET", "/v2/book?order=stock", 422),
+        ("GET", "/v2/book?page=0", 422),
+        ("GET", "/v2/book?page_size=1000", 422),
+        ("GET", "/v2/book?title=%00", 422),
+        ("GET", "/v1/user/99999999999999999999", 422),
         ("GET", "/v1/user/abc", 422),
         ("DELETE", "/v1/user/abc", 422),
         ("GET", "/v1/user/99", 404),
@@ -113,6 +124,42 @@ def test_a_user_is_made_found_refused_twice_and_removed(shop: Served) -> None:
     assert shop.get(target).status == 404
 
 
+def test_the_shelf_is_filtered_ordered_and_paged(shop: Served) -> None:
+    def titles(query: str) -> list[str]:
+        return [book["title"] for book in shop.get(f"/v2/book?{query}").json()["books"]]
+
+    assert titles("order=-cents") == [
+        "The Dispossessed",
+        "The Left Hand of Darkness",
+        "Foundation",
+    ]
+    assert titles("genre=utopia") == ["The Dispossessed"]
+    assert titles("title__icontains=DIS&cents__lte=2000") == ["The Dispossessed"]
+    assert titles("order=title&page=2&page_size=2") == ["The Left Hand of Darkness"]
+    assert titles("author=Nobody") == []
+
+
+def test_a_filter_that_is_not_declared_says_which_are(shop: Served) -> None:
+    (error,) = shop.get("/v2/book?author__password=x").json()["errors"]
+    assert error["loc"] == ["query", "author__password"]
+    assert "it takes author, cents__gte, cents__lte, genre, title, title__icontains" in error["msg"]
+
+
+def test_a_member_that_nobody_asked_for_changes_nothing(shop: Served) -> None:
+    document = {"name": "mallory", "email": "m@example.org", "password": "x", "id": 1}
+    made = post(shop, "/v1/user", document)
+    assert made.status == 201
+    assert made.json()["id"] != 1
+
+
+@pytest.mark.parametrize("member", [{"name": 5}, {"email": "nowhere"}, {"name": "x" * 81}])
+def test_a_user_that_does_not_fit_is_422(shop: Served, member: dict[str, object]) -> None:
+    document = {"name": "dan", "email": "d@example.org", "password": "x", **member}
+    answer = post(shop, "/v1/user", document)
+    (name,) = member
+    assert (answer.status, answer.json()["errors"][0]["loc"]) == (422, [name])
+
+
 def test_no_password_reaches_the_log(shop: Served) -> None:
     secret = "hunter2-of-eve"
     made = post(shop, "/v1/user", {"name": "eve", "email": "e@example.org", "password": secret})
@@ -130,8 +177,36 @@ def test_an_order_is_placed_and_shown_to_its_owner_only(shop: Served) -> None:
     assert shop.get(target, ("Authorization", "Bearer carol")).status == 404
 
 
-def test_an_order_above_the_stock_is_refused(shop: Served) -> None:
-    assert post(shop, "/v1/order", {"lines": {FOUNDATION: 4}}, ADA).status == 409
+def test_an_order_above_the_stock_is_refused_as_a_whole(shop: Served) -> None:
+    lines = {HAND: 1, FOUNDATION: 4}
+    refused = post(shop, "/v1/order", {"lines": lines}, ADA)
+    assert (refused.status, refused.json()) == (409, {"sold_out": FOUNDATION, "left": 3})
+    whole = post(shop, "/v1/order", {"lines": {HAND: 4}}, ADA)
+    assert (whole.status, whole.json()["left"]) == (409, 3)
+
+
+def test_the_last_copies_are_sold_once(shop: Served) -> None:
+    body = json.dumps({"lines": {HAND: 1}}).encode()
+    fields = [("Content-Type", "application/json"), ADA]
+    call = Call(method="POST", target="/v1/order", headers=fields, body=body, host="localhost")
+    statuses = sorted(answer.status for answer in shop.send([call] * 12))
+    assert statuses == [201] * 3 + [409] * 9
+
+
+def test_my_orders_are_listed_with_their_books(shop: Served) -> None:
+    post(shop, "/v1/user", {"name": "grace", "email": "g@example.org", "password": "x"})
+    grace = ("Authorization", "Bearer grace")
+    assert shop.get("/v1/user/me/order", grace).json() == []
+    placed = post(shop, "/v1/order", {"lines": {DISPOSSESSED: 1}}, grace)
+    (order,) = shop.get("/v1/user/me/order", grace).json()
+    assert (order["id"], order["titles"]) == (placed.json()["id"], ["The Dispossessed"])
+    assert order["placed_at"].endswith("Z")
+
+
+def test_a_user_with_orders_stays(shop: Served) -> None:
+    me = shop.get("/v1/user/me", ADA).json()["id"]
+    assert shop.request("DELETE", f"/v1/user/{me}").status == 409
+    assert shop.get(f"/v1/user/{me}").status == 200
 
 
 @pytest.mark.parametrize("document", [{}, [], None, {"lines": []}, {"lines": {}}])
@@ -153,5 +228,5 @@ def test_a_cover_comes_back_byte_for_byte(shop: Served) -> None:
 
 def test_its_readme_shows_requests_that_work(shop: Served) -> None:
     assert len(shop.get("/v1/book").json()) == 3
-    assert shop.get("/v2/book?author=Le+Guin").json()["total"] == 2
+    assert shop.get("/v2/book?author=Le+Guin&order=-cents").json()["total"] == 2
     assert shop.get("/v1/user/me", ADA).status == 200

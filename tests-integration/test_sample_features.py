@@ -1,11 +1,13 @@
 """The features of the sample that need more than one answer, through the public test client."""
 
-import shutil
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from serving import NewDatabase
 
+from treefold import Application, Settings, get_logger
 from treefold.testing import TestClient, WebSocketRefused
 
 ADA = {"Authorization": "Bearer ada"}
@@ -13,11 +15,11 @@ FOUNDATION = "9780553293357"
 
 
 @pytest.fixture(scope="module")
-def client(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
-    root = tmp_path_factory.mktemp("features") / "sample"
-    shutil.copytree(repository / "tests-integration" / "sample", root)
-    with TestClient(root) as shop:
-        yield shop
+def client(sample: Path, new_database: NewDatabase) -> Iterator[TestClient]:
+    with new_database() as database:
+        settings = Settings.load(sample, databases={"default": database})
+        with TestClient(Application(sample, settings=settings)) as shop:
+            yield shop
 
 
 def test_a_room_hears_what_one_of_it_says_and_another_room_does_not(client: TestClient) -> None:
@@ -54,6 +56,9 @@ def test_a_review_is_a_form_whose_numbers_are_numbers(client: TestClient) -> Non
     refused = client.post(target, data={"text": "good", "stars": "many"})
     assert refused.status_code == 422
     assert refused.json()["errors"][0]["loc"] == ["form", "stars"]
+    assert client.post(target, data={"text": "good", "stars": 6}).status_code == 422
+    rated = client.get(f"/v2/book/{FOUNDATION}").json()["reviews"]
+    assert rated == {"count": 1, "stars": 5.0}
 
 
 def test_a_cover_is_uploaded_as_a_file(client: TestClient) -> None:
@@ -86,3 +91,28 @@ def test_the_shop_says_in_its_own_words_that_a_book_is_sold_out(client: TestClie
     answer = client.post("/v1/order", json={"lines": {FOUNDATION: 50}}, headers=ADA)
     assert answer.status_code == 409
     assert answer.json()["sold_out"] == FOUNDATION
+
+
+def test_no_page_asks_the_database_again_for_each_row(
+    sample: Path, new_database: NewDatabase
+) -> None:
+    lines: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: lines.append(record.getMessage())
+    get_logger().addHandler(handler)
+    lines_of_order = {"lines": {isbn: 1 for isbn in (FOUNDATION, "9780441478125", "9780061054884")}}
+    with new_database() as database:
+        settings = Settings.load(sample, databases={"default": database})
+        with TestClient(Application(sample, dev=True, settings=settings)) as shop:
+            placed = shop.post("/v1/order", json=lines_of_order, headers=ADA)
+            targets = [
+                "/v1/book",
+                "/v2/book",
+                "/v1/book/export",
+                "/v1/user",
+                "/v1/user/me/order",
+                f"/v1/order/{placed.json()['id']}",
+            ]
+            assert {shop.get(t, headers=ADA).status_code for t in targets} == {200}
+    get_logger().removeHandler(handler)
+    assert [line for line in lines if "N+1" in line] == []

@@ -8,7 +8,12 @@ import pytest
 
 
 @pytest.mark.parametrize(
-    "file", ["tests-integration/typed/user_code.py", "packages/orm/tests/orm_typing.py"]
+    "file",
+    [
+        "tests-integration/typed/user_code.py",
+        "tests-integration/typed/user_models.py",
+        "packages/orm/tests/orm_typing.py",
+    ],
 )
 def test_strict_mypy_reports_nothing_on_user_code(
     repository: Path, tmp_path: Path, file: str
@@ -16,5 +21,17 @@ def test_strict_mypy_reports_nothing_on_user_code(
     command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path)]
     done = subprocess.run(
         [*command, str(repository / file)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+
+
+def test_strict_mypy_reports_nothing_on_the_models_of_the_sample(
+    repository: Path, tmp_path: Path
+) -> None:
+    sample = repository / "tests-integration" / "sample"
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path)]
+    packages = ["-p", "Models", "-p", "Services"]
+    done = subprocess.run(
+        [*command, *packages], cwd=sample, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, ""), done.stdout

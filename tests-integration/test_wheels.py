@@ -91,6 +91,10 @@ def names_in(wheels: Path, package: str) -> list[str]:
         return archive.namelist()
 
 
+# A pytest plugin lies beside its package: loading it must not load the package.
+PLUGINS = {"http": ["_treefold_pytest.py"], "orm": ["_treefold_orm_pytest.py"]}
+
+
 @pytest.mark.parametrize("package", PACKAGES)
 def test_a_wheel_holds_its_licence_its_typing_marker_and_nothing_but_its_package(
     wheels: Path, package: str
@@ -100,10 +104,8 @@ def test_a_wheel_holds_its_licence_its_typing_marker_and_nothing_but_its_package
     assert [name for name in names if name.endswith(".dist-info/licenses/LICENSE")]
     assert f"{module}/py.typed" in names
     assert f"{module}/__init__.py" in names
-    # The pytest plugin lies beside the package: loading it must not load the package.
-    plugin = ["_treefold_pytest.py"] if package == "http" else []
     outside = [n for n in names if not n.startswith((f"{module}/", f"{module}-"))]
-    assert outside == plugin
+    assert outside == PLUGINS.get(package, [])
     assert [n for n in names if "/tests/" in n or n.rpartition("/")[2].startswith("test_")] == []
 
 

@@ -1,6 +1,6 @@
-"""What runs when the shop opens and closes."""
+"""What runs when the shop opens and closes. The databases close by themselves."""
 
 from Services import shop
 
-on_startup = [shop.stock_shelves]
-on_shutdown = [shop.close]
+on_startup = [shop.open_shop]
+on_shutdown = []

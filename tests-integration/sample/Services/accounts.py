@@ -1,13 +1,15 @@
 """Who is asking: dependencies for handlers that need a user."""
 
-from Services import shop
+from Models.people import User
 from treefold import Request, Unauthorized
 
 
-async def current_user(request: Request) -> shop.User:
+async def current_user(request: Request) -> User:
     """Give the user whose name is the bearer token; 401 for anybody else."""
     scheme, _, name = request.headers.get("authorization", "").partition(" ")
-    for user in shop.users.values():
-        if scheme == "Bearer" and user.name == name:
-            return user
-    raise Unauthorized("Send Authorization: Bearer NAME", headers={"WWW-Authenticate": "Bearer"})
+    user = await User.objects.filter(name=name).afirst() if scheme == "Bearer" else None
+    if user is None:
+        raise Unauthorized(
+            "Send Authorization: Bearer NAME", headers={"WWW-Authenticate": "Bearer"}
+        )
+    return user

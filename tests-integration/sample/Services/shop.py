@@ -1,34 +1,17 @@
-"""The shop's data: shared by all versions, never copied with one."""
+"""The shop's work: shared by all versions, never copied with one. Its data is in `Models/`."""
 
-from dataclasses import dataclass, field
-from itertools import count
+from __future__ import annotations
 
+from Models.catalogue import Author, Book, Genre
+from Models.people import User
+from Models.sales import Order, OrderLine
+from treefold.orm import acreate_all, transaction
 
-@dataclass
-class Book:
-    isbn: str
-    title: str
-    author: str
-    cents: int
-    stock: int = 3
-    cover: bytes = b""
-    reviews: list[str] = field(default_factory=list)
-
-
-@dataclass
-class User:
-    id: int
-    name: str
-    email: str
-    password_hash: str = ""
-
-
-@dataclass
-class Order:
-    id: int
-    user_id: int
-    lines: dict[str, int] = field(default_factory=dict)
-    cents: int = 0
+FIRST_BOOKS = (
+    ("9780441478125", "The Left Hand of Darkness", "Le Guin", 1299, ("science fiction",)),
+    ("9780061054884", "The Dispossessed", "Le Guin", 1450, ("science fiction", "utopia")),
+    ("9780553293357", "Foundation", "Asimov", 999, ("science fiction",)),
+)
 
 
 class SoldOut(Exception):
@@ -40,47 +23,56 @@ class SoldOut(Exception):
         self.left = left
 
 
-books: dict[str, Book] = {}
-users: dict[int, User] = {}
-orders: dict[int, Order] = {}
-user_ids = count(1)
-order_ids = count(1)
+async def open_shop() -> None:
+    """Make the tables that are missing, and fill the shelves of a new shop."""
+    await acreate_all()
+    if not await Book.objects.aexists():
+        await stock_shelves()
 
 
-def stock_shelves():
-    """Fill the shelves when the shop opens."""
-    for isbn, title, author, cents in (
-        ("9780441478125", "The Left Hand of Darkness", "Le Guin", 1299),
-        ("9780061054884", "The Dispossessed", "Le Guin", 1450),
-        ("9780553293357", "Foundation", "Asimov", 999),
-    ):
-        books.setdefault(isbn, Book(isbn, title, author, cents))
-    if not users:
-        add_user("ada", "ada@example.org", "")
+async def stock_shelves() -> None:
+    """Several processes may begin with this at once: what is there already is left alone."""
+    async with transaction():
+        await User.objects.abulk_create(
+            [User(name="ada", email="ada@example.org")], ignore_conflicts=True
+        )
+        names = dict.fromkeys(author for _, _, author, _, _ in FIRST_BOOKS)
+        await Author.objects.abulk_create([Author(name=n) for n in names], ignore_conflicts=True)
+        kinds = dict.fromkeys(genre for *_, genres in FIRST_BOOKS for genre in genres)
+        await Genre.objects.abulk_create([Genre(name=n) for n in kinds], ignore_conflicts=True)
+        authors = await Author.objects.ain_bulk(list(names), field="name")
+        await Book.objects.abulk_create(
+            [
+                Book(isbn=isbn, title=title, author=authors[author], cents=cents)
+                for isbn, title, author, cents, _ in FIRST_BOOKS
+            ],
+            ignore_conflicts=True,
+        )
+        genres = await Genre.objects.ain_bulk(list(kinds), field="name")
+        books = await Book.objects.ain_bulk([row[0] for row in FIRST_BOOKS], field="isbn")
+        for isbn, *_, of_book in FIRST_BOOKS:
+            await books[isbn].genres.aadd(*(genres[name] for name in of_book))
 
 
-def add_user(name: str, email: str, password_hash: str) -> User:
-    user = User(next(user_ids), name, email, password_hash)
-    users[user.id] = user
-    return user
-
-
-def place_order(user: User, lines: dict[str, int]) -> Order:
+async def place_order(user: User, lines: dict[str, int]) -> Order:
     """Take copies from the shelves, all or none; SoldOut names the book that is short."""
-    for isbn, quantity in lines.items():
-        left = books[isbn].stock if isbn in books else 0
-        if left < quantity:
-            raise SoldOut(isbn, left)
-    order = Order(next(order_ids), user.id, lines)
-    for isbn, quantity in lines.items():
-        books[isbn].stock -= quantity
-        order.cents += books[isbn].cents * quantity
-    orders[order.id] = order
+    async with transaction():
+        books = {
+            book.isbn: book
+            for book in await Book.objects.filter(isbn__in=list(lines)).select_for_update()
+        }
+        for isbn, quantity in lines.items():
+            left = books[isbn].stock if isbn in books else 0
+            if left < quantity:
+                raise SoldOut(isbn, left)
+            books[isbn].stock = left - quantity
+        await Book.objects.abulk_update(list(books.values()), ["stock"])
+        cents = sum(books[isbn].cents * quantity for isbn, quantity in lines.items())
+        order = await Order.objects.acreate(user=user, cents=cents)
+        await OrderLine.objects.abulk_create(
+            [
+                OrderLine(order=order, book=books[isbn], quantity=quantity)
+                for isbn, quantity in lines.items()
+            ]
+        )
     return order
-
-
-async def close():
-    """Clear the shelves when it closes."""
-    books.clear()
-    users.clear()
-    orders.clear()

@@ -83,6 +83,7 @@ class Application:
 
     Attributes:
         root: the application root.
+        databases: the extension that owns its databases, once booted; None where it has none.
         state: attributes of your own; the lifespan copies them into the state of every request.
         overrides: dependency or provider to replacement, for tests.
     """
@@ -97,6 +98,7 @@ class Application:
     ) -> None:
         self.root = Path(app_dir).absolute()
         self.dev = dev
+        self.databases: Any = None
         self.state = State()
         self.threads = WorkerThreads()
         self.background = BackgroundOwner(self.threads)

@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
+from treefold_http._development import development_entries
 from treefold_http._errors import BootError, HTTPError
+from treefold_http._installed import find_databases, model_modules
 from treefold_http._loader import HandlerModule, load_handler
 from treefold_http._middleware import check_entry, compose, entries_for
 from treefold_http._modules import ModuleSpace, write_bytecode
@@ -118,6 +120,7 @@ def build_site(app: Application) -> Site:
     space.enter()
     findings = _Findings()
     mounted = app.mounts.snapshot()
+    _load_models(app, space, findings)
     middlewares = _middlewares(space, findings)
     _provide(app, _boot_module(space, "providers", findings), findings)
     extensions = _extensions(app, _boot_module(space, "extensions", findings), findings)
@@ -125,6 +128,9 @@ def build_site(app: Application) -> Site:
     on_startup = _callables(hooks, "on_startup", findings)
     on_shutdown = _callables(hooks, "on_shutdown", findings)
     modules = {route: _load(space, route, findings) for route in table.routes}
+    listed = len(middlewares)
+    if app.dev:
+        middlewares = [*development_entries([app.databases, *extensions]), *middlewares]
     plans = plan_routes(app, modules, middlewares, findings)
     site = Site(
         table=table,
@@ -142,7 +148,7 @@ def build_site(app: Application) -> Site:
         extensions=extensions,
         report=BootReport(
             routes=len(table.routes),
-            middleware=len(middlewares),
+            middleware=listed,
             broken=tuple(findings.broken),
             skipped=table.skipped,
             notes=tuple(findings.notes),
@@ -184,6 +190,25 @@ def _load(space: ModuleSpace, route: Route, findings: _Findings) -> HandlerModul
         raise  # somebody at the terminal wants the boot to end
     except BaseException as error:
         return findings.add(route.file, error)
+
+
+def _load_models(app: Application, space: ModuleSpace, findings: _Findings) -> None:
+    """Set the databases up, then import every module below `Models/` (rulings, 'ORM')."""
+    names = model_modules(space.root)
+    if not names and not app.settings.databases:
+        return
+    try:
+        app.databases = find_databases(app)
+    except (Exception, SystemExit) as error:
+        findings.add("databases", error, fatal=True)
+        return
+    for name in names:
+        try:
+            space.load(name)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            findings.add(f"{name.replace('.', '/')}.py", error, fatal=True)
 
 
 def _boot_module(space: ModuleSpace, name: str, findings: _Findings) -> ModuleType | None:

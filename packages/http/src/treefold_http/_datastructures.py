@@ -6,10 +6,11 @@ decoded or as latin-1 header bytes, and what cannot stand in a header is refused
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Iterable, Iterator, KeysView, Mapping, MutableMapping
 from typing import Any, Generic, TypeVar
 from urllib.parse import unquote_plus
 
+from treefold_http._client_names import ClientNames
 from treefold_http._errors import BadRequest
 from treefold_http._header_fields import encode_header
 from treefold_http._types import RawHeaders
@@ -42,6 +43,10 @@ class MultiMapping(Mapping[str, V], Generic[V]):
 
     def __len__(self) -> int:
         return len(self._first)
+
+    def keys(self) -> KeysView[str]:
+        """Give the names, marked as a client's: models refuse them as names of fields."""
+        return ClientNames(self)
 
     def getlist(self, name: str) -> list[V]:
         """Give every value of `name` in the order sent; an empty list where there is none."""

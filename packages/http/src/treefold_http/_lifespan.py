@@ -96,7 +96,13 @@ class Lifespan:
     async def _start(self) -> None:
         app = self.app
         self.stopping = asyncio.Event()  # of the loop that runs now
-        app.boot()
+        self._undo.append(self._end_databases)  # first, so that everything else ends before them
+        try:
+            app.boot()
+        except BaseException:
+            await self._run_undo()  # a module may have asked a database something
+            raise
+        await self._attempt(getattr(app.databases, "startup", None))
         self._undo.append(partial(self._end, app.providers.close))
         for extension in app.site.extensions:
             await self._attempt(getattr(extension, "startup", None))
@@ -108,6 +114,9 @@ class Lifespan:
         for hook in app.site.on_startup[1:]:
             await self._attempt(hook)
         self.started = True
+
+    async def _end_databases(self) -> None:
+        await self._end(getattr(self.app.databases, "shutdown", None))
 
     async def _attempt(self, hook: Callable[..., Any] | None) -> None:
         if hook is None:

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from treefold_http._body import UNREAD, BodyReader
+from treefold_http._client_names import ClientObject
 from treefold_http._connection import Connection
 from treefold_http._datastructures import MultiMapping
 from treefold_http._errors import BadRequest, UnsupportedMediaType
@@ -103,7 +104,10 @@ class Request(Connection):
         if reader.json is UNREAD:
             self._refuse_coding()
             body = await reader.read()
-            reader.json = loads(body) if body else None
+            value: Any = loads(body) if body else None
+            if self.app.databases is not None and type(value) is dict:
+                value = ClientObject(cast("dict[str, Any]", value))
+            reader.json = value
         return reader.json
 
     def check_json_type(self) -> None:

@@ -17,6 +17,7 @@ from collections.abc import (
     Iterator,
     Mapping,
 )
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from treefold_http._response import (
@@ -153,13 +154,15 @@ async def pump(
 class _FromThread(AsyncIterator[Chunk]):
     """A plain iterator, advanced and closed in worker threads.
 
-    A client may leave while `next` runs; the lock lets it finish before the iterator is closed.
+    A client may leave while `next` runs; the lock lets it finish before the iterator is closed. All
+    of it runs in one context, so that a generator may hold what it set, such as a transaction.
     """
 
     def __init__(self, iterator: Iterator[Chunk], threads: WorkerThreads) -> None:
         self._iterator = iterator
         self._threads = threads
         self._lock = threading.Lock()
+        self._context = copy_context()
 
     async def __anext__(self) -> Chunk:
         chunk = await self._threads.run(self._next)
@@ -172,12 +175,12 @@ class _FromThread(AsyncIterator[Chunk]):
 
     def _next(self) -> Any:
         with self._lock:
-            return next(self._iterator, _END)
+            return self._context.run(next, self._iterator, _END)
 
     def _close(self) -> None:
         with self._lock:
             if (close := getattr(self._iterator, "close", None)) is not None:
-                close()
+                self._context.run(close)
 
 
 _END = object()

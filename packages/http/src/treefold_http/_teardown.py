@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextvars import ContextVar, Token, copy_context
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from treefold_http._request import Request
+    from treefold_http._threads import WorkerThreads
 
 Leave: TypeAlias = Callable[[BaseException | None], Awaitable[None]]
 
@@ -40,7 +42,7 @@ async def enter(generator: AsyncGenerator[Any, None], request: Request) -> Any:
 
 async def enter_plain(generator: Generator[Any, None, None], request: Request) -> Any:
     """Run a plain generator to its `yield`, in a worker thread, and give what it yields."""
-    run = request.app.threads.run
+    context = _StepContext(request.app.threads)
     done = object()
 
     def advance(error: BaseException | None) -> Any:
@@ -49,17 +51,47 @@ async def enter_plain(generator: Generator[Any, None, None], request: Request) -
         except StopIteration:
             return done
 
-    value = await run(advance, None)
+    value = await context.run(advance, None)
     if value is done:
         raise _no_yield(generator)
 
     async def leave(error: BaseException | None) -> None:
-        if await run(advance, error) is not done:
+        if await context.run(advance, error) is not done:
             generator.close()
             raise _second_yield(generator)
 
     request.on_leave(leave)
     return value
+
+
+class _StepContext:
+    """The context of a plain generator, one for all its steps, whatever thread they run in.
+
+    What a step sets, such as a transaction, the request sees from then on, as it would of an async
+    generator; what a step takes back is taken back there too.
+    """
+
+    def __init__(self, threads: WorkerThreads) -> None:
+        self._threads = threads
+        self._context = copy_context()
+        self._tokens: dict[ContextVar[Any], Token[Any]] = {}
+
+    async def run(self, step: Callable[..., Any], *args: Any) -> Any:
+        """Run one step in a worker thread."""
+        before = dict(self._context.items())
+        try:
+            return await self._threads.run(self._context.run, step, *args)
+        finally:
+            self._pass_on(before)
+
+    def _pass_on(self, before: dict[ContextVar[Any], Any]) -> None:
+        missing = object()
+        for variable, value in self._context.items():
+            if before.get(variable, missing) is not value:
+                token = variable.set(value)
+                self._tokens.setdefault(variable, token)
+        for variable in [v for v in self._tokens if v not in self._context]:
+            variable.reset(self._tokens.pop(variable))
 
 
 def must_go_on(error: BaseException) -> bool:

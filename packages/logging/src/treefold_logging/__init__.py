@@ -16,6 +16,7 @@ from treefold_logging._payload import (
 )
 from treefold_logging._request_line import log_request
 from treefold_logging._scrub import scrub
+from treefold_logging._summary import log_summary, shows_summaries
 from treefold_logging._target import request_target
 from treefold_logging._words import is_sensitive
 
@@ -29,9 +30,11 @@ __all__ = [
     "is_sensitive",
     "json_payload",
     "log_request",
+    "log_summary",
     "mask",
     "opaque_payload",
     "request_id",
     "request_target",
     "scrub",
+    "shows_summaries",
 ]

@@ -76,6 +76,10 @@ def configure(
             driver_options=driver_options,
         )
     previous = _databases.get(alias)
+    if previous is not None and previous.outer is not None:
+        raise ConfigurationError(
+            f"Database {alias!r} is in a sandbox: configure it before the test asks for one"
+        )
     _databases[alias] = made
     if previous is not None:
         _replace(previous)

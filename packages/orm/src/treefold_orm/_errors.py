@@ -44,6 +44,28 @@ def _rebuild_value_error(model: str, field: str, reason: str) -> FieldValueError
     return FieldValueError(model, field, reason=reason)
 
 
+class InvalidParameter(FieldError, FieldValueError):
+    """A request asks a `FilterSet` for what it does not declare, or with a value that does not fit.
+
+    Attributes: `field` is the parameter, `model` the name of the `FilterSet`.
+    """
+
+    def __init__(self, model: str, field: str, *, reason: str) -> None:
+        super().__init__(model, field, reason=reason)
+        self.args = (f"Parameter {_shown(field)} {reason}",)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild_invalid_parameter, (self.model, self.field, self.reason)
+
+
+def _rebuild_invalid_parameter(model: str, field: str, reason: str) -> InvalidParameter:
+    return InvalidParameter(model, field, reason=reason)
+
+
+def _shown(text: str) -> str:
+    return repr(str(text) if len(text) <= 60 else f"{text[:57]}...")
+
+
 class TaintedInput(ORMError):
     """Keys taken from a request were used as names of fields or lookups."""
 

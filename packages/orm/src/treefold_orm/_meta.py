@@ -8,7 +8,10 @@ SQL, no I/O.
 from __future__ import annotations
 
 import difflib
+import os
+import sys
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -45,6 +48,8 @@ class Meta:
 
     def __init__(self, model: type[Model], *, table: str, abstract: bool) -> None:
         self.model = model
+        space: str | None = model.__dict__.get("_space")
+        self.space = registry.space_of(model.__module__) if space is None else space
         self.name = model.__name__
         self.abstract = abstract
         self.table_name = table
@@ -131,13 +136,20 @@ def _distinct(known: Relation, new: Relation) -> bool:
     )  # same: a reloaded model
 
 
+_entered: ContextVar[str] = ContextVar("treefold_orm_space", default="")
+
+
 class Registry:
     """All models of the process, in order of definition, and the relations waiting for their
     target.
+
+    Applications that share a process stay apart: each has a space, which is its folder, and a model
+    whose file lies in it belongs to that space. Models of no space belong to all.
     """
 
     def __init__(self) -> None:
-        self._models: dict[tuple[str, str], Meta] = {}
+        self._roots: list[str] = []
+        self._models: dict[tuple[str, str, str], Meta] = {}
         self._waiting: list[tuple[Meta, str, Callable[[Meta], None]]] = []
         self._named_targets: list[tuple[Meta, Meta, Callable[[Meta], None]]] = []
 
@@ -146,7 +158,7 @@ class Registry:
 
         Models that named the old one then point to the new one.
         """
-        key = (meta.model.__module__, meta.model.__qualname__)
+        key = (meta.space, meta.model.__module__, meta.model.__qualname__)
         old = self._models.get(key)
         self._models[key] = meta
         if old is None:
@@ -162,6 +174,25 @@ class Registry:
     def __iter__(self) -> Iterator[Meta]:
         self.settle()
         return iter(list(self._models.values()))
+
+    def enter(self, root: str | os.PathLike[str]) -> None:
+        """Make a folder a space, before its models are imported, and the space of this context."""
+        folder = os.path.join(os.path.realpath(root), "")
+        if folder not in self._roots:
+            self._roots.append(folder)
+            self._roots.sort(key=len, reverse=True)  # the nearest folder comes first
+        _entered.set(folder)
+
+    def space_of(self, module: str) -> str:
+        """Return the folder among the spaces that a module's file lies in; empty for none."""
+        file: str | None = getattr(sys.modules.get(module), "__file__", None)
+        path = os.path.realpath(file) if file and self._roots else ""
+        return next((root for root in self._roots if path.startswith(root)), "")
+
+    def entered(self) -> list[Meta]:
+        """Return the models of the space of this context and those of none; else all of them."""
+        space = _entered.get()
+        return [meta for meta in self if not space or meta.space in ("", space)]
 
     def when_known(
         self, source: Meta, target: type[Model] | str, action: Callable[[Meta], None]
@@ -184,10 +215,14 @@ class Registry:
                 action(meta)
 
     def _named(self, source: Meta, target: str) -> Meta | None:
-        found = [m for m in self._models.values() if m.name == target and not m.abstract]
+        found = [
+            m
+            for m in self._models.values()
+            if m.name == target and not m.abstract and m.space in ("", source.space or m.space)
+        ]
         if len(found) > 1:
             near = [m for m in found if m.model.__module__ == source.model.__module__]
-            found = near[-1:] if near else found
+            found = near[-1:] or [m for m in found if m.space == source.space] or found
         if len(found) > 1:
             modules = ", ".join(sorted(m.model.__module__ for m in found))
             raise ModelError(

@@ -418,6 +418,7 @@ def _through_model(field: ManyToManyField[Any], target: Meta) -> Meta:
         {
             "__module__": source.model.__module__,
             "__qualname__": f"{source.model.__qualname__}_{field.name}",
+            "_space": source.space,
             "Meta": options,
             first: ForeignKey(source.model, related_name="+", on_delete="CASCADE"),
             second: ForeignKey(target.model, related_name="+", on_delete="CASCADE"),

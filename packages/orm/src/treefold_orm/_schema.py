@@ -394,7 +394,7 @@ def _settled(key: ForeignKeyDef, table: TableDef, done: set[str], names: set[str
 def _metas(models: tuple[type[Model], ...]) -> list[Meta]:
     registry.settle()
     if not models:
-        return list(registry)
+        return registry.entered()
     found = [model._meta for model in models]
     for meta in registry:  # tables that connect the given models belong to them
         if meta.auto_created and any(
@@ -408,22 +408,28 @@ def _metas(models: tuple[type[Model], ...]) -> list[Meta]:
 
 def _connects(through: Meta, source: Meta) -> bool:
     return through.model.__qualname__.startswith(f"{source.model.__qualname__}_") and (
-        through.model.__module__ == source.model.__module__
+        (through.space, through.model.__module__) == (source.space, source.model.__module__)
     )
 
 
-def _create(models: tuple[type[Model], ...], alias: str) -> Generated[None]:
+_CREATING = 0x74_72_65_65  # a number of our own: who holds it creates tables
+
+
+def _create(metas: list[Meta], alias: str) -> Generated[None]:
     dialect = database_for(alias).dialect
-    for operation in plan_tables(_metas(models), dialect):
+    if dialect.name == "postgres":
+        # two processes that start at once: IF NOT EXISTS alone fails when both begin to create
+        yield Statement("rows", f"SELECT pg_advisory_xact_lock({_CREATING})")
+    for operation in plan_tables(metas, dialect):
         for sql in statements(operation, dialect):
             yield Statement("script", sql)
 
 
 def create_all(*models: type[Model], using: str = "default") -> None:
     """Create the tables of the given models (of all models without any) that do not exist yet."""
-    run(using, _create(models, using), "await acreate_all()", write=True, atomic=True)
+    run(using, _create(_metas(models), using), "await acreate_all()", write=True, atomic=True)
 
 
 async def acreate_all(*models: type[Model], using: str = "default") -> None:
     """`create_all` for async code."""
-    await arun(using, _create(models, using), write=True, atomic=True)
+    await arun(using, _create(_metas(models), using), write=True, atomic=True)

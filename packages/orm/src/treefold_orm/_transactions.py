@@ -147,7 +147,7 @@ class Transaction:
         self.state = _State.CLOSED
         if not commit:
             return []
-        if self.parent is not None:
+        if self.parent is not None and self.parent is not self.database.outer:
             self.parent.hooks.extend(self.hooks)
             return []
         return self.hooks
@@ -213,6 +213,7 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
                 "A nested transaction cannot choose its isolation level: set it on the "
                 "outermost one"
             )
+        parent = parent or database_for(self._using).outer
         write = not (self._read_only or context.read_only) and (parent is None or parent.write)
         return Transaction(
             self._using,

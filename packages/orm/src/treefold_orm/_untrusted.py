@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 from treefold_orm._conditions import Q
-from treefold_orm._errors import FieldError, FieldValueError
+from treefold_orm._errors import FieldError, FieldValueError, InvalidParameter
 from treefold_orm._fields._base import Field
 from treefold_orm._lookups import Lookup, lookup_for
 from treefold_orm._ordering import freeze_order
@@ -79,15 +79,17 @@ def assign(instance: Model, data: Mapping[str, Any], *, fields: Sequence[str]) -
 class FilterSet:
     """What a request may ask of a model: declare it, then `apply` the query string.
 
-    `model` is the model; `fields` maps a parameter to the lookups it may use (`{"name": ["exact",
-    "icontains"], "author__name": ["exact"]}`); `ordering` lists names for the `order` parameter;
+    `model` is the model; `fields` maps a path to the lookups it may be used with (`{"title":
+    ["exact", "icontains"], "author__name": ["exact"]}`); `names` gives a path another name in the
+    address (`{"author": "author__name"}`); `ordering` lists names for the `order` parameter;
     `max_list` limits values of `in`, `page_size` and `max_page_size` the page. Declared names are
-    checked when the class is made. Parameters that are not declared are refused with `FieldError`,
-    values that do not fit with `FieldValueError`; both mean a request that is wrong.
+    checked when the class is made. Parameters that are not declared, and values that do not fit,
+    are refused with `InvalidParameter`: the request is wrong.
     """
 
     model: ClassVar[type[Any]]
     fields: ClassVar[Mapping[str, Sequence[str]]] = {}
+    names: ClassVar[Mapping[str, str]] = {}
     ordering: ClassVar[Sequence[str]] = ()
     max_list: ClassVar[int] = 100
     page_size: ClassVar[int] = 50
@@ -95,11 +97,15 @@ class FilterSet:
     ignore: ClassVar[frozenset[str]] = frozenset({"order", "page", "page_size"})
 
     _lookups: ClassVar[dict[str, Lookup]] = {}
+    _paths: ClassVar[dict[str, str]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         meta = cls.model._meta
-        cls._lookups = {}
+        cls._lookups, cls._paths = {}, {}
+        if unknown := set(cls.names.values()) - set(cls.fields):
+            raise FieldError(f"{cls.__name__}.names has {min(unknown)!r}, which is not in fields")
+        shown = {path: name for name, path in cls.names.items()}
         for name, operators in cls.fields.items():
             if isinstance(operators, str):
                 raise FieldError(
@@ -107,7 +113,9 @@ class FilterSet:
                 )
             for op in operators:
                 lookup = lookup_for(meta, f"{name}__{op}")
-                cls._lookups[name if op == "exact" else f"{name}__{op}"] = lookup
+                parameter = shown.get(name, name)
+                cls._lookups[parameter if op == "exact" else f"{parameter}__{op}"] = lookup
+                cls._paths[parameter if op == "exact" else f"{parameter}__{op}"] = f"{name}__{op}"
         freeze_order(Scope(meta, []), cls.ordering)
 
     def __init__(self, data: Mapping[str, Any]) -> None:
@@ -122,10 +130,10 @@ class FilterSet:
             lookup = self._lookups.get(name)
             if lookup is None:
                 known = ", ".join(sorted(self._lookups)) or "none"
-                raise FieldError(
-                    f"{name!r} is not a parameter of {type(self).__name__}: it takes {known}"
+                raise _wrong(
+                    self, name, f"is not a parameter of {type(self).__name__}: it takes {known}"
                 )
-            lookups[name] = self._value(lookup, name, texts)
+            lookups[self._paths[name]] = self._value(lookup, name, texts)
         return Q(**lookups)
 
     def _value(self, lookup: Lookup, name: str, texts: list[Any]) -> Any:
@@ -134,14 +142,23 @@ class FilterSet:
             parts = [part for text in texts for part in str(text).split(",")]
             if len(parts) > self.max_list:
                 raise _wrong(self, name, f"takes at most {self.max_list} values")
-            return [_parsed(field, part) for part in parts]
+            return [self._parsed(field, name, part) for part in parts]
         if len(texts) != 1:
             raise _wrong(self, name, "is given more than once")
         if lookup.op == "isnull":
             if texts[0] not in {"true", "false", True, False}:
                 raise _wrong(self, name, "takes true or false")
             return texts[0] in {"true", True}
-        return _parsed(field, texts[0])
+        return self._parsed(field, name, texts[0])
+
+    def _parsed(self, field: Field[Any], name: str, value: Any) -> Any:
+        try:
+            return field.parse(value) if isinstance(value, str) else field.coerce(value)
+        except FieldValueError as error:
+            reason = error.reason
+        except (ValueError, TypeError):
+            reason = "is not a value of this field"
+        raise _wrong(self, name, reason)
 
     def order(self) -> list[str]:
         """The ordering asked for by the `order` parameter: declared names, `-` for descending."""
@@ -152,7 +169,7 @@ class FilterSet:
         for term in terms:
             if term.removeprefix("-") not in self.ordering or term.startswith("--"):
                 known = ", ".join(self.ordering) or "nothing"
-                raise FieldError(f"{term!r} cannot order this: use {known}")
+                raise _wrong(self, "order", f"is wrong: {term!r} cannot order this: use {known}")
         return [str(term) for term in terms]
 
     def page(self) -> tuple[int, int]:
@@ -208,14 +225,5 @@ def _pairs(data: Mapping[str, Any]) -> list[tuple[str, list[Any]]]:
     return pairs
 
 
-def _parsed(field: Field[Any], value: Any) -> Any:
-    try:
-        return field.parse(value) if isinstance(value, str) else field.coerce(value)
-    except FieldValueError:
-        raise
-    except (ValueError, TypeError):
-        raise field.wrong("not a value of this field") from None
-
-
-def _wrong(owner: FilterSet, name: str, reason: str) -> FieldValueError:
-    return FieldValueError(type(owner).__name__, name, reason=reason)
+def _wrong(owner: FilterSet, name: str, reason: str) -> InvalidParameter:
+    return InvalidParameter(type(owner).__name__, name, reason=reason)

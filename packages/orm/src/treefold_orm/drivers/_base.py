@@ -10,12 +10,15 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from treefold_orm._compile._dialect import Dialect
 from treefold_orm._compile._plan import PlanCache
 from treefold_orm._errors import ORMError, ReadOnlyViolation
 from treefold_orm._statement import Operation, Statement
+
+if TYPE_CHECKING:
+    from treefold_orm._transactions import Transaction
 
 T = TypeVar("T")
 
@@ -41,9 +44,13 @@ class Session(ABC):
 
 
 class Database(ABC):
-    """One configured database."""
+    """One configured database.
+
+    `outer` is the transaction that everything happens in while the database is in a sandbox.
+    """
 
     name: str
+    outer: Transaction | None = None
 
     def __init__(self, alias: str, dialect: Dialect) -> None:
         self.alias = alias
@@ -95,6 +102,9 @@ class Database(ABC):
     @abstractmethod
     async def aclose(self) -> None:
         """Close every connection that belongs to this loop or to none."""
+
+    async def leave_loop(self) -> None:  # noqa: B027 - most have nothing that belongs to a loop
+        """Close what belongs to this loop, which is about to end."""
 
     @abstractmethod
     def forget(self) -> None:

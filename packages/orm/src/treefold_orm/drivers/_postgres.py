@@ -42,11 +42,12 @@ class PostgresSession(Session):
         return self.database.block_on(drive(self.connection, operation), self.loop)
 
     async def arun(self, operation: Operation[T]) -> T:
+        return await self._at_home(drive(self.connection, operation))
+
+    async def _at_home(self, work: Coroutine[Any, Any, T]) -> T:
         if asyncio.get_running_loop() is self.loop:
-            return await drive(self.connection, operation)
-        return await asyncio.wrap_future(
-            asyncio.run_coroutine_threadsafe(drive(self.connection, operation), self.loop)
-        )
+            return await work
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.loop))
 
     def rows(self, sql: str, args: Sequence[Any], *, size: int) -> Iterator[Sequence[Any]]:
         cursor = self.database.block_on(self._opened(sql, args), self.loop)
@@ -56,8 +57,8 @@ class PostgresSession(Session):
     async def arows(
         self, sql: str, args: Sequence[Any], *, size: int
     ) -> AsyncIterator[Sequence[Any]]:
-        cursor = await self._opened(sql, args)
-        while chunk := await _chunk(cursor, size):
+        cursor = await self._at_home(self._opened(sql, args))
+        while chunk := await self._at_home(_chunk(cursor, size)):
             yield chunk
 
     async def _opened(self, sql: str, args: Sequence[Any]) -> Any:
@@ -329,10 +330,13 @@ class PostgresDatabase(Database):
         self._private_loops.clear()
         self._home = None
 
-    async def aclose(self) -> None:
+    async def leave_loop(self) -> None:
         here = asyncio.get_running_loop()
         for key in [key for key in self._pools if key[0] is here]:
             await finish_anyway(self._pools.pop(key).close())
+
+    async def aclose(self) -> None:
+        await self.leave_loop()
         if any(not loop.is_running() for loop in self._private_loops):
             await asyncio.to_thread(self._close_private)
 

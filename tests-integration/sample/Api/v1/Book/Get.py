@@ -1,6 +1,7 @@
-from Services import shop
+from Models.catalogue import Book
 
 
 async def handler(author: str | None = None, limit: int = 20):
-    found = [book for book in shop.books.values() if author in (None, book.author)][:limit]
-    return [{"isbn": b.isbn, "title": b.title, "price": b.cents / 100} for b in found]
+    found = Book.objects.all() if author is None else Book.objects.filter(author__name=author)
+    shown = found[: min(max(limit, 0), 100)]
+    return [{"isbn": b.isbn, "title": b.title, "price": b.cents / 100} for b in await shown]

@@ -1,5 +1,6 @@
 from dataclasses import dataclass
 
+from Models.people import User
 from Services import news, shop
 from Services.accounts import current_user
 from Services.mail import Mailer
@@ -17,11 +18,11 @@ async def handler(
     basket: Basket,
     background: BackgroundTasks,
     mailer: Mailer,
-    user: shop.User = Depends(current_user),
+    user: User = Depends(current_user),
 ):
     if not basket.lines or any(quantity < 1 for quantity in basket.lines.values()):
         raise UnprocessableEntity("Order at least one copy of something")
-    order = shop.place_order(user, basket.lines)
+    order = await shop.place_order(user, basket.lines)
     news.publish(order.id, order.cents)
     background.add(mailer.send, user.email, f"order {order.id}")
     return {"id": order.id, "total": order.cents / 100}, 201

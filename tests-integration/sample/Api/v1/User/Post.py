@@ -1,5 +1,6 @@
-from Services import shop
+from Models.people import User
 from treefold import Conflict, UnprocessableEntity
+from treefold.orm import UniqueViolation
 
 from .Services.passwords import hash_password
 
@@ -8,7 +9,10 @@ async def handler(request):
     data = await request.json()
     if not isinstance(data, dict) or not {"name", "email", "password"} <= set(data):
         raise UnprocessableEntity("Send an object with name, email and password")
-    if any(user.name == data["name"] for user in shop.users.values()):
-        raise Conflict(f"There is a user named {data['name']!r} already")
-    user = shop.add_user(data["name"], data["email"], hash_password(data["password"]))
+    user = User(password_hash=hash_password(str(data["password"])))
+    user.assign(data, fields=["name", "email"])  # User(**data) would be refused
+    try:
+        await user.asave()
+    except UniqueViolation:
+        raise Conflict(f"There is a user named {user.name!r} already") from None
     return {"id": user.id, "name": user.name}, 201, {"Location": f"/v1/user/{user.id}"}

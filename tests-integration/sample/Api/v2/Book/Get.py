@@ -1,10 +1,21 @@
-from Services import shop
+from Models.catalogue import Book, Shelf
 
 from .Services.prices import price
 
 
-async def handler(author: str | None = None, page: int = 1, size: int = 20):
-    found = [book for book in shop.books.values() if author in (None, book.author)]
-    shown = found[(page - 1) * size : page * size]
-    books = [{"isbn": b.isbn, "title": b.title, "price": price(b.cents)} for b in shown]
-    return {"books": books, "total": len(found)}
+async def handler(request):
+    shelf = Shelf(request.query)
+    books = await shelf.apply(Book.objects.select_related("author").prefetch_related("genres"))
+    return {
+        "books": [
+            {
+                "isbn": book.isbn,
+                "title": book.title,
+                "author": book.author.name,
+                "genres": [genre.name for genre in book.genres.all()],
+                "price": price(book.cents),
+            }
+            for book in books
+        ],
+        "total": await Book.objects.filter(shelf.conditions()).acount(),
+    }

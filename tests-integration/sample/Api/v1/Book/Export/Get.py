@@ -1,11 +1,11 @@
-from Services import shop
+from Models.catalogue import Book
 from treefold import StreamingResponse
 
 
-def lines():
+async def lines():
     yield "isbn,title,author\n"
-    for book in shop.books.values():
-        yield f'{book.isbn},"{book.title}",{book.author}\n'
+    async for book in Book.objects.select_related("author").aiterator():
+        yield f'{book.isbn},"{book.title}",{book.author.name}\n'
 
 
 async def handler(request):

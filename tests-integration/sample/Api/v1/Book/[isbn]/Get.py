@@ -1,10 +1,11 @@
-from Services import shop
+from Models.catalogue import Book
 from treefold import NotFound
 
 
 async def handler(request):
-    book = shop.books.get(request.path_params["isbn"])
+    isbn = request.path_params["isbn"]
+    book = await Book.objects.select_related("author").filter(isbn=isbn).afirst()
     if book is None:
         raise NotFound("There is no such book")
     price = book.cents / 100
-    return {"isbn": book.isbn, "title": book.title, "author": book.author, "price": price}
+    return {"isbn": isbn, "title": book.title, "author": book.author.name, "price": price}

@@ -1,9 +1,9 @@
-from Services import shop
+from Models.catalogue import Cover
 from treefold import NotFound
 
 
 async def handler(isbn: str):
-    book = shop.books.get(isbn)
-    if book is None or not book.cover:
+    cover = await Cover.objects.filter(book__isbn=isbn).afirst()
+    if cover is None:
         raise NotFound("There is no cover of this book")
-    return book.cover
+    return cover.image

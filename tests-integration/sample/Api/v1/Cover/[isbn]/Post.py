@@ -1,11 +1,12 @@
-from Services import shop
+from Models.catalogue import Book, Cover
 from treefold import NotFound, UploadFile
 
 max_body = 5 * 1024 * 1024
 
 
 async def handler(isbn: str, image: UploadFile):
-    if isbn not in shop.books:
+    book = await Book.objects.filter(isbn=isbn).afirst()
+    if book is None:
         raise NotFound("There is no such book")
-    shop.books[isbn].cover = await image.read()
+    await Cover.objects.aupdate_or_create({"image": await image.read()}, book=book)
     return {"type": image.content_type, "size": image.size}, 201

@@ -1,10 +1,11 @@
-from Services import shop
+from Models.catalogue import Book, Cover
 from treefold import NotFound, Request
 
 max_body = 5 * 1024 * 1024
 
 
 async def handler(request: Request, isbn: str):
-    if isbn not in shop.books:
+    book = await Book.objects.filter(isbn=isbn).afirst()
+    if book is None:
         raise NotFound("There is no such book")
-    shop.books[isbn].cover = await request.body()
+    await Cover.objects.aupdate_or_create({"image": await request.body()}, book=book)

@@ -1,10 +1,13 @@
-from Services import shop
+from Models.people import User
+from Models.sales import Order
 from Services.accounts import current_user
 from treefold import Depends, NotFound
 
 
-async def handler(id: int, user: shop.User = Depends(current_user)):
-    order = shop.orders.get(id)
-    if order is None or order.user_id != user.id:
+async def handler(id: int, user: User = Depends(current_user)):
+    mine = Order.objects.filter(user=user).prefetch_related("lines__book")
+    order = await mine.filter(id=id).afirst()
+    if order is None:
         raise NotFound(f"There is no order {id} of yours")
-    return {"id": order.id, "lines": order.lines, "total": order.cents / 100}
+    lines = {line.book.isbn: line.quantity for line in order.lines.all()}
+    return {"id": order.id, "lines": lines, "total": order.cents / 100}

@@ -1,5 +1,5 @@
+from Models.people import User
 from Services.accounts import current_user
-from Services.shop import User
 from treefold import Depends
 
 

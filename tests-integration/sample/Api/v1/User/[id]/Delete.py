@@ -1,7 +1,12 @@
-from Services import shop
-from treefold import NotFound
+from Models.people import User
+from treefold import Conflict, NotFound
+from treefold.orm import ForeignKeyViolation
 
 
 def handler(id: int):
-    if shop.users.pop(id, None) is None:
+    try:
+        gone = User.objects.filter(id=id).delete()
+    except ForeignKeyViolation:
+        raise Conflict(f"User {id} has orders") from None
+    if not gone:
         raise NotFound(f"There is no user {id}")

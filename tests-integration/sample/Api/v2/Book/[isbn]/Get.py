@@ -1,11 +1,20 @@
-from Services import shop
+from Models.catalogue import Book
 from treefold import NotFound
+from treefold.orm import Avg, Count
 
 from ..Services.prices import price
 
 
 async def handler(isbn: str):
-    book = shop.books.get(isbn)
+    rated = Book.objects.annotate(rated=Count("reviews"), stars=Avg("reviews__stars"))
+    columns = rated.values("title", "author__name", "cents", "rated", "stars")
+    book = await columns.filter(isbn=isbn).afirst()
     if book is None:
         raise NotFound("There is no such book")
-    return {"isbn": isbn, "title": book.title, "author": book.author, "price": price(book.cents)}
+    return {
+        "isbn": isbn,
+        "title": book["title"],
+        "author": book["author__name"],
+        "price": price(book["cents"]),
+        "reviews": {"count": book["rated"], "stars": book["stars"]},
+    }

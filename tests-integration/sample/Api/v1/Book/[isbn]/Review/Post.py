@@ -1,11 +1,12 @@
 from typing import Annotated
 
-from Services import shop
+from Models.catalogue import Book
 from treefold import Form, NotFound
 
 
 async def handler(isbn: str, text: Annotated[str, Form()], stars: Annotated[int, Form()] = 5):
-    if isbn not in shop.books:
+    book = await Book.objects.filter(isbn=isbn).afirst()
+    if book is None:
         raise NotFound("There is no such book")
-    shop.books[isbn].reviews.append(text)
-    return {"stars": stars, "reviews": len(shop.books[isbn].reviews)}, 201
+    await book.reviews.acreate(text=text, stars=stars)
+    return {"stars": stars, "reviews": await book.reviews.acount()}, 201

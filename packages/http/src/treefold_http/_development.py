@@ -1,0 +1,78 @@
+"""The outermost layer with `dev=True`: what a developer is told of each request.
+
+It lets extensions watch a request (`watch()` gives what ends it and says what was seen), and on a
+terminal adds a short summary beside the request line, which itself never changes. Without
+`dev=True` nothing of this is in any chain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Protocol
+
+from treefold_logging import log_summary, request_target, shows_summaries
+
+if TYPE_CHECKING:
+    from treefold_http._request import Request
+    from treefold_http._response import Response
+    from treefold_http._types import CallNext
+
+Watch = Callable[[], Callable[[], str]]
+
+
+class Write(Protocol):
+    """Writes a summary; `treefold_logging.log_summary` is one."""
+
+    def __call__(
+        self, method: str, target: str, status: int, *, seconds: float, notes: Sequence[str]
+    ) -> None: ...
+
+
+def development_entries(extensions: Sequence[Any]) -> list[Any]:
+    """Give the middleware that goes around all other, where there is something to tell."""
+    watches = [extension.watch for extension in extensions if hasattr(extension, "watch")]
+    write = log_summary if shows_summaries() else None
+    return [Development(watches, write=write)] if watches or write else []
+
+
+class Development:
+    """Watches each request to its very end, a stream included.
+
+    Args:
+        watches: start watching; each gives what ends it and returns what to say.
+        write: writes the summary; None where nobody would read it.
+    """
+
+    def __init__(self, watches: Sequence[Watch], *, write: Write | None) -> None:
+        self._watches = watches
+        self._write = write
+
+    async def http(self, request: Request, call_next: CallNext) -> Response:
+        """Answer as `call_next` does; what is to be told is told when the request is over."""
+        ends = [watch() for watch in self._watches]
+        started = perf_counter()
+        answered: list[Response] = []
+        left = False
+
+        def tell() -> None:
+            notes = [note for end in reversed(ends) if (note := end())]
+            if self._write is not None:
+                seconds = perf_counter() - started
+                plan = request.plan
+                masked = plan.masked_in(request.raw_path) if plan is not None else ()
+                target = request_target(request.raw_path, b"", masked_segments=masked)
+                status = answered[0].status
+                self._write(request.method, target, status, seconds=seconds, notes=notes)
+
+        async def leave(error: BaseException | None) -> None:
+            nonlocal left
+            left = True
+            if answered:
+                tell()
+
+        request.on_leave(leave)
+        answered.append(await call_next(request))
+        if left:  # it failed inside, and what it held was left before the answer was made
+            tell()
+        return answered[0]

@@ -1,0 +1,35 @@
+"""The summary of a request for whoever develops at a terminal: short, coloured, beside its line.
+
+It goes through the same writer as the request line, so the two keep their order. It is no record:
+no handler, filter or file of the user's sees it.
+"""
+
+from collections.abc import Sequence
+
+from treefold_logging._escape import field, one_line
+from treefold_logging._logger import HANDLER
+from treefold_logging._stream import is_coloured
+from treefold_logging._writer import WRITER, standard_error
+
+_COLOURS = {2: 32, 3: 36, 4: 33}
+_RED = 31
+
+
+def shows_summaries() -> bool:
+    """Whether somebody would see them: text, on a terminal, and colours are welcome."""
+    return is_coloured(standard_error()) and not HANDLER.entry_formatter.as_json
+
+
+def log_summary(
+    method: str, target: str, status: int, *, seconds: float, notes: Sequence[str] = ()
+) -> None:
+    """Write a summary such as `200 GET /v1/book 3.1ms, 2 queries in 0.84ms`, in colour.
+
+    Args:
+        method: the method as sent; what is unsafe in it is escaped.
+        target: the result of `request_target`.
+        notes: what else is to be told; what is unsafe in it is escaped.
+    """
+    told = ", ".join([f"{seconds * 1000:.1f}ms", *map(one_line, notes)])
+    colour = _COLOURS.get(status // 100, _RED)
+    WRITER.add(f"\x1b[{colour}m{status}\x1b[0m {field(method)} {target} \x1b[2m{told}\x1b[0m\n")

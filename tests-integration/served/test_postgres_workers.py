@@ -1,0 +1,59 @@
+"""The sample over real uvicorn workers on PostgreSQL: nothing of it is left when it ends."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import orm_postgres
+import pytest
+from http_messages import Call
+from serving import PATIENCE, Process
+
+ADA = ("Authorization", "Bearer ada")
+ORDER = json.dumps({"lines": {"9780553293357": 1}}).encode()
+
+
+@pytest.fixture
+def postgres(postgres_server: str) -> Iterator[str]:
+    with orm_postgres.database(postgres_server) as address:
+        yield address
+
+
+def connections(server: str, database: str) -> int:
+    """How many connections the server has to a database."""
+    name = urlsplit(database).path.removeprefix("/")
+    return orm_postgres.ask(
+        server, f"SELECT count(*) FROM pg_stat_activity WHERE datname = '{name}'"
+    )
+
+
+def test_workers_share_one_database_and_leave_no_connection(
+    sample: Path, postgres: str, postgres_server: str
+) -> None:
+    shop = Process(
+        sample, "httptools", dev=False, default_version=None, database=postgres, workers=2
+    )
+    try:
+        fields = [("Content-Type", "application/json"), ADA]
+        order = Call(
+            method="POST", target="/v1/order", headers=fields, body=ORDER, host="localhost"
+        )
+        statuses = sorted(answer.status for answer in shop.send([order] * 12))
+        assert statuses == [201] * 3 + [409] * 9
+        users = Call(method="GET", target="/v1/user", headers=[ADA], body=b"", host="localhost")
+        assert {answer.status for answer in shop.send([users] * 12)} == {200}
+        assert len(shop.get("/v1/user/me/order", ADA).json()) == 3
+        shop.wait_for(lambda lines: sum("booted in" in line for line in lines) == 2)
+        assert connections(postgres_server, postgres) > 0
+    finally:
+        written = shop.stop()
+    assert "[ERROR]" not in written
+    # A server notices that a connection was closed soon, but not in the same moment.
+    deadline = time.monotonic() + PATIENCE
+    while (left := connections(postgres_server, postgres)) and time.monotonic() < deadline:
+        continue
+    assert left == 0

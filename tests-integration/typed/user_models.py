@@ -1,0 +1,81 @@
+"""Models as users write them: strict pyright and strict mypy report nothing, and know the types."""
+
+from __future__ import annotations
+
+import datetime
+from typing import assert_type
+
+from treefold import Depends, NotFound, Request
+from treefold.orm import Avg, Count, F, FilterSet, Model, Q, Reverse, fields, transaction
+
+
+class Author(Model):
+    name = fields.CharField(max_length=80, unique=True)
+    born = fields.DateField(null=True)
+    books: Reverse[Book]
+
+
+class Genre(Model):
+    name = fields.CharField(max_length=60)
+
+
+class Book(Model):
+    title = fields.CharField(max_length=200)
+    author = fields.ForeignKey(Author, related_name="books")
+    genres = fields.ManyToManyField(Genre, related_name="books")
+    cents = fields.PositiveIntegerField()
+    stock = fields.PositiveIntegerField(default=3)
+
+
+class Shelf(FilterSet):
+    model = Book
+    fields = {"author__name": ["exact"], "cents": ["gte", "lte"]}  # noqa: RUF012 - as users do
+    names = {"author": "author__name"}  # noqa: RUF012 - as above
+    ordering = ("title",)
+
+
+async def listed(request: Request) -> list[dict[str, object]]:
+    books = await Shelf(request.query).apply(Book.objects.select_related("author"))
+    return [{"title": book.title, "author": book.author.name} for book in books]
+
+
+async def found(id: int) -> Book:
+    book = await Book.objects.select_related("author").filter(id=id).afirst()
+    if book is None:
+        raise NotFound("There is no such book")
+    assert_type(book, Book)
+    assert_type(book.title, str)
+    assert_type(book.author.name, str)
+    assert_type(book.author.born, datetime.date | None)
+    return book
+
+
+async def sold(quantity: int, book: Book = Depends(found)) -> int:
+    async with transaction():
+        taken = await Book.objects.filter(Q(id=book.id), stock__gte=quantity).aupdate(
+            stock=F("stock") - quantity
+        )
+        book.cents += 1
+        await book.asave()
+    return taken
+
+
+def plain(name: str) -> list[str]:
+    author = Author.objects.get(name=name)
+    return [book.title for book in author.books.all()]
+
+
+async def changed(request: Request, id: int) -> Author:
+    author = await Author.objects.aget(id=id)
+    names: list[str] = author.assign(await request.json(), fields=["name", "born"])
+    if names:
+        await author.asave()
+    return author
+
+
+async def counted() -> list[tuple[str, int]]:
+    rows = await Book.objects.values_list(Book.title, Book.cents)
+    assert_type(rows, list[tuple[str, int]])
+    await Author.objects.annotate(n=Count("books")).filter(n__gt=1).acount()
+    await Book.objects.aaggregate(mean=Avg("cents"))
+    return rows
