@@ -1,13 +1,12 @@
 """The features of the sample that need more than one answer, through the public test client."""
 
-import logging
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from serving import NewDatabase
 
-from treefold import Application, Settings, get_logger
+from treefold import Application, Settings
 from treefold.testing import TestClient, WebSocketRefused
 
 ADA = {"Authorization": "Bearer ada"}
@@ -91,28 +90,3 @@ def test_the_shop_says_in_its_own_words_that_a_book_is_sold_out(client: TestClie
     answer = client.post("/v1/order", json={"lines": {FOUNDATION: 50}}, headers=ADA)
     assert answer.status_code == 409
     assert answer.json()["sold_out"] == FOUNDATION
-
-
-def test_no_page_asks_the_database_again_for_each_row(
-    sample: Path, new_database: NewDatabase
-) -> None:
-    lines: list[str] = []
-    handler = logging.Handler()
-    handler.emit = lambda record: lines.append(record.getMessage())
-    get_logger().addHandler(handler)
-    lines_of_order = {"lines": {isbn: 1 for isbn in (FOUNDATION, "9780441478125", "9780061054884")}}
-    with new_database() as database:
-        settings = Settings.load(sample, databases={"default": database})
-        with TestClient(Application(sample, dev=True, settings=settings)) as shop:
-            placed = shop.post("/v1/order", json=lines_of_order, headers=ADA)
-            targets = [
-                "/v1/book",
-                "/v2/book",
-                "/v1/book/export",
-                "/v1/user",
-                "/v1/user/me/order",
-                f"/v1/order/{placed.json()['id']}",
-            ]
-            assert {shop.get(t, headers=ADA).status_code for t in targets} == {200}
-    get_logger().removeHandler(handler)
-    assert [line for line in lines if "N+1" in line] == []

@@ -157,13 +157,13 @@ def test_a_sandbox_stays_when_its_application_starts(tmp_path: Path) -> None:
 
 SHOP = """
 from treefold_orm import Model, fields
-class Book(Model):
+class Volume(Model):
     title = fields.CharField(max_length=10)
-    author = fields.ForeignKey("Writer", related_name="books")
-    tags = fields.ManyToManyField("Label", related_name="books")
-class Writer(Model):
+    author = fields.ForeignKey("Novelist", related_name="volumes")
+    tags = fields.ManyToManyField("Sticker", related_name="volumes")
+class Novelist(Model):
     name = fields.CharField(max_length=10)
-class Label(Model):
+class Sticker(Model):
     name = fields.CharField(max_length=10)
 """
 
@@ -190,15 +190,15 @@ def test_models_of_two_applications_stay_apart(
     one = imported(tmp_path / "one", SHOP)
     two = imported(tmp_path / "two", SHOP)
     for module in (one, two):
-        meta = module.Book._meta
-        assert meta.relations["author"].target.model is module.Writer
-        assert meta.relations["tags"].target.model is module.Label
+        meta = module.Volume._meta
+        assert meta.relations["author"].target.model is module.Novelist
+        assert meta.relations["tags"].target.model is module.Sticker
         assert meta.relations["tags"].through.space == meta.space
     registry.enter(tmp_path / "one")
     found = {meta.model for meta in registry.entered()}
-    assert one.Book in found
+    assert one.Volume in found
     assert Country in found  # of no application
-    assert not {two.Book, two.Writer, two.Label} & found
+    assert not {two.Volume, two.Novelist, two.Sticker} & found
 
 
 async def test_tables_are_made_of_the_models_of_this_application(
@@ -212,8 +212,8 @@ async def test_tables_are_made_of_the_models_of_this_application(
         await extension.startup()
         module = imported(root, SHOP.replace("title", column))
         await acreate_all()
-        author = await module.Writer.objects.acreate(name="Ann")
-        book = await module.Book.objects.acreate(author=author, **{column: "x"})
+        author = await module.Novelist.objects.acreate(name="Ann")
+        book = await module.Volume.objects.acreate(author=author, **{column: "x"})
         await book.tags.acreate(name="t")
         assert await book.tags.acount() == 1
         await extension.shutdown()
