@@ -1,4 +1,4 @@
-"""Templates of treefold: a new project, a new handler.
+"""Templates of treefold: a new project, a new handler, a new version.
 
 Public names only. This package writes files and starts nothing: no handler is imported, no process
 is run, and nothing is written before every name has been checked.
@@ -8,12 +8,23 @@ from treefold_scaffold.__about__ import __version__
 from treefold_scaffold._errors import ScaffoldError
 from treefold_scaffold._handler import Created, Exists, create_handler
 from treefold_scaffold._project import create_project
+from treefold_scaffold._version_copy import write_version
+from treefold_scaffold._version_diff import VersionDiff, compare_versions
+from treefold_scaffold._version_plan import Action, Entry, VersionPlan, plan_version, version_name
 
 __all__ = [
+    "Action",
     "Created",
+    "Entry",
     "Exists",
     "ScaffoldError",
+    "VersionDiff",
+    "VersionPlan",
     "__version__",
+    "compare_versions",
     "create_handler",
     "create_project",
+    "plan_version",
+    "version_name",
+    "write_version",
 ]
