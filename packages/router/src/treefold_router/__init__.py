@@ -5,6 +5,8 @@ handler file, imports none, and knows nothing of ASGI.
 """
 
 from treefold_router.__about__ import __version__
+from treefold_router._explain import Explanation, Step
+from treefold_router._explain_words import Line, explanation_lines
 from treefold_router._naming import (
     METHODS,
     method_of,
@@ -30,8 +32,10 @@ __all__ = [
     "METHODS",
     "AutoOptions",
     "Duplicate",
+    "Explanation",
     "Finding",
     "Found",
+    "Line",
     "MalformedPath",
     "MethodNotAllowed",
     "NotFound",
@@ -39,7 +43,9 @@ __all__ = [
     "RouteTable",
     "RouterError",
     "Skipped",
+    "Step",
     "__version__",
+    "explanation_lines",
     "method_of",
     "parameter_name",
     "segment_of",

@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 
 from treefold_router._build import build, latest_version, sorted_versions
+from treefold_router._explain import Explanation, Tree, explain
 from treefold_router._lint import lint
 from treefold_router._naming import WEBSOCKET, is_version
 from treefold_router._path import NO_SLASH, PERCENT, malformed, unescape
@@ -138,6 +139,16 @@ class RouteTable:
     def lint(self) -> tuple[Finding, ...]:
         """Return what works but may surprise: names in brackets, clashing spellings."""
         return lint(self.routes, self.duplicates, self._clashes)
+
+    def explain(self, method: str, raw_path: bytes | str) -> Explanation:
+        """Say why a request is answered as it is; for people, not for serving.
+
+        Args:
+            method: One of `METHODS`, or 'WEBSOCKET' for a handshake.
+            raw_path: As for `resolve`.
+        """
+        tree = Tree(self._trie, self.routes, self.skipped, self.versions, self.latest)
+        return explain(tree, method, raw_path)
 
     def _below(self, version: str, raw_path: bytes | str) -> bytes | str | NotFound | MalformedPath:
         prefix = self._prefixes.get(version)

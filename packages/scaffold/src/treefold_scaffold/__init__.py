@@ -9,7 +9,7 @@ from treefold_scaffold._errors import ScaffoldError
 from treefold_scaffold._handler import Created, Exists, create_handler
 from treefold_scaffold._project import create_project
 from treefold_scaffold._version_copy import write_version
-from treefold_scaffold._version_diff import VersionDiff, compare_versions
+from treefold_scaffold._version_diff import VersionDiff, compare_versions, local_services
 from treefold_scaffold._version_plan import Action, Entry, VersionPlan, plan_version, version_name
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "compare_versions",
     "create_handler",
     "create_project",
+    "local_services",
     "plan_version",
     "version_name",
     "write_version",

@@ -62,7 +62,7 @@ def compare_versions(app_dir: str | os.PathLike[str], first: str, second: str) -
             raise ScaffoldError(f"No version {name!r} in 'Api'; 'treefold version list' shows them")
     table = RouteTable.scan(api)
     old, new = (_routes(table, name) for name in (first, second))
-    before, after = (dict(services(api / name)) for name in (first, second))
+    before, after = (dict(local_services(api / name)) for name in (first, second))
     both = [(old[key], new[key]) for key in old.keys() & new.keys()]
     return VersionDiff(
         added=_named(new, old),
@@ -86,7 +86,7 @@ def compare_versions(app_dir: str | os.PathLike[str], first: str, second: str) -
     )
 
 
-def services(version: Path) -> Iterator[tuple[str, Path]]:
+def local_services(version: Path) -> Iterator[tuple[str, Path]]:
     """Give the files of the local services of a version: those below a folder `Services`.
 
     Yields:

@@ -1,0 +1,3 @@
+def test() -> int:
+    """x"""
+    return 0
