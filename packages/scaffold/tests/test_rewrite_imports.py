@@ -1,7 +1,7 @@
 """Version-qualified imports are rewritten, and nothing else changes by a byte."""
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from treefold_scaffold import ScaffoldError
 from treefold_scaffold._rewrite_imports import Rename, rewrite_imports
@@ -164,6 +164,7 @@ LINES = st.sampled_from(
 )
 
 
+@settings(deadline=None)  # libcst is slow on a busy machine
 @given(
     st.lists(st.tuples(LINES, st.integers(0, 99)), max_size=12),
     st.sampled_from(["\n", "\r\n"]),

@@ -5,7 +5,7 @@ is run, and nothing is written before every name has been checked.
 """
 
 from treefold_scaffold.__about__ import __version__
-from treefold_scaffold._errors import ScaffoldError
+from treefold_scaffold._errors import ScaffoldError, SourceError
 from treefold_scaffold._handler import Created, Exists, create_handler
 from treefold_scaffold._project import create_project
 from treefold_scaffold._version_copy import write_version
@@ -18,6 +18,7 @@ __all__ = [
     "Entry",
     "Exists",
     "ScaffoldError",
+    "SourceError",
     "VersionDiff",
     "VersionPlan",
     "__version__",

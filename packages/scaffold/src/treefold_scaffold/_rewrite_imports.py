@@ -22,7 +22,7 @@ from libcst.metadata import (
     ScopeProvider,
 )
 
-from treefold_scaffold._errors import ScaffoldError
+from treefold_scaffold._errors import SourceError
 
 _API = "Api"
 _IMPORTERS = frozenset({"importlib.import_module", "builtins.__import__"})
@@ -58,7 +58,7 @@ def rewrite_imports(source: bytes, rename: Rename) -> tuple[bytes, int]:
         The new source, and how many places changed.
 
     Raises:
-        ScaffoldError: libcst cannot read the file, or its encoding does not write what it reads.
+        SourceError: libcst cannot read the file, or its encoding does not write what it reads.
 
     Source: interface specification, 'Versioning': the new version uses its own local services.
     """
@@ -68,9 +68,9 @@ def rewrite_imports(source: bytes, rename: Rename) -> tuple[bytes, int]:
     try:
         wrapper = MetadataWrapper(libcst.parse_module(readable), unsafe_skip_copy=True)
     except libcst.ParserSyntaxError as error:
-        raise ScaffoldError(f"line {error.raw_line}: {error.message}") from error
+        raise SourceError(f"line {error.raw_line}: {error.message}") from error
     if wrapper.module.code != readable:
-        raise ScaffoldError("line 1: the file does not survive being read; reformat it")
+        raise SourceError("line 1: the file does not survive being read; reformat it")
     edits = sorted(set(_Places(wrapper, rename).edits()))
     data = text.encode()
     for start, end, replacement in reversed(edits):
@@ -85,9 +85,7 @@ def _decoded(source: bytes) -> tuple[str, str]:
     body = source.removeprefix(_BOM)
     text = body.decode(encoding)
     if text.encode(encoding) != body:
-        raise ScaffoldError(
-            f"line 1: encoding {encoding!r} does not write what it reads; use UTF-8"
-        )
+        raise SourceError(f"line 1: encoding {encoding!r} does not write what it reads; use UTF-8")
     return text, encoding
 
 

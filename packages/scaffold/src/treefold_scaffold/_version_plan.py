@@ -15,7 +15,7 @@ from enum import Enum
 from pathlib import Path
 
 from treefold_router import method_of, version_number
-from treefold_scaffold._errors import ScaffoldError
+from treefold_scaffold._errors import ScaffoldError, SourceError
 from treefold_scaffold._place import latest_version
 from treefold_scaffold._templates import EMPTY_HANDLER, EMPTY_SOCKET
 
@@ -179,7 +179,7 @@ def _everything(folder: Path, *, old: str, new: str) -> Iterator[Entry]:
         if stat.S_ISDIR(info.st_mode):
             yield Entry(path=path, action=Action.FOLDER, mode=mode)
         elif not stat.S_ISREG(info.st_mode):
-            raise ScaffoldError(
+            raise SourceError(
                 f"'Api/{old}/{path}' is neither file, folder nor link; remove it first"
             )
         else:
@@ -220,7 +220,7 @@ def _parsed(source: bytes, file: str) -> ast.AST:
         message = f"{file!r}, line {error.lineno or 1}: {error.msg}; mend it first"
     except (ValueError, RecursionError, MemoryError) as error:
         message = f"{file!r}, line 1: {error or type(error).__name__}; mend it first"
-    raise ScaffoldError(message)
+    raise SourceError(message)
 
 
 def _imports_version_elsewhere(tree: ast.AST, old: str) -> bool:
@@ -252,15 +252,15 @@ def rewritten(
     Raises:
         ScaffoldError: libcst cannot read the file; the message names file and line.
     """
-    if old.encode() not in source:
+    if old.encode() not in source or not (b"Api" in source or b"..." in source):
         return source, 0  # before libcst is imported, which takes longer than all the rest
     from treefold_scaffold._rewrite_imports import Rename, rewrite_imports
 
     package = ("Api", old, *path.split("/")[:-1])
     try:
         return rewrite_imports(source, Rename(old=old, new=new, package=package, keep_names=keep))
-    except ScaffoldError as error:
-        raise ScaffoldError(f"'Api/{old}/{path}', {error}") from error
+    except SourceError as error:
+        raise SourceError(f"'Api/{old}/{path}', {error}") from error
 
 
 def _link(folder: Path, link: str) -> str:

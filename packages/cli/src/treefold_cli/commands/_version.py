@@ -40,9 +40,13 @@ def create(
     Endpoints and local services are copied, and version-qualified imports are rewritten.
     """
     find_api(app_dir)
-    from treefold_scaffold import ScaffoldError, plan_version, write_version
+    from treefold_scaffold import ScaffoldError, SourceError, plan_version, write_version
 
-    with translated(ScaffoldError, code=MISUSE), working("Reading the version"):
+    with (
+        translated(ScaffoldError, code=MISUSE),
+        translated(SourceError),
+        working("Reading the version"),
+    ):
         plan = plan_version(app_dir, number, source=source or None, empty=empty)
     if not plan_only:
         with translated(ScaffoldError), working("Writing the version"):
@@ -62,8 +66,7 @@ def create(
     if plan_only:
         write(f"would create Api/{plan.target} from Api/{plan.source}:")
         for entry in files:
-            places = f"  ({entry.places} places)" if entry.places else ""
-            write(f"  {entry.action.value:7}  {entry.path}{places}")
+            write(f"  {entry.action.value:7}  {entry.path}")
     else:
         write(f"created: Api/{plan.target} from Api/{plan.source}, {_counted(files)}")
     return OK
