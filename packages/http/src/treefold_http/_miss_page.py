@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 from treefold_http._connection import below_root
 from treefold_http._response import Response
-from treefold_router import Line, explanation_lines
 
 if TYPE_CHECKING:
     from treefold_http._connection import Connection
     from treefold_http._errors import HTTPError
+    from treefold_router import Line
 
 _PAGE = """\
 <!doctype html>
@@ -67,6 +67,8 @@ def miss_page(error: HTTPError, connection: Connection) -> Response | None:
         return None
     if not _wants_html(connection.headers.getlist("accept")):
         return None
+    from treefold_router import explanation_lines  # production never comes here
+
     scope = connection.scope
     path = below_root(scope.get("raw_path") or scope["path"], scope.get("root_path", ""))
     found = connection.app.table.explain(scope["method"], path)

@@ -4,9 +4,10 @@ Only names are exported here; the code is in the underscored modules. The packag
 handler file, imports none, and knows nothing of ASGI.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from treefold_router.__about__ import __version__
-from treefold_router._explain import Explanation, Step
-from treefold_router._explain_words import Line, explanation_lines
 from treefold_router._naming import (
     METHODS,
     method_of,
@@ -27,6 +28,21 @@ from treefold_router._types import (
     RouterError,
     Skipped,
 )
+
+if TYPE_CHECKING:
+    from treefold_router._explain import Explanation, Step
+    from treefold_router._explain_words import Line, explanation_lines
+
+# Imported when asked for: who serves or lists routes explains nothing.
+_LATER = {"_explain": ("Explanation", "Step"), "_explain_words": ("Line", "explanation_lines")}
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _LATER.items():
+        if name in names:
+            return getattr(import_module(f"treefold_router.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "METHODS",

@@ -33,9 +33,11 @@ def shell(
     from treefold_logging import flush
 
     app = Application(app_dir, dev=True)
-    with translated(TreefoldError):
-        app.boot()
-    flush()  # what the boot had to say comes before the first prompt
+    try:
+        with translated(TreefoldError):
+            app.boot()
+    finally:
+        flush()  # what the boot had to say comes first
     models = _models()
     names: dict[str, Any] = {"__name__": "__console__", "app": app, **models}
     if command or not sys.stdin.isatty():
