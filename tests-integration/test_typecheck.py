@@ -1,4 +1,4 @@
-"""`treefold typecheck` with a real mypy and a real pyright over handlers of one name in brackets."""
+"""`treefold typecheck` with a real mypy and a real pyright over bracket folders."""
 
 import re
 import subprocess
@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 from serving import write_tree
+
+from treefold_scaffold import create_project
 
 TREE = {
     "Api/v1/User/[id]/Get.py": (
@@ -63,6 +65,13 @@ def test_a_sound_project_passes_and_options_go_on(tmp_path: Path, checker: str) 
     sound = {name: text for name, text in TREE.items() if "[id]" not in name}
     root = write_tree(tmp_path / "sound", sound)
     done = typecheck(root, "--with", checker, "--verbose", cache=tmp_path / "cache")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("checker", ["mypy", "pyright"])
+def test_a_new_project_is_sound(tmp_path: Path, checker: str) -> None:
+    create_project("shop", tmp_path)
+    done = typecheck(tmp_path / "shop", "--with", checker, cache=tmp_path / "cache")
     assert done.returncode == 0, done.stdout + done.stderr
 
 

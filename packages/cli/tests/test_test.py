@@ -116,7 +116,7 @@ def test_a_url_runs_only_what_touches_it(executable: Executable, root: Path):
         "Tests/test_api.py::TestThings::test_module",
         "Tests/v1/User/[id]/test_mirror.py::test_mirrored",
     ]
-    assert done.stderr.startswith("2 test files touch GET /v1/user/{id}: Tests/test_api.py, ")
+    assert done.stderr.startswith("Tests of GET /v1/user/{id} are in Tests/test_api.py, ")
 
 
 @pytest.mark.parametrize(

@@ -41,14 +41,14 @@ async def handler(websocket):
 _HOOKS = '''\
 """Callables to run when the application starts and stops: no parameter, or one, the application."""
 
-on_startup: list[object] = []
-on_shutdown: list[object] = []
+on_startup = []
+on_shutdown = []
 '''
 
 _MIDDLEWARE = '''\
 """The middleware of every request; the first entry is the outermost."""
 
-middlewares: list[object] = []
+middlewares = []
 '''
 
 _README = f"""\

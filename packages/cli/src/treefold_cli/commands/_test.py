@@ -95,7 +95,7 @@ def _touching(root: Path, url: str) -> dict[str, list[str]]:
     choice = {file: list(names) for file, names in choose(root, table, routes).items()}
     named = ", ".join(f"{route.method} {route.template}" for route in routes)
     if choice:
-        complain(f"{len(choice)} test files touch {named}: {', '.join(choice)}")
+        complain(f"Tests of {named} are in {', '.join(choice)}")
     else:
         looked = sum(1 for _ in test_files(root))
         complain(f"No test touches {named}; looked in {looked} test files for its URL or its file")

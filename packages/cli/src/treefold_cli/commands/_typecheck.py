@@ -76,12 +76,10 @@ def _chosen(wanted: str) -> str:
 
 def _arguments(checker: str) -> Sequence[str]:
     if checker == "mypy":
-        return [
-            "--explicit-package-bases",
-            "--namespace-packages",
-            "--python-executable",
-            sys.executable,
-        ]
+        bases = ["--explicit-package-bases", "--namespace-packages"]
+        # The lists that a new project begins with are empty and bare: `middlewares = []`.
+        lists = ["--disable-error-code", "var-annotated"]
+        return [*bases, *lists, "--python-executable", sys.executable]
     return ["--pythonpath", sys.executable]
 
 
