@@ -10,25 +10,28 @@ import os
 import shutil
 import socket
 import subprocess
-import sys
 import sysconfig
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from serving import write_tree
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "packages/orm/tests"))
-
-import orm_postgres  # the same server as that of the ORM's tests
 
 TREE = {"Api/v1/Health/Get.py": "async def handler(request): return {}\n"}
 
 
 @pytest.fixture(scope="module")
-def postgres() -> Iterator[str]:
-    with orm_postgres.server() as dsn:
+def postgres(repository: Path) -> Iterator[str]:
+    """The same server as that of the ORM's tests."""
+    file = repository / "packages/orm/tests/orm_postgres.py"
+    spec = importlib.util.spec_from_file_location("orm_postgres", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module: Any = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    with module.server() as dsn:
         yield dsn
 
 
@@ -42,7 +45,7 @@ def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def started(folder: Path) -> Iterator[str]:
+def started(folder: Path) -> Generator[str]:
     port = free_port()
     words = [binary(), "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", folder]
     child = subprocess.Popen(words, stdout=subprocess.DEVNULL)

@@ -4,6 +4,7 @@ import json
 import os
 import socket
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -210,7 +211,7 @@ def test_a_package_that_does_not_fit_is_named(tmp_path: Path, monkeypatch: pytes
         "Requires-Dist: treefold-router>=99\nRequires-Dist: no-such-package\n"
         "Requires-Dist: only-with-extra; extra == 'x'\nRequires-Dist: typer>=0.1\n"
     )
-    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     wrong = [found for found in _diagnosis.packages() if found.status == "fail"]
     assert [found.text.partition(", but")[0] for found in wrong] == [
         "treefold-extra 9.9 requires treefold-router>=99",

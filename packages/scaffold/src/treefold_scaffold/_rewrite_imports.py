@@ -250,8 +250,8 @@ class _Places(libcst.CSTVisitor):
         return False
 
     def _call(self, call: libcst.Call) -> Iterator[_Edit]:
-        found = self._qualified.get(call.func)
-        names = found() if callable(found) else found
+        found: Any = self._qualified.get(call.func)
+        names: Any = found() if callable(found) else found  # libcst answers lazily
         if not any(name.name in _IMPORTERS for name in names or ()):
             return
         for position, argument in enumerate(call.args):

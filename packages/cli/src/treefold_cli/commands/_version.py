@@ -167,5 +167,5 @@ def _record(api: Path, table: RouteTable, name: str) -> dict[str, Any]:
     }
 
 
-def _listed(value: Any) -> Any:
-    return [" ".join(item) if isinstance(item, tuple) else item for item in value]
+def _listed(found: Sequence[Any]) -> Sequence[str]:
+    return [item if isinstance(item, str) else " ".join(item) for item in found]
