@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
+from treefold_cli._sources import project_files
 from treefold_router import Found, Route, RouteTable
 
 WHOLE = ""
@@ -23,7 +24,6 @@ Choice = Mapping[str, Sequence[str]]
 """Path of a test file from the application root, to the tests in it (`TestX::test_y`)."""
 
 _PARAMETER = re.compile(r"\{[^/]*\}|\[[^/]*\]")
-_ELSEWHERE = frozenset({"node_modules", "__pycache__", "site-packages"})
 _UNSAFE = "/%:@!$&'()*+,;=~-._"
 _Tests = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -62,21 +62,10 @@ def choose(root: Path, table: RouteTable, routes: Sequence[Route]) -> Choice:
 
 
 def test_files(root: Path) -> Iterator[str]:
-    """Give the test files below the root (`test_*.py`, `*_test.py`), from the root, sorted.
-
-    Hidden folders and environments are left out.
-    """
-    for folder, names, files in os.walk(root):
-        names[:] = sorted(
-            name
-            for name in names
-            if not name.startswith(".")
-            and name not in _ELSEWHERE
-            and not os.path.exists(os.path.join(folder, name, "pyvenv.cfg"))
-        )
-        for name in sorted(files):
-            if name.endswith(".py") and (name.startswith("test_") or name.endswith("_test.py")):
-                yield os.path.relpath(os.path.join(folder, name), root)
+    """Give the test files below the root (`test_*.py`, `*_test.py`), from the root, sorted."""
+    for file in project_files(root):
+        if file.match("test_*.py") or file.match("*_test.py"):
+            yield os.fspath(file.relative_to(root))
 
 
 @dataclass(frozen=True, slots=True)

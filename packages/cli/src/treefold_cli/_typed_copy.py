@@ -8,14 +8,14 @@ same lines and columns; in what the checker prints the real names are put back.
 import os
 import re
 import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from treefold_cli._sources import project_files
 
 _SETTINGS = frozenset(
     {"pyproject.toml", "mypy.ini", ".mypy.ini", "setup.cfg", "pyrightconfig.json"}
 )
-_ELSEWHERE = frozenset({"node_modules", "__pycache__", "site-packages"})
 _STAND_IN = re.compile(r"_tf([0-9]+)_\w*")
 
 
@@ -35,18 +35,18 @@ class TypedCopy:
     _names: list[str] = field(default_factory=list[str])
 
     def fill(self) -> None:
-        """Copy sources and the settings of checkers; links are followed, nothing else is taken."""
-        for folder, names in _walk(self.root):
-            below = Path(*map(self._stand_in, folder.relative_to(self.root).parts))
-            for name in names:
-                is_source = name.endswith((".py", ".pyi"))
-                if not is_source and (folder != self.root or name not in _SETTINGS):
-                    continue
-                target = self.place / below / (self._stand_in(name) if is_source else name)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(folder / name, target)
-                if is_source:
-                    self.files.append(target.relative_to(self.place).as_posix())
+        """Copy sources and the settings of checkers; nothing else is taken."""
+        for file in project_files(self.root):
+            is_source = file.suffix in (".py", ".pyi")
+            if not is_source and (file.parent != self.root or file.name not in _SETTINGS):
+                continue
+            below = file.relative_to(self.root)
+            names = map(self._stand_in, below.parts) if is_source else below.parts
+            target = self.place.joinpath(*names)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, target)
+            if is_source:
+                self.files.append(target.relative_to(self.place).as_posix())
 
     def real(self, text: str) -> str:
         """Put the real names back into what a checker printed."""
@@ -66,18 +66,3 @@ class TypedCopy:
     def _name_of(self, match: re.Match[str]) -> str:
         number = int(match[1])
         return self._names[number] if number < len(self._names) else match[0]
-
-
-def _walk(root: Path) -> Iterator[tuple[Path, list[str]]]:
-    for folder, names, files in os.walk(root):
-        names[:] = sorted(
-            name
-            for name in names
-            if not name.startswith(".")
-            and name not in _ELSEWHERE
-            and not os.path.exists(os.path.join(folder, name, "pyvenv.cfg"))
-        )
-        yield (
-            Path(folder),
-            sorted(name for name in files if os.path.isfile(os.path.join(folder, name))),
-        )

@@ -43,7 +43,7 @@ def write_version(app_dir: str | os.PathLike[str], plan: VersionPlan) -> Path:
         draft = home / f"{_DRAFT}{secrets.token_hex(4)}"
         draft.mkdir()
         try:
-            _fill(draft / plan.target, plan)
+            _fill(draft / plan.target, plan, source=api / plan.source)
             _publish(draft / plan.target, target)
             target.chmod(plan.mode)  # now: a read-only folder cannot be moved to another parent
         finally:  # Ctrl-C leaves nothing behind either
@@ -79,24 +79,28 @@ def _same_disk(root: Path, api: Path) -> Path:
     return root if root.stat().st_dev == api.stat().st_dev else api
 
 
-def _fill(folder: Path, plan: VersionPlan) -> None:
+def _fill(folder: Path, plan: VersionPlan, *, source: Path) -> None:
     folder.mkdir()
     for entry in plan.entries:
-        _write(folder / entry.path, entry)
+        _write(folder / entry.path, entry, source=source / entry.path)
     # Last and inside out: nothing can be written into a folder that is read-only.
     for entry in reversed(plan.entries):
         if entry.action is Action.FOLDER:
             (folder / entry.path).chmod(entry.mode)
 
 
-def _write(place: Path, entry: Entry) -> None:
+def _write(place: Path, entry: Entry, *, source: Path) -> None:
     if entry.action is Action.FOLDER:
         place.mkdir()
+        return
+    if entry.content is None:
+        shutil.copyfile(source, place)
     elif entry.action is Action.LINKED:
         os.symlink(os.fsdecode(entry.content), place)
+        return
     else:
         place.write_bytes(entry.content)
-        place.chmod(entry.mode)
+    place.chmod(entry.mode)
 
 
 def _publish(draft: Path, target: Path) -> None:

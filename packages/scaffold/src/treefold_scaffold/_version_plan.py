@@ -40,14 +40,15 @@ class Entry:
         path: POSIX path below the version folder.
         action: what is done.
         mode: permission bits of the source.
-        content: the new content; the target of a link, as bytes.
+        content: the new content; the target of a link, as bytes; None where the source is taken
+            as it is.
         places: how many imports and uses mean the new version now.
     """
 
     path: str
     action: Action
     mode: int = 0
-    content: bytes = b""
+    content: bytes | None = None
     places: int = 0
 
 
@@ -183,10 +184,9 @@ def _everything(folder: Path, *, old: str, new: str) -> Iterator[Entry]:
                 f"'Api/{old}/{path}' is neither file, folder nor link; remove it first"
             )
         else:
-            content = sources[path] if path in sources else Path(entry.path).read_bytes()
-            places = 0
+            content, places = None, 0
             if path in sources:
-                content, places = rewritten(content, path, old=old, new=new, keep=keep_names)
+                content, places = rewritten(sources[path], path, old=old, new=new, keep=keep_names)
             action = Action.REWRITTEN if places else Action.COPIED
             yield Entry(path=path, action=action, mode=mode, content=content, places=places)
 

@@ -19,6 +19,7 @@ from treefold_cli._project import find_api
 from treefold_cli._tools import require, run_module
 from treefold_router import RouterError, RouteTable
 
+__test__ = False  # or pytest would take the command for a test
 _NONE_COLLECTED = 5  # pytest's own code
 _WITH_VALUE = frozenset({"-k", "-m", "-p", "-c", "-o", "-W", "-n"})
 
