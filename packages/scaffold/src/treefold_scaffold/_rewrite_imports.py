@@ -112,7 +112,10 @@ class _Places(libcst.CSTVisitor):
         self._spans: Any = wrapper.resolve(ByteSpanPositionProvider)
         self._scopes: Any = wrapper.resolve(ScopeProvider)
         self._parents: Any = wrapper.resolve(ParentNodeProvider)
-        self._qualified: Any = wrapper.resolve(QualifiedNameProvider)
+        # The slowest of them, asked only where something is imported by a call.
+        self._qualified: Any = {}
+        if any(name.rpartition(".")[2] in wrapper.module.code for name in _IMPORTERS):
+            self._qualified = wrapper.resolve(QualifiedNameProvider)
         self._bound = _Bindings()
         self._names: list[libcst.Name] = []
         self._calls: list[libcst.Call] = []
