@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Callable, Generator
 from contextlib import suppress
 from pathlib import Path
@@ -49,11 +50,22 @@ def treefold(
 
 @pytest.fixture
 def executable() -> Callable[..., "subprocess.CompletedProcess[str]"]:
-    """Run a command as users do, in a process of its own."""
+    """Run the installed script as users do, in a process of its own."""
 
-    def call(*arguments: str, cwd: Path | None = None) -> "subprocess.CompletedProcess[str]":
-        command = [sys.executable, "-m", "treefold_cli", *arguments]
-        return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=60)
+    def call(
+        *arguments: str, cwd: Path | None = None, stdin: str = "", **variables: str
+    ) -> "subprocess.CompletedProcess[str]":
+        command = [str(Path(sysconfig.get_path("scripts")) / "treefold"), *arguments]
+        plain = {name: os.environ[name] for name in os.environ if not name.startswith("TREEFOLD")}
+        return subprocess.run(
+            command,
+            cwd=cwd,
+            input=stdin,
+            env=plain | variables,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
 
     return call
 

@@ -1,12 +1,13 @@
 """What a hostile name can do to a terminal: nothing."""
 
+import io
 import subprocess
 import sys
 
 import pytest
 from hypothesis import given, strategies as st
 
-from treefold_cli._output import complain, printable, write
+from treefold_cli._output import complain, printable, write, write_marked
 
 
 @pytest.mark.parametrize(
@@ -49,3 +50,35 @@ def test_a_terminal_that_lacks_a_letter_shows_its_escape():
         capture_output=True,
     )
     assert done.stdout.split() == [rb"gr\xf6\xdfe"]
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({}, "\x1b[31mfail\x1b[0m it\\x1b\n"),
+        ({"NO_COLOR": "1"}, "fail it\\x1b\n"),
+        ({"NO_COLOR": ""}, "\x1b[31mfail\x1b[0m it\\x1b\n"),
+        ({"TERM": "dumb"}, "fail it\\x1b\n"),
+    ],
+)
+def test_colour_is_for_terminals_that_want_it(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], expected: str
+):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    screen = _Terminal()
+    monkeypatch.setattr(sys, "stdout", screen)
+    write_marked("fail", "it\x1b", colour="red")
+    assert screen.getvalue() == expected
+
+
+def test_no_terminal_gets_no_colour(capsys: pytest.CaptureFixture[str]):
+    write_marked("ok", "it", colour="green")
+    assert capsys.readouterr().out == "ok it\n"

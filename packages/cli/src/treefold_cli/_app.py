@@ -1,12 +1,12 @@
 """The typer application: which commands there are, found and built one at a time.
 
 The only module that knows how typer works inside. A command's module is imported when its name is
-typed; its options are declared there.
+typed; its options are declared there. Other packages add commands through entry points
+(`_extra_commands`); what is built in wins over them.
 """
 
-import difflib
 import importlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Annotated, Any
 
@@ -14,11 +14,35 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from treefold_cli._errors import FAILURE, MISUSE, CommandError
+from treefold_cli._extra_commands import extra_commands
 from treefold_cli._output import write
 from treefold_cli._version import version_line
 
-COMMANDS = ("new", "dev", "serve", "create", "routes", "check")
-"""The commands in the order of the help; `new` is the function `new` in `commands/_new.py`."""
+COMMANDS = (
+    "new",
+    "dev",
+    "serve",
+    "create",
+    "routes",
+    "why",
+    "check",
+    "doctor",
+    "test",
+    "typecheck",
+    "shell",
+    "version create",
+    "version list",
+    "version diff",
+)
+"""The commands in the order of the help.
+
+`new` is the function `new` in `commands/_new.py`, `version list` is `list` in
+`commands/_version.py`.
+"""
+
+_GROUPS = {"version": "Create, list and compare versions of the API."}
+_PASS_ON = frozenset({"test", "typecheck"})
+"""Commands that hand options they do not know to the tool they run."""
 
 # typer has no public name for the base of its usage errors.
 _UsageError: Any = typer.BadParameter.__base__
@@ -58,19 +82,34 @@ class _Command(_TextParameters, TyperCommand):
 
 
 class _Group(_TextParameters, TyperGroup):
+    words = ""
+    """What is typed before the commands of this group, each word with a space after it."""
+
     def list_commands(self, ctx: Any) -> list[str]:
-        return list(COMMANDS)
+        below = (name.removeprefix(self.words) for name in _names() if name.startswith(self.words))
+        return list(dict.fromkeys(name.partition(" ")[0] for name in below))
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        return _load(cmd_name) if cmd_name in COMMANDS else None
+        name = self.words + cmd_name
+        if name in COMMANDS:
+            return _command(name, _built_in(name))
+        if any(known.startswith(f"{name} ") for known in COMMANDS):
+            return _group(name)
+        extra = extra_commands()
+        if name in extra:
+            return _command(name, extra[name]())
+        return _group(name) if any(known.startswith(f"{name} ") for known in extra) else None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name = args[0]
-        if name in COMMANDS or name.startswith("-"):
+        if name.startswith("-") or self.get_command(ctx, name) is not None:
             return super().resolve_command(ctx, args)
-        close = difflib.get_close_matches(name, COMMANDS, 1)
-        hint = f"did you mean {close[0]!r}" if close else f"use one of {', '.join(COMMANDS)}"
-        raise CommandError(f"Unknown command {name!r}; {hint}", code=MISUSE)
+        import difflib  # 6 ms for who mistypes
+
+        known = self.list_commands(ctx)
+        close = difflib.get_close_matches(name, known, 1)
+        hint = f"did you mean {close[0]!r}" if close else f"use one of {', '.join(known)}"
+        raise CommandError(f"Unknown command {self.words + name!r}; {hint}", code=MISUSE)
 
 
 def _as_text(parameter: Any) -> Any:
@@ -100,10 +139,33 @@ def _program() -> Any:
     return typer.main.get_command(group)
 
 
-def _load(name: str) -> Any:
-    module = importlib.import_module(f"treefold_cli.commands._{name}")
+def _names() -> list[str]:
+    return list(dict.fromkeys((*COMMANDS, *sorted(extra_commands()))))
+
+
+def _group(name: str) -> Any:
+    made = typer.Typer(name=name, cls=_Group, add_completion=False, rich_markup_mode=None)
+    made.callback(help=_GROUPS.get(name, f"Commands of {name}."))(_nothing)
+    group: Any = typer.main.get_command(made)
+    group.words = f"{name} "
+    return group
+
+
+def _nothing() -> None:
+    """A group does nothing by itself."""
+
+
+def _built_in(name: str) -> Callable[..., int]:
+    group, _, function = name.rpartition(" ")
+    module = importlib.import_module(f"treefold_cli.commands._{group or name}")
+    return getattr(module, function)
+
+
+def _command(name: str, function: Callable[..., Any]) -> Any:
+    settings = {"ignore_unknown_options": True} if name in _PASS_ON else None
     single = typer.Typer(add_completion=False, rich_markup_mode=None)
-    single.command(name, cls=_Command)(getattr(module, name))
+    word = name.rpartition(" ")[2]
+    single.command(word, cls=_Command, context_settings=settings)(function)
     return typer.main.get_command(single)
 
 
@@ -123,7 +185,8 @@ def _treefold(
 ) -> None:
     """Your folder tree is your API.
 
-    Exit codes: 0 done, 1 something found or failed, 2 wrong use.
+    Exit codes: 0 done, 1 something found or failed, 2 wrong use, 130 interrupted; 'test' and
+    'typecheck' pass on those of the tool they run.
     """
 
 

@@ -20,6 +20,7 @@ AppDir = Annotated[
         help="The root of the project, the folder that holds Api/.",
     ),
 ]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Host = Annotated[str, typer.Option("--host", metavar="HOST", help="The address to listen on.")]
 Port = Annotated[
     str, typer.Option("--port", metavar="PORT", help="The port to listen on; 0 picks a free one.")

@@ -1,11 +1,15 @@
 """Text on its way to a terminal.
 
 File names come from the disk and may hold anything; here they lose the power to move a cursor or to
-fail an encoding. Nothing else in this package escapes or encodes.
+fail an encoding. Nothing else in this package escapes, colours or encodes.
 """
 
+import os
 import sys
 from io import TextIOWrapper
+from typing import TextIO
+
+_COLOURS = {"red": 31, "green": 32, "yellow": 33}
 
 
 def printable(text: str) -> str:
@@ -25,6 +29,25 @@ def printable(text: str) -> str:
 def write(line: str = "") -> None:
     """Print one line to standard output, escaped."""
     print(printable(line))
+
+
+def write_marked(mark: str, line: str, *, colour: str) -> None:
+    """Print one line to standard output that begins with a word in colour.
+
+    Args:
+        mark: the word.
+        line: what follows it, after a space.
+        colour: `green`, `yellow` or `red`; shown only on a terminal, and not with `NO_COLOR` (see
+            https://no-color.org).
+    """
+    shown = f"\x1b[{_COLOURS[colour]}m{mark}\x1b[0m" if has_colour(sys.stdout) else mark
+    print(f"{shown} {printable(line)}", flush=True)
+
+
+def has_colour(stream: TextIO) -> bool:
+    """Say whether a stream takes colour: a terminal that is not dumb, and no `NO_COLOR`."""
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return not plain and stream.isatty()
 
 
 def complain(line: str) -> None:

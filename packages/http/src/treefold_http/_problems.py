@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from treefold_http._errors import HTTPError
 from treefold_http._json import dumps
+from treefold_http._miss_page import miss_page
 from treefold_http._response import Response, plain_response
 
 if TYPE_CHECKING:
@@ -23,7 +24,12 @@ _MARKUP = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
 
 
 def problem(error: HTTPError, connection: Connection) -> Response:
-    """Render an `HTTPError`: `type title status detail instance request_id` and `errors`."""
+    """Render an `HTTPError`: `type title status detail instance request_id` and `errors`.
+
+    In development a browser that found no route gets a page that says why instead.
+    """
+    if connection.app.dev and (page := miss_page(error, connection)) is not None:
+        return page
     document = _document(error.title, error.status, error.message or error.title, connection)
     if error.errors is not None:
         document["errors"] = error.errors

@@ -6,6 +6,7 @@ another one beside it. `resolve` is on the path of every request: measure before
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from treefold_router._build import build, latest_version, sorted_versions
 from treefold_router._lint import lint
@@ -24,6 +25,9 @@ from treefold_router._types import (
     Route,
     Skipped,
 )
+
+if TYPE_CHECKING:
+    from treefold_router._explain import Explanation
 
 _NOT_FOUND = NotFound(unversioned=False)
 _UNVERSIONED = NotFound(unversioned=True)
@@ -138,6 +142,18 @@ class RouteTable:
     def lint(self) -> tuple[Finding, ...]:
         """Return what works but may surprise: names in brackets, clashing spellings."""
         return lint(self.routes, self.duplicates, self._clashes)
+
+    def explain(self, method: str, raw_path: bytes | str) -> "Explanation":
+        """Say why a request is answered as it is; for people, not for serving.
+
+        Args:
+            method: One of `METHODS`, or 'WEBSOCKET' for a handshake.
+            raw_path: As for `resolve`.
+        """
+        from treefold_router._explain import Tree, explain  # who only serves never needs it
+
+        tree = Tree(self._trie, self.routes, self.skipped, self.versions, self.latest)
+        return explain(tree, method, raw_path)
 
     def _below(self, version: str, raw_path: bytes | str) -> bytes | str | NotFound | MalformedPath:
         prefix = self._prefixes.get(version)

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 
 from treefold_router import parameter_name, version_number
+from treefold_scaffold._devices import is_device
 from treefold_scaffold._errors import ScaffoldError
 
 _WORD = re.compile(r"[A-Za-z0-9_-]{1,200}")  # below what file systems take, 255 bytes
@@ -62,6 +63,8 @@ def _objection(segment: str, *, first: bool) -> str | None:
         return f"segment {segment!r} must be letters, digits, '-' and '_', or a whole '[name]'"
     if {segment.lower(), _folder(segment).lower()} & _NOT_ROUTES:
         return f"segment {segment!r} names a folder that never holds routes; choose another name"
+    if is_device(_folder(segment)):
+        return f"segment {segment!r} is a device name on Windows; choose another name"
     if first and _MEANT_AS_VERSION.fullmatch(segment) and version_number(segment) is None:
         return f"segment {segment!r} is not a version; write 'v' and digits, such as 'v1'"
     return None

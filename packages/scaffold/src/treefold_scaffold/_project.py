@@ -13,13 +13,11 @@ import shutil
 import sys
 from pathlib import Path
 
+from treefold_scaffold._devices import is_device
 from treefold_scaffold._errors import ScaffoldError
 from treefold_scaffold._templates import PROJECT, PROJECT_NAME
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
-_DEVICES = frozenset(
-    ["con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))]
-)
 
 
 def create_project(name: str, parent: str | os.PathLike[str] = ".") -> Path:
@@ -71,7 +69,7 @@ def _objection(name: str) -> str | None:
         return "is the name of a standard library module"
     if module.lower() == "treefold" or module.lower().startswith("treefold_"):
         return "is a name of the framework"
-    if name.lower() in _DEVICES:
+    if is_device(name):
         return "is a device name on Windows"
     return None
 

@@ -27,6 +27,17 @@ async def handler(websocket):
         await websocket.send_text(message)
 """
 
+EMPTY_HANDLER = """\
+async def handler(request):
+    return {"detail": "Not implemented"}, 501
+"""
+
+EMPTY_SOCKET = """\
+async def handler(websocket):
+    await websocket.accept()
+    await websocket.close(1013, "Not implemented")
+"""
+
 _HOOKS = '''\
 """Callables to run when the application starts and stops: no parameter, or one, the application."""
 

@@ -6,12 +6,9 @@ routes all the same.
 
 import json
 from collections.abc import Sequence
-from typing import Annotated
-
-import typer
 
 from treefold_cli._errors import OK, translated
-from treefold_cli._options import AppDir
+from treefold_cli._options import AppDir, AsJson
 from treefold_cli._output import complain, write
 from treefold_cli._project import find_api
 from treefold_cli._table import by_url
@@ -20,7 +17,7 @@ from treefold_router import Route, RouterError, RouteTable
 
 def routes(
     app_dir: AppDir = ".",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> int:
     """List every method, URL and its file."""
     with translated(RouterError):

@@ -1,0 +1,25 @@
+"""What a shell may offer while a command is typed, beside commands and options.
+
+Reads names in the tree and nothing else; what cannot be read offers nothing.
+"""
+
+import os
+from typing import Any
+
+from treefold_router import RouterError, RouteTable
+
+
+def complete_urls(ctx: Any, incomplete: str) -> list[str]:
+    """Offer the URLs of the project.
+
+    Args:
+        ctx: typer's context, which knows `--app-dir` where it was typed before.
+        incomplete: what is typed so far.
+    """
+    app_dir = ctx.params.get("app_dir") or os.environ.get("TREEFOLD_APP_DIR") or "."
+    try:
+        table = RouteTable.scan(os.path.join(app_dir, "Api"))
+    except RouterError:
+        return []
+    urls = {route.template for route in table.routes}
+    return sorted(url for url in urls if url.startswith(incomplete))

@@ -1,0 +1,82 @@
+"""A Python prompt in which `await` works, and programs with `await` at their top level.
+
+Knows asyncio and Python's own prompt, and nothing of projects. Everything runs on one event loop
+that stands still while the prompt waits.
+"""
+
+import ast
+import asyncio
+import code
+import contextlib
+import inspect
+import traceback
+from types import CodeType, FunctionType
+from typing import Any
+
+_NAME = "<shell>"
+
+
+def run(source: str, names: dict[str, Any]) -> bool:
+    """Run a program; what it raises is printed from its own first line on.
+
+    Args:
+        source: the program; `await` may stand anywhere.
+        names: what it sees.
+
+    Returns:
+        Whether it ended well.
+
+    Raises:
+        SystemExit: the program asks for it.
+    """
+    with asyncio.Runner() as runner:
+        try:
+            compiled = compile(source, _NAME, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+            _execute(compiled, names, runner)
+        except Exception as error:
+            frame = error.__traceback__
+            while frame is not None and frame.tb_frame.f_code.co_filename != _NAME:
+                frame = frame.tb_next
+            traceback.print_exception(error.with_traceback(frame))
+            return False
+    return True
+
+
+def prompt(names: dict[str, Any], *, banner: str) -> None:
+    """Read and run statements until the end of the input.
+
+    Args:
+        names: what they see.
+        banner: printed first.
+    """
+    with contextlib.suppress(ImportError):  # Windows has no readline
+        import readline
+        import rlcompleter
+
+        readline.set_completer(rlcompleter.Completer(names).complete)
+        readline.parse_and_bind("tab: complete")
+    with asyncio.Runner() as runner:
+        _Console(names, runner).interact(banner=banner, exitmsg="")
+
+
+def _execute(compiled: CodeType, names: dict[str, Any], runner: asyncio.Runner) -> None:
+    outcome = FunctionType(compiled, names)()
+    if inspect.iscoroutine(outcome):
+        runner.run(outcome)
+
+
+class _Console(code.InteractiveConsole):
+    def __init__(self, names: dict[str, Any], runner: asyncio.Runner) -> None:
+        super().__init__(names)
+        self.compile.compiler.flags |= ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        self._runner = runner
+        self._names = names
+
+    def runcode(self, code: CodeType) -> None:
+        """Run one statement; what it raises is shown, and the prompt goes on."""
+        try:
+            _execute(code, self._names, self._runner)
+        except SystemExit:
+            raise
+        except BaseException:
+            self.showtraceback()

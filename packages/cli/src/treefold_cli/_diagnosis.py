@@ -1,0 +1,241 @@
+"""What `doctor` looks at: one function for each question, each giving findings.
+
+Reads metadata, settings, names in the tree and one connection per server; imports no handler.
+How findings are printed, and the exit code, is decided in the command.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib.metadata import Distribution, PackageNotFoundError, distribution, distributions
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from packaging.requirements import InvalidRequirement, Requirement
+
+from treefold_cli._reachable import Unreachable, check_postgres, check_redis, check_sqlite
+
+if TYPE_CHECKING:
+    from treefold_http import Settings
+
+OK = "ok"
+WARN = "warn"
+FAIL = "fail"
+
+MINIMUM = (3, 11)
+"""The oldest Python that is supported."""
+
+SHORTEST_SECRET = 32
+"""Bytes that a signing secret has at least (S-66)."""
+
+_PREFIX = "treefold"
+_EXTRAS: Mapping[str, tuple[str, ...]] = {
+    "watch": ("watchfiles",),
+    "postgres": ("asyncpg",),
+    "files": ("python-multipart",),
+    "redis": ("redis",),
+    "pydantic": ("pydantic",),
+    "fast": ("uvloop", "httptools", "msgspec"),
+    "test": ("httpx",),
+}
+_KNOWN_VARIABLES = frozenset({"TREEFOLD_APP_DIR", "TREEFOLD_DEV", "TREEFOLD_DATABASE_URL"})
+_NOT_FOR_SERVERS = frozenset({"TREEFOLD_REDIS_URL"})
+_FOLDERS = ("Api", "Middleware", "Models", "Services", "Tests", "Utils")
+_FILES = ("hooks.py", "providers.py", "extensions.py")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One answer.
+
+    Attributes:
+        status: `ok`, `warn` or `fail`.
+        topic: what was looked at.
+        text: what was found.
+        advice: what to do; empty where all is well.
+    """
+
+    status: str
+    topic: str
+    text: str
+    advice: str = ""
+
+
+def interpreter() -> Iterator[Finding]:
+    """Look at the version of Python."""
+    version = ".".join(map(str, sys.version_info[:3]))
+    old = sys.version_info < MINIMUM
+    advice = "install Python 3.11 or newer" if old else ""
+    yield Finding(FAIL if old else OK, "python", f"{version} at {sys.executable}", advice)
+
+
+def packages() -> Iterator[Finding]:
+    """Look at every installed package of the framework, and at what each requires."""
+    ours = {
+        dist.name: dist
+        for dist in distributions()
+        if dist.name == _PREFIX or dist.name.startswith(f"{_PREFIX}-")
+    }
+    for name in sorted(ours):
+        wrong = list(_unmet(ours[name]))
+        for text in wrong:
+            yield Finding(FAIL, "packages", f"{name} {ours[name].version} {text}", _UPGRADE)
+        if not wrong:
+            yield Finding(OK, "packages", f"{name} {ours[name].version}")
+
+
+_UPGRADE = "pip install --upgrade treefold"
+
+
+def _unmet(dist: Distribution) -> Iterator[str]:
+    for text in dist.requires or ():
+        try:
+            wanted = Requirement(text)
+        except InvalidRequirement:
+            yield f"has metadata that cannot be read: {text!r}"
+            continue
+        if wanted.marker is not None and not wanted.marker.evaluate({"extra": ""}):
+            continue
+        installed = _version(wanted.name)
+        if installed is None:
+            yield f"requires {wanted.name}, which is not installed"
+        elif not wanted.specifier.contains(installed, prereleases=True):
+            yield f"requires {wanted.name}{wanted.specifier}, but {installed} is installed"
+
+
+def _version(name: str) -> str | None:
+    try:
+        return distribution(name).version
+    except PackageNotFoundError:
+        return None
+
+
+def extras() -> Iterator[Finding]:
+    """Say which optional parts are installed; a missing one is no fault."""
+    for extra, names in _EXTRAS.items():
+        missing = [name for name in names if _version(name) is None]
+        if not missing:
+            shown = ", ".join(f"{name} {_version(name)}" for name in names)
+            yield Finding(OK, "extras", f"{extra}: {shown}")
+        else:
+            install = f"pip install 'treefold[{extra}]'"
+            yield Finding(OK, "extras", f"{extra}: not installed", install)
+
+
+def layout(root: Path) -> Iterator[Finding]:
+    """Look at the folders and files of the project, by name only."""
+    names = {entry.name for entry in root.iterdir()}
+    for wanted in (*_FOLDERS, *_FILES):
+        for name in sorted(names - {wanted}):
+            if name.lower() == wanted.lower():
+                yield Finding(WARN, "layout", f"{name!r} is not read", f"rename it to {wanted!r}")
+    if "Api" not in names:
+        text = f"there is no folder 'Api' in {os.fspath(root)!r}"
+        yield Finding(FAIL, "layout", text, "name the project with --app-dir, or 'treefold new'")
+        return
+    yield from _table(root / "Api")
+
+
+def _table(api: Path) -> Iterator[Finding]:
+    from treefold_router import RouterError, RouteTable
+
+    try:
+        table = RouteTable.scan(api)
+    except RouterError as error:
+        yield Finding(FAIL, "layout", str(error))
+        return
+    found = f"{len(table.routes)} routes in {', '.join(table.versions) or 'no version'}"
+    if not table.routes:
+        yield Finding(WARN, "layout", found, "make one with 'treefold create v1/health get'")
+    else:
+        yield Finding(OK, "layout", found)
+    if table.skipped or table.duplicates:
+        text = f"{len(table.skipped)} files skipped, {len(table.duplicates)} routes defined twice"
+        yield Finding(WARN, "layout", text, "see 'treefold check'")
+
+
+def settings(root: Path) -> "tuple[Settings | None, list[Finding]]":
+    """Read the settings as the application does.
+
+    Returns:
+        The settings, None where they cannot be read, and what there is to say.
+    """
+    from treefold_http import Settings, SettingsError
+
+    found = list(_variables({f"TREEFOLD_{name.upper()}" for name in Settings.__slots__}))
+    try:
+        read = Settings.load(root)
+    except SettingsError as error:
+        return None, [Finding(FAIL, "settings", str(error)), *found]
+    sources = [name for name in ("pyproject.toml", "treefold.toml") if (root / name).is_file()]
+    text = f"read from {', '.join(sources)}" if sources else "defaults"
+    return read, [Finding(OK, "settings", text), *found]
+
+
+def _variables(settable: set[str]) -> Iterator[Finding]:
+    import difflib
+
+    known = settable | _KNOWN_VARIABLES | _NOT_FOR_SERVERS
+    for name in sorted(os.environ):
+        if not name.startswith("TREEFOLD_") or name in known or _is_secret(name):
+            continue
+        near = difflib.get_close_matches(name, known, 1)
+        advice = f"did you mean {near[0]}?" if near else "unset it"
+        yield Finding(WARN, "settings", f"variable {name} means nothing", advice)
+
+
+def secrets() -> Iterator[Finding]:
+    """Look at the length of signing secrets in the environment; their values stay unseen."""
+    for name in sorted(filter(_is_secret, os.environ)):
+        length = len(os.environ[name].encode(errors="surrogateescape"))
+        if length < SHORTEST_SECRET:
+            text = f"{name} has {length} bytes, fewer than {SHORTEST_SECRET}"
+            # A short one of ours breaks signatures; one of somebody else may be short by design.
+            ours = name == "SECRET_KEY" or name.startswith("TREEFOLD_")
+            yield Finding(FAIL if ours else WARN, "secrets", text, _NEW_SECRET)
+        else:
+            yield Finding(OK, "secrets", f"{name} has {length} bytes")
+
+
+_NEW_SECRET = "python -c 'import secrets; print(secrets.token_urlsafe(32))' makes one"  # noqa: S105 - advice
+
+
+def _is_secret(name: str) -> bool:
+    words = name.upper().split("_")
+    return words[-1] == "SECRET" or words[-2:] in (["SECRET", "KEY"], ["SIGNING", "KEY"])
+
+
+def databases(urls: Mapping[str, str]) -> Iterator[Finding]:
+    """Ask every database of the settings whether it is there.
+
+    Args:
+        urls: alias to URL.
+    """
+    for alias, url in urls.items():
+        scheme = url.partition(":")[0].partition("+")[0]
+        if scheme == "sqlite":
+            yield _asked("database", f"{alias}: sqlite", check_sqlite, url)
+        elif scheme in ("postgres", "postgresql"):
+            yield _asked("database", f"{alias}: postgresql", check_postgres, url)
+            if _version("asyncpg") is None:
+                text = f"{alias}: the driver asyncpg is not installed"
+                yield Finding(FAIL, "database", text, "pip install 'treefold[postgres]'")
+        else:
+            advice = "give sqlite:///file or postgresql://host/name"
+            yield Finding(FAIL, "database", f"{alias}: unknown kind {scheme!r}", advice)
+
+
+def redis() -> Iterator[Finding]:
+    """Ask the Redis of `TREEFOLD_REDIS_URL` or `REDIS_URL` whether it is there."""
+    for name in ("TREEFOLD_REDIS_URL", "REDIS_URL"):
+        if url := os.environ.get(name):
+            yield _asked("redis", name, check_redis, url)
+            return
+
+
+def _asked(topic: str, name: str, check: Callable[[str], str], url: str) -> Finding:
+    try:
+        return Finding(OK, topic, f"{name} at {check(url)}")
+    except Unreachable as error:
+        return Finding(FAIL, topic, f"{name}: {error}", "start it, or mend the URL")

@@ -1,0 +1,61 @@
+"""A pytest plugin that keeps the tests of a choice; `treefold test` loads it into its pytest.
+
+pytest takes a `[` in a path for the parameters of a test, so files below bracket folders cannot be
+named to it. The choice comes as JSON in a variable: files from the root, and tests in them.
+"""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+VARIABLE = "TREEFOLD_TEST_CHOICE"
+
+
+class _Chosen:
+    def __init__(self, root: Path, choice: dict[str, list[str]]) -> None:
+        self._choice = {root / name: tests for name, tests in choice.items()}
+
+    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
+        """Pass over files that hold no chosen test."""
+        if collection_path.is_dir() or collection_path.name == "__init__.py":
+            return None
+        return None if self._tests(collection_path) is not None else True
+
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> None:
+        """Pass over the other tests of chosen files."""
+        kept = [item for item in items if self._keeps(item)]
+        if dropped := [item for item in items if item not in kept]:
+            config.hook.pytest_deselected(items=dropped)
+            items[:] = kept
+
+    def _tests(self, path: Path) -> list[str] | None:
+        for place in (path, *path.parents):
+            if place in self._choice:
+                return self._choice[place]
+        return None
+
+    def _keeps(self, item: pytest.Item) -> bool:
+        tests = self._tests(item.path)
+        if tests is None:
+            return False
+        name = _below(item)
+        plain = name.partition("[")[0]
+        return any(test in ("", name, plain) or plain.startswith(f"{test}::") for test in tests)
+
+
+def _below(item: pytest.Item) -> str:
+    nodes = item.listchain()
+    module = next(index for index, node in enumerate(nodes) if isinstance(node, pytest.File))
+    return "::".join(node.name for node in nodes[module + 1 :])
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Take the choice, if there is one."""
+    if choice := os.environ.get(VARIABLE):
+        config.pluginmanager.register(
+            _Chosen(config.invocation_params.dir, json.loads(choice)), "treefold-choice"
+        )

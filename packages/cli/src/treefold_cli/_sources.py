@@ -1,0 +1,26 @@
+"""The author's own files of a project: no environment, no cache, nothing hidden.
+
+Names only; no file is opened.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+_ELSEWHERE = frozenset({"node_modules", "__pycache__", "site-packages"})
+
+
+def project_files(root: Path) -> Iterator[Path]:
+    """Give every file below `root`, sorted in its folder; links to folders are not followed.
+
+    Hidden folders, virtual environments and what tools install are left out.
+    """
+    for folder, names, files in os.walk(root):
+        names[:] = sorted(name for name in names if _is_own(folder, name))
+        place = Path(folder)
+        yield from (place / name for name in sorted(files) if (place / name).is_file())
+
+
+def _is_own(folder: str, name: str) -> bool:
+    is_environment = os.path.exists(os.path.join(folder, name, "pyvenv.cfg"))
+    return not name.startswith(".") and name not in _ELSEWHERE and not is_environment

@@ -1,0 +1,150 @@
+"""Which tests touch a route: found in their sources, without importing or running one.
+
+A test touches a route when it names a URL that the route serves, when it names the handler's file
+or module, when it imports from the folder of the handler, or when its own folder mirrors that
+folder (`Tests/v1/User/[id]/`). Pure but for reading the sources.
+"""
+
+import ast
+import os
+import re
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+from treefold_cli._sources import project_files
+from treefold_router import Found, Route, RouteTable
+
+WHOLE = ""
+"""In a choice: every test of the file."""
+
+Choice = Mapping[str, Sequence[str]]
+"""Path of a test file from the application root, to the tests in it (`TestX::test_y`)."""
+
+_PARAMETER = re.compile(r"\{[^/]*\}|\[[^/]*\]")
+_UNSAFE = "/%:@!$&'()*+,;=~-._"
+_Tests = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def routes_at(table: RouteTable, url: str) -> list[Route]:
+    """Give the routes at a URL: a template (`/v1/user/[id]`, `/v1/user/{id}`) or a concrete path.
+
+    Args:
+        table: the project's.
+        url: what was typed.
+    """
+    shape = _PARAMETER.sub("{}", url.rstrip("/"))
+    same = [route for route in table.routes if _PARAMETER.sub("{}", route.template) == shape]
+    return same or [route for route in table.routes if _serves(table, route, url)]
+
+
+def choose(root: Path, table: RouteTable, routes: Sequence[Route]) -> Choice:
+    """Find the tests that touch one of `routes`.
+
+    Args:
+        root: the application root.
+        table: the project's.
+        routes: all of one place.
+
+    Returns:
+        The tests by file; nothing where no test touches them.
+    """
+    wanted = _Wanted(table, routes)
+    found: dict[str, Sequence[str]] = {}
+    for file in test_files(root):
+        if wanted.mirrors(file):
+            found[file] = [WHOLE]
+        elif names := list(_touching((root / file).read_bytes(), wanted)):
+            found[file] = [WHOLE] if WHOLE in names else names
+    return found
+
+
+def test_files(root: Path) -> Iterator[str]:
+    """Give the test files below the root (`test_*.py`, `*_test.py`), from the root, sorted."""
+    for file in project_files(root):
+        if file.match("test_*.py") or file.match("*_test.py"):
+            yield os.fspath(file.relative_to(root))
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """The routes of one place, and what names them in a source."""
+
+    table: RouteTable
+    routes: Sequence[Route]
+
+    def mirrors(self, file: str) -> bool:
+        """Say whether a test file lies in a folder like that of the handlers."""
+        folders = [part.lower() for part in Path(file).parts[:-1]]
+        homes = ([part.lower() for part in route.file.split("/")[:-1]] for route in self.routes)
+        return any(folders[-len(home) :] == home for home in homes)
+
+    def is_text(self, text: str) -> bool:
+        """Say whether a string names one of the routes: by URL, by file or by module."""
+        if any(text in (f"Api/{r.file}", _module(r)) for r in self.routes):
+            return True
+        url = urlsplit(text).path if "://" in text else text.partition("?")[0]
+        return url.startswith("/") and any(_serves(self.table, r, url) for r in self.routes)
+
+    def is_module(self, name: str) -> bool:
+        """Say whether an imported module lies in the folder of one of the routes."""
+        homes = (_module(route).rpartition(".")[0] for route in self.routes)
+        return any(name == home or name.startswith(f"{home}.") for home in homes)
+
+
+def _module(route: Route) -> str:
+    return "Api." + route.file.removesuffix(".py").replace("/", ".")
+
+
+def _serves(table: RouteTable, route: Route, url: str) -> bool:
+    path = quote(url, safe=_UNSAFE).encode()
+    socket = route.method == "WEBSOCKET"
+    answer = table.resolve_socket(path) if socket else table.resolve(route.method, path)
+    return isinstance(answer, Found) and answer.route is route
+
+
+def _touching(source: bytes, wanted: _Wanted) -> Iterator[str]:
+    """Give the tests of a source that touch what is wanted, `WHOLE` for what all of them share."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return  # pytest says it better, when it comes to this file
+    for node in tree.body:
+        tests = [(node.name, node)] if isinstance(node, _Tests) else list(_methods(node))
+        for name, test in tests:
+            if _names(test, wanted):
+                yield name if name.rpartition("::")[2].startswith("test") else WHOLE
+        if not tests and _names(node, wanted):
+            yield WHOLE
+
+
+def _methods(node: ast.stmt) -> Iterator[tuple[str, ast.AST]]:
+    if not isinstance(node, ast.ClassDef):
+        return
+    for inner in node.body:
+        name = inner.name if isinstance(inner, _Tests) else ""
+        yield f"{node.name}::{name}", inner
+
+
+def _names(tree: ast.AST, wanted: _Wanted) -> bool:
+    return any(_names_one(node, wanted) for node in ast.walk(tree))
+
+
+def _names_one(node: ast.AST, wanted: _Wanted) -> bool:
+    match node:
+        case ast.Constant(value=str(text)):
+            return wanted.is_text(text)
+        case ast.JoinedStr(values=parts):
+            texts = (part.value if isinstance(part, ast.Constant) else "0" for part in parts)
+            return wanted.is_text("".join(map(str, texts)))
+        case ast.Import(names=names):
+            return any(wanted.is_module(alias.name) for alias in names)
+        case ast.ImportFrom(module=str(module), level=0, names=names):
+            inner = (f"{module}.{alias.name}" for alias in names)
+            return wanted.is_module(module) or any(map(wanted.is_module, inner))
+        case _:
+            return False

@@ -1,0 +1,76 @@
+"""Running a tool of the same environment, such as pytest, as if it had been typed itself.
+
+Signals reach it, its exit code comes back. What it is given is decided in the commands.
+"""
+
+import importlib.util
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import FrameType
+
+from treefold_cli._errors import CommandError
+
+
+def require(module: str, *, install: str) -> None:
+    """Refuse to go on without a tool.
+
+    Args:
+        module: what is imported to run it.
+        install: what pip has to be given.
+
+    Raises:
+        CommandError: it is not installed.
+    """
+    if importlib.util.find_spec(module) is None:
+        raise CommandError(f"{module} is not installed; pip install {install}")
+
+
+def run_module(
+    module: str,
+    arguments: Sequence[str],
+    *,
+    cwd: Path,
+    environment: Mapping[str, str],
+    capture: bool = False,
+) -> tuple[int, str]:
+    """Run `python -m module` and wait for its end.
+
+    Args:
+        module: what is run, with this interpreter.
+        arguments: what it is given.
+        cwd: where.
+        environment: all of its variables.
+        capture: whether its standard output is taken instead of shown.
+
+    Returns:
+        Its exit code, negative for a signal turned into 128 and the signal, and what was taken.
+    """
+    sys.stdout.flush()
+    command = [sys.executable, "-m", module, *arguments]
+    output = subprocess.PIPE if capture else None
+    with subprocess.Popen(  # noqa: S603 - the tool that was asked for
+        command, cwd=cwd, env=environment, stdout=output, encoding="utf-8", errors="replace"
+    ) as child:
+        # The terminal sends Ctrl-C to both: the tool decides, and we wait for it.
+        previous = {number: signal.signal(number, _passing_on(child)) for number in _SIGNALS}
+        try:
+            taken, _ = child.communicate()
+        finally:
+            for number, handler in previous.items():
+                signal.signal(number, handler)
+    code = child.returncode
+    return (128 - code if code < 0 else code), taken or ""
+
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def _passing_on(child: "subprocess.Popen[str]") -> Callable[[int, FrameType | None], None]:
+    def handle(number: int, _frame: FrameType | None) -> None:
+        if number == signal.SIGTERM:
+            child.terminate()
+
+    return handle

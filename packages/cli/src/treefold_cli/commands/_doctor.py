@@ -1,0 +1,63 @@
+"""`treefold doctor`: is everything there that the project needs?
+
+Prints every finding as it comes, so that a slow server is seen to be slow. What is looked at is in
+`_diagnosis`.
+"""
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from treefold_cli._errors import FAILURE, OK
+from treefold_cli._options import AppDir, AsJson
+from treefold_cli._output import write, write_marked
+from treefold_cli._progress import working
+from treefold_cli._project import check_folder
+
+if TYPE_CHECKING:
+    from treefold_cli._diagnosis import Finding
+
+_COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
+
+
+def doctor(app_dir: AppDir = ".", as_json: AsJson = False) -> int:
+    """Check interpreter, packages, extras, layout, settings, secrets, databases and Redis.
+
+    Each line is ok, warn or fail, with what to do. Exit code 1 when one fails. Databases are those
+    of the settings; Redis is that of TREEFOLD_REDIS_URL or REDIS_URL. Two seconds for each server.
+    """
+    check_folder(app_dir)
+    counts = {"ok": 0, "warn": 0, "fail": 0}
+    records: list[dict[str, str]] = []
+    with working("Looking"):
+        for finding in _findings(Path(app_dir)):
+            counts[finding.status] += 1
+            if as_json:
+                records.append(dataclasses.asdict(finding))
+                continue
+            advice = f"  ({finding.advice})" if finding.advice else ""
+            mark = f"{finding.status:4}"
+            line = f"{finding.topic:9} {finding.text}{advice}"
+            write_marked(mark, line, colour=_COLOURS[finding.status])
+    if as_json:
+        write(json.dumps({"ok": not counts["fail"], "findings": records}))
+    else:
+        write(", ".join(f"{number} {status}" for status, number in counts.items()))
+    return FAILURE if counts["fail"] else OK
+
+
+def _findings(root: Path) -> Iterator["Finding"]:
+    from treefold_cli import _diagnosis
+
+    yield from _diagnosis.interpreter()
+    yield from _diagnosis.packages()
+    yield from _diagnosis.extras()
+    yield from _diagnosis.layout(root)
+    read, said = _diagnosis.settings(root)
+    yield from said
+    yield from _diagnosis.secrets()
+    if read is not None:
+        yield from _diagnosis.databases(read.databases)
+    yield from _diagnosis.redis()

@@ -1,0 +1,65 @@
+"""`treefold shell`: a Python prompt with the project loaded.
+
+Boots the application and names what there is; how the prompt awaits is in `_console`. Nothing is
+served: startup hooks do not run.
+"""
+
+import inspect
+import sys
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+
+from treefold_cli._errors import FAILURE, OK, translated
+from treefold_cli._options import AppDir
+from treefold_cli._project import find_api
+
+
+def shell(
+    command: Annotated[
+        str, typer.Option("-c", metavar="CODE", help="Run this code and leave.")
+    ] = "",
+    app_dir: AppDir = ".",
+) -> int:
+    """Open a Python prompt with the project loaded.
+
+    The name app is the application, and every class of Models/ has its own name; await works.
+    Code from a pipe, or after -c, runs as one program: exit code 1 when it raises.
+    """
+    find_api(app_dir)
+    from treefold_cli import _console
+    from treefold_http import Application, TreefoldError
+    from treefold_logging import flush
+
+    app = Application(app_dir, dev=True)
+    try:
+        with translated(TreefoldError):
+            app.boot()
+    finally:
+        flush()  # what the boot had to say comes first
+    models = _models()
+    names: dict[str, Any] = {"__name__": "__console__", "app": app, **models}
+    if command or not sys.stdin.isatty():
+        return OK if _console.run(command or sys.stdin.read(), names) else FAILURE
+    known = ", ".join(models) or "none"
+    routes = app.report.routes
+    _console.prompt(names, banner=f"app: {app.root}, {routes} routes; models: {known}; await works")
+    return OK
+
+
+def _models() -> Mapping[str, type]:
+    """Give the classes that the modules of `Models/` define; the boot has imported them."""
+    modules = [
+        module
+        for name, module in sorted(sys.modules.items())
+        if name == "Models" or name.startswith("Models.")
+    ]
+    return {
+        name: value
+        for module in modules
+        for name, value in vars(module).items()
+        if inspect.isclass(value)
+        and value.__module__ == module.__name__
+        and not name.startswith("_")
+    }

@@ -1,0 +1,103 @@
+"""`treefold test`: pytest over the project, whole or for one URL.
+
+Only arguments and words; which tests touch a URL is decided in `_test_choice`.
+"""
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from treefold_cli._completion import complete_urls
+from treefold_cli._errors import MISUSE, CommandError, translated
+from treefold_cli._options import AppDir
+from treefold_cli._output import complain
+from treefold_cli._project import find_api
+from treefold_cli._tools import require, run_module
+from treefold_router import RouterError, RouteTable
+
+__test__ = False  # or pytest would take the command for a test
+_NONE_COLLECTED = 5  # pytest's own code
+_WITH_VALUE = frozenset({"-k", "-m", "-p", "-c", "-o", "-W", "-n"})
+
+
+def test(
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[URL|PATH|OPTION]...",
+            help="A URL runs the tests that touch its route; the rest goes to pytest.",
+            show_default=False,
+            autocompletion=complete_urls,
+        ),
+    ] = None,  # noqa: PT028 - a command, no test
+    app_dir: AppDir = ".",  # noqa: PT028 - as above
+) -> int:
+    """Run pytest on the project, with the fixtures of treefold.
+
+    With a URL such as /v1/user/[id], or /v1/user/42, only the tests that name that URL, its file
+    or its folder. Options are those of pytest; put -- before them where they are ours as well. The
+    exit code is that of pytest.
+    """
+    find_api(app_dir)
+    require("pytest", install="pytest 'treefold[test]'")
+    root = Path(app_dir).absolute()
+    given = arguments or []
+    environment = dict(os.environ)
+    options = ["-p", "treefold", "--treefold-app-dir", os.fspath(root), *given]
+    if any(map(_is_ours, given)):
+        from treefold_cli import _pytest_choice
+
+        choice, rest = _split(root, given)
+        if not choice:
+            return _NONE_COLLECTED
+        environment[_pytest_choice.VARIABLE] = json.dumps(choice)
+        options = ["-p", _pytest_choice.__name__, *options[:4], *rest]
+    code, _ = run_module("pytest", options, cwd=root, environment=environment)
+    return code
+
+
+def _is_ours(argument: str) -> bool:
+    path = argument.partition("::")[0]
+    return _is_url(argument) or ("[" in path and not argument.startswith("-"))
+
+
+def _is_url(argument: str) -> bool:
+    return argument.startswith("/") and not os.path.exists(argument.partition("::")[0])
+
+
+def _split(root: Path, given: Sequence[str]) -> tuple[dict[str, Sequence[str]], list[str]]:
+    """Tell the tests that are chosen from what pytest takes itself."""
+    choice: dict[str, list[str]] = {}
+    rest: list[str] = []
+    for index, argument in enumerate(given):
+        path, _, name = argument.partition("::")
+        if _is_url(argument):
+            for file, tests in _touching(root, argument).items():
+                choice.setdefault(file, []).extend(tests)
+        elif (index and given[index - 1] in _WITH_VALUE) or not (root / path).exists():
+            rest.append(argument)
+        else:
+            choice.setdefault(os.path.relpath(root / path, root), []).append(name)
+    return dict(choice), rest
+
+
+def _touching(root: Path, url: str) -> dict[str, list[str]]:
+    from treefold_cli._test_choice import choose, routes_at, test_files
+
+    with translated(RouterError):
+        table = RouteTable.scan(root / "Api")
+    routes = routes_at(table, url)
+    if not routes:
+        raise CommandError(f"No route at {url!r}; 'treefold why get {url}' says why", code=MISUSE)
+    choice = {file: list(names) for file, names in choose(root, table, routes).items()}
+    named = ", ".join(f"{route.method} {route.template}" for route in routes)
+    if choice:
+        complain(f"Tests of {named} are in {', '.join(choice)}")
+    else:
+        looked = sum(1 for _ in test_files(root))
+        complain(f"No test touches {named}; looked in {looked} test files for its URL or its file")
+    return choice

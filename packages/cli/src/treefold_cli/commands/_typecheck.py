@@ -1,0 +1,95 @@
+"""`treefold typecheck`: mypy or pyright over a tree whose handlers share file names.
+
+Chooses the checker and its arguments; how the tree becomes one that a checker takes is in
+`_typed_copy`.
+"""
+
+import hashlib
+import importlib.util
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from treefold_cli._errors import CommandError
+from treefold_cli._options import AppDir, read_choice
+from treefold_cli._output import complain
+from treefold_cli._progress import working
+from treefold_cli._project import find_api
+from treefold_cli._tools import require, run_module
+
+CHECKERS = ("mypy", "pyright")
+
+
+def typecheck(
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[OPTION]...", help="Options of the checker.", show_default=False),
+    ] = None,
+    checker: Annotated[
+        str, typer.Option("--with", metavar="|".join(CHECKERS), help="Else what is installed.")
+    ] = "",
+    app_dir: AppDir = ".",
+) -> int:
+    """Run mypy or pyright on the project.
+
+    Handlers may share file names and lie in bracket folders; messages name the real files. The
+    settings of the checker are those of the project; options it knows are passed on. The exit code
+    is that of the checker.
+    """
+    find_api(app_dir)
+    chosen = _chosen(checker)
+    from treefold_cli._typed_copy import TypedCopy
+
+    with tempfile.TemporaryDirectory(prefix="treefold-typecheck-") as place:
+        copy = TypedCopy(Path(app_dir).absolute(), Path(place, "project"))
+        copy.place.mkdir()
+        copy.fill()
+        complain(f"{len(copy.files)} files with {chosen}")
+        with working(chosen):
+            code, output = run_module(
+                chosen,
+                [*_arguments(chosen), *(arguments or []), *_targets(chosen)],
+                cwd=copy.place,
+                environment=_environment(copy.root),
+                capture=True,
+            )
+    # As it is: a checker prints sources with tabs and colours on purpose.
+    sys.stdout.write(copy.real(output))
+    return code
+
+
+def _chosen(wanted: str) -> str:
+    if wanted:
+        name = read_choice(wanted, "--with", choices=CHECKERS)
+        require(name, install=name)
+        return name
+    for name in CHECKERS:
+        if importlib.util.find_spec(name) is not None:
+            return name
+    raise CommandError("No type checker is installed; pip install mypy, or pyright")
+
+
+def _arguments(checker: str) -> Sequence[str]:
+    if checker == "mypy":
+        bases = ["--explicit-package-bases", "--namespace-packages"]
+        # The lists that a new project begins with are empty and bare: `middlewares = []`.
+        lists = ["--disable-error-code", "var-annotated"]
+        return [*bases, *lists, "--python-executable", sys.executable]
+    return ["--pythonpath", sys.executable]
+
+
+def _targets(checker: str) -> Sequence[str]:
+    return ["."] if checker == "mypy" else []
+
+
+def _environment(root: Path) -> dict[str, str]:
+    """Keep what mypy remembers outside of the project, and from one run to the next."""
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    name = hashlib.sha256(os.fsencode(root)).hexdigest()[:16]
+    cache = os.path.join(home, "treefold", "typecheck", name)
+    return {"MYPY_CACHE_DIR": cache} | os.environ

@@ -1,0 +1,171 @@
+"""`treefold version create|list|diff`: versions of the API.
+
+Only words and exit codes; what is copied and compared is decided by treefold-scaffold.
+"""
+
+import json
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from treefold_cli._errors import MISUSE, OK, translated
+from treefold_cli._options import AppDir, AsJson
+from treefold_cli._output import complain, write, write_marked
+from treefold_cli._progress import working
+from treefold_cli._project import find_api
+from treefold_router import RouterError, RouteTable, version_number
+
+Number = Annotated[str, typer.Argument(metavar="N", help="A version: 2 or v2.", show_default=False)]
+
+
+def create(
+    number: Number,
+    source: Annotated[
+        str, typer.Option("--from", metavar="M", help="The version to copy; else the latest.")
+    ] = "",
+    empty: Annotated[
+        bool, typer.Option("--empty", help="Endpoints only, each answering 501.")
+    ] = False,
+    plan_only: Annotated[
+        bool, typer.Option("--plan", help="Print what would be done; write nothing.")
+    ] = False,
+    as_json: AsJson = False,
+    app_dir: AppDir = ".",
+) -> int:
+    """Create a version from another one, completely or not at all.
+
+    Endpoints and local services are copied, and version-qualified imports are rewritten.
+    """
+    find_api(app_dir)
+    from treefold_scaffold import ScaffoldError, SourceError, plan_version, write_version
+
+    with (
+        translated(ScaffoldError, code=MISUSE),
+        translated(SourceError),
+        working("Reading the version"),
+    ):
+        plan = plan_version(app_dir, number, source=source or None, empty=empty)
+    if not plan_only:
+        with translated(ScaffoldError), working("Writing the version"):
+            write_version(app_dir, plan)
+    files = sorted(
+        (entry for entry in plan.entries if entry.action.value != "folder"),
+        key=lambda entry: entry.path.split("/"),
+    )
+    if as_json:
+        records = [
+            {"path": entry.path, "action": entry.action.value, "places": entry.places}
+            for entry in files
+        ]
+        head = {"version": plan.target, "from": plan.source, "written": not plan_only}
+        write(json.dumps(head | {"files": records}))
+        return OK
+    if plan_only:
+        write(f"would create Api/{plan.target} from Api/{plan.source}:")
+        for entry in files:
+            write(f"  {entry.action.value:7}  {entry.path}")
+    else:
+        write(f"created: Api/{plan.target} from Api/{plan.source}, {_counted(files)}")
+    return OK
+
+
+def list(app_dir: AppDir = ".", as_json: AsJson = False) -> int:
+    """List the versions: routes, files of own services, and since when.
+
+    Since when is the date of the oldest file in the version.
+    """
+    api = find_api(app_dir)
+    with translated(RouterError):
+        table = RouteTable.scan(api)
+    found = [_record(api, table, name) for name in _versions(api)]
+    if as_json:
+        write(json.dumps(found))
+    elif found:
+        for record in found:
+            latest = "  latest" if record["latest"] else ""
+            since = record["since"] or "-"
+            routes, services = len(record["routes"]), len(record["services"])
+            shown = f"{record['version']:5} {routes:4} routes {services:4} services"
+            write(f"{shown}  since {since}{latest}")
+    else:
+        complain("No versions; make one with 'treefold create v1/health get'")
+    return OK
+
+
+def diff(
+    first: Annotated[str, typer.Argument(metavar="M", help="The version to compare with.")],
+    second: Annotated[str, typer.Argument(metavar="N", help="The other version.")],
+    as_json: AsJson = False,
+    app_dir: AppDir = ".",
+) -> int:
+    """Compare two versions: routes and local services.
+
+    A file that differs only by the version in its imports is the same. The exit code is 0 also
+    where versions differ.
+    """
+    api = find_api(app_dir)
+    from treefold_scaffold import ScaffoldError, compare_versions, version_name
+
+    with translated(ScaffoldError, code=MISUSE), translated(RouterError), working("Comparing"):
+        old, new = (
+            text
+            if version_number(text) is not None and (api / text).is_dir()
+            else version_name(text)
+            for text in (first, second)
+        )
+        found = compare_versions(app_dir, old, new)
+    if as_json:
+        fields = {name: getattr(found, name) for name in found.__slots__}
+        write(json.dumps({"from": old, "to": new} | {k: _listed(v) for k, v in fields.items()}))
+        return OK
+    for mark, colour, routes, files in (
+        ("-", "red", found.removed, found.services_removed),
+        ("+", "green", found.added, found.services_added),
+        ("~", "yellow", found.changed, found.services_changed),
+    ):
+        for method, url in routes:
+            write_marked(mark, f"{method} {url}", colour=colour)
+        for file in files:
+            write_marked(mark, file, colour=colour)
+    if found.is_empty:
+        write(f"{old} and {new} have the same routes and services")
+    return OK
+
+
+def _counted(files: Sequence[Any]) -> str:
+    rewritten = sum(entry.action.value == "rewrite" for entry in files)
+    emptied = sum(entry.action.value == "empty" for entry in files)
+    changed = f"{emptied} empty" if emptied else f"imports rewritten in {rewritten}"
+    return f"{len(files)} files, {changed}"
+
+
+def _versions(api: Path) -> Sequence[str]:
+    names = (entry.name for entry in api.iterdir() if entry.is_dir())
+    numbered = [(number, name) for name in names if (number := version_number(name)) is not None]
+    return [name for _, name in sorted(numbered)]
+
+
+def _record(api: Path, table: RouteTable, name: str) -> dict[str, Any]:
+    from treefold_scaffold import local_services
+
+    changed = [
+        path.stat().st_mtime
+        for path in (api / name).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    ]
+    return {
+        "version": name,
+        "latest": name == table.latest,
+        "routes": [
+            f"{route.method} {route.template}" for route in table.routes if route.version == name
+        ],
+        "services": [file for file, _ in local_services(api / name)],
+        "since": date.fromtimestamp(min(changed)).isoformat() if changed else None,
+    }
+
+
+def _listed(found: Sequence[Any]) -> Sequence[str]:
+    return [item if isinstance(item, str) else " ".join(item) for item in found]

@@ -1,0 +1,99 @@
+"""`treefold why METHOD PATH`: how a request finds its route, or why it does not.
+
+Walks the table that names alone give: no handler is imported and no server runs. What there is to
+say is decided by treefold-router.
+"""
+
+import dataclasses
+import json
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+import typer
+
+from treefold_cli._completion import complete_urls
+from treefold_cli._errors import FAILURE, MISUSE, OK, CommandError, translated
+from treefold_cli._options import AppDir, AsJson
+from treefold_cli._output import write
+from treefold_cli._project import find_api
+from treefold_router import (
+    METHODS,
+    Explanation,
+    RouterError,
+    RouteTable,
+    explanation_lines,
+    method_of,
+)
+
+
+def why(
+    method: Annotated[str, typer.Argument(metavar="METHOD", help="An HTTP method, or socket.")],
+    path: Annotated[
+        str,
+        typer.Argument(
+            metavar="PATH",
+            help="The path of the request, such as /v1/user/42.",
+            autocompletion=complete_urls,
+        ),
+    ],
+    as_json: AsJson = False,
+    app_dir: AppDir = ".",
+) -> int:
+    """Explain which file serves a request, or why none does.
+
+    Shows the walk through the tree, skipped files, near misses, other versions, and the command
+    that would add the route. Exit code 1 where nothing serves the request.
+    """
+    verb = method_of(method)
+    if verb is None:
+        known = ", ".join(name.lower() for name in METHODS)
+        raise CommandError(f"Unknown method {method!r}; use one of {known}, socket", code=MISUSE)
+    api = find_api(app_dir)
+    with translated(RouterError):
+        table = RouteTable.scan(api)
+    found = table.explain(verb, _raw_path(path))
+    if as_json:
+        write(json.dumps(_record(found)))
+    else:
+        _print(found)
+    return FAILURE if found.route is None else OK
+
+
+def _raw_path(typed: str) -> bytes:
+    """Take a path, or the path of a whole address; the query says nothing about the route."""
+    try:
+        path = urlsplit(typed).path if "://" in typed else typed.partition("?")[0]
+    except ValueError as error:
+        raise CommandError(f"Address {typed!r} cannot be read: {error}", code=MISUSE) from error
+    if not path.startswith("/"):
+        raise CommandError(f"Path {typed!r} must start with '/', such as '/v1/user'", code=MISUSE)
+    return path.encode(errors="surrogateescape")
+
+
+def _print(found: Explanation) -> None:
+    write(f"{found.method} {found.path}")
+    lines = list(explanation_lines(found))
+    width = max(len(line.label) for line in lines)
+    for line in lines:
+        write(f"  {line.label:{width}}  {line.text}")
+
+
+def _record(found: Explanation) -> dict[str, Any]:
+    def route(value: Any) -> dict[str, str]:
+        return {"method": value.method, "url": value.template, "file": f"Api/{value.file}"}
+
+    return {
+        "method": found.method,
+        "path": found.path,
+        "status": found.status,
+        "route": None if found.route is None else route(found.route),
+        "steps": [dataclasses.asdict(step) for step in found.steps],
+        "methods": found.methods,
+        "unversioned": found.unversioned,
+        "shadowed": [route(each) for each in found.shadowed],
+        "skipped": [{"file": f"Api/{each.file}", "reason": each.reason} for each in found.skipped],
+        "near": [route(each) for each in found.near],
+        "versions": [route(each) for each in found.versions],
+        "file": f"Api/{found.file}" if found.file else None,
+        "create": found.create or None,
+    }

@@ -1,0 +1,96 @@
+"""Completion in a real bash, and over the protocol that the scripts of other shells speak."""
+
+import os
+import subprocess
+import sysconfig
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Project = Callable[..., Path]
+SCRIPTS = sysconfig.get_path("scripts")
+URLS = ["/v1/user", "/v1/user/{id}"]
+
+
+@pytest.fixture
+def root(project: Project) -> Path:
+    return project("v1/User/Get.py", "v1/User/[id]/Get.py", "v1/User/[id]/Post.py")
+
+
+def in_bash(program: str, *, home: Path, cwd: Path | None = None) -> str:
+    environment = {"PATH": f"{SCRIPTS}{os.pathsep}{os.environ['PATH']}", "HOME": str(home)}
+    done = subprocess.run(
+        ["bash", "--norc", "-c", f"{program}\ntrue"],  # so that bash stays the parent
+        env=environment,
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout
+
+
+COMPLETE = """\
+COMP_WORDS=({words})
+COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))
+function=$(complete -p {name} | sed 's/.* -F \\([^ ]*\\) .*/\\1/')
+$function {name}
+printf '%s\\n' "${{COMPREPLY[@]}}"
+"""
+
+
+@pytest.mark.parametrize("name", ["treefold", "tfold"])
+def test_bash_completes_once_it_is_installed(tmp_path: Path, root: Path, name: str):
+    said = in_bash(f"{name} --install-completion", home=tmp_path)
+    assert "bash completion installed in" in said
+    words = COMPLETE.format(words=f"{name} r", name=name)
+    installed = f"source ~/.bash_completions/{name}.sh\n"
+    assert in_bash(installed + words, home=tmp_path, cwd=root).split() == ["routes"]
+    words = COMPLETE.format(words=f"{name} why get /v1/u", name=name)
+    assert in_bash(installed + words, home=tmp_path, cwd=root).split() == URLS
+    assert name in (tmp_path / ".bashrc").read_text()
+
+
+def test_the_script_can_be_shown_instead(tmp_path: Path):
+    script = in_bash("treefold --show-completion", home=tmp_path)
+    assert "complete -o default -F _treefold_completion treefold" in script
+    assert not (tmp_path / ".bashrc").exists()
+
+
+def offered(root: Path, typed: str, shell: str) -> list[str]:
+    variables = {
+        "bash": {"COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split(" ")) - 1)},
+        "zsh": {"_TYPER_COMPLETE_ARGS": typed},
+        "fish": {"_TYPER_COMPLETE_ARGS": typed, "_TYPER_COMPLETE_FISH_ACTION": "get-args"},
+    }[shell]
+    done = subprocess.run(
+        [f"{SCRIPTS}/treefold"],
+        cwd=root,
+        env={"PATH": os.environ["PATH"], "_TREEFOLD_COMPLETE": f"complete_{shell}", **variables},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stderr == ""
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("treefold ch", "check"),
+        ("treefold version cr", "create"),
+        ("treefold test /v1/user/", "/v1/user/{id}"),
+        ("treefold routes --app", "--app-dir"),
+    ],
+)
+def test_every_shell_is_offered_the_word(root: Path, shell: str, typed: str, expected: str):
+    assert expected in "\n".join(offered(root, typed, shell))
+
+
+def test_no_handler_is_imported_and_no_project_is_needed(root: Path, tmp_path: Path):
+    (root / "Api/v1/User/Get.py").write_text("open('imported', 'w')\n")
+    assert offered(root, "treefold why get /", "bash") == URLS
+    assert not (root / "imported").exists()
+    assert offered(tmp_path, "treefold why get /", "bash") == [""]

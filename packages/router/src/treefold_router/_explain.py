@@ -1,0 +1,276 @@
+"""Why a request is answered as it is: the walk through the trie, as data.
+
+Runs for a person who asks, never on the path of a request that is served. Everything is read from
+the table; how it is shown is decided by the command line and by the development page.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from treefold_router._naming import WEBSOCKET, is_version, method_of, parameter_name
+from treefold_router._path import MAX_SEGMENTS, PERCENT, malformed, significant, unescape
+from treefold_router._trie import Node, match
+from treefold_router._types import Found, Route, Skipped
+
+_NEAR = 3
+"""How many near misses are told."""
+
+_FAR = 0.75
+"""Sum of differences of the segments above which a route is no near miss."""
+
+_PLAIN = re.compile(r"[\w@+~-]+")
+_WORD = re.compile(r"[a-z0-9]+")
+_VALUE = re.compile(r"[0-9]+|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_OPT_OUT = "services"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One segment of a request path, and the place it led to.
+
+    Attributes:
+        segment: the segment, decoded.
+        place: `static`, `dynamic`, or empty where nothing matched.
+        parameter: the name of the parameter it fills, for a dynamic place.
+        over: the name of the parameter that a static place won over, or empty.
+        here: the segments that there would have been, where nothing matched.
+    """
+
+    segment: str
+    place: str
+    parameter: str = ""
+    over: str = ""
+    here: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """Why a method and a path lead to a route, or to none.
+
+    Attributes:
+        method: the method, `WEBSOCKET` for a handshake.
+        path: the path that was asked for, decoded.
+        status: 200 where a route serves, else 404 or 405, 400 for a path no client may send.
+        fault: what makes it such a path, else empty.
+        route: the route that serves.
+        steps: the walk, up to the first segment that matched nothing.
+        methods: what serves at the path, if it exists.
+        shadowed: routes that a static place hid: it is final, though it leads nowhere.
+        skipped: files that look as if they were meant to serve this, and why they do not.
+        near: routes with a similar path.
+        versions: routes of other versions that serve the same.
+        unversioned: whether the path lacks a version.
+        file: the file below `Api/` that would serve it; empty where none can.
+        create: what to give to the command `create` for it; empty where that gives another URL.
+    """
+
+    method: str
+    path: str
+    status: int
+    fault: str = ""
+    route: Route | None = None
+    steps: tuple[Step, ...] = ()
+    methods: tuple[str, ...] = ()
+    shadowed: tuple[Route, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    near: tuple[Route, ...] = ()
+    versions: tuple[Route, ...] = ()
+    unversioned: bool = False
+    file: str = ""
+    create: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """What an explanation is read from."""
+
+    trie: Node
+    routes: Sequence[Route]
+    skipped: Sequence[Skipped]
+    versions: Sequence[str]
+    latest: str | None
+
+
+def explain(tree: Tree, method: str, raw_path: bytes | str) -> Explanation:
+    """Walk through the trie and say what happens at every segment.
+
+    Args:
+        tree: the table's data.
+        method: one of `METHODS` or 'WEBSOCKET'.
+        raw_path: as for `RouteTable.resolve`.
+    """
+    segments = _segments(raw_path)
+    texts = [segment.decode(errors="backslashreplace") for segment in segments]
+    verb = None if method == WEBSOCKET else method
+    answer = match(tree.trie, segments, verb)
+    path = "/" + "/".join(texts)
+    if isinstance(answer, Found):
+        steps, _ = _walk(tree.trie, segments)
+        return Explanation(method=method, path=path, status=200, route=answer.route, steps=steps)
+    fault = malformed([b"", *(segments or [b""])])
+    if fault is not None:
+        return Explanation(method=method, path=path, status=400, fault=fault.reason)
+    methods = () if answer is None else _methods(answer)
+    steps, places = _walk(tree.trie, segments)
+    unversioned = not (texts and is_version(texts[0]))
+    shadowed = _shadowed(places, segments, verb)
+    versions = _versions(tree, segments, verb)
+    others = (route for route in tree.routes if route not in (*shadowed, *versions))
+    file, create = _missing(texts, steps, method=method, latest=tree.latest)
+    return Explanation(
+        method=method,
+        path=path,
+        status=405 if methods else 404,
+        steps=steps,
+        methods=methods,
+        shadowed=shadowed,
+        skipped=_skipped(tree.skipped, texts),
+        near=() if methods else _near(others, texts, method),
+        versions=versions,
+        unversioned=unversioned,
+        file=file,
+        create=create,
+    )
+
+
+def _segments(raw_path: bytes | str) -> list[bytes]:
+    if isinstance(raw_path, str):
+        return significant(raw_path.encode(errors="surrogatepass").split(b"/"))
+    split = raw_path.split(b"/")
+    return significant(unescape(split) if PERCENT in raw_path else split)
+
+
+def _walk(root: Node, segments: Sequence[bytes]) -> tuple[tuple[Step, ...], list[Node]]:
+    node = root
+    steps: list[Step] = []
+    places = [root]
+    for segment in segments:
+        text = segment.decode(errors="backslashreplace")
+        static = node.static.get(segment)
+        if static is not None:
+            over = node.dynamic.parameter if node.dynamic else ""
+            steps.append(Step(segment=text, place="static", over=over))
+            node = static
+        elif node.dynamic is not None and segment not in (b".", b".."):
+            node = node.dynamic
+            steps.append(Step(segment=text, place="dynamic", parameter=node.parameter))
+        else:
+            here = tuple(sorted(key.decode() for key in node.static))
+            steps.append(Step(segment=text, place="", here=here))
+            break
+        places.append(node)
+    return tuple(steps), places
+
+
+def _methods(node: Node) -> tuple[str, ...]:
+    return tuple(sorted(WEBSOCKET if verb is None else verb for verb in node.verbs))
+
+
+def _shadowed(
+    places: Sequence[Node], segments: Sequence[bytes], verb: str | None
+) -> tuple[Route, ...]:
+    """Find what would match if a static place were not final (routing rule 5)."""
+    found: list[Route] = []
+    for depth, node in enumerate(places[: len(segments)]):
+        if node.dynamic is None or segments[depth] not in node.static:
+            continue
+        answer = match(node.dynamic, list(segments[depth + 1 :]), verb)
+        if isinstance(answer, Found):
+            found.append(answer.route)
+    return tuple(found)
+
+
+def _skipped(skipped: Iterable[Skipped], texts: Sequence[str]) -> tuple[Skipped, ...]:
+    wanted = _shape(texts)
+    return tuple(item for item in skipped if _shape(item.file.split("/")[:-1]) == wanted)
+
+
+def _shape(names: Iterable[str]) -> list[str]:
+    """Give a path as its author may have meant it: no case, no version, no opt-out folder."""
+    lowered = (name.lower() for name in names)
+    return [
+        "{}" if parameter_name(name) or _VALUE.fullmatch(name) else name
+        for name in lowered
+        if name != _OPT_OUT and not re.fullmatch(r"v[0-9.]+.*", name)
+    ]
+
+
+def _near(routes: Iterable[Route], texts: Sequence[str], method: str) -> tuple[Route, ...]:
+    scored = [
+        (_distance(route.template.split("/")[1:], texts), route.method != method, index, route)
+        for index, route in enumerate(routes)
+    ]
+    close = sorted(entry[:3] for entry in scored if entry[0] <= _FAR)
+    return tuple(scored[index][3] for _, _, index in close[:_NEAR])
+
+
+def _distance(template: Sequence[str], texts: Sequence[str]) -> float:
+    """Add up how far the segments are from each other; a parameter is near to everything."""
+    if len(template) != len(texts):
+        return 1.0 if abs(len(template) - len(texts)) > 1 else _with_a_gap(template, texts)
+    first, *rest = template
+    if first != texts[0] and is_version(texts[0]):
+        return 1.0  # the same path of another version is told apart
+    return _difference(first, texts[0]) + sum(map(_difference, rest, texts[1:]))
+
+
+def _with_a_gap(template: Sequence[str], texts: Sequence[str]) -> float:
+    """Compare a path with one that has a segment more or less."""
+    longer, shorter = sorted((template, texts), key=len, reverse=True)
+    for gap in range(len(longer)):
+        pairs = zip((*longer[:gap], *longer[gap + 1 :]), shorter, strict=True)
+        if all("{" in (one[:1], other[:1]) or one == other for one, other in pairs):
+            return 0.5
+    return 1.0
+
+
+def _difference(segment: str, text: str) -> float:
+    if segment == text:
+        return 0.0
+    if segment.startswith("{"):
+        return 0.1
+    if segment == text.lower():
+        return 0.05
+    import difflib  # 6 ms that no other reader of a table pays
+
+    ratio = difflib.SequenceMatcher(None, segment, text).ratio()
+    return 1.0 - ratio if ratio >= 0.5 else 1.0
+
+
+def _versions(tree: Tree, segments: Sequence[bytes], verb: str | None) -> tuple[Route, ...]:
+    first = segments[0].decode(errors="replace") if segments else ""
+    rest = segments[1:] if is_version(first) else segments
+    answers = (
+        match(tree.trie, [version.encode(), *rest], verb)
+        for version in tree.versions
+        if version != first
+    )
+    return tuple(answer.route for answer in answers if isinstance(answer, Found))
+
+
+def _missing(
+    texts: Sequence[str], steps: Sequence[Step], *, method: str, latest: str | None
+) -> tuple[str, str]:
+    """Name the file that would serve a path, and what `create` has to be given for it."""
+    if not texts or len(texts) >= MAX_SEGMENTS or method_of(method) != method:
+        return "", ""
+    placed = {index: step for index, step in enumerate(steps) if step.place}
+    names = [_folder(text, placed.get(index)) for index, text in enumerate(texts)]
+    if not is_version(names[0]):
+        names.insert(0, latest or "v1")
+    plain = [name for name in names if parameter_name(name) is None]
+    if not all(name == name.lower() and _PLAIN.fullmatch(name) for name in plain):
+        return "", ""  # no folder gives such a segment, or not everywhere
+    stem = "Socket" if method == WEBSOCKET else method.capitalize()
+    if "services" in plain[1:] or not all(map(_WORD.fullmatch, plain)):
+        return "/".join((*names, f"{stem}.py")), ""
+    folders = [name if parameter_name(name) else name.capitalize() for name in names[1:]]
+    verb = "socket" if method == WEBSOCKET else method.lower()
+    return "/".join((names[0], *folders, f"{stem}.py")), f"{'/'.join(names)} {verb}"
+
+
+def _folder(text: str, step: Step | None) -> str:
+    if step is not None:
+        return f"[{step.parameter}]" if step.parameter else text
+    return "[id]" if _VALUE.fullmatch(text.lower()) else text

@@ -1,0 +1,81 @@
+"""An explanation in words: labelled lines, the same for the command line and a browser.
+
+Pure: data in, text out. Nothing is escaped or coloured here; who prints it does that.
+"""
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from treefold_router._explain import Explanation, Step
+from treefold_router._types import Route
+
+_SHOWN = 10
+"""How many of the segments at a place are told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of an explanation.
+
+    Attributes:
+        label: what it is about, such as `did you mean`.
+        text: the line.
+    """
+
+    label: str
+    text: str
+
+
+def explanation_lines(found: Explanation) -> Iterator[Line]:
+    """Put an explanation into words.
+
+    Yields:
+        The walk segment by segment, the answer, then everything that may help.
+    """
+    for step in found.steps:
+        yield Line(f"/{step.segment}", _step(step))
+    yield Line("answer", _answer(found))
+    for route in found.shadowed:
+        yield Line("hidden", f"{_name(route)} would match, but a static folder is final")
+    for skipped in found.skipped:
+        yield Line("skipped", f"Api/{skipped.file}: {skipped.reason}")
+    for route in found.near:
+        yield Line("did you mean", f"{_name(route)}  Api/{route.file}")
+    for route in found.versions:
+        yield Line("other version", f"{_name(route)}  Api/{route.file}")
+    if found.create:
+        path, _, method = found.create.rpartition(" ")
+        yield Line("to add it", f"treefold create {shlex.quote(path)} {method}")
+    elif found.file:
+        yield Line("to add it", f"make the file Api/{found.file}")
+    elif found.status == 404 and found.steps:
+        yield Line("to add it", "no folder can serve this path: URLs are lower-case and plain")
+
+
+def _step(step: Step) -> str:
+    if step.place == "dynamic":
+        return f"is the value of [{step.parameter}]"
+    if step.place == "static":
+        return f"is a folder, which wins over [{step.over}]" if step.over else "is a folder"
+    if not step.here:
+        return "matches nothing: there is nothing below"
+    more = ", ..." if len(step.here) > _SHOWN else ""
+    return f"matches nothing: there is {', '.join(step.here[:_SHOWN])}{more}"
+
+
+def _answer(found: Explanation) -> str:
+    if found.route is not None:
+        return f"200, served by Api/{found.route.file}"
+    if found.fault:
+        return f"400: {found.fault}"
+    if found.status == 405:
+        return f"405: the path exists, but for {', '.join(found.methods)} only"
+    if found.unversioned:
+        return "404: the path does not begin with a version, and no default_version serves it"
+    matched = all(step.place for step in found.steps)
+    return "404: folders only, no file serves a method here" if matched else "404: no such path"
+
+
+def _name(route: Route) -> str:
+    return f"{route.method} {route.template}"

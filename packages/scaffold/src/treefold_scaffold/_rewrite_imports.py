@@ -1,0 +1,334 @@
+"""One source file of a version, made to mean another: `Api.v1` becomes `Api.v2` where it is code.
+
+Finds the places with libcst and splices the new name into the source as it is, so every other byte
+(encoding, line ends, comments, layout) stays. Knows no disk. Imported only when a file needs it:
+libcst takes longer to import than all the rest of this package.
+"""
+
+import re
+import tokenize
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from io import BytesIO
+from typing import Any
+
+import libcst
+from libcst.metadata import (
+    ByteSpanPositionProvider,
+    MetadataWrapper,
+    ParentNodeProvider,
+    QualifiedNameProvider,
+    Scope,
+    ScopeProvider,
+)
+
+from treefold_scaffold._errors import SourceError
+
+_API = "Api"
+_IMPORTERS = frozenset({"importlib.import_module", "builtins.__import__"})
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rename:
+    """What changes its name, and where.
+
+    Attributes:
+        old: the version that the source is written for, such as `v1`.
+        new: the version that it is to mean.
+        package: the dotted package that the file lies in, in parts: `("Api", "v1", "User")`.
+        keep_names: bind what `from Api import v1` imports under its old name (`as v1`), because
+            another file imports that name from this one.
+    """
+
+    old: str
+    new: str
+    package: tuple[str, ...]
+    keep_names: bool = False
+
+
+def rewrite_imports(source: bytes, rename: Rename) -> tuple[bytes, int]:
+    """Let every version-qualified import of `source`, and what uses it, mean the new version.
+
+    Args:
+        source: a Python file that compiles.
+        rename: from which version to which.
+
+    Returns:
+        The new source, and how many places changed.
+
+    Raises:
+        SourceError: libcst cannot read the file, or its encoding does not write what it reads.
+
+    Source: interface specification, 'Versioning': the new version uses its own local services.
+    """
+    text, encoding = _decoded(source)
+    # libcst loses a carriage return that stands alone; another line end keeps every position.
+    readable = re.sub(r"\r(?!\n)", "\n", text)
+    try:
+        wrapper = MetadataWrapper(libcst.parse_module(readable), unsafe_skip_copy=True)
+    except libcst.ParserSyntaxError as error:
+        raise SourceError(f"line {error.raw_line}: {error.message}") from error
+    if wrapper.module.code != readable:
+        raise SourceError("line 1: the file does not survive being read; reformat it")
+    edits = sorted(set(_Places(wrapper, rename).edits()))
+    data = text.encode()
+    for start, end, replacement in reversed(edits):
+        data = data[:start] + replacement.encode() + data[end:]
+    body = data.decode().encode(encoding)
+    return (_BOM + body if source.startswith(_BOM) else body), len(edits)
+
+
+def _decoded(source: bytes) -> tuple[str, str]:
+    encoding, _ = tokenize.detect_encoding(BytesIO(source).readline)
+    encoding = "utf-8" if encoding == "utf-8-sig" else encoding
+    body = source.removeprefix(_BOM)
+    text = body.decode(encoding)
+    if text.encode(encoding) != body:
+        raise SourceError(f"line 1: encoding {encoding!r} does not write what it reads; use UTF-8")
+    return text, encoding
+
+
+_Edit = tuple[int, int, str]
+
+
+@dataclass(slots=True)
+class _Bindings:
+    """Names of one file that mean `Api` or the version, and the import nodes that bind them."""
+
+    roots: set[str] = field(default_factory=set[str])
+    of_root: set[libcst.CSTNode] = field(default_factory=set[libcst.CSTNode])
+    of_version: set[libcst.CSTNode] = field(default_factory=set[libcst.CSTNode])
+    aliases: list[libcst.ImportAlias] = field(default_factory=list[libcst.ImportAlias])
+
+
+class _Places(libcst.CSTVisitor):
+    """Collects what is to be edited in one file: imports first, then the uses of their names."""
+
+    def __init__(self, wrapper: MetadataWrapper, rename: Rename) -> None:
+        super().__init__()
+        self._rename = rename
+        self._module = wrapper.module
+        self._spans: Any = wrapper.resolve(ByteSpanPositionProvider)
+        self._scopes: Any = wrapper.resolve(ScopeProvider)
+        self._parents: Any = wrapper.resolve(ParentNodeProvider)
+        # The slowest of them, asked only where something is imported by a call.
+        self._qualified: Any = {}
+        if any(name.rpartition(".")[2] in wrapper.module.code for name in _IMPORTERS):
+            self._qualified = wrapper.resolve(QualifiedNameProvider)
+        self._bound = _Bindings()
+        self._names: list[libcst.Name] = []
+        self._calls: list[libcst.Call] = []
+        self._annotations: list[libcst.SimpleString] = []
+        self._declares_global = False
+        self._found: list[_Edit] = []
+
+    def edits(self) -> Iterator[_Edit]:
+        self._module.visit(self)
+        renames = self._may_rename()
+        for alias in self._bound.aliases:
+            new = self._rename.new if renames else f"{self._rename.new} as {self._rename.old}"
+            yield self._replaced(alias.name, new)
+        for name in self._names:
+            yield from self._use(name, renames=renames)
+        for call in self._calls:
+            yield from self._call(call)
+        for string in self._annotations:
+            yield from self._annotation(string, renames=renames)
+        yield from self._found
+
+    # Visiting
+
+    def visit_Import(self, node: libcst.Import) -> bool:
+        for alias in node.names:
+            parts = _dotted(alias.name)
+            if parts[0].value != _API:
+                continue
+            if len(parts) > 1 and parts[1].value == self._rename.old:
+                self._found.append(self._replaced(parts[1], self._rename.new))
+            if alias.asname is None or len(parts) == 1:
+                self._bound.roots.add(alias.evaluated_alias or _API)
+                self._bound.of_root.add(node)
+        return False
+
+    def visit_ImportFrom(self, node: libcst.ImportFrom) -> bool:
+        parts = _dotted(node.module) if node.module else []
+        above = self._package_above(len(node.relative))
+        if above is None:
+            return False
+        absolute = (*above, *(part.value for part in parts))
+        if absolute[:2] == (_API, self._rename.old) and len(above) < 2:
+            self._found.append(self._replaced(parts[1 - len(above)], self._rename.new))
+        if absolute == (_API,) and not isinstance(node.names, libcst.ImportStar):
+            self._version_from_api(node, node.names)
+        return False
+
+    def _version_from_api(
+        self, node: libcst.ImportFrom, aliases: Sequence[libcst.ImportAlias]
+    ) -> None:
+        for alias in aliases:
+            if alias.evaluated_name != self._rename.old:
+                continue
+            if alias.asname is None:
+                self._bound.aliases.append(alias)
+                self._bound.of_version.add(node)
+            else:
+                self._found.append(self._replaced(alias.name, self._rename.new))
+
+    def visit_Name(self, node: libcst.Name) -> None:
+        self._names.append(node)
+
+    def visit_Call(self, node: libcst.Call) -> None:
+        self._calls.append(node)
+
+    def visit_Global(self, node: libcst.Global) -> None:
+        names = {item.name.value for item in node.names}
+        self._declares_global |= bool(names & {self._rename.old, self._rename.new})
+
+    def visit_Annotation(self, node: libcst.Annotation) -> None:
+        self._annotations.extend(_strings(node.annotation))
+
+    # Deciding
+
+    def _may_rename(self) -> bool:
+        """Say whether `from Api import v1` may bind the new name: it is free, the old one ours."""
+        if not self._bound.aliases:
+            return False
+        scopes = {scope for scope in self._scopes.values() if scope is not None}
+        ours = all(
+            self._binds_version(assignment)
+            for scope in scopes
+            if any(map(self._binds_version, scope.assignments))
+            for assignment in scope[self._rename.old]
+        )
+        new = self._rename.new
+        taken = any(new in scope.assignments for scope in scopes) or any(
+            name.value == new and not self._is_label(name) for name in self._names
+        )
+        exported = any(name.value == "__all__" for name in self._names)
+        blocked = taken or exported or self._declares_global or self._rename.keep_names
+        return ours and not blocked
+
+    def _binds_version(self, assignment: Any) -> bool:
+        return (
+            assignment.name == self._rename.old
+            and getattr(assignment, "node", None) in self._bound.of_version
+        )
+
+    def _is_label(self, name: libcst.Name) -> bool:
+        """Say whether a name binds and reads nothing: an attribute, the keyword of an argument."""
+        parent = self._parents.get(name)
+        return (isinstance(parent, libcst.Attribute) and parent.attr is name) or (
+            isinstance(parent, libcst.Arg) and parent.keyword is name
+        )
+
+    def _use(self, name: libcst.Name, *, renames: bool) -> Iterator[_Edit]:
+        if self._is_label(name):
+            return
+        if name.value in self._bound.roots:
+            parent = self._parents.get(name)
+            if (
+                isinstance(parent, libcst.Attribute)
+                and parent.attr.value == self._rename.old
+                and self._means(name, self._bound.of_root)
+            ):
+                yield self._replaced(parent.attr, self._rename.new)
+        elif (
+            renames and name.value == self._rename.old and self._means(name, self._bound.of_version)
+        ):
+            yield self._replaced(name, self._rename.new)
+
+    def _means(self, name: libcst.Name, imports: set[libcst.CSTNode]) -> bool:
+        """Say whether the nearest scope that binds a name does so by one of these imports."""
+        scope: Scope | None = self._scopes.get(name)
+        while scope is not None:
+            bound = [
+                assignment
+                for assignment in scope.assignments
+                if assignment.name == name.value or assignment.name.startswith(f"{name.value}.")
+            ]
+            if bound:
+                return any(getattr(assignment, "node", None) in imports for assignment in bound)
+            scope = scope.parent if scope.parent is not scope else None
+        return False
+
+    def _call(self, call: libcst.Call) -> Iterator[_Edit]:
+        found: Any = self._qualified.get(call.func)
+        names: Any = found() if callable(found) else found  # libcst answers lazily
+        if not any(name.name in _IMPORTERS for name in names or ()):
+            return
+        for position, argument in enumerate(call.args):
+            keyword = argument.keyword.value if argument.keyword else None
+            if keyword in ("name", "package") or (keyword is None and position < 2):
+                yield from self._text(_leftmost(argument.value))
+
+    def _text(self, node: libcst.CSTNode) -> Iterator[_Edit]:
+        """Edit the version in a string that is a module name."""
+        span = self._spans.get(node)
+        if span is None or not isinstance(
+            node, libcst.SimpleString | libcst.ConcatenatedString | libcst.FormattedString
+        ):
+            return
+        source = self._module.code_for_node(node)
+        match = re.match(rf"\w{{0,2}}(?:\"\"\"|'''|\"|')Api\.({self._rename.old})(?![\w])", source)
+        if match:
+            start = span.start + len(source[: match.start(1)].encode())
+            yield start, start + len(self._rename.old), self._rename.new
+
+    def _annotation(self, node: libcst.SimpleString, *, renames: bool) -> Iterator[_Edit]:
+        source = self._module.code_for_node(node)
+        start = self._spans[node].start
+        old = self._rename.old
+        patterns = [
+            rf"(?<![\w.]){re.escape(root)}\s*\.\s*({old})(?!\w)" for root in self._bound.roots
+        ]
+        if renames:
+            patterns.append(rf"(?<![\w.])({old})(?!\w)")
+        for pattern in patterns:
+            for match in re.finditer(pattern, source):
+                at = start + len(source[: match.start(1)].encode())
+                yield at, at + len(old), self._rename.new
+
+    def _package_above(self, dots: int) -> tuple[str, ...] | None:
+        """Give what the dots of a relative import stand for; None where they lead out."""
+        if dots == 0:
+            return ()
+        kept = len(self._rename.package) - dots + 1
+        return self._rename.package[:kept] if kept > 0 else None
+
+    def _replaced(self, node: libcst.CSTNode, new: str) -> _Edit:
+        span = self._spans[node]
+        return span.start, span.start + span.length, new
+
+
+def _dotted(node: libcst.BaseExpression) -> list[libcst.Name]:
+    names: list[libcst.Name] = []
+    while isinstance(node, libcst.Attribute):
+        names.insert(0, node.attr)
+        node = node.value
+    return [node, *names] if isinstance(node, libcst.Name) else names
+
+
+def _leftmost(node: libcst.BaseExpression) -> libcst.BaseExpression:
+    """Give what a text begins with: `"Api.v1."` in `"Api.v1." + x` or `"Api.v1.{}".format(x)`."""
+    while True:
+        if isinstance(node, libcst.BinaryOperation | libcst.ConcatenatedString):
+            node = node.left
+        elif isinstance(node, libcst.Call) and isinstance(node.func, libcst.Attribute):
+            node = node.func.value
+        else:
+            return node
+
+
+def _strings(node: libcst.CSTNode) -> Iterator[libcst.SimpleString]:
+    """Give the strings in an annotation that are types; those in `Literal[...]` are values."""
+    if isinstance(node, libcst.SimpleString):
+        yield node
+    elif isinstance(node, libcst.Subscript) and _dotted(node.value)[-1:]:
+        last = _dotted(node.value)[-1].value
+        kept = {"Literal": 0, "Annotated": 1}.get(last, len(node.slice))
+        for element in node.slice[:kept]:
+            yield from _strings(element)
+    elif not isinstance(node, libcst.Call):
+        for child in node.children:
+            yield from _strings(child)

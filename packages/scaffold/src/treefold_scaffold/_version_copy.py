@@ -1,0 +1,123 @@
+"""`version create`: a whole version, or nothing.
+
+Writes a plan into a hidden folder beside `Api/` and renames that in one step. A process that is
+killed leaves only the hidden folder, which the next run removes. What a version holds is decided in
+`_version_plan`.
+"""
+
+import contextlib
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+from treefold_scaffold._errors import ScaffoldError
+from treefold_scaffold._version_plan import Action, Entry, VersionPlan
+
+_DRAFT = ".treefold-version-"
+
+
+def write_version(app_dir: str | os.PathLike[str], plan: VersionPlan) -> Path:
+    """Write a planned version into `Api/`, completely or not at all.
+
+    Args:
+        app_dir: the application root, the folder that holds `Api/`.
+        plan: what `plan_version` gave.
+
+    Returns:
+        The path of the new version folder.
+
+    Raises:
+        ScaffoldError: the folder has appeared since, or another process is making a version.
+        OSError: the disk refused. Nothing is left.
+    """
+    api = Path(app_dir, "Api")
+    target = api / plan.target
+    with _alone(api):
+        home = _same_disk(Path(app_dir), api)
+        for leftover in home.glob(f"{_DRAFT}*"):
+            _remove(leftover)
+        draft = home / f"{_DRAFT}{secrets.token_hex(4)}"
+        draft.mkdir()
+        try:
+            _fill(draft / plan.target, plan, source=api / plan.source)
+            _publish(draft / plan.target, target)
+            target.chmod(plan.mode)  # now: a read-only folder cannot be moved to another parent
+        finally:  # Ctrl-C leaves nothing behind either
+            _remove(draft)
+    return target
+
+
+@contextlib.contextmanager
+def _alone(api: Path) -> Generator[None, None, None]:
+    """Hold a lock on `Api/` that ends with the process; systems without one go on without."""
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    folder = os.open(api, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise ScaffoldError(
+                "Another process is making a version; wait for it and try again"
+            ) from error
+        except OSError:  # a network disk without locks
+            pass
+        yield
+    finally:
+        os.close(folder)
+
+
+def _same_disk(root: Path, api: Path) -> Path:
+    # Beside `Api/`, so that a watcher or a scan never sees a draft; but a rename needs one disk.
+    return root if root.stat().st_dev == api.stat().st_dev else api
+
+
+def _fill(folder: Path, plan: VersionPlan, *, source: Path) -> None:
+    folder.mkdir()
+    for entry in plan.entries:
+        _write(folder / entry.path, entry, source=source / entry.path)
+    # Last and inside out: nothing can be written into a folder that is read-only.
+    for entry in reversed(plan.entries):
+        if entry.action is Action.FOLDER:
+            (folder / entry.path).chmod(entry.mode)
+
+
+def _write(place: Path, entry: Entry, *, source: Path) -> None:
+    if entry.action is Action.FOLDER:
+        place.mkdir()
+        return
+    if entry.content is None:
+        shutil.copyfile(source, place)
+    elif entry.action is Action.LINKED:
+        os.symlink(os.fsdecode(entry.content), place)
+        return
+    else:
+        place.write_bytes(entry.content)
+    place.chmod(entry.mode)
+
+
+def _publish(draft: Path, target: Path) -> None:
+    if os.path.lexists(target):  # since the plan; a rename would replace an empty folder
+        raise ScaffoldError(f"Target {str(target)!r} exists; choose another number or remove it")
+    draft.rename(target)
+
+
+def _remove(folder: Path) -> None:
+    def unlock(remove: Any, path: str, _error: object) -> None:
+        with contextlib.suppress(OSError):
+            os.chmod(os.path.dirname(path), stat.S_IRWXU)
+            os.chmod(path, stat.S_IRWXU)
+            remove(path)
+
+    # Twice: what lies in a read-only folder goes once the folder has been opened.
+    for _ in range(2):
+        shutil.rmtree(folder, onerror=unlock)
+        if not folder.exists():
+            return

@@ -1,0 +1,124 @@
+"""Two versions side by side: which routes and local services one has and the other has not.
+
+A file counts as changed when it differs by more than the version in its imports. Reads both trees
+and writes nothing.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from treefold_router import Route, RouteTable
+from treefold_scaffold._errors import ScaffoldError
+from treefold_scaffold._version_plan import rewritten, walk
+
+_PARAMETER = re.compile(r"\{[^/]*\}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionDiff:
+    """What one version has against another; every tuple is sorted.
+
+    Attributes:
+        added: routes that only the second has, as `("GET", "/v2/user")`.
+        removed: routes that only the first has.
+        changed: routes of the second whose file differs from that of the first.
+        services_added: files of local services that only the second has, below its folder.
+        services_removed: those that only the first has.
+        services_changed: those that differ.
+    """
+
+    added: tuple[tuple[str, str], ...]
+    removed: tuple[tuple[str, str], ...]
+    changed: tuple[tuple[str, str], ...]
+    services_added: tuple[str, ...]
+    services_removed: tuple[str, ...]
+    services_changed: tuple[str, ...]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the versions differ in name only."""
+        return not any(getattr(self, name) for name in self.__slots__)
+
+
+def compare_versions(app_dir: str | os.PathLike[str], first: str, second: str) -> VersionDiff:
+    """Compare two versions of a project.
+
+    Args:
+        app_dir: the application root, the folder that holds `Api/`.
+        first: name of the version to compare with, such as `v1`.
+        second: name of the other.
+
+    Raises:
+        ScaffoldError: there is no such version.
+        RouterError: `Api/` cannot be read.
+        OSError: a file cannot be read.
+    """
+    api = Path(app_dir, "Api")
+    for name in (first, second):
+        if not (api / name).is_dir():
+            raise ScaffoldError(f"No version {name!r} in 'Api'; 'treefold version list' shows them")
+    table = RouteTable.scan(api)
+    old, new = (_routes(table, name) for name in (first, second))
+    before, after = (dict(local_services(api / name)) for name in (first, second))
+    both = [(old[key], new[key]) for key in old.keys() & new.keys()]
+    return VersionDiff(
+        added=_named(new, old),
+        removed=_named(old, new),
+        changed=tuple(
+            sorted(
+                (route.method, route.template)
+                for former, route in both
+                if _differ(api, former.file, route.file)
+            )
+        ),
+        services_added=tuple(sorted(after.keys() - before.keys())),
+        services_removed=tuple(sorted(before.keys() - after.keys())),
+        services_changed=tuple(
+            sorted(
+                file
+                for file in before.keys() & after.keys()
+                if _differ(api, f"{first}/{file}", f"{second}/{file}")
+            )
+        ),
+    )
+
+
+def local_services(version: Path) -> Iterator[tuple[str, Path]]:
+    """Give the files of the local services of a version: those below a folder `Services`.
+
+    Yields:
+        The POSIX path below the version folder, and the path.
+    """
+    for path, entry in walk(version):
+        if "Services" in path.split("/")[:-1] and entry.is_file():
+            yield path, Path(entry.path)
+
+
+def _routes(table: RouteTable, version: str) -> Mapping[tuple[str, str], Route]:
+    return {
+        (route.method, _PARAMETER.sub("{}", route.template.removeprefix(f"/{version}"))): route
+        for route in table.routes
+        if route.version == version
+    }
+
+
+def _named(
+    these: Mapping[tuple[str, str], Route], others: Mapping[tuple[str, str], Route]
+) -> tuple[tuple[str, str], ...]:
+    missing = these.keys() - others.keys()
+    return tuple(sorted((these[key].method, these[key].template) for key in missing))
+
+
+def _differ(api: Path, first: str, second: str) -> bool:
+    before, after = ((api / file).read_bytes() for file in (first, second))
+    if before == after:
+        return False
+    old, _, path = first.partition("/")
+    try:
+        moved, _ = rewritten(before, path, old=old, new=second.partition("/")[0])
+    except (ScaffoldError, SyntaxError, UnicodeError):  # no Python to compare as such
+        return True
+    return moved != after

@@ -1,0 +1,274 @@
+"""What a new version will hold, before anything is written: every entry and its new content.
+
+Reads the source version completely, so that a file nobody can read or parse is an error while there
+is still nothing to undo. Writing is in `_version_copy`.
+"""
+
+import ast
+import os
+import re
+import stat
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from treefold_router import method_of, version_number
+from treefold_scaffold._errors import ScaffoldError, SourceError
+from treefold_scaffold._place import latest_version
+from treefold_scaffold._templates import EMPTY_HANDLER, EMPTY_SOCKET
+
+_VERSION = re.compile(r"v?(0|[1-9][0-9]{0,8})")
+
+
+class Action(Enum):
+    """What happens to one entry of the source version."""
+
+    FOLDER = "folder"
+    COPIED = "copy"
+    REWRITTEN = "rewrite"
+    EMPTIED = "empty"
+    LINKED = "link"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One entry of the new version.
+
+    Attributes:
+        path: POSIX path below the version folder.
+        action: what is done.
+        mode: permission bits of the source.
+        content: the new content; the target of a link, as bytes; None where the source is taken
+            as it is.
+        places: how many imports and uses mean the new version now.
+    """
+
+    path: str
+    action: Action
+    mode: int = 0
+    content: bytes | None = None
+    places: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionPlan:
+    """A version to be made.
+
+    Attributes:
+        source: the version that is copied, such as `v1`.
+        target: the version that is made, such as `v2`.
+        mode: permission bits of the version folder.
+        entries: what it will hold, folders before what is in them.
+    """
+
+    source: str
+    target: str
+    mode: int
+    entries: tuple[Entry, ...]
+
+
+def plan_version(
+    app_dir: str | os.PathLike[str], target: str, *, source: str | None = None, empty: bool = False
+) -> VersionPlan:
+    """Decide what `version create` would write; nothing is written.
+
+    Args:
+        app_dir: the application root, the folder that holds `Api/`.
+        target: the new version, `2` or `v2`.
+        source: the version to copy; the latest when None.
+        empty: take over the endpoints only, each with a body that answers 501.
+
+    Raises:
+        ScaffoldError: there is such a version already or no source, or a file of the source is
+            not Python. The message names the file and the line.
+        OSError: the disk refused.
+
+    Source: interface specification, 'Versioning'.
+    """
+    api = Path(app_dir, "Api")
+    if not api.is_dir():
+        raise ScaffoldError(
+            f"No folder 'Api' in {os.fspath(app_dir)!r}; name the root of a project"
+        )
+    new = version_name(target)
+    old = _source(api, source)
+    _check_free(api, new)
+    folder = api / old
+    found = tuple(_endpoints(folder) if empty else _everything(folder, old=old, new=new))
+    return VersionPlan(
+        source=old, target=new, mode=stat.S_IMODE(folder.stat().st_mode), entries=found
+    )
+
+
+def version_name(text: str) -> str:
+    """Read a version as people type it: `2` and `v2` are both `v2`.
+
+    Raises:
+        ScaffoldError: it is neither.
+    """
+    match = _VERSION.fullmatch(text)
+    if match is None:
+        raise ScaffoldError(f"Version {text!r} is refused; give a number, such as '2'")
+    return f"v{match[1]}"
+
+
+def _source(api: Path, wanted: str | None) -> str:
+    if wanted is None:
+        latest = latest_version(api)
+        if latest is None:
+            raise ScaffoldError(
+                "No version to copy in 'Api'; make the first with 'treefold create v1/health get'"
+            )
+        return latest
+    spelled = version_number(wanted) is not None and (api / wanted).is_dir()  # `v01` is a version
+    name = wanted if spelled else version_name(wanted)
+    if not (api / name).is_dir():
+        raise ScaffoldError(f"No version {name!r} in 'Api'; 'treefold version list' shows them")
+    return name
+
+
+def _check_free(api: Path, name: str) -> None:
+    wanted = version_number(name)
+    for entry in sorted(os.listdir(api)):
+        if entry.lower() == name or version_number(entry) == wanted:
+            raise ScaffoldError(f"Target 'Api/{entry}' exists; choose another number or remove it")
+
+
+def _endpoints(folder: Path) -> Iterator[Entry]:
+    kept: list[Entry] = []
+    for path, entry in walk(folder):
+        parts = path.split("/")
+        verb = method_of(parts[-1].removesuffix(".py")) if path.endswith(".py") else None
+        if verb is None or "Services" in parts[:-1] or not entry.is_file():
+            continue
+        body = EMPTY_SOCKET if verb == "WEBSOCKET" else EMPTY_HANDLER
+        mode = stat.S_IMODE(entry.stat().st_mode)
+        kept.append(Entry(path=path, action=Action.EMPTIED, mode=mode, content=body.encode()))
+    yield from _folders_of(folder, kept)
+    yield from kept
+
+
+def _folders_of(folder: Path, kept: Sequence[Entry]) -> Iterator[Entry]:
+    paths = {
+        "/".join(parts[:depth])
+        for parts in (entry.path.split("/") for entry in kept)
+        for depth in range(1, len(parts))
+    }
+    for path in sorted(paths):
+        mode = stat.S_IMODE(os.stat(folder / path).st_mode)
+        yield Entry(path=path, action=Action.FOLDER, mode=mode)
+
+
+def _everything(folder: Path, *, old: str, new: str) -> Iterator[Entry]:
+    found = list(walk(folder))
+    sources = {
+        path: Path(entry.path).read_bytes()
+        for path, entry in found
+        if path.endswith(".py") and not entry.is_symlink() and entry.is_file()
+    }
+    trees = {path: _parsed(source, f"Api/{old}/{path}") for path, source in sources.items()}
+    keep_names = any(_imports_version_elsewhere(tree, old) for tree in trees.values())
+    for path, entry in found:
+        if entry.is_symlink():
+            target = os.fsencode(_link(folder, entry.path))
+            yield Entry(path=path, action=Action.LINKED, content=target)
+            continue
+        info = entry.stat(follow_symlinks=False)
+        mode = stat.S_IMODE(info.st_mode)
+        if stat.S_ISDIR(info.st_mode):
+            yield Entry(path=path, action=Action.FOLDER, mode=mode)
+        elif not stat.S_ISREG(info.st_mode):
+            raise SourceError(
+                f"'Api/{old}/{path}' is neither file, folder nor link; remove it first"
+            )
+        else:
+            content, places = None, 0
+            if path in sources:
+                content, places = rewritten(sources[path], path, old=old, new=new, keep=keep_names)
+            action = Action.REWRITTEN if places else Action.COPIED
+            yield Entry(path=path, action=action, mode=mode, content=content, places=places)
+
+
+def walk(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """Give every entry below a folder; no link is followed, and bytecode is left out.
+
+    Yields:
+        The POSIX path below the folder, and the entry; a folder comes before what is in it.
+    """
+    pending = [""]
+    while pending:
+        below = pending.pop()
+        with os.scandir(folder / below) as listing:
+            entries = sorted(listing, key=lambda entry: entry.name)
+        for entry in entries:
+            path = f"{below}{entry.name}"
+            if entry.name == "__pycache__" or entry.name.endswith((".pyc", ".pyo")):
+                continue
+            yield path, entry
+            if entry.is_dir(follow_symlinks=False):
+                pending.append(f"{path}/")
+
+
+def _parsed(source: bytes, file: str) -> ast.AST:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an odd escape in a string is not our business
+            return ast.parse(source)
+    except SyntaxError as error:
+        message = f"{file!r}, line {error.lineno or 1}: {error.msg}; mend it first"
+    except (ValueError, RecursionError, MemoryError) as error:
+        message = f"{file!r}, line 1: {error or type(error).__name__}; mend it first"
+    raise SourceError(message)
+
+
+def _imports_version_elsewhere(tree: ast.AST, old: str) -> bool:
+    """Say whether a file imports the name `v1` from a module that is not `Api` itself."""
+    return any(
+        isinstance(node, ast.ImportFrom)
+        and node.module is not None
+        and node.module != "Api"
+        and any(alias.name == old for alias in node.names)
+        for node in ast.walk(tree)
+    )
+
+
+def rewritten(
+    source: bytes, path: str, *, old: str, new: str, keep: bool = False
+) -> tuple[bytes, int]:
+    """Let the imports of one file mean another version.
+
+    Args:
+        source: what the file holds.
+        path: its POSIX path below the version folder.
+        old: the version it is written for.
+        new: the version it is to mean.
+        keep: see `Rename.keep_names`.
+
+    Returns:
+        The new content, and how many places changed.
+
+    Raises:
+        ScaffoldError: libcst cannot read the file; the message names file and line.
+    """
+    if old.encode() not in source or not (b"Api" in source or b"..." in source):
+        return source, 0  # before libcst is imported, which takes longer than all the rest
+    from treefold_scaffold._rewrite_imports import Rename, rewrite_imports
+
+    package = ("Api", old, *path.split("/")[:-1])
+    try:
+        return rewrite_imports(source, Rename(old=old, new=new, package=package, keep_names=keep))
+    except SourceError as error:
+        raise SourceError(f"'Api/{old}/{path}', {error}") from error
+
+
+def _link(folder: Path, link: str) -> str:
+    """Give where a copied link leads: into the new version where the old one stayed inside."""
+    target = os.readlink(link)
+    home = os.path.realpath(folder)
+    place = os.path.realpath(os.path.dirname(link))
+    meant = os.path.normpath(os.path.join(place, target))
+    if meant == home or meant.startswith(home + os.sep):
+        return os.path.relpath(meant, place)
+    return target
