@@ -151,13 +151,22 @@ class Server(uvicorn.Server):
         """End as soon as what runs has ended; who asks meanwhile waits for the next process."""
         self.starts_again = True
         self.config.timeout_graceful_shutdown = _GRACE_OF_RESTART
-        for server in self.servers:
-            server.close()
+        self._stop_accepting()
         # Every connection ends with its answer: one that is closed later, while its client sends
         # the next request, would lose that.
         for headers in (self.server_state.default_headers, self.config.encoded_headers):
             headers.append((b"connection", b"close"))
         self._tasks.append(asyncio.ensure_future(self._end_when_quiet()))
+
+    def _stop_accepting(self) -> None:
+        loop = asyncio.get_running_loop()
+        for server in self.servers:
+            if isinstance(loop, asyncio.SelectorEventLoop):
+                # Closed, it would drop connections that are accepted and not yet made known to it.
+                for listener in server.sockets:
+                    loop.remove_reader(listener.fileno())
+            else:
+                server.close()
 
     async def _end_when_quiet(self) -> None:
         """Wait for requests that are on their way: closing on them would reset the connection."""
