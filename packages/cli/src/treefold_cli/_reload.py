@@ -23,7 +23,7 @@ _log = get_logger("dev")
 _QUIET = 0.015
 """Seconds without another change before a save counts as whole."""
 _PATIENCE = 0.15
-"""Seconds that a file which cannot be right is given: most likely it is still being written."""
+"""Seconds after the last write that a file which cannot be right is given to become whole."""
 _AT_ONCE = 20
 """How many changed files are looked at for that: nobody writes more by hand."""
 _SHORT = 0.01
@@ -118,7 +118,9 @@ class Watch:
             await asyncio.sleep(_QUIET)
             before, now = now, await self._look()
             files = changed(self._seen, now, self._touched)
-            if now == before and (time.monotonic() > give_up or self._is_fit(files)):
+            if now != before:
+                give_up = time.monotonic() + _PATIENCE
+            elif time.monotonic() > give_up or self._is_fit(files):
                 return now
 
     def _is_fit(self, files: Collection[str]) -> bool:
