@@ -44,7 +44,12 @@ import runpy, sys
 sys.modules.update(dict.fromkeys(("httptools", "msgspec", "uvloop")))
 runpy.run_module("treefold", run_name="__main__", alter_sys=True)
 """
-_PYTHON = {"h11": ["-c", _WITHOUT_EXTRAS], "httptools": ["-m", "treefold"]}
+_WITHOUT_WATCH = _WITHOUT_EXTRAS.replace('("httptools", "msgspec", "uvloop")', '("watchfiles",)')
+_PYTHON = {
+    "h11": ["-c", _WITHOUT_EXTRAS],
+    "httptools": ["-m", "treefold"],
+    "without watch": ["-c", _WITHOUT_WATCH],
+}
 """What users get without and with the `fast` extra: each brings another HTTP parser."""
 
 

@@ -1,9 +1,9 @@
 """`treefold dev`, started as users start it, over real sockets."""
 
+import importlib.util
 import json
 import signal
 import socket
-import sys
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from treefold_cli.commands._dev import _is_loopback, _watcher_line
+from treefold_cli.commands._dev import _is_loopback
 
 Treefold = Callable[..., tuple[int, str, str]]
 Project = Callable[..., Path]
@@ -55,9 +55,15 @@ def test_control_c_ends_it_with_code_0(start: Start, project: Project):
     assert "Traceback" not in server.output
 
 
-def test_it_says_that_nothing_is_reloaded(start: Start, project: Project):
-    server = start("dev", cwd=project("v1/Health/Get.py")).started()
-    assert server.output.count("watcher is disabled: ") == 1
+def test_it_says_once_whether_files_are_watched(start: Start, project: Project):
+    root = project("v1/Health/Get.py")
+    server = start("dev", cwd=root).started()
+    get(f"{server.url}/v1/health")
+    server.stop()
+    watches = importlib.util.find_spec("watchfiles") is not None
+    assert server.output.count(f"watching {root}") == watches
+    said = "watcher is disabled: the extra is missing (pip install 'treefold[watch]');"
+    assert server.output.count(said) == (not watches)
 
 
 def test_unversioned_requests_can_be_served_from_the_latest_version(start: Start, project: Project):
@@ -117,25 +123,6 @@ def test_a_port_that_is_no_number_is_wrong_use(treefold: Treefold, project: Proj
     project()
     code, _, err = treefold("dev", "--port", "80x")
     assert (code, err.startswith("Error: Invalid value '80x' for --port")) == (2, True)
-
-
-def test_without_the_extra_the_watcher_line_names_it(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(sys.modules, "watchfiles", None)
-    assert _watcher_line() == (
-        "watcher is disabled: the extra is missing (pip install 'treefold[watch]');"
-        " restart by hand to see changes"
-    )
-
-
-def test_with_the_extra_the_watcher_line_claims_no_reload(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.delitem(sys.modules, "watchfiles", raising=False)
-    (tmp_path / "watchfiles.py").touch()
-    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    assert _watcher_line() == (
-        "watcher is disabled: this release does not reload; restart by hand to see changes"
-    )
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ import pytest
 
 from treefold_http import Application, Request, WebSocket
 from treefold_http._injection import plan_call
+from treefold_http._reload import Reloaded, Reloader, RestartNeeded
 from treefold_http._teardown import leave_all
 from treefold_logging import flush, get_logger
 
@@ -429,3 +430,39 @@ def lines() -> Iterator[Lines]:
     get_logger().addHandler(handler)
     yield handler
     get_logger().removeHandler(handler)
+
+
+class Live:
+    """A booted application, its files, and what reloads it."""
+
+    def __init__(self, app: Application, ask: Callable[..., Answer]) -> None:
+        self.app, self._ask = app, ask
+        app.boot()
+        self.reloader = Reloader(app)
+        self.reloader.look_around()
+
+    def edit(self, files: Mapping[str, str | None]) -> Reloaded | RestartNeeded | None:
+        """Write files, or delete them where None is given; reload."""
+        for name, text in files.items():
+            file = self.app.root / name
+            if text is None:
+                file.unlink()
+            else:
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(dedent(text), encoding="utf-8")
+        return self.reloader.reload(files)
+
+    def get(self, target: str = "/v1/x") -> Any:
+        answer = self._ask(self.app, "GET", target)
+        return answer.json() if answer.status == 200 else answer.status
+
+    def answer(self, target: str = "/v1/x") -> Answer:
+        return self._ask(self.app, "GET", target)
+
+
+@pytest.fixture
+def live(project: Callable[..., Application], ask: Callable[..., Answer]) -> Callable[..., Live]:
+    def make(files: dict[str, str]) -> Live:
+        return Live(project(files, dev=True), ask)
+
+    return make

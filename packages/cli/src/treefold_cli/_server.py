@@ -12,7 +12,7 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from types import FrameType
 from typing import Any
 
@@ -28,6 +28,11 @@ _STARTUP_FAILED = 3  # the exit code of a uvicorn worker whose application did n
 _HTTPTOOLS: Any = "treefold_cli._http_protocol:PatientHttpTools"
 _H11: Any = "treefold_cli._h11_protocol:PatientH11"
 _SOCKET_PROTOCOL: Any = "treefold_cli._socket_protocol:GuardedWebSockets"
+_GRACE_OF_RESTART = 5
+_QUIET = 0.1
+"""Seconds without a request, after nothing is accepted any more, before connections are closed."""
+_LONGEST_QUIET = 10
+"""How often that is waited for, at most."""
 _NOT_STARTED = "The application did not start; the reason is above"
 
 
@@ -70,7 +75,8 @@ def run(
     *,
     on_start: Callable[[], None],
     limit: int | None = None,
-) -> None:
+    beside: "Callable[[Server], Awaitable[None]] | None" = None,
+) -> bool:
     """Serve one application in this process until it is told to stop.
 
     Args:
@@ -78,11 +84,15 @@ def run(
         listener: where; it is closed at the end.
         on_start: called once, when requests are accepted.
         limit: the most requests at one time; above it the answer is 503.
+        beside: runs on the same loop from then on, and is cancelled at the end.
+
+    Returns:
+        Whether it ended to be started again.
 
     Raises:
         CommandError: the application did not start.
     """
-    server = _Server(_config(app, limit=limit), on_start)
+    server = Server(_config(app, limit=limit), on_start, beside)
     try:
         with contextlib.suppress(SystemExit):  # how uvicorn says that the start failed
             server.run(sockets=[listener])
@@ -91,6 +101,7 @@ def run(
         flush()
     if not server.started:
         raise CommandError(_NOT_STARTED)
+    return server.starts_again
 
 
 def run_workers(
@@ -116,17 +127,89 @@ def run_workers(
         raise CommandError(_NOT_STARTED)
 
 
-class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, on_start: Callable[[], None]) -> None:
+class Server(uvicorn.Server):
+    """One uvicorn server, with what runs beside it.
+
+    Attributes:
+        starts_again: whether it ends to be started again.
+    """
+
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        on_start: Callable[[], None],
+        beside: "Callable[[Server], Awaitable[None]] | None",
+    ) -> None:
         super().__init__(config)
+        self.starts_again = False
         self._on_start = on_start
+        self._beside = beside
+        self._tasks: list[asyncio.Future[None]] = []
+        self._interruptible = False
+
+    def start_again(self) -> None:
+        """End as soon as what runs has ended; who asks meanwhile waits for the next process."""
+        self.starts_again = True
+        self.config.timeout_graceful_shutdown = _GRACE_OF_RESTART
+        self._stop_accepting()
+        # Every connection ends with its answer: one that is closed later, while its client sends
+        # the next request, would lose that.
+        for headers in (self.server_state.default_headers, self.config.encoded_headers):
+            headers.append((b"connection", b"close"))
+        self._tasks.append(asyncio.ensure_future(self._end_when_quiet()))
+
+    def _stop_accepting(self) -> None:
+        loop = asyncio.get_running_loop()
+        for server in self.servers:
+            if isinstance(loop, asyncio.SelectorEventLoop):
+                # Closed, it would drop connections that are accepted and not yet made known to it.
+                for listener in server.sockets:
+                    loop.remove_reader(listener.fileno())
+            else:
+                server.close()
+
+    async def _end_when_quiet(self) -> None:
+        """Wait for requests that are on their way: closing on them would reset the connection."""
+        served = -1
+        for _ in range(_LONGEST_QUIET):
+            if served == self.server_state.total_requests and not self._has_silent():
+                break
+            served = self.server_state.total_requests
+            await asyncio.sleep(_QUIET)
+        self.should_exit = True
+
+    def _has_silent(self) -> bool:
+        connections: set[Any] = set(self.server_state.connections)
+        return any(getattr(connection, "cycle", True) is None for connection in connections)
+
+    def busy(self) -> set[asyncio.Task[None]]:
+        """Give the tasks of the requests and sockets that are being served."""
+        return set(self.server_state.tasks)
+
+    @contextlib.contextmanager
+    def interruptible(self) -> Generator[None, None, None]:
+        """Have a stop signal raise KeyboardInterrupt: the loop is busy, and may stay so."""
+        self._interruptible = True
+        try:
+            yield
+        finally:
+            self._interruptible = False
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start serving, and what runs beside it."""
         await super().startup(sockets)
         if self.started:
             self._on_start()
+            if self._beside is not None:
+                task = asyncio.ensure_future(self._beside(self))
+                task.add_done_callback(_report)
+                self._tasks.append(task)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop serving, and what runs beside it."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         forcing = asyncio.create_task(self._cut_off_when_forced())
         await super().shutdown(sockets)
         forcing.cancel()
@@ -153,6 +236,14 @@ class _Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self.force_exit = self.should_exit  # the second signal, of either kind, does not wait
         self.should_exit = True
+        self.starts_again = False
+        if self._interruptible:
+            raise KeyboardInterrupt
+
+
+def _report(task: asyncio.Future[None]) -> None:
+    if not task.cancelled() and (error := task.exception()) is not None:
+        get_logger().error("what ran beside the server failed", exc_info=error)
 
 
 def _log_handler() -> logging.Handler:

@@ -104,7 +104,7 @@ class Application:
         self.background = BackgroundOwner(self.threads)
         self.overrides = Overrides(self._replan)
         self.providers = Providers(self._replan)
-        self.providers.lifetime = InjectionScope(self)
+        self.providers.open_scope = self.scope
         self.injection = Injection(
             in_thread=self.in_thread, overrides=self.overrides, providers=self.providers
         )
@@ -217,6 +217,10 @@ class Application:
     def begin_shutdown(self) -> None:
         """Say that the server is about to stop: event streams end, sockets close with 1012."""
         self.lifespan.begin_shutdown()
+
+    def exchange_site(self, site: Site) -> None:
+        """Serve from another site; requests that have begun end on the former one."""
+        self._site = site
 
     def _replan(self) -> None:
         if self._site is not None:

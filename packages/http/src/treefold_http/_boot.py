@@ -8,44 +8,27 @@ Nothing is served here: the result is one `Site`, which the application swaps in
 from __future__ import annotations
 
 import time
-import traceback
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
 from treefold_http._development import development_entries
 from treefold_http._errors import BootError, HTTPError
+from treefold_http._findings import BrokenFile, Findings, cause_of
 from treefold_http._installed import find_databases, model_modules
 from treefold_http._loader import HandlerModule, load_handler
 from treefold_http._middleware import check_entry, compose, entries_for
-from treefold_http._modules import ModuleSpace, write_bytecode
-from treefold_http._plan import Plan, broken_plan, make_plan
+from treefold_http._modules import ModuleSpace, dotted, write_bytecode
+from treefold_http._plan import WEBSOCKET, Plan, broken_plan, make_plan
 from treefold_http._response import Response
+from treefold_http._types import CallNext
 from treefold_logging import get_logger
 from treefold_router import Route, RouterError, RouteTable, Skipped
 
 if TYPE_CHECKING:
     from treefold_http._application import Application
     from treefold_http._request import Request
-
-
-_LONGEST_ERROR = 500
-
-
-@dataclass(frozen=True, slots=True)
-class BrokenFile:
-    """A file that could not be loaded.
-
-    Attributes:
-        file: its path below the application root's `Api/`, or the boot file's name.
-        error: what went wrong, in one line.
-        traceback: the whole of it.
-    """
-
-    file: str
-    error: str
-    traceback: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +53,7 @@ class Site:
         modules: what each route's file defines, or why it is broken.
         default_version: the version that unversioned requests get; None where none do.
         extensions: objects of `extensions.py`, in order.
+        good: by file, what served last without an error; empty without `dev=True`.
     """
 
     table: RouteTable
@@ -82,27 +66,18 @@ class Site:
     report: BootReport
     default_version: str | None
     extensions: Sequence[Any]
+    good: dict[str, tuple[HandlerModule, Plan]]
 
 
-@dataclass(slots=True)
-class _Findings:
-    """What goes wrong while a project is read."""
-
-    broken: list[BrokenFile] = field(default_factory=list[BrokenFile])
-    notes: list[str] = field(default_factory=list[str])
-    fatal: BrokenFile | None = None
-
-    def add(self, file: str, error: BaseException, *, fatal: bool = False) -> BrokenFile:
-        found = BrokenFile(file, _one_line(error), "".join(traceback.format_exception(error)))
-        self.broken.append(found)
-        if fatal:
-            self.fatal = found
-        get_logger().error("%s failed to load: %s", file, found.error, exc_info=error)
-        return found
-
-
-def build_site(app: Application) -> Site:
+def build_site(
+    app: Application, former: Site | None = None, *, modules_before: Collection[str] = ()
+) -> Site:
     """Read the project of an application.
+
+    Args:
+        former: what serves now, in a reload: a file that fails keeps what it has there, and what
+            was set up once (extensions) is not set up again.
+        modules_before: modules that were loaded, and are to be again where their files are there.
 
     Raises:
         BootError: when there is no `Api/` folder or a boot file fails; the message says which.
@@ -118,34 +93,47 @@ def build_site(app: Application) -> Site:
         raise BootError(str(error)) from error
     space = ModuleSpace.of(app.root)
     space.enter()
-    findings = _Findings()
+    findings = Findings(str(space.root), former)
     mounted = app.mounts.snapshot()
     _load_models(app, space, findings)
-    middlewares = _middlewares(space, findings)
-    _provide(app, _boot_module(space, "providers", findings), findings)
-    extensions = _extensions(app, _boot_module(space, "extensions", findings), findings)
-    hooks = _boot_module(space, "hooks", findings)
-    on_startup = _callables(hooks, "on_startup", findings)
-    on_shutdown = _callables(hooks, "on_shutdown", findings)
+    middlewares = findings.boot_file(
+        lambda: _middlewares(space, findings), lambda site: site.middlewares
+    )
+    _provide(app, space, findings)
+    extensions = findings.boot_file(
+        lambda: _extensions(app, space, findings), lambda site: site.extensions
+    )
+    on_startup, on_shutdown = findings.boot_file(
+        lambda: _hooks(space, findings), lambda site: (site.on_startup, site.on_shutdown)
+    )
     modules = {route: _load(space, route, findings) for route in table.routes}
+    handlers = {dotted(f"Api/{route.file.removesuffix('.py')}") for route in table.routes}
+    for name in sorted(set(modules_before) - handlers):
+        _load_again(space, name, findings)
     listed = len(middlewares)
     if app.dev:
         middlewares = [*development_entries([app.databases, *extensions]), *middlewares]
     plans = plan_routes(app, modules, middlewares, findings)
+    miss = Plan(
+        route=None,
+        run=compose(app, entries_for(None, middlewares), _answer_miss),
+        max_body=app.settings.max_body,
+    )
+    good = _good(modules, plans, findings) if app.dev else {}
+    if app.dev and findings.broken:
+        plans = {route: _telling(app, plan, findings) for route, plan in plans.items()}
+        miss = _telling(app, miss, findings)
     site = Site(
         table=table,
         plans=plans,
-        miss=Plan(
-            route=None,
-            run=compose(app, entries_for(None, middlewares), _answer_miss),
-            max_body=app.settings.max_body,
-        ),
+        miss=miss,
         modules=modules,
         middlewares=middlewares,
         on_startup=on_startup,
         on_shutdown=on_shutdown,
         default_version=_default_version(app, table),
         extensions=extensions,
+        good=good,
         report=BootReport(
             routes=len(table.routes),
             middleware=listed,
@@ -155,7 +143,7 @@ def build_site(app: Application) -> Site:
         ),
     )
     write_bytecode()
-    _log(site, time.perf_counter() - started)
+    _log(site, former, time.perf_counter() - started)
     if findings.fatal:
         app.mounts.restore(mounted)
         message = f"{findings.fatal.file} cannot be used: {findings.fatal.error}"
@@ -165,25 +153,63 @@ def build_site(app: Application) -> Site:
 
 def plan_routes(
     app: Application,
-    modules: Mapping[Route, HandlerModule | BrokenFile],
+    modules: dict[Route, HandlerModule | BrokenFile],
     middlewares: Sequence[Any],
-    findings: _Findings | None = None,
+    findings: Findings | None = None,
 ) -> dict[Route, Plan]:
-    """Compose the plan of every route; one whose parameters cannot be provided counts as broken."""
-    findings = findings or _Findings()
+    """Compose the plan of every route; one whose parameters cannot be provided counts as broken.
+
+    In a reload a broken file's module, and its plan where that cannot be composed anew, are the
+    last good ones; `modules` then names these.
+    """
+    findings = findings or Findings(str(app.root))
     plans: dict[Route, Plan] = {}
-    for route, module in modules.items():
+    for route, module in list(modules.items()):
         if isinstance(module, HandlerModule):
             try:
                 plans[route] = make_plan(app, route, module, middlewares)
                 continue
             except Exception as error:  # user code decides what its signature raises
                 module = findings.add(route.file, error)
-        plans[route] = broken_plan(app, route, module.error, middlewares)
+        good = findings.last_good(route.file)
+        if good is None:
+            plans[route] = broken_plan(app, route, module.error, middlewares)
+            continue
+        modules[route], former = good
+        try:
+            plans[route] = make_plan(app, route, good[0], middlewares)
+        except Exception:  # what it asks for is provided no more: to it, as it was
+            plans[route] = replace(former, route=route)
     return plans
 
 
-def _load(space: ModuleSpace, route: Route, findings: _Findings) -> HandlerModule | BrokenFile:
+def _good(
+    modules: dict[Route, HandlerModule | BrokenFile], plans: dict[Route, Plan], findings: Findings
+) -> dict[str, tuple[HandlerModule, Plan]]:
+    lost = {broken.file for broken in findings.broken if not broken.kept}
+    return {
+        route.file: (module, plans[route])
+        for route, module in modules.items()
+        if isinstance(module, HandlerModule) and route.file not in lost
+    }
+
+
+def _telling(app: Application, plan: Plan, findings: Findings) -> Plan:
+    """The same plan, its answers with a header that names the broken file; only with `dev=True`."""
+    if plan.route is not None and plan.route.method == WEBSOCKET:
+        return plan
+    first = findings.broken[0]
+    text = f"{first.cause}: {first.error}".encode("ascii", "backslashreplace").decode()
+
+    async def tell(request: Request, call_next: CallNext) -> Response:
+        response = await call_next(request)
+        response.headers["X-Treefold-Broken"] = text
+        return response
+
+    return replace(plan, run=compose(app, [tell], plan.run, status=plan.status))
+
+
+def _load(space: ModuleSpace, route: Route, findings: Findings) -> HandlerModule | BrokenFile:
     try:
         return load_handler(space, route)
     except KeyboardInterrupt:
@@ -192,16 +218,17 @@ def _load(space: ModuleSpace, route: Route, findings: _Findings) -> HandlerModul
         return findings.add(route.file, error)
 
 
-def _load_models(app: Application, space: ModuleSpace, findings: _Findings) -> None:
+def _load_models(app: Application, space: ModuleSpace, findings: Findings) -> None:
     """Set the databases up, then import every module below `Models/` (rulings, 'ORM')."""
     names = model_modules(space.root)
     if not names and not app.settings.databases:
         return
-    try:
-        app.databases = find_databases(app)
-    except (Exception, SystemExit) as error:
-        findings.add("databases", error, fatal=True)
-        return
+    if findings.former is None:
+        try:
+            app.databases = find_databases(app)
+        except (Exception, SystemExit) as error:
+            findings.add("databases", error, fatal=True)
+            return
     for name in names:
         try:
             space.load(name)
@@ -211,7 +238,21 @@ def _load_models(app: Application, space: ModuleSpace, findings: _Findings) -> N
             findings.add(f"{name.replace('.', '/')}.py", error, fatal=True)
 
 
-def _boot_module(space: ModuleSpace, name: str, findings: _Findings) -> ModuleType | None:
+def _load_again(space: ModuleSpace, name: str, findings: Findings) -> None:
+    """Import what only functions import, or it would fail in a request and have no last version."""
+    try:
+        space.load(name)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        if isinstance(error, ModuleNotFoundError) and f"{name}.".startswith(f"{error.name}."):
+            return  # its file is gone
+        cause = cause_of(error, findings.root) or name
+        if cause not in [broken.cause for broken in findings.broken]:
+            findings.add(cause.removeprefix("Api/"), error, fatal=True)
+
+
+def _boot_module(space: ModuleSpace, name: str, findings: Findings) -> ModuleType | None:
     file = space.root / f"{name}.py"
     if not file.is_file() and not (space.root / name / "__init__.py").is_file():
         return None
@@ -225,7 +266,7 @@ def _boot_module(space: ModuleSpace, name: str, findings: _Findings) -> ModuleTy
         return None
 
 
-def _middlewares(space: ModuleSpace, findings: _Findings) -> Sequence[Any]:
+def _middlewares(space: ModuleSpace, findings: Findings) -> Sequence[Any]:
     module = _boot_module(space, "Middleware", findings)
     entries: Any = getattr(module, "middlewares", [])
     try:
@@ -241,7 +282,7 @@ def _middlewares(space: ModuleSpace, findings: _Findings) -> Sequence[Any]:
 
 
 def _callables(
-    module: ModuleType | None, name: str, findings: _Findings
+    module: ModuleType | None, name: str, findings: Findings
 ) -> Sequence[Callable[..., Any]]:
     entries: Any = getattr(module, name, [])
     if isinstance(entries, (list, tuple)):
@@ -255,24 +296,38 @@ def _callables(
     return []
 
 
-def _provide(app: Application, module: ModuleType | None, findings: _Findings) -> None:
+def _hooks(
+    space: ModuleSpace, findings: Findings
+) -> tuple[Sequence[Callable[..., Any]], Sequence[Callable[..., Any]]]:
+    module = _boot_module(space, "hooks", findings)
+    return (
+        _callables(module, "on_startup", findings),
+        _callables(module, "on_shutdown", findings),
+    )
+
+
+def _provide(app: Application, space: ModuleSpace, findings: Findings) -> None:
+    count = len(findings.broken)
+    module = _boot_module(space, "providers", findings)
+    if len(findings.broken) > count:
+        return
     providers: Any = getattr(module, "providers", {})
     try:
         if not isinstance(providers, dict):
             raise TypeError(f"`providers` is {type(providers).__qualname__!r}; make it a dict")
-        for key, provider in cast("dict[Any, Any]", providers).items():
-            app.providers.add(key, provider)
+        app.providers.declare(cast("dict[Any, Any]", providers))
     except TypeError as error:
         findings.add("providers.py", error, fatal=True)
 
 
-def _extensions(app: Application, module: ModuleType | None, findings: _Findings) -> Sequence[Any]:
+def _extensions(app: Application, space: ModuleSpace, findings: Findings) -> Sequence[Any]:
+    module = _boot_module(space, "extensions", findings)
     entries: Any = getattr(module, "extensions", [])
     try:
         if not isinstance(entries, (list, tuple)):
             raise TypeError(f"`extensions` is {type(entries).__qualname__!r}; make it a list")
         listed = cast("Sequence[Any]", entries)
-        for extension in listed:
+        for extension in listed if findings.former is None else ():
             if (setup := getattr(extension, "setup", None)) is not None:
                 setup(app)
     except (Exception, SystemExit) as error:
@@ -293,25 +348,23 @@ async def _answer_miss(request: Request) -> Any:
     return miss if isinstance(miss, Response) else await miss(request)
 
 
-def _one_line(error: BaseException) -> str:
-    text = " ".join(f"{type(error).__name__}: {error}".split())
-    return text if len(text) <= _LONGEST_ERROR else f"{text[:_LONGEST_ERROR]}..."
-
-
-def _log(site: Site, seconds: float) -> None:
+def _log(site: Site, former: Site | None, seconds: float) -> None:
     log = get_logger()
     report = site.report
     for skipped in report.skipped:
-        log.warning("skipped %s: %s", skipped.file, skipped.reason)
+        if former is None or skipped not in former.report.skipped:
+            log.warning("skipped %s: %s", skipped.file, skipped.reason)
     for duplicate in site.table.duplicates:
-        log.warning(
-            "duplicate %s %s: %s", duplicate.method, duplicate.url, ", ".join(duplicate.files)
+        if former is None or duplicate not in former.table.duplicates:
+            log.warning(
+                "duplicate %s %s: %s", duplicate.method, duplicate.url, ", ".join(duplicate.files)
+            )
+    if former is None:
+        log.info(
+            "booted in %.0f ms: routes %d, middleware %d, files with errors %d, skipped files %d",
+            seconds * 1000,
+            report.routes,
+            report.middleware,
+            len(report.broken),
+            len(report.skipped),
         )
-    log.info(
-        "booted in %.0f ms: routes %d, middleware %d, files with errors %d, skipped files %d",
-        seconds * 1000,
-        report.routes,
-        report.middleware,
-        len(report.broken),
-        len(report.skipped),
-    )

@@ -50,6 +50,10 @@ class ModuleSpace:
 
     Args:
         root: the folder that holds `Api/`.
+
+    Attributes:
+        names: top-level names that are the root's own.
+        loader: what its modules are loaded with.
     """
 
     _spaces: ClassVar[dict[Path, ModuleSpace]] = {}
@@ -58,6 +62,7 @@ class ModuleSpace:
         self.root = root
         self._prefix = f"{root}/"
         self.names = PROJECT_NAMES | _own_names(root)
+        self.loader = SourceLoader
         self._parked: dict[str, ModuleType] = {}
         self._foreign: dict[str, ModuleType] = {}
 
@@ -88,7 +93,7 @@ class ModuleSpace:
             The module, and whether this call was the one that ran it.
         """
         folder, _, leaf = file.removesuffix(".py").rpartition("/")
-        package_name = _dotted(folder)
+        package_name = dotted(folder)
         name = f"{package_name}.{leaf}"
         with self.current():
             known = sys.modules.get(name)
@@ -96,18 +101,34 @@ class ModuleSpace:
                 return known, False
             package = self._package(package_name, folder)
             path = f"{self._prefix}{file}"
-            spec = ModuleSpec(name, _SourceLoader(name, path, self), origin=path)
+            spec = ModuleSpec(name, self.loader(name, path, self), origin=path)
             spec.has_location = True
             module = _module_of(spec, package_name)
             module.__file__ = path
             sys.modules[name] = module
             try:
-                _run(module, cast("_SourceLoader", spec.loader))
+                _run(module, cast("SourceLoader", spec.loader))
             except BaseException:
                 sys.modules.pop(name, None)
                 raise
             setattr(package, leaf, module)
             return module, True
+
+    def loaded(self) -> dict[str, ModuleType]:
+        """Give the root's modules by dotted name; this root is the current one."""
+        mine = [(n, m) for n, m in list(sys.modules.items()) if n.partition(".")[0] in self.names]
+        return {name: module for name, module in mine if self._is_below(module)}
+
+    def _is_below(self, module: ModuleType) -> bool:
+        # As text: a reload asks of every module, and a Path takes as long as a small import.
+        paths = [getattr(module, "__file__", None), *getattr(module, "__path__", ())]
+        own = f"{self.root.as_posix()}/"
+        return any(p is not None and f"{p}/".replace(os.sep, "/").startswith(own) for p in paths)
+
+    def look_again(self) -> None:
+        """Notice top-level modules that are new on the disk."""
+        self.names = PROJECT_NAMES | _own_names(self.root)
+        importlib.invalidate_caches()
 
     def forget(self, module: ModuleType) -> None:
         """Have a module imported anew when it is asked for the next time."""
@@ -120,7 +141,7 @@ class ModuleSpace:
         if known is not None:
             return known
         above, _, leaf = folder.rpartition("/")
-        parent = self._package(_dotted(above), above) if above else None
+        parent = self._package(dotted(above), above) if above else None
         path = f"{self._prefix}{folder}"
         if os.path.isfile(f"{path}/__init__.py"):
             return importlib.import_module(name)
@@ -152,8 +173,7 @@ class ModuleSpace:
                 return
             if _current is not None:
                 _current._park()
-                builtins.__import__ = _import_in_own_space
-                importlib.import_module = _import_module_in_own_space
+                take_turns()
             self._displace()
             sys.modules.update(self._parked)
             self._parked = {}
@@ -187,11 +207,19 @@ class ModuleSpace:
         if spec is None:
             return None
         if type(spec.loader) is SourceFileLoader:
-            spec.loader = _SourceLoader(name, spec.loader.path, self)
+            spec.loader = self.loader(name, spec.loader.path, self)
         if spec.submodule_search_locations is not None:
             # A plain list: the lazy path of a namespace package looks at sys.path again.
             spec.submodule_search_locations = list(spec.submodule_search_locations)
         return spec
+
+
+def take_turns() -> None:
+    """Have modules of a project wait with an import of their own while another root, or a reload
+    in another thread, has `sys.modules`.
+    """
+    builtins.__import__ = _import_in_own_space
+    importlib.import_module = _import_module_in_own_space
 
 
 def _own_names(root: Path) -> frozenset[str]:
@@ -201,7 +229,8 @@ def _own_names(root: Path) -> frozenset[str]:
     return frozenset(name for name in found if name not in sys.stdlib_module_names)
 
 
-def _dotted(path: str) -> str:
+def dotted(path: str) -> str:
+    """Give the name of the package that a folder below the root is."""
     # A dot inside a folder name must not look like a step: `foo.bar` is not `foo/bar`.
     return path.replace(".", "%2E").replace("/", ".")
 
@@ -215,7 +244,7 @@ def _module_of(spec: ModuleSpec, package: str) -> ModuleType:
     return module
 
 
-class _SourceLoader(SourceFileLoader):
+class SourceLoader(SourceFileLoader):
     """Marks a module's globals with the space that it belongs to."""
 
     def __init__(self, name: str, path: str, space: ModuleSpace) -> None:
@@ -235,13 +264,13 @@ class _Unwritten(threading.local):
 
     def __init__(self) -> None:
         self.collecting = False
-        self.files: list[tuple[_SourceLoader, str, ReadableBuffer, int]] = []
+        self.files: list[tuple[SourceLoader, str, ReadableBuffer, int]] = []
 
 
 _unwritten = _Unwritten()
 
 
-def _run(module: ModuleType, loader: _SourceLoader) -> None:
+def _run(module: ModuleType, loader: SourceLoader) -> None:
     _unwritten.collecting = True
     try:
         loader.exec_module(module)
@@ -300,7 +329,7 @@ def _import_in_own_space(
     imports it, and two threads that take the two locks in different orders wait for ever.
     """
     loader = globals.get("__loader__") if globals else None
-    if not isinstance(loader, _SourceLoader):
+    if not isinstance(loader, SourceLoader):
         return _plain_import(name, globals, locals, fromlist or (), level)
     with loader.space.current():
         return _plain_import(name, globals, locals, fromlist or (), level)
@@ -309,7 +338,7 @@ def _import_in_own_space(
 def _import_module_in_own_space(name: str, package: str | None = None) -> ModuleType:
     """`importlib.import_module` once a second root lives here."""
     loader = sys._getframe(1).f_globals.get("__loader__")
-    if not isinstance(loader, _SourceLoader):
+    if not isinstance(loader, SourceLoader):
         return _plain_import_module(name, package)
     with loader.space.current():
         return _plain_import_module(name, package)

@@ -7,9 +7,9 @@ the application is made when it is first asked for and cleaned up when the appli
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias
 
 Key: TypeAlias = type | str
 ProviderScope: TypeAlias = Literal["app", "request"]
@@ -36,14 +36,17 @@ class Providers:
 
     Attributes:
         values: what has been made for the application.
-        lifetime: the scope in which it is made, set by the application.
+        declared: what `providers.py` says; `app.provide` wins over it.
+        open_scope: gives the scope in which a value is made, set by the application.
     """
 
     def __init__(self, changed: Callable[[], None]) -> None:
         self._changed = changed
-        self.lifetime: Any = None
-        self._by_key: dict[Key, Provider] = {}
+        self.open_scope: Callable[[], Any] = object
+        self.declared: dict[Key, Provider] = {}
+        self._added: dict[Key, Provider] = {}
         self.values: dict[Provider, Any] = {}
+        self._scopes: list[tuple[Provider, Any]] = []
         self._making: dict[Provider, asyncio.Future[Any]] = {}
 
     def add(self, key: Key, provider: Any) -> None:
@@ -52,21 +55,28 @@ class Providers:
         Raises:
             TypeError: for a key that is neither, or something that cannot be called.
         """
-        made = provider if isinstance(provider, Provider) else Provider(provider)
-        if not isinstance(cast("object", key), (type, str)):
-            raise TypeError(f"Provider key {key!r} is neither a type nor a name; give one of these")
-        if not callable(made.factory):
-            raise TypeError(
-                f"The provider of {key!r} is {type(made.factory).__qualname__!r} and cannot be"
-                " called; give a function, a class or a generator"
-            )
-        self._by_key[key] = made
+        self._added[key] = _checked(key, provider)
         self._changed()
+
+    def declare(self, providers: Mapping[Key, Any]) -> None:
+        """Take what `providers.py` says, in the place of what it said before.
+
+        One with the factory and scope of its predecessor is the same provider, and keeps its value.
+
+        Raises:
+            TypeError: as `add`; then nothing has changed.
+        """
+        former = self.declared
+        made = {key: _checked(key, provider) for key, provider in providers.items()}
+        self.declared = {key: _same(former.get(key), provider) for key, provider in made.items()}
 
     def find(self, annotation: Any, name: str) -> Provider | None:
         """Give the provider of a parameter: by its type, then by its name."""
-        found = self._by_key.get(annotation) if isinstance(annotation, type) else None
-        return found or self._by_key.get(name)
+        found = self._of(annotation) if isinstance(annotation, type) else None
+        return found or self._of(name)
+
+    def _of(self, key: Key) -> Provider | None:
+        return self._added.get(key) or self.declared.get(key)
 
     async def value(self, provider: Provider, make: Callable[[Any], Awaitable[Any]]) -> Any:
         """Give the application's value of a provider; `make` runs once, whoever asks first."""
@@ -74,16 +84,53 @@ class Providers:
             return self.values[provider]
         making = self._making.get(provider)
         if making is None:
-            making = self._making[provider] = asyncio.ensure_future(make(self.lifetime))
-            making.add_done_callback(lambda done: self._keep(provider, done))
+            scope = self.open_scope()
+            making = self._making[provider] = asyncio.ensure_future(make(scope))
+            making.add_done_callback(lambda done: self._keep(provider, scope, done))
         return await asyncio.shield(making)
 
-    async def close(self) -> None:
-        """Clean up what was made for the application, last made first."""
-        self.values.clear()
-        await self.lifetime.close()
+    async def close(self, providers: Iterable[Provider] | None = None) -> None:
+        """Clean up what was made for the application, last made first.
 
-    def _keep(self, provider: Provider, done: asyncio.Future[Any]) -> None:
+        Args:
+            providers: only the values of these.
+
+        Raises:
+            BaseException: what a part after `yield` raised first; all the others run.
+        """
+        chosen = {made for made, _ in self._scopes} if providers is None else set(providers)
+        ending = [(made, scope) for made, scope in reversed(self._scopes) if made in chosen]
+        self._scopes = [pair for pair in self._scopes if pair not in ending]
+        failure: BaseException | None = None
+        for provider, scope in ending:
+            self.values.pop(provider, None)
+            try:
+                await scope.close()
+            except BaseException as error:  # the others are to be left all the same
+                failure = failure or error
+        if failure is not None:
+            raise failure
+
+    def _keep(self, provider: Provider, scope: Any, done: asyncio.Future[Any]) -> None:
         del self._making[provider]
+        self._scopes.append((provider, scope))  # a failed one may have entered generators, too
         if not done.cancelled() and done.exception() is None:
             self.values[provider] = done.result()
+
+
+def _checked(key: Any, provider: Any) -> Provider:
+    made = provider if isinstance(provider, Provider) else Provider(provider)
+    if not isinstance(key, (type, str)):
+        raise TypeError(f"Provider key {key!r} is neither a type nor a name; give one of these")
+    if not callable(made.factory):
+        raise TypeError(
+            f"The provider of {key!r} is {type(made.factory).__qualname__!r} and cannot be"
+            " called; give a function, a class or a generator"
+        )
+    return made
+
+
+def _same(former: Provider | None, made: Provider) -> Provider:
+    if former is not None and (former.factory, former.scope) == (made.factory, made.scope):
+        return former
+    return made

@@ -6,9 +6,10 @@ One process, `dev=True`, everything worth knowing printed once at the start. Ser
 
 import importlib.util
 import ipaddress
+import os
 import sys
 from functools import partial
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,6 +19,19 @@ from treefold_cli._output import complain, write
 from treefold_cli._project import find_api
 from treefold_cli._table import tree_lines
 from treefold_router import version_number
+
+if TYPE_CHECKING:
+    import socket
+    from pathlib import Path
+
+    from treefold_cli._files import Look
+    from treefold_http import Application
+
+_NO_ROUTES = "no routes yet; make one with 'treefold create user get'"
+_NO_WATCHER = (
+    "watcher is disabled: the extra is missing (pip install 'treefold[watch]');"
+    " restart by hand to see changes"
+)
 
 
 def dev(
@@ -34,29 +48,78 @@ def dev(
     app_dir: AppDir = ".",
 ) -> int:
     """Run the development server."""
+    environment, folder = dict(os.environ), os.getcwd()
     number = read_number(port, "--port", low=0, high=65535)
     version = _read_version(default_version)
     find_api(app_dir)
-    from treefold_cli import _server
-    from treefold_http import Application, TreefoldError
-    from treefold_logging import flush, get_logger
+    from treefold_cli import _restart, _server
+    from treefold_http import Application
 
-    with _server.bind(host, number) as listener:
+    former = _restart.inherited()
+    with former or _server.bind(host, number) as listener:
         app = Application(app_dir, dev=True, default_version=version)
-        with translated(TreefoldError):
-            app.boot()
-        get_logger("dev").info(_watcher_line())
-        flush()  # what the boot had to say comes first on a terminal
-        if not _is_loopback(host):
+        if former is None and not _is_loopback(host):
             complain(f"Warning: host {host!r} lets other machines reach the development server")
-        for line in tree_lines(app.table.routes):
-            write(line)
-        _server.run(app, listener, on_start=partial(_announce, _server.address(listener)))
+        if _run(app, listener, again=former is not None):
+            _restart.again(listener, environment=environment, folder=folder)
     return OK
 
 
-def _announce(address: str) -> None:
-    write(f"serving on {address} (stop with Ctrl-C)")
+def _run(app: "Application", listener: "socket.socket", *, again: bool) -> bool:
+    """Serve until the end; give whether the process is to start again.
+
+    One that has started again never gives up: what it cannot start is mended with the next save.
+    """
+    from treefold_cli import _server
+    from treefold_cli._files import look
+    from treefold_http import TreefoldError
+    from treefold_logging import flush, get_logger
+
+    seen = look(str(app.root))
+    announce = partial(_announce, _server.address(listener), again=again)
+    try:
+        with translated(TreefoldError):
+            app.boot()
+        watches = importlib.util.find_spec("watchfiles") is not None
+        if not watches:
+            get_logger("dev").info(_NO_WATCHER)
+        flush()  # what the boot had to say comes first on a terminal
+        if not again:
+            for line in [*tree_lines(app.table.routes)] or [_NO_ROUTES]:
+                write(line)
+        if not watches:
+            return _server.run(app, listener, on_start=announce)
+        from treefold_cli._reload import follow
+
+        return _server.run(
+            app,
+            listener.dup(),
+            on_start=announce,
+            beside=lambda server: follow(app, server, seen),
+        )
+    except CommandError as error:
+        flush()
+        if not again:
+            raise
+        return _wait(app.root, listener, seen, error)
+
+
+def _wait(root: "Path", listener: "socket.socket", seen: "Look", error: CommandError) -> bool:
+    """Say in every answer why nothing serves, until a file changes."""
+    from treefold_cli import _server
+    from treefold_cli._reload import wait_for_change
+    from treefold_cli._unavailable import Unavailable
+
+    return _server.run(
+        Unavailable(f"{error}".replace("is above", "is in the terminal")),
+        listener.dup(),
+        on_start=lambda: complain(f"Error: {error}; waiting for a change"),
+        beside=lambda server: wait_for_change(root, server, seen),
+    )
+
+
+def _announce(address: str, *, again: bool) -> None:
+    write(f"serving on {address} ({'restarted' if again else 'stop with Ctrl-C'})")
     sys.stdout.flush()
 
 
@@ -67,15 +130,6 @@ def _read_version(text: str) -> str | None:
         f"Invalid value {text!r} for --default-version; use 'latest' or a version such as 'v2'",
         code=MISUSE,
     )
-
-
-def _watcher_line() -> str:
-    if importlib.util.find_spec("watchfiles") is None:
-        return (
-            "watcher is disabled: the extra is missing (pip install 'treefold[watch]');"
-            " restart by hand to see changes"
-        )
-    return "watcher is disabled: this release does not reload; restart by hand to see changes"
 
 
 def _is_loopback(host: str) -> bool:

@@ -1,0 +1,86 @@
+"""Which files of a project matter to a running server, and what they look like now.
+
+Compares two looks at the disk, so nothing depends on which events a system reports. What editors
+leave beside a file, bytecode, databases and logs are not seen at all. Nothing is opened.
+"""
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
+
+Look: TypeAlias = Mapping[str, tuple[int, int, int]]
+"""Path below the root to time of change, size and inode."""
+
+_CODE = (".py", ".so", ".pyd")
+_AT_ROOT = frozenset(
+    {"pyproject.toml", "treefold.toml", ".env", ".env.local", ".env.dev", ".env.development"}
+)
+_FOREIGN = frozenset({"__pycache__", "node_modules"})
+_SECOND = 1_000_000_000
+
+
+def look(root: str) -> Look:
+    """Give every file below `root` that a running server depends on.
+
+    Links to folders are followed, except into a folder that they lie in.
+    """
+    found: dict[str, tuple[int, int, int]] = {}
+    pending: list[tuple[str, str, frozenset[int]]] = [(root, "", frozenset())]
+    while pending:
+        folder, prefix, above = pending.pop()
+        try:
+            with os.scandir(folder) as listing:
+                for entry in listing:
+                    if _matters(entry.name, prefix):
+                        at = entry.stat()
+                        found[prefix + entry.name] = (at.st_mtime_ns, at.st_size, at.st_ino)
+                    elif "." not in entry.name and entry.is_dir():
+                        inode = entry.stat().st_ino
+                        if inode not in above and _is_own(entry, top=not prefix):
+                            below = f"{prefix}{entry.name}/"
+                            pending.append((entry.path, below, above | {inode}))
+        except OSError:
+            continue  # it went while we looked: gone, and the next look says so
+    return found
+
+
+def changed(before: Look, now: Look, touched: Iterable[str] = ()) -> set[str]:
+    """Give the files that are new, different or gone.
+
+    Args:
+        before: the former look.
+        now: the look after it.
+        touched: files that were written to, by what the system reported; they count where a time
+            in whole seconds would hide a second save.
+    """
+    differing = {name for name in {*before, *now} if before.get(name) != now.get(name)}
+    hidden = {name for name in touched if name in now and now[name][0] % _SECOND == 0}
+    return differing | hidden
+
+
+def top_folders(root: str) -> frozenset[tuple[str, int]]:
+    """Give the folders at the root that hold code of the project, with their inodes."""
+    with os.scandir(root) as listing:
+        folders = [e for e in listing if "." not in e.name and e.is_dir() and _is_own(e, top=True)]
+        return frozenset((entry.path, entry.stat().st_ino) for entry in folders)
+
+
+def may_matter(path: str) -> bool:
+    """Whether an event at a path is worth a look: code, settings, or what may be a folder."""
+    name = os.path.basename(path)
+    if os.path.basename(os.path.dirname(path)) in _FOREIGN or name in _FOREIGN:
+        return False
+    return _matters(name, "") or "." not in name
+
+
+def _matters(name: str, prefix: str) -> bool:
+    if not prefix and name in _AT_ROOT:
+        return True
+    return name.endswith(_CODE) and not name.startswith(".")
+
+
+def _is_own(entry: os.DirEntry[str], *, top: bool) -> bool:
+    if entry.name in _FOREIGN:
+        return False
+    # An environment may have any name; it is told by this file, and lies at the root.
+    return not (top and os.path.exists(os.path.join(entry.path, "pyvenv.cfg")))

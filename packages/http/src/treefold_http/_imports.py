@@ -1,0 +1,109 @@
+"""What a module imports, and what hangs on it: read for a reload, never to serve.
+
+Source text is read, nothing is run. A name that is imported too much costs one import more; one
+that is missed leaves old code in place: imports inside functions count, and so do the modules whose
+classes, functions or instances a module holds, however it came by them.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from types import FunctionType, ModuleType
+from typing import Any
+
+
+def imports_of(source: bytes, package: str) -> frozenset[str]:
+    """Give the dotted names that a source may import; names in a module count as modules too.
+
+    Args:
+        source: the text of a module.
+        package: what its relative imports start from.
+
+    Returns:
+        The names; none where the source cannot be parsed.
+    """
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return frozenset()
+    return frozenset(_names(tree, package))
+
+
+def _names(tree: ast.AST, package: str) -> Iterator[str]:
+    pending: list[ast.AST] = [tree]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.If) and _is_for_checkers(node.test):
+            pending.extend(node.orelse)
+            continue
+        pending.extend(ast.iter_child_nodes(node))
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield from [alias.name] if alias.asname else _with_parents(alias.name)
+        elif isinstance(node, ast.ImportFrom):
+            base = _absolute(node.module or "", node.level, package)
+            yield base
+            yield from (f"{base}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Call):
+            yield from _by_name(node, package)
+
+
+def _by_name(call: ast.Call, package: str) -> Iterator[str]:
+    """`import_module("Services.mail")` and `import_module(".mail", __package__)`."""
+    called = getattr(call.func, "attr", None) or getattr(call.func, "id", None)
+    if called not in ("import_module", "__import__") or not call.args:
+        return
+    name = call.args[0]
+    if isinstance(name, ast.Constant) and isinstance(name.value, str):
+        bare = name.value.lstrip(".")
+        yield _absolute(bare, len(name.value) - len(bare), package)
+
+
+def _absolute(name: str, level: int, package: str) -> str:
+    if not level:
+        return name
+    parts = package.split(".")
+    above = parts[: len(parts) - level + 1]
+    return ".".join([*above, name] if name else above)
+
+
+def _with_parents(name: str) -> Iterator[str]:
+    """`import a.b.c` gives the package `a`, and what is used is reached through it."""
+    parts = name.split(".")
+    return (".".join(parts[:count]) for count in range(1, len(parts) + 1))
+
+
+def _is_for_checkers(test: ast.expr) -> bool:
+    return "TYPE_CHECKING" in (getattr(test, "id", None), getattr(test, "attr", None))
+
+
+def held_by(module: ModuleType) -> Iterator[str]:
+    """Give the names of the modules whose things a module holds under a name of its own."""
+    own = f"{module.__name__}."
+    for value in list(vars(module).values()):
+        origin = _origin(value)
+        # A package holds its submodules because they were imported, not because it uses them.
+        if isinstance(origin, str) and not (
+            isinstance(value, ModuleType) and origin.startswith(own)
+        ):
+            yield origin
+
+
+def _origin(value: Any) -> Any:
+    if isinstance(value, ModuleType):
+        return value.__name__
+    made_of = value if isinstance(value, (type, FunctionType)) else type(value)
+    return getattr(made_of, "__module__", None)
+
+
+def reached(starts: Iterable[str], steps: Mapping[str, Iterable[str]]) -> set[str]:
+    """Give everything that some names lead to, themselves included."""
+    found: set[str] = set()
+    pending = list(starts)
+    while pending:
+        name = pending.pop()
+        if name not in found:
+            found.add(name)
+            pending.extend(steps.get(name, ()))
+    return found

@@ -1,0 +1,387 @@
+"""`treefold dev` while its files change: the real executable, real files, real sockets."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import statistics
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from serving import PATIENCE, Process, write_tree
+from socket_client import dial
+
+Start = Callable[..., "Dev"]
+
+BOUND = 2.0
+"""Seconds from a save to its answer, on a machine that runs other tests; the median is stricter."""
+
+
+class Dev:
+    """A development server and its files."""
+
+    def __init__(self, root: Path, kind: str) -> None:
+        self.root = root
+        self.server = Process(root, kind, dev=True, default_version=None)
+
+    def save(self, name: str, text: str) -> None:
+        write_tree(self.root, {name: text})
+
+    def get(self, target: str = "/v1/x") -> Any:
+        answer = self.server.get(target)
+        return json.loads(answer.body) if answer.status == 200 else answer.status
+
+    def until(self, target: str, value: Any, bound: float = PATIENCE) -> float:
+        """Ask until the answer is there; give the seconds that took."""
+        started = time.monotonic()
+        while (now := self.get(target)) != value:
+            assert time.monotonic() - started < bound, f"{target} still answers {now!r}"
+        return time.monotonic() - started
+
+    def lines(self, part: str, count: int = 1) -> list[str]:
+        """Give the lines of the terminal that hold a text, so many at least."""
+
+        def find(lines: list[str]) -> list[str]:
+            found = [line for line in lines if part in line]
+            return found if len(found) >= count else []
+
+        return self.server.wait_for(find)
+
+    def terminal(self) -> str:
+        """Give what the terminal shows, once a request made now is on it."""
+        self.server.line(self.server.get("/v1/last"))
+        return self.server.wait_for("\n".join)
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    with ExitStack() as running:
+
+        def make(files: Mapping[str, str], kind: str = "httptools") -> Dev:
+            dev = Dev(write_tree(tmp_path / "project", files), kind)
+            running.callback(dev.server.stop)
+            dev.lines("watching ")
+            return dev
+
+        yield make
+
+
+class Crowd:
+    """Clients that ask without a pause; what they got, and every failure.
+
+    Args:
+        keep: whether a client uses its connection again, or makes one for each request.
+    """
+
+    def __init__(self, dev: Dev, targets: list[str], *, keep: bool, clients: int = 3) -> None:
+        self._address = dev.server.address
+        self._targets = targets
+        self._keep = keep
+        self._ended = threading.Event()
+        self.answers: list[dict[str, list[Any]]] = [
+            {t: [] for t in targets} for _ in range(clients)
+        ]
+        self.failures: list[str] = []
+        self._threads = [threading.Thread(target=self._run, args=(got,)) for got in self.answers]
+
+    def __enter__(self) -> Crowd:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        for thread in self._threads:
+            thread.join()
+
+    @property
+    def count(self) -> int:
+        return sum(len(values) for got in self.answers for values in got.values())
+
+    def _run(self, got: dict[str, list[Any]]) -> None:
+        connection = http.client.HTTPConnection(*self._address, timeout=PATIENCE)
+        while not self._ended.is_set():
+            for target in self._targets:
+                try:
+                    connection.request("GET", target)
+                    answer = connection.getresponse()
+                    body = answer.read()
+                except (OSError, http.client.HTTPException) as error:
+                    self.failures.append(f"{target}: {error!r}")
+                    connection.close()
+                    continue
+                if answer.status != 200:
+                    self.failures.append(f"{target}: {answer.status} {body!r}")
+                else:
+                    got[target].append(json.loads(body))
+                if not self._keep:
+                    connection.close()
+        connection.close()
+
+
+def project(routes: int) -> dict[str, str]:
+    many = {
+        f"Api/v1/Many{n}/[id]/Get.py": f"async def handler(id: int):\n    return [id, {n}]\n"
+        for n in range(routes)
+    }
+    return many | {
+        "Api/v1/X/Get.py": "async def handler(request):\n    return [1000]\n",
+        "Api/v1/Y/Get.py": "from Services.words import n\ndef handler():\n    return [n()]\n",
+        "Api/v1/Echo/Socket.py": SOCKET.format(n=1000),
+        "Services/__init__.py": "",
+        "Services/words.py": "from Services.number import N\ndef n():\n    return N\n",
+        "Services/number.py": "N = 1000\n",
+    }
+
+
+SOCKET = """
+async def handler(websocket):
+    await websocket.accept()
+    async for message in websocket.iter_text():
+        await websocket.send_text(f"{{message}} {n}")
+"""
+
+
+def test_100_edits_under_load_fail_no_request_and_are_all_seen(start: Start) -> None:
+    dev = start(project(100))
+    took: list[float] = []
+    with (
+        dial(dev.server, "/v1/echo") as old,
+        Crowd(dev, ["/v1/x", "/v1/y", "/v1/many7/5"], keep=True) as crowd,
+    ):
+        for number in range(1001, 1101):
+            if number % 2:
+                dev.save("Api/v1/X/Get.py", f"async def handler(request):\n    return [{number}]\n")
+                took.append(dev.until("/v1/x", [number], BOUND))
+            else:
+                dev.save("Services/number.py", f"N = {number}\n")
+                took.append(dev.until("/v1/y", [number], BOUND))
+            if number % 10 == 5:
+                dev.save("Api/v1/Echo/Socket.py", SOCKET.format(n=number))
+                old.send(f"{number}")
+                assert old.recv(PATIENCE) == f"{number} 1000"
+        with dial(dev.server, "/v1/echo") as new:
+            new.send("now")
+            assert new.recv(PATIENCE) == "now 1095"
+
+    assert crowd.failures == []
+    assert crowd.count > 300
+    for got in crowd.answers:
+        assert got["/v1/x"] == sorted(got["/v1/x"])
+        assert got["/v1/y"] == sorted(got["/v1/y"])
+        assert got["/v1/many7/5"] == [[5, 7]] * len(got["/v1/many7/5"])
+    print(f"save to served: median {statistics.median(took):.3f}, worst {max(took):.3f} seconds")
+    assert statistics.median(took) < 0.5
+
+
+def test_from_save_to_served_takes_at_most_150_ms_at_100_routes(start: Start) -> None:
+    dev = start(project(100))
+    took: list[float] = []
+    for number in range(1001, 1016):
+        dev.save("Services/number.py", f"N = {number}\n")
+        took.append(dev.until("/v1/y", [number]))
+    took.sort()  # the slow ones measure what else the machine does
+    print(f"save to served: {', '.join(f'{seconds * 1000:.0f}' for seconds in took)} ms")
+    assert took[len(took) // 4] < 0.150
+
+
+def test_a_broken_file_keeps_its_last_good_version_in_every_place(start: Start) -> None:
+    dev = start(project(1))
+    for number in (1, 2):
+        dev.save("Services/number.py", "N = (\n")
+        dev.lines("broken, its last good version serves: Services/number.py", number)
+        dev.lines("Services/number.py failed to load: SyntaxError", number)
+        answer = dev.server.get("/v1/y")
+        assert answer.status == 200
+        (told,) = answer.values("x-treefold-broken")
+        assert told.startswith("Services/number.py: SyntaxError")
+        dev.save("Services/number.py", f"N = {number}\n")
+        dev.until("/v1/y", [number])
+        assert dev.server.get("/v1/y").values("x-treefold-broken") == []
+
+
+def test_new_moved_and_deleted_files_and_folders_change_the_routes(start: Start) -> None:
+    dev = start(project(1))
+    dev.save("Api/v1/Deep/Er/[name]/Get.py", "def handler(name):\n    return [name]\n")
+    dev.until("/v1/deep/er/a", ["a"])
+    (dev.root / "Api/v1/Deep").rename(dev.root / "Api/v1/Moved")
+    dev.until("/v1/moved/er/a", ["a"])
+    assert dev.get("/v1/deep/er/a") == 404
+    (dev.root / "Api/v1/Moved").rename(dev.root.parent / "away")
+    dev.until("/v1/moved/er/a", 404)
+    (dev.root.parent / "away").rename(dev.root / "Api/v2")
+    dev.until("/v2/er/b", ["b"])
+    (dev.root / "Services").rename(dev.root / "Elsewhere")  # and back, as another folder
+    (dev.root / "Elsewhere").rename(dev.root / "Services")
+    dev.save("Services/number.py", "N = 5\n")
+    dev.until("/v1/y", [5])
+
+
+def vim(file: Path, text: str) -> None:
+    (file.parent / "4913").touch()
+    (file.parent / "4913").unlink()
+    (file.parent / f".{file.name}.swp").write_text("swap")
+    file.rename(file.with_name(f"{file.name}~"))
+    file.write_text(text)
+    file.with_name(f"{file.name}~").unlink()
+    (file.parent / f".{file.name}.swp").unlink()
+
+
+def by_rename(file: Path, text: str) -> None:
+    draft = file.with_name(f"{file.name}.tmp.123")
+    draft.write_text(text)
+    draft.replace(file)
+
+
+def jetbrains(file: Path, text: str) -> None:
+    draft, old = (file.with_name(f"{file.name}___jb_{word}___") for word in ("tmp", "old"))
+    draft.write_text(text)
+    file.rename(old)
+    draft.rename(file)
+    old.unlink()
+
+
+def in_pieces(file: Path, text: str) -> None:
+    with file.open("w") as stream:
+        for char in text:
+            stream.write(char)
+            stream.flush()
+            time.sleep(0.01)
+
+
+def emacs(file: Path, text: str) -> None:
+    lock = file.with_name(f".#{file.name}")
+    lock.symlink_to("user@host.1234:5678")
+    file.with_name(f"#{file.name}#").write_text(text[:5])
+    file.replace(file.with_name(f"{file.name}~"))
+    file.write_text(text)
+    file.with_name(f"#{file.name}#").unlink()
+    lock.unlink()
+
+
+def test_however_an_editor_saves_a_file_is_loaded_once_and_whole(start: Start) -> None:
+    dev = start(project(1))
+    for number, save in enumerate((vim, by_rename, jetbrains, in_pieces, emacs)):
+        save(dev.root / "Api/v1/X/Get.py", f"async def handler(request):\n    return [{number}]\n")
+        dev.until("/v1/x", [number])
+    dev.save("Services/number.py", "N = 5\n")
+    dev.until("/v1/y", [5])
+    terminal = dev.terminal()
+    assert terminal.count("reloaded in") == 6
+    assert "failed to load" not in terminal
+    assert "gone: " not in terminal
+
+
+def test_what_is_no_code_triggers_nothing(start: Start) -> None:
+    dev = start(project(1))
+    for name in (
+        "Api/v1/X/.Get.py.swp", "Api/v1/X/4913", "Api/v1/X/Get.py~", "Api/v1/X/#Get.py#",
+        "Api/v1/X/Get.py___jb_tmp___", "Api/v1/X/__pycache__/Get.cpython-311.pyc",
+        "Api/v1/X/__pycache__/Get.py", "Services/.hidden.py", "db.sqlite3", "db.sqlite3-wal",
+        "app.log", "logs/app.log", ".env.swp", ".git/index", "node_modules/x/setup.py",
+        "Api/v1/X/Get.pyc", "README.md",
+    ):  # fmt: skip
+        dev.save(name, "changed")
+    (dev.root / "Api/v1/X/.#Get.py").symlink_to("user@host.1:2")
+    dev.save("Services/number.py", "N = 5\n")
+    dev.until("/v1/y", [5])
+    terminal = dev.terminal()
+    (line,) = [line for line in terminal.splitlines() if "reloaded in" in line]
+    assert line.endswith(": Services/number.py (with 2 that import it)")
+    assert "restarting" not in terminal
+
+
+@pytest.mark.parametrize("kind", ["h11", "httptools"])
+def test_a_settings_change_starts_again_and_refuses_nobody(start: Start, kind: str) -> None:
+    dev = start(project(1) | {"treefold.toml": "grace = 5\n"}, kind)
+    targets = ["/v1/x", "/v1/y"]
+    with (
+        Crowd(dev, targets, keep=True, clients=2) as keeping,
+        Crowd(dev, targets, keep=False, clients=2) as closing,
+    ):
+        for number in (1, 2):
+            dev.save("treefold.toml", f"max_body = {number}000\n")
+            dev.lines("restarting: the settings in treefold.toml changed", number)
+            dev.lines("booted in", number + 1)
+            dev.save("Services/number.py", f"N = {number}\n")
+            dev.until("/v1/y", [number])
+    assert keeping.failures == []
+    assert closing.failures == []
+    assert min(keeping.count, closing.count) > 10
+
+
+def test_a_wrong_setting_is_said_and_what_serves_goes_on(start: Start) -> None:
+    dev = start(project(1))
+    dev.save("treefold.toml", "graec = 5\n")
+    (line,) = dev.lines("not reloaded: ")
+    assert "did you mean 'grace'?" in line
+    assert dev.get() == [1000]
+
+
+def test_a_startup_hook_that_fails_answers_503_until_it_is_mended(start: Start) -> None:
+    dev = start(project(1) | {"hooks.py": "on_startup = []\n"})
+    dev.save("hooks.py", "def start():\n    raise OSError('no database')\non_startup = [start]\n")
+    dev.until("/v1/x", 503)
+    assert b"did not start" in dev.server.get("/v1/x").body
+    dev.save("hooks.py", "on_startup = []\n")
+    dev.until("/v1/x", [1000])
+    dev.save("Services/number.py", "N = 5\n")
+    dev.until("/v1/y", [5])
+
+
+def test_values_of_the_application_close_when_older_requests_have_ended(start: Start) -> None:
+    files = project(1) | {
+        "Services/db.py": """
+            from pathlib import Path
+            class Db:
+                n = 1
+            async def connect():
+                yield Db()
+                Path(__file__).with_name("closed").touch()
+        """,
+        "providers.py": """
+            from Services.db import Db, connect
+            from treefold import Provider
+            providers = {Db: Provider(connect, scope="app")}
+        """,
+        "Api/v1/Db/Get.py": "from Services.db import Db\ndef handler(db: Db):\n    return [db.n]\n",
+    }
+    dev = start(files)
+    assert dev.get("/v1/db") == [1]
+    dev.save("Services/db.py", files["Services/db.py"].replace("n = 1", "n = 2"))
+    dev.until("/v1/db", [2])
+    deadline = time.monotonic() + PATIENCE
+    while not (dev.root / "Services/closed").exists():
+        assert time.monotonic() < deadline
+    assert dev.get("/v1/db") == [2]
+
+
+@pytest.mark.parametrize(
+    ("number", "hanging"),
+    [(signal.SIGTERM, "import time; time.sleep(60)"), (signal.SIGINT, "while True: pass")],
+)
+def test_a_stop_ends_a_reload_that_hangs(start: Start, number: int, hanging: str) -> None:
+    dev = start(project(1))
+    dev.save("Services/number.py", f"import sys\nprint('hangs', file=sys.stderr)\n{hanging}\n")
+    dev.lines("hangs")
+    started = time.monotonic()
+    os.kill(dev.server.pid, number)
+    dev.server.stop()
+    assert time.monotonic() - started < 5
+
+
+def test_without_the_watcher_one_line_says_so(tmp_path: Path) -> None:
+    root = write_tree(tmp_path / "project", project(1))
+    server = Process(root, "without watch", dev=True, default_version=None)
+    write_tree(root, {"Services/number.py": "N = 5\n"})
+    assert json.loads(server.get("/v1/y").body) == [1000]
+    text = server.stop()
+    assert text.count("watcher is disabled: the extra is missing") == 1
+    assert "watching" not in text
