@@ -141,7 +141,6 @@ class Server:
             "port": str(self.port),
             "unix_socket_directories": "",
             "fsync": "off",
-            "synchronous_commit": "off",
             "full_page_writes": "off",
         }
         words = [word for key, value in settings.items() for word in ("-c", f"{key}={value}")]

@@ -227,6 +227,7 @@ async def held_forever(place: Any, alias: str) -> float:
 async def served(place: Any) -> float:
     """Seconds until 50 calls of one second each have their answers from 5 connections."""
     place.configure(pool_size=5, alias="busy")
+    await asyncio.gather(*(araw("SELECT 1 AS one", using="busy") for _ in range(5)))
     begun = time.monotonic()
     answers = await asyncio.gather(
         *(araw("SELECT pg_sleep(1)::text AS nap", using="busy") for _ in range(50))

@@ -90,7 +90,7 @@ class LoopPool:
             if connection is not None:
                 return connection
             if self.size < self._size:
-                return await self._open(deadline)
+                return await self._open()
             given = await self._wait(deadline)
             if given is not None:
                 return given
@@ -123,11 +123,10 @@ class LoopPool:
             else:
                 self._pass_on(connection)
 
-    async def _open(self, deadline: float) -> PostgresConnection:
+    async def _open(self) -> PostgresConnection:
         self._opening += 1
         try:
-            async with asyncio.timeout_at(deadline):
-                raw = await _connect(**self._arguments)
+            raw = await _connect(**self._arguments)
         except FOREIGN as error:
             failure: ORMError | None = translate(error)
         except BaseException:
