@@ -80,6 +80,9 @@ class SQLiteSession(Session):
         except asyncio.CancelledError:
             self._worker = worker  # it did open; whoever comes next will use it
             raise
+        except Exception:  # its thread ends by itself, and must have done so before this loop does
+            await asyncio.to_thread(getattr(worker, "_thread", worker).join, POOL_TIMEOUT)
+            raise
         self._worker = worker
         return worker
 
