@@ -129,6 +129,11 @@ class Application:
         return self._settings
 
     @property
+    def has_docs(self) -> bool:
+        """Whether documents and docs are served: the setting `docs`, else as `dev` says."""
+        return self.dev if self.settings.docs is None else self.settings.docs
+
+    @property
     def site(self) -> Site:
         """What serves requests now; boots when nothing does yet."""
         if self._site is None:
@@ -165,6 +170,10 @@ class Application:
                 json_encoder=quick_encode,
             )
             self._site = build_site(self)
+            if self.has_docs:
+                from treefold_http.openapi import serve_documents  # costs nothing where it is off
+
+                serve_documents(self)
 
     def provide(
         self, key: Key, factory: Callable[..., Any], scope: ProviderScope = "request"
@@ -315,6 +324,8 @@ class Application:
                 if self.mounts and (mounted := self.mounts.find(path)) is not None:
                     return self._missed(request, mounted)
                 outcome = self._resolve_default(site, request, path)
+                if type(outcome) is NoRoute and (page := self.mounts.find_built_in(path)):
+                    return self._missed(request, page)
             if type(outcome) is not Found:
                 return self._missed(request, _miss(outcome))
         request.path_params = outcome.params

@@ -68,6 +68,7 @@ class Site:
         modules: what each route's file defines, or why it is broken.
         default_version: the version that unversioned requests get; None where none do.
         extensions: objects of `extensions.py`, in order.
+        kept: what is made of the site when it is first asked for; it dies with the site.
     """
 
     table: RouteTable
@@ -80,6 +81,7 @@ class Site:
     report: BootReport
     default_version: str | None
     extensions: Sequence[Any]
+    kept: dict[str, Any] = field(init=False, default_factory=dict[str, Any])
 
 
 @dataclass(slots=True)
