@@ -38,8 +38,8 @@ def annotation_of(parameter: inspect.Parameter, function: Callable[..., Any]) ->
     Raises:
         InjectionError: when a name in it is unknown.
     """
-    if parameter.annotation is EMPTY:
-        return EMPTY
+    if isinstance(parameter.annotation, type):  # nothing in it is text, nor is there a parameter
+        return parameter.annotation
     holder = type("holder", (), {"__annotations__": {parameter.name: parameter.annotation}})
     try:
         hints = typing.get_type_hints(holder, _globals(function), include_extras=True)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from treefold_http._events import EventStream
 from treefold_http._plan import WEBSOCKET
 from treefold_http.openapi._components import Components, Schema
 from treefold_http.openapi._info import Info
 from treefold_http.openapi._operations import parameters_of
-from treefold_http.openapi._responses import EVENTS, returned
+from treefold_http.openapi._responses import EVENTS, gives_events, returned
 from treefold_http.openapi._routes import Described, words_of
 from treefold_http.openapi._schemas import Schemas
 from treefold_http.openapi._sockets import messages_of
@@ -35,7 +34,7 @@ def write_asyncapi(
             continue
         if found.route.method == WEBSOCKET:
             _add_socket(found, schemas, channels, operations)
-        elif _gives_events(found):
+        elif gives_events(returned(found)):
             _add_events(found, schemas, channels, operations)
     document: dict[str, Any] = {
         "asyncapi": VERSION,
@@ -47,11 +46,6 @@ def write_asyncapi(
     if named := components.finish():
         document["components"] = {"schemas": named}
     return document
-
-
-def _gives_events(found: Described) -> bool:
-    annotation = returned(found)
-    return isinstance(annotation, type) and issubclass(annotation, EventStream)
 
 
 def _add_socket(

@@ -14,6 +14,7 @@ from types import CodeType, FunctionType
 from typing import Any, NamedTuple, cast
 
 from treefold_http._errors import HTTPError
+from treefold_http._events import EventStream
 
 
 class Reading(NamedTuple):
@@ -22,10 +23,12 @@ class Reading(NamedTuple):
     Attributes:
         statuses: of the errors that are raised.
         calls: methods that are looked up on the connection, such as `json`.
+        events: whether an event stream is made.
     """
 
     statuses: frozenset[int] = frozenset()
     calls: frozenset[str] = frozenset()
+    events: bool = False
 
 
 _NOTHING = Reading()
@@ -43,11 +46,14 @@ def read_code(function: Callable[..., Any]) -> Reading:
     code = plain.__code__
     names = code.co_names
     known = {name: plain.__globals__.get(name) for name in names}
-    errors = {name: kind for name, kind in known.items() if _is_error(kind)}
+    errors = {name: kind for name, kind in known.items() if _is_a(kind, HTTPError)}
     calls = _READERS.intersection(names)
-    if not errors and not calls:
-        return _NOTHING
-    return Reading(frozenset(_raised(code, errors)), frozenset(_called(code) if calls else ()))
+    events = any(_is_a(kind, EventStream) for kind in known.values())
+    return Reading(
+        frozenset(_raised(code, errors) if errors else ()),
+        frozenset(_called(code) if calls else ()),
+        events,
+    )
 
 
 def _function(function: Any) -> FunctionType | None:
@@ -60,8 +66,8 @@ def _function(function: Any) -> FunctionType | None:
     return function if isinstance(function, FunctionType) else None
 
 
-def _is_error(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, HTTPError)
+def _is_a(kind: Any, base: type) -> bool:
+    return isinstance(kind, type) and issubclass(kind, base)
 
 
 def _raised(code: CodeType, errors: dict[str, Any]) -> Iterator[int]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, count
 from typing import Any, TypeAlias, cast
 
 Schema: TypeAlias = dict[str, Any]
@@ -66,12 +67,14 @@ class Components:
 
     def point(self, table: Schema, key: str, node: int) -> Schema:
         """Have `finish` write the address of a node into a table; give the table."""
-        table[key] = ""
+        table[key] = f"#{node}"  # no two are equal before they are known to be
         self._references.append((table, key, node))
         return table
 
     def finish(self) -> dict[str, Schema]:
         """Name every schema, write the targets of all references, and give the schemas by name."""
+        for table, key, _ in self._references:
+            table[key] = ""
         groups = self._groups()
         names = self._names(groups)
         for table, key, node in self._references:
@@ -116,10 +119,17 @@ class Components:
                 free.discard(node.name)
                 names[group] = node.name
                 continue
-            numbered = (f"{node.name}_{count}" for count in range(2, len(taken) + len(first) + 2))
-            names[group] = next(name for name in (*node.others, *numbered) if name not in taken)
+            numbered = (f"{node.name}_{number}" for number in count(2))
+            names[group] = next(n for n in chain(node.others, numbered) if n not in taken)
             taken.add(names[group])
         return names
+
+
+def beside(schema: Schema, said: Mapping[str, Any]) -> Schema:
+    """Give a schema with more keywords; a reference stays the object whose target is to come."""
+    if not said:
+        return schema
+    return {"allOf": [schema], **said} if "$ref" in schema else {**schema, **said}
 
 
 def _numbered(keys: Iterator[Hashable]) -> list[int]:

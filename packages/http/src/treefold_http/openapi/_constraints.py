@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from treefold_http._json import dumps, loads
+from treefold_http.openapi._components import beside
 
 _NUMBERS = (
     ("gt", "exclusiveMinimum"),
@@ -29,14 +30,14 @@ def constrain(schema: dict[str, Any], markers: Iterable[Any]) -> dict[str, Any]:
     """Give a schema with what the metadata of an annotation says.
 
     Args:
-        schema: of the type without the metadata; a reference is kept beside the keywords.
+        schema: of the type without the metadata; a reference is kept.
         markers: the metadata, of whatever kind; what says nothing that is known here is passed
             over.
     """
     said: dict[str, Any] = {}
     for marker in markers:
         _read(marker, schema.get("type"), said)
-    return {**schema, **said} if said else schema
+    return beside(schema, said)
 
 
 def _read(marker: Any, kind: Any, said: dict[str, Any]) -> None:

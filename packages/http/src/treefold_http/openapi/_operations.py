@@ -7,7 +7,7 @@ from typing import Any
 
 from treefold_http._security import Security
 from treefold_http._select import is_upload
-from treefold_http.openapi._components import Schema
+from treefold_http.openapi._components import Schema, beside
 from treefold_http.openapi._constraints import plain
 from treefold_http.openapi._inputs import Input
 from treefold_http.openapi._responses import EVENTS, JSON, responses_of
@@ -70,8 +70,8 @@ def _parameter(name: str, place: str, schema: Schema, *, required: bool) -> dict
 def _schema(found: Input, schemas: Schemas) -> Schema:
     schema = without_null(schemas.of(found.annotation, "input"))
     default = plain(found.default)
-    if not found.required and default is not None and "$ref" not in schema:
-        schema = {**schema, "default": default}
+    if not found.required and default is not None:
+        schema = beside(schema, {"default": default})
     return schema
 
 
@@ -83,7 +83,7 @@ def without_null(schema: Schema) -> Schema:
         return schema
     rest = {key: value for key, value in schema.items() if key != "anyOf"}
     if len(kept) == 1:
-        return {**kept[0], **rest} if "$ref" not in kept[0] or rest else kept[0]
+        return beside(kept[0], rest)
     return {**rest, "anyOf": kept}
 
 

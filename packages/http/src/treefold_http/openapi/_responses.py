@@ -114,7 +114,7 @@ def _is_bodiless(status: str) -> bool:
 def _add_success(described: Described, found: _Answers) -> None:
     module = described.module
     annotation = returned(described)
-    if module.response_model is not None and not _is_event_stream(annotation):
+    if module.response_model is not None and not gives_events(annotation):
         status = str(module.status_code or _literal_status(annotation) or 200)
         _add(found, module.response_model, status, described)
         return
@@ -124,17 +124,23 @@ def _add_success(described: Described, found: _Answers) -> None:
 
 
 def returned(described: Described) -> Any:
-    """Give the return annotation of a handler; EMPTY where there is none that can be read."""
+    """Give the type of the answer: the annotation, else what the code shows, else EMPTY."""
     handler = described.handler
     try:
-        annotation = inspect.signature(handler).return_annotation
-        holder = inspect.Parameter("answer", inspect.Parameter.KEYWORD_ONLY, annotation=annotation)
-        return annotation_of(holder, handler)
+        given = getattr(handler, "__annotations__", None)
+        if given is None or hasattr(handler, "__wrapped__"):
+            given = {"return": inspect.signature(handler).return_annotation}
+        annotation: Any = given.get("return", EMPTY)
+        if annotation is EMPTY and described.reading.events:
+            return EventStream
+        kind = inspect.Parameter.KEYWORD_ONLY
+        return annotation_of(inspect.Parameter("answer", kind, annotation=annotation), handler)
     except Exception:  # a name in it is only there for the type checker
         return EMPTY
 
 
-def _is_event_stream(annotation: Any) -> bool:
+def gives_events(annotation: Any) -> bool:
+    """Whether an annotation is that of an event stream."""
     return isinstance(annotation, type) and issubclass(annotation, EventStream)
 
 

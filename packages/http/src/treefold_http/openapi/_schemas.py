@@ -13,6 +13,7 @@ import datetime
 import decimal
 import enum
 import inspect
+import math
 import types
 import typing
 import uuid
@@ -21,7 +22,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar, cast
 
 from treefold_http._parameters import EMPTY, options_of
 from treefold_http._records import is_record, is_typed_dict, required_in
-from treefold_http.openapi._components import Components, Schema
+from treefold_http.openapi._components import Components, Schema, beside
 from treefold_http.openapi._constraints import constrain, plain
 from treefold_http.openapi._foreign import foreign_schema
 
@@ -208,7 +209,7 @@ class Schemas:
             schema = self._of(hints[name], mode, given)
             default = plain(defaults[name]) if name in defaults else None
             if name in defaults and (default is not None or defaults[name] is None):
-                schema = {**schema, "default": default} if "$ref" not in schema else schema
+                schema = beside(schema, {"default": default})
             properties[name] = schema
         made: Schema = {"type": "object", "properties": properties}
         if required:
@@ -253,13 +254,14 @@ class Schemas:
         if isinstance(value, list):
             return [self._linked(item, nodes) for item in cast("list[Any]", value)]
         if not isinstance(value, dict):
-            return value
+            # A default may be NaN, which no JSON can hold.
+            return None if isinstance(value, float) and not math.isfinite(value) else value
         table = cast("Schema", value)
         target = table.get("$ref")
         if isinstance(target, str) and _local(target) in nodes:
             reference = self.components.refer(nodes[_local(target)])
             rest = {k: self._linked(v, nodes) for k, v in table.items() if k != "$ref"}
-            return {"allOf": [reference], **rest} if rest else reference
+            return beside(reference, rest)
         linked = {key: self._linked(item, nodes) for key, item in table.items()}
         if isinstance(table.get("discriminator"), dict):
             self._point_mapping(linked["discriminator"], nodes)

@@ -7,6 +7,7 @@ therefore runs in a worker thread, once, whoever asks meanwhile.
 from __future__ import annotations
 
 import hashlib
+import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -93,7 +94,7 @@ class Documents:
                 document = self.document(kind, version)
                 if root_path and kind == "openapi":
                     document = {**document, "servers": [{"url": root_path}]}
-                body = dumps(document)
+                body = _encode(document)
                 if len(self._encoded) >= _MAX_ENCODED:
                     self._encoded.clear()
                 self._encoded[key] = body, f'"{hashlib.sha256(body).hexdigest()[:32]}"'
@@ -153,6 +154,13 @@ class DocumentFiles:
             if version in documents.versions:
                 return version
         raise NotFound(_NOTHING)
+
+
+def _encode(document: dict[str, Any]) -> bytes:
+    try:
+        return dumps(document)
+    except ValueError:  # a lone surrogate in somebody's words: JSON can say it, UTF-8 cannot
+        return json.dumps(document, allow_nan=False).encode()
 
 
 _NOTHING = "There is nothing at this path"
