@@ -17,7 +17,7 @@ Treefold = Callable[..., tuple[int, str, str]]
 Project = Callable[..., Path]
 Executable = Callable[..., "subprocess.CompletedProcess[str]"]
 
-COMMANDS = ["new", "dev", "serve", "create", "routes", "check"]
+COMMANDS = ["new", "dev", "serve", "create", "routes", "check", "openapi"]
 
 
 @pytest.mark.parametrize("name", ["treefold", "tfold"])

@@ -226,7 +226,9 @@ def test_failures_are_those_that_can_be_known(
 
 
 def test_event_streams_say_what_an_event_holds(operation: Operation) -> None:
-    found = operation(f"{HEAD}response_model = Item\nasync def handler(request) -> EventStream: ...")
+    found = operation(
+        f"{HEAD}response_model = Item\nasync def handler(request) -> EventStream: ..."
+    )
 
     assert found["x-event-stream"] == {"data": ITEM}
     assert successes(found) == {"200": {"text/event-stream": {"type": "string"}}}

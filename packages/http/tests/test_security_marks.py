@@ -26,7 +26,10 @@ def test_the_function_stays_what_it_is() -> None:
         ({"scheme": "token"}, r"^Security scheme 'token' is unknown; use one of basic, bearer, di"),
         ({"scheme": {}}, r"^Security scheme type None is unknown; use one of apiKey, http"),
         ({"scheme": {"type": ["http"]}}, r"type \['http'\] is unknown"),
-        ({"scheme": {"type": "apiKey", "in": "header"}}, r"^A security scheme of type 'apiKey' has"),
+        (
+            {"scheme": {"type": "apiKey", "in": "header"}},
+            r"^A security scheme of type 'apiKey' has",
+        ),
         ({"scheme": "basic", "name": "a b"}, r"^Security name 'a b' is not made of letters"),
     ],
 )

@@ -17,7 +17,7 @@ from treefold_cli._errors import FAILURE, MISUSE, CommandError
 from treefold_cli._output import write
 from treefold_cli._version import version_line
 
-COMMANDS = ("new", "dev", "serve", "create", "routes", "check")
+COMMANDS = ("new", "dev", "serve", "create", "routes", "check", "openapi")
 """The commands in the order of the help; `new` is the function `new` in `commands/_new.py`."""
 
 # typer has no public name for the base of its usage errors.

@@ -76,6 +76,26 @@ def _read_words(marker: Any, said: dict[str, Any]) -> None:
         said["deprecated"] = True
 
 
+_FORMS: Mapping[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "array": (list,),
+    "object": (dict,),
+    "null": (type(None),),
+}
+
+
+def with_default(schema: dict[str, Any], default: Any) -> dict[str, Any]:
+    """Give a schema with a default; without it where it has no JSON form or is of another type."""
+    value = plain(default)
+    kinds = _FORMS.get(schema.get("type", ""))
+    if (value is None and default is not None) or (kinds and type(value) not in kinds):
+        return schema
+    return beside(schema, {"default": value})
+
+
 def plain(value: Any) -> Any:
     """Give the JSON form of a default or an example; None for what has none."""
     try:

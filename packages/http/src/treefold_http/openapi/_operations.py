@@ -8,7 +8,7 @@ from typing import Any
 from treefold_http._security import Security
 from treefold_http._select import is_upload
 from treefold_http.openapi._components import Schema, beside
-from treefold_http.openapi._constraints import plain
+from treefold_http.openapi._constraints import with_default
 from treefold_http.openapi._inputs import Input
 from treefold_http.openapi._responses import EVENTS, JSON, responses_of
 from treefold_http.openapi._routes import Described, words_of
@@ -69,10 +69,9 @@ def _parameter(name: str, place: str, schema: Schema, *, required: bool) -> dict
 
 def _schema(found: Input, schemas: Schemas) -> Schema:
     schema = without_null(schemas.of(found.annotation, "input"))
-    default = plain(found.default)
-    if not found.required and default is not None:
-        schema = beside(schema, {"default": default})
-    return schema
+    if found.required or found.default is None:
+        return schema
+    return with_default(schema, found.default)
 
 
 def without_null(schema: Schema) -> Schema:

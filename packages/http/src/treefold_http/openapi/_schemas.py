@@ -23,7 +23,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar, cast
 from treefold_http._parameters import EMPTY, options_of
 from treefold_http._records import is_record, is_typed_dict, required_in
 from treefold_http.openapi._components import Components, Schema, beside
-from treefold_http.openapi._constraints import constrain, plain
+from treefold_http.openapi._constraints import constrain, plain, with_default
 from treefold_http.openapi._foreign import foreign_schema
 
 Mode: TypeAlias = Literal["input", "output"]
@@ -207,10 +207,7 @@ class Schemas:
         properties: dict[str, Schema] = {}
         for name in names:
             schema = self._of(hints[name], mode, given)
-            default = plain(defaults[name]) if name in defaults else None
-            if name in defaults and (default is not None or defaults[name] is None):
-                schema = beside(schema, {"default": default})
-            properties[name] = schema
+            properties[name] = with_default(schema, defaults[name]) if name in defaults else schema
         made: Schema = {"type": "object", "properties": properties}
         if required:
             made["required"] = required
@@ -237,7 +234,7 @@ class Schemas:
         for name, definition in inner.items():
             self.components.fill(nodes[name], self._linked(definition, nodes))
         linked = self._linked(schema, nodes)
-        if not isinstance(annotation, type):
+        if not isinstance(annotation, type) or not _is_foreign(annotation):
             return linked
         target = schema.get("$ref")
         if target is not None:
@@ -254,9 +251,9 @@ class Schemas:
         if isinstance(value, list):
             return [self._linked(item, nodes) for item in cast("list[Any]", value)]
         if not isinstance(value, dict):
-            # A default may be NaN, which no JSON can hold.
-            return None if isinstance(value, float) and not math.isfinite(value) else value
-        table = cast("Schema", value)
+            return value
+        # A default may be NaN, which no JSON can hold.
+        table = {k: v for k, v in cast("Schema", value).items() if not _is_endless(v)}
         target = table.get("$ref")
         if isinstance(target, str) and _local(target) in nodes:
             reference = self.components.refer(nodes[_local(target)])
@@ -272,6 +269,10 @@ class Schemas:
         for value, target in mapping.items():
             if isinstance(target, str) and _local(target) in nodes:
                 self.components.point(mapping, value, nodes[_local(target)])
+
+
+def _is_endless(value: object) -> bool:
+    return isinstance(value, float) and not math.isfinite(value)
 
 
 def _local(target: str) -> str:
