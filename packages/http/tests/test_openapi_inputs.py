@@ -10,6 +10,8 @@ import pytest
 Operation = Callable[..., dict[str, Any]]
 
 PATH = "Api/v1/X/[id]/Get.py"
+SEGMENT = {"type": "string", "minLength": 1, "pattern": r"^[^\u0000-\u001f\u007f]+$"}
+NAMES = {"propertyNames": {"pattern": r'^[^\u0000-\u001f\u007f"\\]+$'}}
 
 
 def parameters(operation: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -19,8 +21,8 @@ def parameters(operation: dict[str, Any]) -> dict[str, dict[str, Any]]:
 @pytest.mark.parametrize(
     ("annotation", "schema"),
     [
-        ("", {"type": "string"}),
-        (": str", {"type": "string"}),
+        ("", SEGMENT),
+        (": str", SEGMENT),
         (": int", {"type": "integer"}),
         (": float", {"type": "number"}),
         (": bool", {"type": "boolean"}),
@@ -231,7 +233,7 @@ def test_a_form_may_come_in_either_type(operation: Operation) -> None:
         "required": True,
         "content": {
             "application/x-www-form-urlencoded": {"schema": schema},
-            "multipart/form-data": {"schema": schema},
+            "multipart/form-data": {"schema": {**schema, **NAMES}},
         },
     }
 
@@ -263,6 +265,7 @@ def test_files_come_in_multipart_only(operation: Operation) -> None:
                     "text": {"type": "string", "default": ""},
                 },
                 "required": ["image", "more"],
+                **NAMES,
             }
         }
     }

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from itertools import count
+from typing import TypedDict
 
 
 @dataclass
@@ -29,6 +30,13 @@ class Order:
     user_id: int
     lines: dict[str, int] = field(default_factory=dict)
     cents: int = 0
+
+
+class Named(TypedDict):
+    """What everybody may know of a user."""
+
+    id: int
+    name: str
 
 
 class SoldOut(Exception):

@@ -15,6 +15,11 @@ from treefold_http.openapi._routes import Described, words_of
 from treefold_http.openapi._schemas import Schemas
 
 _BINARY: Schema = {"type": "string", "format": "binary"}
+_TEXT: Schema = {"type": "string"}
+# What a path may hold at all (rulings, 'Routing', decoding).
+_SEGMENT: Schema = {"type": "string", "minLength": 1, "pattern": "^[^\\u0000-\\u001f\\u007f]+$"}
+# What every client can write as the name of a part; not all of them escape quotes.
+_PART_NAMES: Schema = {"pattern": '^[^\\u0000-\\u001f\\u007f"\\\\]+$'}
 
 
 def operation_of(described: Described, schemas: Schemas) -> dict[str, Any]:
@@ -40,7 +45,9 @@ def parameters_of(described: Described, schemas: Schemas) -> list[dict[str, Any]
     made: list[dict[str, Any]] = []
     for name, known in described.place.parameters.items():
         found = typed.get(known)
-        schema = {"type": "string"} if found is None else _schema(found, schemas)
+        schema = _TEXT if found is None else _schema(found, schemas)
+        if schema == _TEXT:
+            schema = _SEGMENT
         made.append(_parameter(name, "path", schema, required=True))
     for found in described.sent("query", "header", "cookie"):
         if found.place == "header" and found.name.lower() in _NO_PARAMETERS:
@@ -97,7 +104,8 @@ def _body(described: Described, schemas: Schemas) -> dict[str, Any] | None:
         form = {"schema": _form(fields, schemas)}
         if not any(field.place == "file" for field in fields):
             content["application/x-www-form-urlencoded"] = form
-        content["multipart/form-data"] = form
+        parts = {**form["schema"], "propertyNames": _PART_NAMES}
+        content["multipart/form-data"] = {"schema": parts}
     if content:
         required = any(sent.required for sent in (*models, *fields))
         return {"required": required, "content": content}

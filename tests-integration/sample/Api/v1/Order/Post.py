@@ -1,4 +1,5 @@
 from dataclasses import dataclass
+from typing import Literal, TypedDict
 
 from Services import news, shop
 from Services.accounts import current_user
@@ -13,12 +14,20 @@ class Basket:
     lines: dict[str, int]
 
 
+class Placed(TypedDict):
+    id: int
+    total: float
+
+
+responses = {409: {"description": "Sold out", "model": dict[str, str | int]}}
+
+
 async def handler(
     basket: Basket,
     background: BackgroundTasks,
     mailer: Mailer,
     user: shop.User = Depends(current_user),
-):
+) -> tuple[Placed, Literal[201]]:
     if not basket.lines or any(quantity < 1 for quantity in basket.lines.values()):
         raise UnprocessableEntity("Order at least one copy of something")
     order = shop.place_order(user, basket.lines)

@@ -1,14 +1,21 @@
+from dataclasses import dataclass
+from typing import Literal
+
 from Services import shop
-from treefold import Conflict, UnprocessableEntity
+from treefold import Conflict
 
 from .Services.passwords import hash_password
 
 
-async def handler(request):
-    data = await request.json()
-    if not isinstance(data, dict) or not {"name", "email", "password"} <= set(data):
-        raise UnprocessableEntity("Send an object with name, email and password")
-    if any(user.name == data["name"] for user in shop.users.values()):
-        raise Conflict(f"There is a user named {data['name']!r} already")
-    user = shop.add_user(data["name"], data["email"], hash_password(data["password"]))
-    return {"id": user.id, "name": user.name}, 201, {"Location": f"/v1/user/{user.id}"}
+@dataclass
+class NewUser:
+    name: str
+    email: str
+    password: str
+
+
+async def handler(user: NewUser) -> tuple[shop.Named, Literal[201], dict[str, str]]:
+    if any(known.name == user.name for known in shop.users.values()):
+        raise Conflict(f"There is a user named {user.name!r} already")
+    made = shop.add_user(user.name, user.email, hash_password(user.password))
+    return {"id": made.id, "name": made.name}, 201, {"Location": f"/v1/user/{made.id}"}

@@ -1,12 +1,9 @@
 from Services import shop
-from treefold import HTTPError, NotFound
+from treefold import NotFound
 
 
-async def handler(request):
-    number = request.path_params["id"]
-    if not number.isdecimal():
-        raise HTTPError(422, f"A user id is a number, not {number!r}")
-    user = shop.users.get(int(number))
+async def handler(id: int) -> shop.Named:
+    user = shop.users.get(id)
     if user is None:
-        raise NotFound(f"There is no user {number}")
+        raise NotFound(f"There is no user {id}")
     return {"id": user.id, "name": user.name}
