@@ -72,7 +72,7 @@ TREE = {
 
 
 @pytest.fixture(scope="module")
-def standard(tmp_path_factory: pytest.TempPathFactory) -> Draft7Validator:
+def standard(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """What holds a document to AsyncAPI 3.0.0."""
     folder = tmp_path_factory.mktemp("asyncapi")
     npm = [
@@ -98,22 +98,18 @@ def document(tmp_path: Path) -> Callable[..., dict[str, Any]]:
     return make
 
 
-def test_every_document_is_valid(
-    standard: Draft7Validator, document: Callable[..., dict[str, Any]]
-) -> None:
+def test_every_document_is_valid(standard: Any, document: Callable[..., dict[str, Any]]) -> None:
     for version in (None, "v1", "v2"):
         standard.validate(document(version))
 
 
-def test_the_samples_document_is_valid(standard: Draft7Validator, repository: Path) -> None:
+def test_the_samples_document_is_valid(standard: Any, repository: Path) -> None:
     sample = repository / "tests-integration" / "sample"
 
     standard.validate(asyncapi_document(Application(sample)))
 
 
-def test_the_standard_can_say_no(
-    standard: Draft7Validator, document: Callable[..., dict[str, Any]]
-) -> None:
+def test_the_standard_can_say_no(standard: Any, document: Callable[..., dict[str, Any]]) -> None:
     made = document()
     made["operations"]["socket_v1_chat_by_room_send"]["action"] = "shout"
 

@@ -1,6 +1,6 @@
 """YAML as `treefold openapi --format yaml` writes it, read back by a library that can."""
 
-from typing import Any
+from typing import Any, cast
 
 import yaml
 from hypothesis import example, given, settings, strategies as st
@@ -33,9 +33,10 @@ def test_it_means_the_same_to_a_reader(value: Any) -> None:
 def _numbers_as_text(value: Any) -> Any:
     """YAML 1.1 takes `1e+16` for text, as JSON writes it: the same number to YAML 1.2."""
     if isinstance(value, dict):
-        return {key: _numbers_as_text(item) for key, item in value.items()}
+        table = cast("dict[str, Any]", value)
+        return {key: _numbers_as_text(item) for key, item in table.items()}
     if isinstance(value, list):
-        return [_numbers_as_text(item) for item in value]
+        return [_numbers_as_text(item) for item in cast("list[Any]", value)]
     if isinstance(value, float):
         return repr(value)
     return value

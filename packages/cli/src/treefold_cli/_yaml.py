@@ -25,7 +25,7 @@ def to_yaml(value: object) -> str:
     return "\n".join(_lines(value, "")) + "\n"
 
 
-def _lines(value: object, indent: str) -> Iterator[str]:
+def _lines(value: Any, indent: str) -> Iterator[str]:
     if isinstance(value, Mapping) and value:
         for key, item in cast("Mapping[str, Any]", value).items():
             yield from _entry(f"{indent}{_text(key)}:", item, indent)
@@ -36,22 +36,22 @@ def _lines(value: object, indent: str) -> Iterator[str]:
         yield f"{indent}{_scalar(value)}"
 
 
-def _entry(start: str, item: object, indent: str) -> Iterator[str]:
+def _entry(start: str, item: Any, indent: str) -> Iterator[str]:
     if isinstance(item, (Mapping, list, tuple)) and item:
         yield start
-        yield from _lines(cast("object", item), f"{indent}  ")
+        yield from _lines(item, f"{indent}  ")
     else:
-        yield f"{start} {_scalar(cast('object', item))}"
+        yield f"{start} {_scalar(item)}"
 
 
-def _item(item: object, indent: str) -> Iterator[str]:
+def _item(item: Any, indent: str) -> Iterator[str]:
     """A list item: what is inside is two columns deeper, its first line behind the dash."""
     lines = _lines(item, f"{indent}  ")
     yield f"{indent}- {next(lines).removeprefix(f'{indent}  ')}"
     yield from lines
 
 
-def _scalar(value: object) -> str:
+def _scalar(value: Any) -> str:
     return _text(value) if isinstance(value, str) else json.dumps(value, allow_nan=False)
 
 
