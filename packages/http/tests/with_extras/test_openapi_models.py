@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from treefold_http.openapi._symmetry import is_symmetric
+
 Document = Callable[..., dict[str, Any]]
 
 
@@ -204,6 +206,67 @@ def test_structs_are_described_by_msgspec(document: Document) -> None:
     assert schemas["Thing"]["properties"]["ownParts"]["items"] == reference("Part")
     assert schemas["Part"]["properties"]["size"]["exclusiveMinimum"] == 0
     assert schemas["Thing"]["description"] == "Made of parts."
+
+
+PLAIN = """
+class Colour(enum.Enum):
+    RED = "red"
+
+class Inner(BaseModel):
+    size: Annotated[int, Field(ge=1)] = 1
+
+class Plain(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    name: str = Field(min_length=1, examples=["x"])
+    inner: list[Inner] | None = None
+    by_name: dict[str, "Plain"] = {}
+    colour: Colour = Colour.RED
+    at: datetime.datetime | None = None
+    pair: tuple[int, ...] = ()
+    word: Literal["a", "b"] = "a"
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "symmetric"),
+    [
+        ("class Model(Plain): ...", True),
+        ("class Model(Plain):\n    x: float = float('nan')", True),
+        ("class Model(Plain):\n    x: decimal.Decimal", False),
+        ("class Model(Plain):\n    x: bytes", False),
+        ("class Model(Plain):\n    x: int = Field(alias='y')", False),
+        ("class Model(Plain):\n    x: int = Field(serialization_alias='y')", False),
+        ("class Model(Plain):\n    x: int = Field(default=1, exclude=True)", False),
+        ("class Model(Plain):\n    x: Annotated[int, PlainSerializer(str)]", False),
+        ("class Model(Plain):\n    x: Annotated[int, WithJsonSchema({}, mode='input')]", False),
+        ("class Model(Plain):\n    @field_serializer('name')\n    def f(self, v): ...", False),
+        ("class Model(Plain):\n    @model_serializer\n    def f(self): ...", False),
+        ("class Model(Plain):\n    @computed_field\n    def f(self) -> int: ...", False),
+        ("class Model(Plain):\n    model_config = ConfigDict(alias_generator=str.upper)", False),
+        (
+            "class Model(Plain):\n    @classmethod\n"
+            "    def __get_pydantic_json_schema__(cls, core, handler): return handler(core)",
+            False,
+        ),
+        ("class Other(BaseModel):\n    x: bytes\nclass Model(Plain):\n    o: Other", False),
+    ],
+)
+def test_a_model_of_one_form_is_described_once(text: str, symmetric: bool) -> None:
+    names: dict[str, Any] = {"__name__": "here"}
+    imports = "import datetime, decimal, enum\nfrom typing import *\nfrom pydantic import *\n"
+    # Without the future import of this module, which `exec` would hand on.
+    exec(compile(imports + PLAIN, "here", "exec", dont_inherit=True), names)
+    names["Plain"].model_rebuild(_types_namespace=names)
+    exec(compile(text, "here", "exec", dont_inherit=True), names)
+    model = names["Model"]
+
+    assert is_symmetric(model) is symmetric
+    if symmetric:
+        taken, given = (
+            repr(model.model_json_schema(mode=mode, by_alias=mode == "validation"))
+            for mode in ("validation", "serialization")
+        )
+        assert taken == given
 
 
 def test_the_validator_can_say_no(document: Document) -> None:

@@ -25,6 +25,7 @@ from treefold_http._records import is_record, is_typed_dict, required_in
 from treefold_http.openapi._components import Components, Schema, beside
 from treefold_http.openapi._constraints import constrain, plain, with_default
 from treefold_http.openapi._foreign import foreign_schema
+from treefold_http.openapi._symmetry import is_symmetric
 
 Mode: TypeAlias = Literal["input", "output"]
 """Whether a schema says what is taken or what is given: they differ in defaults."""
@@ -215,6 +216,8 @@ class Schemas:
 
     def _foreign(self, annotation: Any, mode: Mode) -> Schema:
         known = self.components.known((annotation, mode))
+        if known is None and is_symmetric(annotation):
+            known = self.components.known((annotation, "input" if mode == "output" else "output"))
         if known is not None:
             return known
         found = foreign_schema(annotation, mode)
