@@ -29,5 +29,6 @@ def test_two_hundred_routes_take_less_than_a_second(project: Callable[..., Appli
     started = time.thread_time()
     document = openapi_document(app)
 
-    assert len(document["paths"]) == len(document["components"]["schemas"]) - 2 == 200
+    assert len(document["paths"]) == 200
+    assert len(document["components"]["schemas"]) == 402
     assert time.thread_time() - started < 1

@@ -48,7 +48,8 @@ def _is_plain_type(kind: Any, seen: set[Any]) -> bool:
         return kind in (Any, Ellipsis)
     if kind in _LEAVES or issubclass(kind, enum.Enum):
         return True
-    return hasattr(kind, "__pydantic_decorators__") and _is_plain_model(kind, seen)
+    model: Any = kind
+    return hasattr(model, "__pydantic_decorators__") and _is_plain_model(model, seen)
 
 
 def _is_plain_model(model: Any, seen: set[Any]) -> bool:
