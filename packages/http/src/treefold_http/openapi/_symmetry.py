@@ -11,7 +11,7 @@ import enum
 import types
 import typing
 import uuid
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 _LEAVES = frozenset(
     {
@@ -48,7 +48,7 @@ def _is_plain_type(kind: Any, seen: set[Any]) -> bool:
         return kind in (Any, Ellipsis)
     if kind in _LEAVES or issubclass(kind, enum.Enum):
         return True
-    model: Any = kind
+    model = cast("Any", kind)
     return hasattr(model, "__pydantic_decorators__") and _is_plain_model(model, seen)
 
 
