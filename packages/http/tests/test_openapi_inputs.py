@@ -191,11 +191,6 @@ def reference(name: str) -> dict[str, str]:
         ("item: Item | None = None", False, {"anyOf": [reference("Item"), {"type": "null"}]}),
         ("items: list[Item]", True, {"type": "array", "items": reference("Item")}),
         ("item: Item | Other", True, {"anyOf": [reference("Item"), reference("Other")]}),
-        (
-            "item: Item, other: Other",
-            True,
-            {"allOf": [reference("Item"), reference("Other")]},
-        ),
         ("n: Annotated[int, Body()]", True, {"type": "integer"}),
         (
             "n: Annotated[dict[str, float], Body()]",

@@ -197,6 +197,11 @@ def _implied(parameter: inspect.Parameter, annotation: Any) -> Binder | None:
     return None
 
 
+def is_text(annotation: Any) -> bool:
+    """Whether a parameter of that type is read from the query without being asked to."""
+    return _reader(annotation, anything=bool(families(annotation))) is not None
+
+
 def is_upload(annotation: Any) -> bool | None:
     """Say whether it is a list of uploads or one, each also with None; None for neither."""
     options = [option for option in options_of(annotation) if option is not type(None)]

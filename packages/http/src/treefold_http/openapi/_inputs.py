@@ -9,14 +9,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal, TypeAlias, get_origin
+from typing import Annotated, Any, Literal, TypeAlias
 
-from treefold_http._binding import converter, item_converter
 from treefold_http._injection import Injection, Kind, Writer
 from treefold_http._models import is_model
 from treefold_http._parameters import EMPTY
 from treefold_http._providers import Provider
-from treefold_http._select import constrained, explicit_source, is_upload
+from treefold_http._select import constrained, explicit_source, is_text, is_upload
 from treefold_http._sources import Binder, Body, Cookie, File, Form, Header, Query, Source, name_in
 
 Place: TypeAlias = Literal["path", "query", "header", "cookie", "json", "form", "file"]
@@ -119,8 +118,9 @@ class _Reader(Writer):
         function: Callable[..., Any],
     ) -> Binder | None:
         source = None if self._in_path(parameter) else explicit_source(parameter, markers, function)
-        whole = _with_words(constrained(annotation, markers), markers)
-        place = "path" if self._in_path(parameter) else _place(annotation, markers, source)
+        checked = constrained(annotation, markers)
+        whole = _with_words(checked, markers)
+        place = "path" if self._in_path(parameter) else _place(checked, source)
         if place is not None:
             required = place == "path" or parameter.default is EMPTY
             self.found.add(
@@ -150,7 +150,7 @@ _PLACES: dict[type[Source], Place] = {
 }
 
 
-def _place(annotation: Any, markers: tuple[Any, ...], source: Source | None) -> Place | None:
+def _place(annotation: Any, source: Source | None) -> Place | None:
     if source is not None:
         return _PLACES[type(source)]
     if annotation is EMPTY:
@@ -159,9 +159,7 @@ def _place(annotation: Any, markers: tuple[Any, ...], source: Source | None) -> 
         return "file"
     if is_model(annotation):
         return "json"
-    scalar = item_converter(annotation) or converter(annotation)
-    constrains = get_origin(constrained(annotation, markers)) is not get_origin(annotation)
-    return "query" if scalar or constrains else None
+    return "query" if is_text(annotation) else None
 
 
 def _with_words(annotation: Any, markers: tuple[Any, ...]) -> Any:
