@@ -49,7 +49,14 @@ from treefold_http._sockets import OpenSockets, serve_socket
 from treefold_http._teardown import leave_all, must_go_on
 from treefold_http._threads import WorkerThreads
 from treefold_http._types import Receive, Scope, Send
-from treefold_logging import configure, get_logger, log_request, request_id, request_target
+from treefold_logging import (
+    configure,
+    get_logger,
+    keep_tail,
+    log_request,
+    request_id,
+    request_target,
+)
 from treefold_router import (
     AutoOptions,
     Found,
@@ -169,11 +176,15 @@ class Application:
                 level=self.settings.log_level,
                 json_encoder=quick_encode,
             )
+            if self.dev and self.has_docs:
+                keep_tail()  # from here on, so that the docs show what the boot says
             self._site = build_site(self)
-            if self.has_docs:
-                from treefold_http.openapi import serve_documents  # costs nothing where it is off
+            if self.has_docs:  # imported here: they cost nothing where they are off
+                from treefold_http._docs import serve_docs
+                from treefold_http.openapi import serve_documents
 
                 serve_documents(self)
+                serve_docs(self)
 
     def provide(
         self, key: Key, factory: Callable[..., Any], scope: ProviderScope = "request"

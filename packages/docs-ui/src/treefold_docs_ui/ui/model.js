@@ -9,7 +9,7 @@ const METHODS = ["get", "post", "put", "patch", "delete", "head", "options", "tr
  */
 export function entriesOf(openapi, asyncapi, site) {
   const files = new Map((site?.files ?? []).map((file) => [`${file.method} ${file.url}`, file.file]));
-  const entries = [...operations(openapi), ...sockets(asyncapi, openapi)];
+  const entries = [...operations(openapi), ...sockets(asyncapi)];
   for (const entry of entries) {
     entry.id = `${entry.method} ${entry.url}`;
     entry.file = files.get(entry.id) ?? null;
@@ -30,8 +30,6 @@ function operations(openapi) {
         method: method.toUpperCase(),
         url,
         kind: isStream(method, operation) ? "stream" : "operation",
-        operation,
-        parameters: [...(item.parameters ?? []), ...(operation.parameters ?? [])],
       });
     }
   }
@@ -53,14 +51,19 @@ function isStream(method, operation) {
   );
 }
 
-/** The channels of an AsyncAPI 3 document that only a socket can serve. */
-function sockets(asyncapi, openapi) {
+/** The channels of an AsyncAPI 3 document, without those that plain HTTP serves: event streams. */
+function sockets(asyncapi) {
+  const overHttp = new Set(
+    Object.values(asyncapi?.operations ?? {})
+      .filter((operation) => operation?.bindings?.http)
+      .map((operation) => operation.channel?.$ref),
+  );
   const found = [];
-  for (const channel of Object.values(asyncapi?.channels ?? {})) {
+  for (const [name, channel] of Object.entries(asyncapi?.channels ?? {})) {
     const url = channel?.address;
-    if (typeof url !== "string" || !url.startsWith("/")) continue;
-    if (isStream("get", openapi.paths?.[url]?.get ?? {}) && !channel.bindings?.ws) continue;
-    found.push({ ...worded(channel), method: "WEBSOCKET", url, kind: "socket", parameters: [] });
+    const isPath = typeof url === "string" && url.startsWith("/");
+    if (!isPath || overHttp.has(`#/channels/${name}`)) continue;
+    found.push({ ...worded(channel), method: "WEBSOCKET", url, kind: "socket" });
   }
   return found;
 }
