@@ -26,7 +26,7 @@ export function addressFields(entry) {
 
 /** A list that follows its end, unless the reader has scrolled up. */
 export function transcript(label) {
-  const element = h("ol", { class: "transcript", role: "log", "aria-label": label, tabindex: "0" });
+  const element = h("div", { class: "transcript", role: "log", "aria-label": label, tabindex: "0" });
   return {
     element,
     add(direction, text, extra = null) {
@@ -35,8 +35,8 @@ export function transcript(label) {
       const sign = { in: "←", out: "→", note: "·", error: "!" }[direction];
       element.append(
         h(
-          "li",
-          { class: direction },
+          "div",
+          { class: `line ${direction}` },
           h("time", {}, time),
           h("span", { class: "sign", "aria-hidden": "true" }, sign),
           h("pre", {}, text),

@@ -21,7 +21,7 @@ export function fill(element, ...children) {
 
 /** A method as a small coloured word; the word alone says it too. */
 export function badge(method) {
-  const word = { WEBSOCKET: "WS", DELETE: "DEL", EVENTS: "SSE" }[method] ?? method;
+  const word = { WEBSOCKET: "WS", EVENTS: "SSE" }[method] ?? method;
   const known = /^(GET|POST|PUT|PATCH|DELETE|WEBSOCKET|EVENTS)$/.test(method);
   return h("span", { class: `badge ${known ? method.toLowerCase() : "other"}`, title: method }, word);
 }

@@ -70,7 +70,7 @@ export function eventConsole(entry, { origin, onAnswer, logLink }) {
   const element = h(
     "section",
     { class: "console", "aria-label": "Event stream console" },
-    h("h3", {}, "Event stream console"),
+    h("h2", {}, "Event stream console"),
     form,
     said.element,
   );

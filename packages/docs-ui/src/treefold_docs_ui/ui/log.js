@@ -10,7 +10,7 @@ const OTHER = / payload=|"payload":/; // every line of a request has it
  * called when a line came that is none of a request: the application may have changed.
  */
 export function makeLog({ url, docsPath, onBoot }) {
-  const lines = h("ol", { class: "lines", role: "log", "aria-label": "Log lines", tabindex: "0" });
+  const lines = h("div", { class: "lines", role: "log", "aria-label": "Log lines", tabindex: "0" });
   const state = h("span", { class: "state", role: "status" }, "Connecting…");
   const tried = h("ul", { class: "tried" });
   const none = h("p", { class: "muted" }, "Nothing tried out yet");
@@ -60,7 +60,7 @@ export function makeLog({ url, docsPath, onBoot }) {
       const level = /^\[(\w+)\]|"level": ?"(\w+)"/.exec(line);
       const name = (level?.[1] ?? level?.[2] ?? "").toLowerCase();
       const known = /^(debug|info|warning|error|critical)$/.test(name) ? name : "";
-      lines.append(h("li", { class: known }, line));
+      lines.append(h("div", { class: known }, line));
     }
     while (lines.childElementCount > KEPT) lines.firstElementChild.remove();
     if (sought) find(sought);

@@ -48,7 +48,8 @@ const treeHost = h("nav", { id: "tree", "aria-label": "Routes", tabindex: "-1" }
 const page = h("div", { class: "page" });
 const operationHost = h("div", { class: "operation", hidden: true });
 const consoleHost = h("div", { class: "consoles" });
-const main = h("main", { id: "main", tabindex: "-1" }, page, consoleHost, operationHost);
+const moreHost = h("div", { class: "consoles" });
+const main = h("main", { id: "main", tabindex: "-1" }, page, consoleHost, operationHost, moreHost);
 const log = config.log
   ? makeLog({ url: new URL("log", home).href, docsPath: home.pathname.replace(/\/$/, ""), onBoot: refresh })
   : null;
@@ -223,6 +224,7 @@ function draw({ entry, folder }) {
   console_?.close();
   console_ = null;
   consoleHost.replaceChildren();
+  moreHost.replaceChildren();
   tree.select(entry?.id ?? "");
   operationHost.hidden = !entry || entry.kind === "socket";
   operationHost.classList.toggle("is-stream", entry?.kind === "stream");
@@ -248,6 +250,18 @@ function drawRoute(entry) {
   if (entry.kind === "socket") console_ = socketConsole(entry, options);
   if (entry.kind === "stream") console_ = eventConsole(entry, options);
   if (console_) consoleHost.append(console_.element);
+  else if (entry.method === "GET") moreHost.append(undeclaredStream(entry, options));
+}
+
+/** A stream that its document does not declare would keep a try-out waiting for its end for ever. */
+function undeclaredStream(entry, options) {
+  const details = h("details", { class: "undeclared" }, h("summary", {}, "Listen to it as an event stream"));
+  details.addEventListener("toggle", () => {
+    if (console_) return;
+    console_ = eventConsole(entry, options);
+    details.append(console_.element);
+  });
+  return details;
 }
 
 function crumbs(names) {

@@ -90,7 +90,7 @@ export function socketConsole(entry, { origin }) {
   const element = h(
     "section",
     { class: "console", "aria-label": "WebSocket console" },
-    h("h3", {}, "WebSocket console"),
+    h("h2", {}, "WebSocket console"),
     connecting,
     said.element,
     sending,

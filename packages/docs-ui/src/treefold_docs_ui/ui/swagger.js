@@ -2,6 +2,7 @@
 // given a document of that operation alone, and never sees an address from outside.
 
 import { h, prose } from "./dom.js";
+import { mend } from "./mend.js";
 import { slice } from "./model.js";
 
 let loading = null;
@@ -32,6 +33,7 @@ export function makeOperationView(host, { assets, onAnswer }) {
       const spec = slice(openapi, entry);
       if (ui) ui.specActions.updateJsonSpec(spec);
       else ui = start(bundle, host, spec, onAnswer);
+      mend(host);
     },
     leave() {
       wanted = null;

@@ -3,6 +3,8 @@
 import { badge, fill, h } from "./dom.js";
 import { entriesBelow, matches, treeOf } from "./model.js";
 
+const lastOf = (url) => url.slice(url.lastIndexOf("/"));
+
 const CALM = 80; // up to this many routes every folder starts open
 
 /** Draw the tree into `host`; gives what can be asked of it. */
@@ -52,7 +54,7 @@ export function makeTree(host, { linkTo }) {
   }
 
   function drawEntry(entry) {
-    const label = entry.summary || (entry.file ? entry.file.split("/").pop() : entry.url);
+    const label = entry.summary || (entry.file ? entry.file.split("/").pop() : lastOf(entry.url));
     const kind = entry.kind === "stream" ? "EVENTS" : entry.method;
     return h(
       "li",
@@ -64,9 +66,9 @@ export function makeTree(host, { linkTo }) {
           "data-entry": entry.id,
           class: entry.deprecated ? "deprecated" : null,
           title: `${entry.method} ${entry.url}`,
-          "aria-label": `${entry.method} ${entry.url} ${entry.summary}`.trim(),
         },
         badge(kind),
+        h("span", { class: "spoken" }, ` ${entry.url} `),
         h("span", { class: "name" }, label),
       ),
     );
