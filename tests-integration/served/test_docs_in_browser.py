@@ -266,7 +266,9 @@ def test_a_post_is_sent_with_its_body_and_leads_to_its_masked_line(
     line = page.locator(".lines .found")
     expect(line).to_contain_text("[INFO] POST /v1/book 201")
     expect(line).to_contain_text('"password":"***"')
-    assert "hunter2" not in page.locator(".lines").inner_text()
+    shown = page.locator(".lines").inner_text()
+    assert "hunter2" not in shown
+    assert not re.search(r"GET /(docs|openapi|asyncapi)", shown), "The page's own requests"
     watched.keep("log-light")
 
 
@@ -321,8 +323,31 @@ def test_files_that_do_not_serve_are_named_with_their_reasons(
     broken.locator("summary").click()
     expect(broken.locator("pre")).to_contain_text("Traceback (most recent call last)")
     skipped = page.get_by_role("region", name="Skipped files")
+    tree = page.get_by_role("navigation", name="Routes")
     expect(skipped).to_contain_text("Api/v2/Book/Services/Get.py")
     expect(skipped).to_contain_text("non-route folder")
+    tree.get_by_role("link", name="PUT /v2/book Put.py failed to load").click()
+    expect(page.locator(".notice")).to_contain_text("No module named 'nothing_of_this_name'")
+
+
+def test_what_changes_in_the_application_is_shown_without_a_reload(
+    tmp_path: Path, open_docs: Open
+) -> None:
+    """The site is asked for again when the log says anything but a request: a reload does."""
+    tree = {
+        "Api/v1/Say/Get.py": """
+            from treefold import get_logger
+            async def handler(request):
+                get_logger().info("something has changed")
+                return {}
+            """
+    }
+    for server in started(write_tree(tmp_path, tree)):
+        page = open_docs(server).page
+        expect(page.locator(".lines")).to_contain_text("booted in")
+        with page.expect_response(re.compile("/docs/site.json$")) as answer:
+            page.request.get(f"http://127.0.0.1:{server.address[1]}/v1/say")
+        assert answer.value.ok
 
 
 def test_everything_is_reached_by_keys(books: Process, open_docs: Open) -> None:

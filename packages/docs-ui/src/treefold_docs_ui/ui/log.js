@@ -3,13 +3,14 @@
 import { fill, h } from "./dom.js";
 
 const KEPT = 1000;
+const READ = /^\[INFO\] GET ([^ ?]+)|"method": ?"GET", ?"path": ?"([^"?]+)/;
 const OTHER = / payload=|"payload":/; // every line of a request has it
 
 /**
- * Make the drawer. `docsPath` is where the docs are: their own requests are left out. `onBoot` is
- * called when a line came that is none of a request: the application may have changed.
+ * Make the drawer. Lines of GET requests to paths that `isOwn` are left out. `onBoot` is called when
+ * a line came that is none of a request: the application may have changed.
  */
-export function makeLog({ url, docsPath, onBoot }) {
+export function makeLog({ url, isOwn, onBoot }) {
   const lines = h("div", { class: "lines", role: "log", "aria-label": "Log lines", tabindex: "0" });
   const state = h("span", { class: "state", role: "status" }, "Connecting…");
   const tried = h("ul", { class: "tried" });
@@ -20,8 +21,8 @@ export function makeLog({ url, docsPath, onBoot }) {
     h("div", { class: "tries" }, h("h2", {}, "Try-outs"), none, tried),
     h("div", { class: "live" }, h("h2", {}, "Log ", state), lines),
   );
-  const own = new RegExp(` (GET|HEAD) ${docsPath.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}(/| |\\?)`);
   let source = null;
+  let opened = false;
   let sought = null;
 
   document.addEventListener("visibilitychange", () => (document.hidden ? stop() : start()));
@@ -36,6 +37,8 @@ export function makeLog({ url, docsPath, onBoot }) {
       state.textContent = "live";
       state.classList.add("on");
       first = true;
+      if (opened) onBoot(); // it was gone: perhaps another one is there now
+      opened = true;
     });
     source.addEventListener("error", () => {
       state.textContent = "not connected";
@@ -43,7 +46,7 @@ export function makeLog({ url, docsPath, onBoot }) {
     });
     source.addEventListener("message", (event) => {
       const batch = JSON.parse(event.data).map((line) => line.replace(/\n$/, ""));
-      add(batch.filter((line) => !own.test(line)));
+      add(batch.filter((line) => !isOwn(READ.exec(line)?.slice(1).find(Boolean) ?? "")));
       if (!first && batch.some((line) => !OTHER.test(line))) onBoot();
       first = false;
     });

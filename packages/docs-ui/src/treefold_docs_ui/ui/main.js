@@ -51,7 +51,7 @@ const consoleHost = h("div", { class: "consoles" });
 const moreHost = h("div", { class: "consoles" });
 const main = h("main", { id: "main", tabindex: "-1" }, page, consoleHost, operationHost, moreHost);
 const log = config.log
-  ? makeLog({ url: new URL("log", home).href, docsPath: home.pathname.replace(/\/$/, ""), onBoot: refresh })
+  ? makeLog({ url: new URL("log", home).href, isOwn: isOwnPath, onBoot: refresh })
   : null;
 const logButton = log && h("button", { type: "button", onclick: log.toggle, title: "Log (l)" }, "Log");
 const keys = keysDialog(log !== null);
@@ -200,6 +200,13 @@ function refresh() {
   }, 100);
 }
 
+/** Whether a request is one of this page itself, which the log leaves out. */
+function isOwnPath(path) {
+  const own = config.documents.flatMap(({ url, asyncapi }) => [url, asyncapi ?? url]);
+  const docs = home.pathname.replace(/\/$/, "");
+  return path === docs || path.startsWith(`${docs}/`) || own.some((url) => new URL(url, home).pathname === path);
+}
+
 // -- what is shown -----------------------------------------------------------------------------
 
 async function follow({ again = false } = {}) {
@@ -220,16 +227,20 @@ async function follow({ again = false } = {}) {
   draw(view);
 }
 
+function hasOperation(entry) {
+  return entry?.kind === "operation" || entry?.kind === "stream";
+}
+
 function draw({ entry, folder }) {
   console_?.close();
   console_ = null;
   consoleHost.replaceChildren();
   moreHost.replaceChildren();
   tree.select(entry?.id ?? "");
-  operationHost.hidden = !entry || entry.kind === "socket";
+  operationHost.hidden = !hasOperation(entry);
   operationHost.classList.toggle("is-stream", entry?.kind === "stream");
   main.scrollTop = 0;
-  if (!entry) operation.leave();
+  if (!hasOperation(entry)) operation.leave();
   if (entry) drawRoute(entry);
   else if (folder) fill(page, folderPage({ folder, crumbs: crumbs(folder.path.split("/")), linkTo }));
   else fill(page, startPage({ info: state.openapi.info, root: state.root, site: state.site, folderLink }));
@@ -245,12 +256,11 @@ function drawRoute(entry) {
     logLink: (id) => log?.link(id) ?? null,
     onAnswer: (answer) => log?.answered({ method: entry.method, ...answer }),
   };
-  if (entry.kind === "socket") operation.leave();
-  else operation.show(state.openapi, entry).catch(showFailure);
+  if (hasOperation(entry)) operation.show(state.openapi, entry).catch(showFailure);
   if (entry.kind === "socket") console_ = socketConsole(entry, options);
   if (entry.kind === "stream") console_ = eventConsole(entry, options);
   if (console_) consoleHost.append(console_.element);
-  else if (entry.method === "GET") moreHost.append(undeclaredStream(entry, options));
+  else if (entry.kind === "operation" && entry.method === "GET") moreHost.append(undeclaredStream(entry, options));
 }
 
 /** A stream that its document does not declare would keep a try-out waiting for its end for ever. */

@@ -5,11 +5,13 @@ const METHODS = ["get", "post", "put", "patch", "delete", "head", "options", "tr
 /**
  * Give the entries of an OpenAPI document, the sockets of an AsyncAPI document, and where their
  * files are, when the site says so. Every entry: id, method, url, folders, summary, description,
- * deprecated, kind (`operation`, `stream` or `socket`), file.
+ * deprecated, kind (`operation`, `stream`, `socket`, or `broken` for a file that failed to load and
+ * so is in no document), file.
  */
 export function entriesOf(openapi, asyncapi, site) {
   const files = new Map((site?.files ?? []).map((file) => [`${file.method} ${file.url}`, file.file]));
-  const entries = [...operations(openapi), ...sockets(asyncapi)];
+  const documented = [...operations(openapi), ...sockets(asyncapi)];
+  const entries = [...documented, ...brokenOnes(site, documented)];
   for (const entry of entries) {
     entry.id = `${entry.method} ${entry.url}`;
     entry.file = files.get(entry.id) ?? null;
@@ -34,6 +36,17 @@ function operations(openapi) {
     }
   }
   return found;
+}
+
+/** Routes whose file failed to load, of the versions that the document shows. */
+function brokenOnes(site, documented) {
+  const known = new Set(documented.map((entry) => `${entry.method} ${entry.url}`));
+  const versions = new Set(documented.map((entry) => entry.url.split("/")[1]));
+  const failed = new Set((site?.broken ?? []).map((file) => file.file));
+  return (site?.files ?? [])
+    .filter(({ method, url, file }) => failed.has(file) && !known.has(`${method} ${url}`))
+    .filter(({ url }) => versions.size === 0 || versions.has(url.split("/")[1]))
+    .map(({ method, url }) => ({ ...worded({}), method, url, kind: "broken" }));
 }
 
 function worded({ summary, description, title, deprecated }) {

@@ -64,12 +64,13 @@ export function makeTree(host, { linkTo }) {
         {
           href: linkTo(entry),
           "data-entry": entry.id,
-          class: entry.deprecated ? "deprecated" : null,
+          class: entry.kind === "broken" ? "broken" : entry.deprecated ? "deprecated" : null,
           title: `${entry.method} ${entry.url}`,
         },
         badge(kind),
         h("span", { class: "spoken" }, ` ${entry.url} `),
         h("span", { class: "name" }, label),
+        entry.kind === "broken" ? h("span", { class: "spoken" }, " failed to load") : null,
       ),
     );
   }
