@@ -60,7 +60,7 @@ def make(root: Path) -> None:
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".assets-") as name:
         made = Path(name, "assets")
         for folder, entry in json.loads(lock_of(root)).items():
-            unpack(pack(spec_of(entry)), entry, made / folder)
+            unpack(pack(spec_of(entry)), entry, target=made / folder)
         sources = [*made.rglob("*"), *(root / PACKAGE / "ui").iterdir()]
         compress([path for path in sources if path.suffix in TYPES], made / "packed")
         (made / ".stamp").write_text(key_of(root), encoding="utf-8")
@@ -91,7 +91,7 @@ def key_of(root: Path) -> str:
     return digest.hexdigest()
 
 
-def unpack(tarball: bytes, entry: dict[str, Any], target: Path) -> None:
+def unpack(tarball: bytes, entry: dict[str, Any], *, target: Path) -> None:
     """Take the files of a lock entry out of its tarball, when it is the pinned one.
 
     Raises:
@@ -126,7 +126,7 @@ def pack(spec: str) -> bytes:
     Raises:
         AssetsError: npm is not there, or could not.
     """
-    command = [*npm(), "pack", spec, "--ignore-scripts", "--prefer-offline", "--silent"]
+    command = [*npm(), "pack", spec, "--ignore-scripts", "--prefer-offline", "--loglevel=error"]
     with tempfile.TemporaryDirectory() as where:
         done = subprocess.run(  # noqa: S603 - npm, and a name out of the lock
             command, cwd=where, capture_output=True, text=True, check=False

@@ -20,6 +20,7 @@ from playwright.sync_api import (
     Browser,
     BrowserContext,
     ConsoleMessage,
+    Dialog,
     Page,
     Request,
     sync_playwright,
@@ -82,11 +83,15 @@ class Watched:
         self.page.on("console", self._said)
         self.page.on("pageerror", lambda error: self.wrong.append(f"exception: {error}"))
         self.page.on("request", self._asked)
-        self.page.on("dialog", lambda dialog: (self.wrong.append("a dialog"), dialog.dismiss()))
+        self.page.on("dialog", self._was_interrupted)
 
     def _said(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
             self.wrong.append(f"console {message.type}: {message.text}")
+
+    def _was_interrupted(self, dialog: Dialog) -> None:
+        self.wrong.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
 
     def _asked(self, request: Request) -> None:
         self.requests.append(request.url)
@@ -120,7 +125,7 @@ def axe_source(folder: Path) -> str:
     hook: Any = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(hook)
     entry = json.loads(Path(__file__).with_name("axe.lock.json").read_text(encoding="utf-8"))
-    hook.unpack(hook.pack(hook.spec_of(entry)), entry, folder)
+    hook.unpack(hook.pack(hook.spec_of(entry)), entry, target=folder)
     return (folder / "axe.min.js").read_text(encoding="utf-8")
 
 

@@ -519,6 +519,11 @@ def test_500_routes_are_ready_within_two_seconds(
         assert_ready(server, open_docs, capsys, name="500 routes", limit=2000)
 
 
+def ready_after(page: Page) -> float:
+    """Give the milliseconds from the start of the navigation until the page could be used."""
+    return page.evaluate("performance.getEntriesByName('docs-ready')[0].startTime")
+
+
 def assert_ready(
     server: Process, open_docs: Open, capsys: pytest.CaptureFixture[str], *, name: str, limit: float
 ) -> None:
@@ -527,12 +532,11 @@ def assert_ready(
     The limit is that of an idle machine: it grows with the processes that wait for each core.
     """
     busy = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
-    ready: list[float] = []
-    for _ in range(4):
+    page = open_docs(server, fresh=True).page
+    ready = [ready_after(page)]
+    while min(ready) >= limit and len(ready) < 4:
         page = open_docs(server, fresh=True).page
-        ready.append(page.evaluate("performance.getEntriesByName('docs-ready')[0].startTime"))
-        if ready[-1] < limit:
-            break
+        ready.append(ready_after(page))
     page.get_by_role("searchbox").fill("get")
     page.evaluate("performance.mark('asked')")
     page.get_by_role("searchbox").press("Enter")

@@ -45,7 +45,7 @@ def entry(content: bytes, **files: str) -> dict[str, Any]:
 
 def test_the_files_of_the_lock_are_taken_and_no_others(hook: ModuleType, tmp_path: Path) -> None:
     content = tarball(LICENSE="free", script="run()", other="secret")
-    hook.unpack(content, entry(content, LICENSE="LICENSE", script="ui.js"), tmp_path / "ui")
+    hook.unpack(content, entry(content, LICENSE="LICENSE", script="ui.js"), target=tmp_path / "ui")
 
     found = {path.name: path.read_text() for path in (tmp_path / "ui").iterdir()}
     assert found == {"LICENSE": "free", "ui.js": "run()"}
@@ -54,7 +54,7 @@ def test_the_files_of_the_lock_are_taken_and_no_others(hook: ModuleType, tmp_pat
 def test_another_tarball_is_refused(hook: ModuleType, tmp_path: Path) -> None:
     pinned = entry(tarball(script="run()"), script="ui.js")
     with pytest.raises(hook.AssetsError, match="not the pinned 'sha512-"):
-        hook.unpack(tarball(script="steal()"), pinned, tmp_path / "ui")
+        hook.unpack(tarball(script="steal()"), pinned, target=tmp_path / "ui")
 
     assert not (tmp_path / "ui").exists()
 
@@ -62,7 +62,7 @@ def test_another_tarball_is_refused(hook: ModuleType, tmp_path: Path) -> None:
 def test_a_tarball_without_a_file_is_refused(hook: ModuleType, tmp_path: Path) -> None:
     content = tarball(script="run()")
     with pytest.raises(hook.AssetsError, match="has no file 'LICENSE'; mend the lock"):
-        hook.unpack(content, entry(content, LICENSE="LICENSE"), tmp_path / "ui")
+        hook.unpack(content, entry(content, LICENSE="LICENSE"), target=tmp_path / "ui")
 
 
 def test_a_machine_without_npm_is_told_what_to_install(

@@ -56,6 +56,7 @@ class DocsApp:
 
     Raises:
         ValueError: for no document, or two of one name.
+        AssetsMissingError: when the package was copied and not installed.
     """
 
     def __init__(
@@ -68,16 +69,13 @@ class DocsApp:
         self.documents = tuple(documents)
         self.title = title
         self.inspector = inspector
+        self._assets = load_assets()
         names = [document.name for document in self.documents]
         if not names or len(names) != len(set(names)):
             raise ValueError(f"Documents are named {names!r}; give at least one, each its own name")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one connection scope (ASGI 3.0).
-
-        Raises:
-            AssetsMissingError: when the package was copied and not installed.
-        """
+        """Serve one connection scope (ASGI 3.0)."""
         if scope["type"] == "lifespan":
             await _live(receive, send)
         elif scope["type"] == "websocket":
@@ -88,24 +86,25 @@ class DocsApp:
     async def _serve(self, exchange: _Exchange) -> None:
         path = exchange.path
         if exchange.method not in ("GET", "HEAD"):
-            await exchange.answer(405, [_TEXT, (b"allow", b"GET, HEAD")], b"This is read with GET")
+            await exchange.answer(
+                405, [_TEXT, (b"allow", b"GET, HEAD")], body=b"This is read with GET"
+            )
         elif path in ("", "/"):
-            await exchange.answer(200, _PAGE_HEADERS, self._page(exchange.base), match=True)
+            await exchange.answer(200, _PAGE_HEADERS, body=self._page(exchange.base), match=True)
         elif path.startswith("/assets/"):
             await self._asset(path.removeprefix("/assets/"), exchange)
         elif self.inspector is not None and path in ("/site.json", "/log"):
             await self._inspect(path, self.inspector, exchange)
         else:
-            await exchange.answer(404, [_TEXT], b"There is nothing at this path")
+            await exchange.answer(404, [_TEXT], body=b"There is nothing at this path")
 
     def _page(self, base: str) -> bytes:
-        assets = load_assets()
-        modules = [name for name in assets.files if name.endswith(".js") and "/" not in name]
+        modules = [name for name in self._assets.files if name.endswith(".js") and "/" not in name]
         return render_page(
             base,
             title=self.title,
             documents=self.documents,
-            digest=assets.digest,
+            digest=self._assets.digest,
             modules=[name for name in modules if name not in _CLASSIC],
             has_site=self.inspector is not None,
             has_log=self.inspector is not None and self.inspector.log is not None,
@@ -113,10 +112,9 @@ class DocsApp:
 
     async def _asset(self, path: str, exchange: _Exchange) -> None:
         digest, _, name = path.partition("/")
-        assets = load_assets()
-        asset = assets.files.get(name) if digest == assets.digest else None
+        asset = self._assets.files.get(name) if digest == self._assets.digest else None
         if asset is None:
-            await exchange.answer(404, [_TEXT], b"There is nothing at this path")
+            await exchange.answer(404, [_TEXT], body=b"There is nothing at this path")
             return
         coding, body = _select(asset, exchange.header(b"accept-encoding"))
         headers = [
@@ -125,18 +123,18 @@ class DocsApp:
             (b"vary", b"accept-encoding"),
             *([(b"content-encoding", coding)] if coding else []),
         ]
-        await exchange.answer(200, headers, body, match=True)
+        await exchange.answer(200, headers, body=body, match=True)
 
     async def _inspect(self, path: str, inspector: Inspector, exchange: _Exchange) -> None:
         if exchange.header(b"sec-fetch-site") in (b"cross-site", b"same-site"):
-            await exchange.answer(403, [_TEXT], b"Another site may not read this")
+            await exchange.answer(403, [_TEXT], body=b"Another site may not read this")
         elif path == "/site.json":
             view = json.dumps(dataclasses.asdict(inspector.site()))
-            await exchange.answer(200, [_JSON, _NO_STORE], view.encode())
+            await exchange.answer(200, [_JSON, _NO_STORE], body=view.encode())
         elif inspector.log is None:
-            await exchange.answer(404, [_TEXT], b"There is nothing at this path")
+            await exchange.answer(404, [_TEXT], body=b"There is nothing at this path")
         elif exchange.method == "HEAD":
-            await exchange.answer(200, [LOG_TYPE, _NO_STORE], b"")
+            await exchange.answer(200, [LOG_TYPE, _NO_STORE], body=b"")
         else:
             await exchange.begin(200, [LOG_TYPE, _NO_STORE, (b"x-accel-buffering", b"no")])
             await follow(inspector.log(), exchange.receive, exchange.send)
@@ -170,7 +168,12 @@ class _Exchange:
         return b", ".join(value for key, value in headers if key == name)
 
     async def answer(
-        self, status: int, headers: Sequence[tuple[bytes, bytes]], body: bytes, match: bool = False
+        self,
+        status: int,
+        headers: Sequence[tuple[bytes, bytes]],
+        *,
+        body: bytes,
+        match: bool = False,
     ) -> None:
         """Send a whole answer; with `match` under a validator, as 304 where the client has it."""
         fields = list(headers)
