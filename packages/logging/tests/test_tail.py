@@ -23,6 +23,7 @@ def writer() -> Writer:
 @pytest.fixture
 def tail() -> Iterator[Tail]:
     """The tail of this process, gone after the test."""
+    WRITER.tail = None  # an application in this process may have begun one
     yield keep_tail()
     WRITER.tail = None
 
