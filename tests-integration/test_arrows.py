@@ -49,7 +49,7 @@ def deptry(copy: Path, package: str) -> subprocess.CompletedProcess[str]:
 
 def plant(copy: Path, module: str, statement: str) -> None:
     package, _, name = module.partition(".")
-    folder = package.removeprefix("treefold_")
+    folder = package.removeprefix("treefold_").replace("_", "-")
     file = copy / "packages" / folder / "src" / package / f"{name}.py"
     file.write_text(f'"""Planted."""\n\n{statement}\n', encoding="utf-8")
 
@@ -87,7 +87,7 @@ def test_an_import_inside_a_function_is_refused_too(copy: Path) -> None:
     assert "treefold_router._planted -> treefold_http" in lint_imports(copy).stdout
 
 
-PACKAGES = ["router", "logging", "orm", "scaffold", "http", "cli", "treefold"]
+PACKAGES = ["router", "logging", "orm", "docs-ui", "scaffold", "http", "cli", "treefold"]
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -98,7 +98,7 @@ def test_every_third_party_import_is_declared(copy: Path, package: str) -> None:
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_an_undeclared_third_party_import_is_refused_and_named(copy: Path, package: str) -> None:
-    name = "treefold" if package == "treefold" else f"treefold_{package}"
+    name = "treefold" if package == "treefold" else f"treefold_{package.replace('-', '_')}"
     folder = copy / "packages" / package / "src" / name
     (folder / "_planted.py").write_text("import hypothesis\n", encoding="utf-8")
     outcome = deptry(copy, package)
@@ -139,6 +139,11 @@ def manifest_findings(repository: Path) -> Callable[[Path, str], list[str]]:
             '"treefold-router>=',
             '"treefold-cli>=0.1,<0.2", "treefold-router>=',
             "http: requires cli",
+        ),
+        (
+            'docs = ["treefold-docs-ui>=0.1.0,<0.2"]',
+            "docs = []",
+            "http: the extra docs does not bring docs-ui alone",
         ),
     ],
 )

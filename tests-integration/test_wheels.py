@@ -7,12 +7,13 @@ import json
 import os
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
 
-PACKAGES = ["cli", "http", "logging", "orm", "router", "scaffold", "treefold"]
+PACKAGES = ["cli", "docs-ui", "http", "logging", "orm", "router", "scaffold", "treefold"]
 
 
 def run(*command: str | Path, cwd: Path) -> str:
@@ -84,8 +85,12 @@ def umbrella(wheels: Path, tmp_path_factory: pytest.TempPathFactory) -> Environm
     return environment
 
 
+def module_of(package: str) -> str:
+    return "treefold" if package == "treefold" else f"treefold_{package.replace('-', '_')}"
+
+
 def names_in(wheels: Path, package: str) -> list[str]:
-    distribution = "treefold" if package == "treefold" else f"treefold_{package}"
+    distribution = module_of(package)
     (wheel,) = wheels.glob(f"{distribution}-*.whl")
     with zipfile.ZipFile(wheel) as archive:
         return archive.namelist()
@@ -100,7 +105,7 @@ def test_a_wheel_holds_its_licence_its_typing_marker_and_nothing_but_its_package
     wheels: Path, package: str
 ) -> None:
     names = names_in(wheels, package)
-    module = "treefold" if package == "treefold" else f"treefold_{package}"
+    module = module_of(package)
     assert [name for name in names if name.endswith(".dist-info/licenses/LICENSE")]
     assert f"{module}/py.typed" in names
     assert f"{module}/__init__.py" in names
@@ -201,3 +206,54 @@ asyncio.run(main())
     status, body = umbrella.python(code).split(" ", 1)
     assert status == "200"
     assert "status" in json.loads(body)
+
+
+def test_the_wheel_of_the_docs_holds_the_page_compressed_and_the_licences(wheels: Path) -> None:
+    names = names_in(wheels, "docs-ui")
+    folder = "treefold_docs_ui/assets"
+    assert f"{folder}/swagger-ui/swagger-ui-bundle.js" in names
+    assert [name for name in names if name.startswith(f"{folder}/packed/") and name.endswith(".gz")]
+    licences = {name.rpartition("/")[2] for name in names if "/swagger-ui/" in name}
+    assert {"LICENSE", "LICENSE.bundle.txt", "NOTICE"} <= licences
+    assert [name for name in names if name.endswith((".map", "package.json"))] == []
+
+
+def test_the_sdist_of_the_docs_makes_the_wheel_without_npm(
+    repository: Path, tmp_path: Path
+) -> None:
+    package = repository / "packages" / "docs-ui"
+    run(sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", tmp_path, cwd=package)
+    (sdist,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path, filter="data")
+    source = tmp_path / sdist.name.removesuffix(".tar.gz")
+    environment = {"PATH": str(tmp_path), "HOME": str(tmp_path)}
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path]
+    done = subprocess.run(command, cwd=source, env=environment, capture_output=True, text=True)
+
+    assert done.returncode == 0, done.stderr
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    assert "treefold_docs_ui/assets/swagger-ui/swagger-ui-bundle.js" in names
+    assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
+
+
+def test_the_umbrella_shows_the_docs(umbrella: Environment) -> None:
+    (umbrella.folder / "Shop" / "Api" / "v1" / "Book").mkdir(parents=True)
+    handler = umbrella.folder / "Shop" / "Api" / "v1" / "Book" / "Get.py"
+    handler.write_text("async def handler(request): return []\n", encoding="utf-8")
+    code = """
+import asyncio
+from treefold import Application
+async def main():
+    app, sent = Application("Shop", dev=True), []
+    async def receive(): return {"type": "http.request", "body": b""}
+    async def send(message): sent.append(message)
+    scope = {"type": "http", "method": "GET", "path": "/docs", "raw_path": b"/docs"}
+    scope |= {"query_string": b"", "headers": [(b"host", b"localhost")], "root_path": ""}
+    await app(scope, receive, send)
+    print(sent[0]["status"], b"assets/" in sent[1]["body"])
+asyncio.run(main())
+"""
+    assert umbrella.python(code) == "200 True"

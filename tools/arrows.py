@@ -15,11 +15,15 @@ ARROWS: dict[str, set[str]] = {
     "router": set(),
     "logging": set(),
     "orm": set(),
+    "docs-ui": set(),
     "scaffold": {"router"},
     "http": {"router", "logging"},
     "cli": {"http", "scaffold", "router", "logging"},
-    "treefold": {"cli", "http", "orm", "scaffold", "router", "logging"},
+    "treefold": {"cli", "http", "orm", "scaffold", "router", "logging", "docs-ui"},
 }
+
+EXTRAS: dict[str, dict[str, str]] = {"http": {"docs": "docs-ui"}}
+"""Arrows that only an extra draws: the name of the extra, and where it leads."""
 
 
 def main() -> None:
@@ -38,26 +42,37 @@ def main() -> None:
 def manifest_findings(folder: str) -> list[str]:
     """Say where a manifest requires more, less, or more narrowly than the table draws."""
     manifest = tomllib.loads((ROOT / "packages" / folder / "pyproject.toml").read_text())
-    required = {
-        name.removeprefix("treefold-"): specifier
-        for name, specifier in map(split, manifest["project"].get("dependencies", []))
-        if name.startswith("treefold-")
-    }
+    required = siblings(manifest["project"].get("dependencies", []))
+    extras = EXTRAS.get(folder, {})
     findings = [
         f"{folder}: requires {name}, which no arrow allows"
         for name in set(required) - ARROWS[folder]
     ]
     findings += [f"{folder}: does not require {name}" for name in ARROWS[folder] - set(required)]
+    for extra, name in extras.items():
+        optional = siblings(manifest["project"]["optional-dependencies"].get(extra, []))
+        if set(optional) != {name}:
+            findings.append(f"{folder}: the extra {extra} does not bring {name} alone")
+        required |= optional
     findings += [
         f"{folder}: requires {name}{specifier}; give a range up to the next breaking version"
         for name, specifier in required.items()
         if not (specifier.startswith(">=") and ",<" in specifier)
     ]
     sources = manifest.get("tool", {}).get("uv", {}).get("sources", {})
-    missing = {f"treefold-{name}" for name in ARROWS[folder]} - set(sources)
+    drawn = ARROWS[folder] | set(extras.values())
+    missing = {f"treefold-{name}" for name in drawn} - set(sources)
     return findings + [
         f"{folder}: no [tool.uv.sources] entry for {name}" for name in sorted(missing)
     ]
+
+
+def siblings(requirements: list[str]) -> dict[str, str]:
+    return {
+        name.removeprefix("treefold-"): specifier
+        for name, specifier in map(split, requirements)
+        if name.startswith("treefold-")
+    }
 
 
 def split(requirement: str) -> tuple[str, str]:

@@ -18,8 +18,8 @@ Project = Callable[..., Path]
 Executable = Callable[..., "subprocess.CompletedProcess[str]"]
 
 COMMANDS = [
-    *("new", "dev", "serve", "create", "routes", "why", "check", "doctor", "test", "typecheck"),
-    *("shell", "version"),
+    *("new", "dev", "serve", "create", "routes", "why", "check", "openapi", "doctor"),
+    *("test", "typecheck", "shell", "version"),
 ]
 VERSIONS = ["version create", "version list", "version diff"]
 

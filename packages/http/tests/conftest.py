@@ -13,6 +13,8 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -24,6 +26,7 @@ from treefold_http import Application, Request, WebSocket
 from treefold_http._injection import plan_call
 from treefold_http._reload import Reloaded, Reloader, RestartNeeded
 from treefold_http._teardown import leave_all
+from treefold_http.openapi import openapi_document
 from treefold_logging import flush, get_logger
 
 Fields = Sequence[tuple[str, str]]
@@ -316,6 +319,37 @@ def serving(project: Callable[..., Application]) -> Callable[..., Application]:
 
     def make(text: str, file: str = "Api/v1/X/Get.py", **options: Any) -> Application:
         return project({file: f"from treefold_http import *\n{dedent(text)}"}, **options)
+
+    return make
+
+
+@pytest.fixture
+def document(project: Callable[..., Application]) -> Callable[..., dict[str, Any]]:
+    """The OpenAPI document of files, or of one handler; held to the standard where it is installed.
+
+    A document of one handler is that of `Api/v1/X/Get.py`, unless `file` says otherwise.
+    """
+
+    def make(given: str | Mapping[str, str], version: str | None = None, **options: Any) -> Any:
+        file = options.pop("file", "Api/v1/X/Get.py")
+        if isinstance(given, str):
+            given = {file: f"from treefold_http import *\n{dedent(given)}"}
+        made = openapi_document(project(given, **options), version)
+        if find_spec("openapi_spec_validator"):
+            import_module("openapi_spec_validator").validate(made)
+        return made
+
+    return make
+
+
+@pytest.fixture
+def operation(document: Callable[..., Any]) -> Callable[..., dict[str, Any]]:
+    """The one operation of one handler, and of no other."""
+
+    def make(text: str, **options: Any) -> dict[str, Any]:
+        ((_, item),) = document(text, **options)["paths"].items()
+        ((_, found),) = item.items()
+        return found
 
     return make
 

@@ -103,6 +103,77 @@ def test_an_option_of_another_type_is_refused(load: Load, option: str, wanted: s
         load(HANDLER + option)
 
 
+def test_what_is_said_for_the_document_is_read(load: Load) -> None:
+    module = load(
+        HANDLER
+        + "summary = 'S'\ndescription = 'D'\ntags = ('t',)\ndeprecated = True\n"
+        + "response_model = list[int]\noperation_id = 'read.it-1'\n"
+        + "responses = {404: 'No', '4XX': int, 'default': {'model': str, 'headers': {}}}\n"
+    )
+
+    assert (module.summary, module.description, module.tags) == ("S", "D", ("t",))
+    assert (module.deprecated, module.operation_id) == (True, "read.it-1")
+    assert module.response_model == list[int]
+    assert module.responses is not None
+    assert list(module.responses) == [404, "4XX", "default"]
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("summary = 5", "`summary` in v1/User/Get.py is 5; give str"),
+        ("description = []", "`description` in v1/User/Get.py is []; give str"),
+        ("tags = 'user'", "`tags` in v1/User/Get.py is 'user'; give list or tuple"),
+        ("tags = ['a', 5]", "`tags` in v1/User/Get.py is ['a', 5]; give a list of names"),
+        ("tags = ['']", "`tags` in v1/User/Get.py is ['']; give a list of names"),
+        ("deprecated = 1", "`deprecated` in v1/User/Get.py is 1; give bool"),
+        (
+            "operation_id = 'a b'",
+            "`operation_id` in v1/User/Get.py is 'a b'; use letters, digits, '_', '.' and '-'",
+        ),
+        ("operation_id = ''", "`operation_id` in v1/User/Get.py is ''; use letters"),
+        ("response_model = 'User'", "`response_model` in v1/User/Get.py is 'User'; give a type"),
+        ("response_model = [int]", "`response_model` in v1/User/Get.py is "),
+        ("response_model = {}", "`response_model` in v1/User/Get.py is {}; give a type"),
+        ("responses = [404]", "`responses` in v1/User/Get.py is [404]; give Mapping"),
+        (
+            "responses = {'gone': 'x'}",
+            "`responses` in v1/User/Get.py has the key 'gone'; give a status such as 404,"
+            " a range such as '4XX', or 'default'",
+        ),
+        ("responses = {99: 'x'}", "`responses` in v1/User/Get.py has the key 99;"),
+        ("responses = {True: 'x'}", "`responses` in v1/User/Get.py has the key True;"),
+        (
+            "responses = {404: 5}",
+            "`responses` in v1/User/Get.py says 5 for 404; give a text, a type or a table",
+        ),
+        (
+            "responses = {404: {'modle': int}}",
+            "`responses` in v1/User/Get.py has 'modle' for 404; known are description, model,",
+        ),
+        (
+            "responses = {404: {'model': 'User'}}",
+            "`responses` in v1/User/Get.py has 'User' as model of 404; give a type",
+        ),
+        (
+            "responses = {404: {'description': 5}}",
+            "`responses` in v1/User/Get.py has 5 as description of 404; give a text",
+        ),
+        (
+            "responses = {404: {'headers': []}}",
+            "`responses` in v1/User/Get.py has [] as headers of 404; give a table",
+        ),
+    ],
+)
+def test_what_cannot_stand_in_the_document_is_refused_at_boot(
+    load: Load, option: str, message: str
+) -> None:
+    with pytest.raises(HandlerError) as refused:
+        load(HANDLER + option)
+
+    assert str(refused.value).startswith(message)
+
+
 @pytest.mark.parametrize("value", ["True", "'201'", "99", "600", "201.0", "0"])
 def test_a_status_that_no_answer_may_carry_is_refused_at_boot(load: Load, value: str) -> None:
     with pytest.raises((HandlerError, ValueError), match=r"(?i)status"):

@@ -1,9 +1,10 @@
 """Who is asking: dependencies for handlers that need a user."""
 
 from Models.people import User
-from treefold import Request, Unauthorized
+from treefold import Request, Unauthorized, secured
 
 
+@secured("bearer")
 async def current_user(request: Request) -> User:
     """Give the user whose name is the bearer token; 401 for anybody else."""
     scheme, _, name = request.headers.get("authorization", "").partition(" ")

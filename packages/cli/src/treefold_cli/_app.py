@@ -26,6 +26,7 @@ COMMANDS = (
     "routes",
     "why",
     "check",
+    "openapi",
     "doctor",
     "test",
     "typecheck",

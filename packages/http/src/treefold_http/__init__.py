@@ -48,6 +48,7 @@ from treefold_http._request import Request
 from treefold_http._response import Response
 from treefold_http._rooms import Rooms
 from treefold_http._scope import Scope
+from treefold_http._security import secured
 from treefold_http._settings import Settings
 from treefold_http._sources import Body, Cookie, File, Form, Header, Query
 from treefold_http._static import StaticFiles
@@ -110,5 +111,6 @@ __all__ = [
     "__version__",
     "create_app",
     "refuse_overload",
+    "secured",
     "under",
 ]

@@ -49,7 +49,14 @@ from treefold_http._sockets import OpenSockets, serve_socket
 from treefold_http._teardown import leave_all, must_go_on
 from treefold_http._threads import WorkerThreads
 from treefold_http._types import Receive, Scope, Send
-from treefold_logging import configure, get_logger, log_request, request_id, request_target
+from treefold_logging import (
+    configure,
+    get_logger,
+    keep_tail,
+    log_request,
+    request_id,
+    request_target,
+)
 from treefold_router import (
     AutoOptions,
     Found,
@@ -131,6 +138,11 @@ class Application:
         return self._settings
 
     @property
+    def has_docs(self) -> bool:
+        """Whether documents and docs are served: the setting `docs`, else as `dev` says."""
+        return self.dev if self.settings.docs is None else self.settings.docs
+
+    @property
     def site(self) -> Site:
         """What serves requests now; boots when nothing does yet."""
         if self._site is None:
@@ -166,7 +178,15 @@ class Application:
                 level=self.settings.log_level,
                 json_encoder=quick_encode,
             )
+            if self.dev and self.has_docs:
+                keep_tail()  # from here on, so that the docs show what the boot says
             self._site = build_site(self)
+            if self.has_docs:  # imported here: they cost nothing where they are off
+                from treefold_http._docs import serve_docs
+                from treefold_http.openapi import serve_documents
+
+                serve_documents(self)
+                serve_docs(self)
 
     def provide(
         self, key: Key, factory: Callable[..., Any], scope: ProviderScope = "request"
@@ -321,6 +341,8 @@ class Application:
                 if self.mounts and (mounted := self.mounts.find(path)) is not None:
                     return self._missed(request, mounted)
                 outcome = self._resolve_default(site, request, path)
+                if type(outcome) is NoRoute and (page := self.mounts.find_built_in(path)):
+                    return self._missed(request, page)
             if type(outcome) is not Found:
                 return self._missed(request, _miss(outcome))
         request.path_params = outcome.params

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
@@ -54,6 +54,7 @@ class Site:
         default_version: the version that unversioned requests get; None where none do.
         extensions: objects of `extensions.py`, in order.
         good: by file, what served last without an error; empty without `dev=True`.
+        kept: what is made of the site when it is first asked for; it dies with the site.
     """
 
     table: RouteTable
@@ -67,6 +68,7 @@ class Site:
     default_version: str | None
     extensions: Sequence[Any]
     good: dict[str, tuple[HandlerModule, Plan]]
+    kept: dict[str, Any] = field(init=False, default_factory=dict[str, Any])
 
 
 def build_site(

@@ -88,10 +88,10 @@ def plan_call(
     Raises:
         InjectionError: for a parameter that nothing can provide, or dependencies in a circle.
     """
-    return _Writer(injection, kind, path_parameters, inside).compile(handler)
+    return Writer(injection, kind, path_parameters, inside).compile(handler)
 
 
-class _Writer:
+class Writer:
     """Writes the steps of one call; `names` are the objects that the source refers to."""
 
     def __init__(
@@ -178,17 +178,27 @@ class _Writer:
             return self.connection(_CONNECTIONS[annotation], function)
         if name == "background" or annotation is BackgroundTasks:
             return "connection.background"
-        if name in self.path_parameters and annotation in (EMPTY, str, Any):
+        if name in self.path_parameters and annotation in (EMPTY, str, Any) and not markers:
             return f"connection.path_params[{name!r}]"
         if name not in self.path_parameters:
             provider = self.injection.providers.find(annotation, name)
             if provider is not None:
                 return self.provided(provider, annotation, function)
+        return self.bound(parameter, annotation, markers, function)
+
+    def bound(
+        self,
+        parameter: inspect.Parameter,
+        annotation: Any,
+        markers: tuple[Any, ...],
+        function: Callable[..., Any],
+    ) -> Binder | None:
+        """Give what binds a parameter to what the client sent."""
         return select(
             parameter,
             annotation,
             markers,
-            in_path=name in self.path_parameters,
+            in_path=parameter.name in self.path_parameters,
             function=function,
             kind=self.kind,
         )

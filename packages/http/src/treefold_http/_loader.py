@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 from treefold_http._middleware import check_entry
 from treefold_http._modules import ModuleSpace
@@ -34,6 +35,9 @@ class HandlerModule:
         max_body: the most bytes of a request body; None keeps the setting.
         log_payload: whether the payload is logged.
         timeout: seconds that the handler may take; then the answer is 503.
+        summary, description, tags, deprecated, operation_id: said in the OpenAPI document.
+        response_model: the type of the answer there, in place of the return annotation.
+        responses: status to a text, a type or a table (docs/openapi.md), said there as well.
     """
 
     handler: Callable[..., Any]
@@ -42,6 +46,13 @@ class HandlerModule:
     max_body: int | None = None
     log_payload: bool = True
     timeout: float | None = None
+    summary: str | None = None
+    description: str | None = None
+    tags: Sequence[str] | None = None
+    deprecated: bool = False
+    response_model: Any = None
+    responses: Mapping[int | str, Any] | None = None
+    operation_id: str | None = None
 
 
 _OPTIONS: tuple[tuple[str, type | tuple[type, ...]], ...] = (
@@ -50,6 +61,13 @@ _OPTIONS: tuple[tuple[str, type | tuple[type, ...]], ...] = (
     ("max_body", int),
     ("log_payload", bool),
     ("timeout", (int, float)),
+    ("summary", str),
+    ("description", str),
+    ("tags", (list, tuple)),
+    ("deprecated", bool),
+    ("response_model", object),
+    ("responses", Mapping),
+    ("operation_id", str),
 )
 
 
@@ -79,6 +97,8 @@ def load_handler(space: ModuleSpace, route: Route) -> HandlerModule:
     options = {name: _option(module, name, kind, route.file) for name, kind in _OPTIONS}
     for entry in options["middlewares"] or ():
         check_entry(entry)
+    if any(options[name] is not None for name in _DOCUMENTED):
+        _check_documented(options, route.file)
     given = {name: value for name, value in options.items() if value is not None}
     return HandlerModule(handler=handler, **given)
 
@@ -91,6 +111,70 @@ def _check_numbers(module: ModuleType, file: str) -> None:
         value = getattr(module, name, None)
         if isinstance(value, (int, float)) and not 0 <= value < math.inf:
             raise HandlerError(f"`{name}` in {file} is {value!r}; give a finite number from 0")
+
+
+_DOCUMENTED = ("tags", "response_model", "responses", "operation_id")
+_operation_id = re.compile(r"[A-Za-z0-9_.-]{1,255}").fullmatch
+_status_key = re.compile(r"[1-5](?:[0-9]{2}|XX)|default").fullmatch
+
+
+def _check_documented(options: Mapping[str, Any], file: str) -> None:
+    if not all(isinstance(tag, str) and tag for tag in options["tags"] or ()):
+        raise HandlerError(f"`tags` in {file} is {options['tags']!r}; give a list of names")
+    operation = options["operation_id"]
+    if operation is not None and not _operation_id(operation):
+        raise HandlerError(
+            f"`operation_id` in {file} is {operation!r}; use letters, digits, '_', '.' and '-'"
+        )
+    if _is_value(options["response_model"]):
+        raise HandlerError(
+            f"`response_model` in {file} is {options['response_model']!r}; give a type"
+        )
+    responses: Mapping[Any, Any] = options["responses"] or {}
+    for status, said in responses.items():
+        if isinstance(status, bool) or not _status_key(str(status)):
+            raise HandlerError(
+                f"`responses` in {file} has the key {status!r}; give a status such as 404,"
+                " a range such as '4XX', or 'default'"
+            )
+        if not isinstance(said, (str, Mapping)) and _is_value(said):
+            raise HandlerError(
+                f"`responses` in {file} says {said!r} for {status}; give a text, a type or a table"
+            )
+        if isinstance(said, Mapping):
+            _check_table(cast("Mapping[Any, Any]", said), status, file)
+
+
+_TABLE = ("description", "model", "media_type", "headers", "example", "examples")
+_KINDS: tuple[tuple[str, type, str], ...] = (
+    ("description", str, "a text"),
+    ("media_type", str, "a text"),
+    ("headers", Mapping, "a table"),
+    ("examples", Mapping, "a table"),
+)
+
+
+def _check_table(table: Mapping[Any, Any], status: object, file: str) -> None:
+    unknown = [key for key in table if key not in _TABLE]
+    if unknown:
+        raise HandlerError(
+            f"`responses` in {file} has {unknown[0]!r} for {status}; known are {', '.join(_TABLE)}"
+        )
+    for key, kind, wanted in _KINDS:
+        value = table.get(key)
+        if value is not None and not isinstance(value, kind):
+            raise HandlerError(
+                f"`responses` in {file} has {value!r} as {key} of {status}; give {wanted}"
+            )
+    if _is_value(table.get("model")):
+        raise HandlerError(
+            f"`responses` in {file} has {table['model']!r} as model of {status}; give a type"
+        )
+
+
+def _is_value(given: object) -> bool:
+    """Whether it is plainly no type, such as an example or a call by mistake."""
+    return isinstance(given, (str, bytes, int, float, list, tuple, dict, set))
 
 
 def _initialise(module: ModuleType) -> None:

@@ -50,7 +50,7 @@ def required_names(kind: Any, inside: tuple[Any, ...] = ()) -> list[str] | None:
 def _members(kind: Any) -> Members | None:
     if hasattr(kind, "__struct_config__"):
         return _of_struct(kind)
-    return _of_model(kind) if hasattr(kind, "__pydantic_decorators__") else None
+    return _of_model(kind) if hasattr(kind, "model_fields") else None
 
 
 def _of_struct(kind: Any) -> Members | None:

@@ -54,13 +54,9 @@ def model_decoder(annotation: Any, *, anything: bool = False) -> Decoder | None:
     Raises:
         InjectionError: for a type that needs a package which is not installed.
     """
-    kinds = list(_kinds(annotation))
-    models = bool(kinds) and all(
-        is_record(kind) or _is_struct(kind) or _is_pydantic(kind) for kind in kinds
-    )
-    if not models and not anything:
+    if not anything and not is_model(annotation):
         return None
-    structs = any(map(_is_struct, kinds))
+    structs = any(map(_is_struct, _kinds(annotation)))
     if not structs and (pydantic := _pydantic()) is not None:
         decoder = _pydantic_decoder(annotation, pydantic)
         if decoder is not None:
@@ -72,6 +68,14 @@ def model_decoder(annotation: Any, *, anything: bool = False) -> Decoder | None:
             if structs:
                 raise
     return Decoder(_record_decoder(annotation), shares=True)
+
+
+def is_model(annotation: Any) -> bool:
+    """Whether a parameter of that type is read from the body without being asked to."""
+    kinds = list(_kinds(annotation))
+    return bool(kinds) and all(
+        is_record(kind) or _is_struct(kind) or _is_pydantic(kind) for kind in kinds
+    )
 
 
 def _pydantic() -> Any:

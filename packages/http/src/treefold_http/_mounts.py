@@ -1,8 +1,12 @@
-"""Folders of files at prefixes outside the versions: `app.mount("/static", StaticFiles("web"))`."""
+"""What is served outside the versions: `app.mount("/static", StaticFiles("web"))`.
+
+Mounts of the project are asked before default-to-latest, those of the framework (documents, docs)
+after it: whatever a project serves at a path is never hidden by something built in.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
@@ -34,6 +38,7 @@ class Mounts:
 
     def __init__(self) -> None:
         self._by_prefix: dict[tuple[str, ...], Mountable] = {}
+        self._built_in: dict[tuple[str, ...], Mountable] = {}
 
     def __bool__(self) -> bool:
         return bool(self._by_prefix)
@@ -61,13 +66,25 @@ class Mounts:
         """Forget what was mounted since a snapshot: a boot that failed is tried again."""
         self._by_prefix = mounted
 
+    def add_built_in(self, prefix: str, target: Mountable) -> None:
+        """Mount what the framework brings: whatever the project has at the path comes first."""
+        self._built_in[tuple(prefix.strip("/").split("/"))] = target
+
     def find(self, path: bytes | str) -> Answer | None:
         """Give what answers a path that routing found well-formed; None where nothing is there."""
-        text = path if isinstance(path, str) else path.decode()
-        parts = [part for part in text.split("/") if part]
-        segments = tuple(parts if isinstance(path, str) else map(unquote, parts))
-        for length in range(len(segments), 0, -1):
-            target = self._by_prefix.get(segments[:length])
-            if target is not None:
-                return partial(target.response, segments[length:])
-        return None
+        return _find(self._by_prefix, path)
+
+    def find_built_in(self, path: bytes | str) -> Answer | None:
+        """Give what of the framework answers a path that nothing of the project does."""
+        return _find(self._built_in, path) if self._built_in else None
+
+
+def _find(mounts: Mapping[tuple[str, ...], Mountable], path: bytes | str) -> Answer | None:
+    text = path if isinstance(path, str) else path.decode()
+    parts = [part for part in text.split("/") if part]
+    segments = tuple(parts if isinstance(path, str) else map(unquote, parts))
+    for length in range(len(segments), 0, -1):
+        target = mounts.get(segments[:length])
+        if target is not None:
+            return partial(target.response, segments[length:])
+    return None

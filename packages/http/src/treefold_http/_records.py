@@ -24,7 +24,7 @@ Check: TypeAlias = Callable[[Any, Loc, Errors], Any]
 
 def is_record(kind: Any) -> bool:
     """Whether it is a dataclass or a TypedDict."""
-    return _is_typed_dict(kind) or (isinstance(kind, type) and dataclasses.is_dataclass(kind))
+    return is_typed_dict(kind) or (isinstance(kind, type) and dataclasses.is_dataclass(kind))
 
 
 def record_check(annotation: Any) -> Check:
@@ -89,9 +89,9 @@ class _Planner:
                     f"The annotations of {shown(kind)} cannot be resolved: {error};"
                     " import the names that they use"
                 ) from error
-            fields = hints if _is_typed_dict(kind) else [f.name for f in _fields(kind)]
+            fields = hints if is_typed_dict(kind) else [f.name for f in _fields(kind)]
             known.checks.update({name: self.check(hints[name]) for name in fields})
-            known.required = frozenset(filter(_required_in(kind), fields))
+            known.required = frozenset(filter(required_in(kind), fields))
         return known
 
 
@@ -128,14 +128,16 @@ def _fields(kind: Any) -> list[dataclasses.Field[Any]]:
     return [field for field in dataclasses.fields(kind) if field.init]
 
 
-def _is_typed_dict(kind: Any) -> bool:
+def is_typed_dict(kind: Any) -> bool:
+    """Whether it is a TypedDict, also one of typing_extensions."""
     # Not `typing.is_typeddict`, which does not know those of typing_extensions.
     given: Any = kind
     return isinstance(kind, type) and issubclass(kind, dict) and hasattr(given, "__total__")
 
 
-def _required_in(kind: Any) -> Callable[[str], bool]:
-    if not _is_typed_dict(kind):
+def required_in(kind: Any) -> Callable[[str], bool]:
+    """Give what says whether a field of a record must be there."""
+    if not is_typed_dict(kind):
         missing = dataclasses.MISSING
         fields = {field.name: field for field in _fields(kind)}
         return lambda name: fields[name].default is fields[name].default_factory is missing

@@ -59,12 +59,11 @@ def select(
     Raises:
         InjectionError: when nothing can provide it.
     """
-    if kept := constraints(markers):
-        annotation = Annotated[annotation, *kept]
+    annotation = constrained(annotation, markers)
     if in_path:
         return _path(parameter, annotation, function)
     if kind != "nothing":
-        source = _source(parameter, markers, function)
+        source = explicit_source(parameter, markers, function)
         if source is not None:
             binder = _explicit(parameter, annotation, source, function)
         else:
@@ -83,6 +82,12 @@ def select(
         " parameter, annotate it with a scalar for the query or a model for the body, or give it"
         " Depends(...)"
     )
+
+
+def constrained(annotation: Any, markers: tuple[Any, ...]) -> Any:
+    """Give the annotation with what among its metadata is a constraint."""
+    kept = constraints(markers)
+    return Annotated[annotation, *kept] if kept else annotation
 
 
 def check_bodies(binders: Sequence[tuple[str, Binder]], function: Callable[..., Any]) -> None:
@@ -118,10 +123,14 @@ def _path(parameter: inspect.Parameter, annotation: Any, function: Callable[...,
     return path_binder(parameter.name, _checked(convert, value_check(annotation)))
 
 
-def _source(
+def explicit_source(
     parameter: inspect.Parameter, markers: tuple[Any, ...], function: Callable[..., Any]
 ) -> Source | None:
-    """The explicit source of a parameter; one whose marker would be passed over is refused."""
+    """Give the marker of a parameter; one that would be passed over is refused.
+
+    Raises:
+        InjectionError: for a marker as the default.
+    """
     if is_constraint(parameter.default):
         raise InjectionError(
             f"Parameter {parameter.name!r} of {label(function)} has a constraint as its default;"
@@ -149,7 +158,7 @@ def _explicit(
         assert decoder is not None  # noqa: S101 - anything was asked for
         return _body_binder(parameter, annotation, decoder)
     if isinstance(source, File):
-        many = _is_upload(annotation)
+        many = is_upload(annotation)
         if many is None and annotation is not EMPTY:
             raise InjectionError(
                 f"Parameter {parameter.name!r} of {label(function)} is annotated"
@@ -170,7 +179,7 @@ def _explicit(
 def _implied(parameter: inspect.Parameter, annotation: Any) -> Binder | None:
     if annotation is EMPTY:
         return None
-    uploads = _is_upload(annotation)
+    uploads = is_upload(annotation)
     if uploads is not None:
         return file_binder(File(), parameter, many=uploads)
     decoder = model_decoder(annotation)
@@ -188,8 +197,13 @@ def _implied(parameter: inspect.Parameter, annotation: Any) -> Binder | None:
     return None
 
 
-def _is_upload(annotation: Any) -> bool | None:
-    """Whether it is a list of uploads or one upload, each also with None; None for neither."""
+def is_text(annotation: Any) -> bool:
+    """Whether a parameter of that type is read from the query without being asked to."""
+    return _reader(annotation, anything=bool(families(annotation))) is not None
+
+
+def is_upload(annotation: Any) -> bool | None:
+    """Say whether it is a list of uploads or one, each also with None; None for neither."""
     options = [option for option in options_of(annotation) if option is not type(None)]
     if len(options) != 1:
         return None

@@ -107,7 +107,7 @@ def text_binder(
         whole: checks the list of all values.
     """
     label, attribute = _PLACES[type(source)]
-    name = _name(source, parameter)
+    name = name_in(source, parameter)
 
     def bind(connection: Any, errors: Errors) -> Any:
         texts = getattr(connection, attribute)
@@ -131,7 +131,7 @@ def form_binder(
     whole: Callable[[Any], Any] | None = None,
 ) -> Binder:
     """Read one value, or all of a name, from the fields of a form; as `text_binder`."""
-    name = _name(source, parameter)
+    name = name_in(source, parameter)
 
     async def bind(connection: Any, errors: Errors) -> Any:
         fields = await connection.form()
@@ -148,7 +148,7 @@ def form_binder(
 
 def file_binder(source: Source, parameter: inspect.Parameter, *, many: bool) -> Binder:
     """Take one uploaded file, or all of a name."""
-    name = _name(source, parameter)
+    name = name_in(source, parameter)
 
     async def bind(connection: Any, errors: Errors) -> Any:
         files = await connection.files()
@@ -163,7 +163,8 @@ def file_binder(source: Source, parameter: inspect.Parameter, *, many: bool) -> 
     return Binder(bind, waits=True, body="form")
 
 
-def _name(source: Source, parameter: inspect.Parameter) -> str:
+def name_in(source: Source, parameter: inspect.Parameter) -> str:
+    """Give the name that a parameter has where it comes from."""
     if source.alias is not None:
         return source.alias
     return parameter.name.replace("_", "-") if isinstance(source, Header) else parameter.name

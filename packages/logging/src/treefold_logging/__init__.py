@@ -17,10 +17,12 @@ from treefold_logging._payload import (
 from treefold_logging._request_line import log_request
 from treefold_logging._scrub import scrub
 from treefold_logging._summary import log_summary, shows_summaries
+from treefold_logging._tail import Tail, keep_tail
 from treefold_logging._target import request_target
 from treefold_logging._words import is_sensitive
 
 __all__ = [
+    "Tail",
     "__version__",
     "compact_payload",
     "configure",
@@ -29,6 +31,7 @@ __all__ = [
     "get_logger",
     "is_sensitive",
     "json_payload",
+    "keep_tail",
     "log_request",
     "log_summary",
     "mask",

@@ -6,6 +6,8 @@ stream that fails, or that nobody reads, costs entries and never a request: they
 counted. What an entry says is not known here, except that `[LEVEL]` at its start may be coloured.
 """
 
+from __future__ import annotations
+
 import atexit
 import os
 import sys
@@ -13,9 +15,12 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from time import monotonic
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from treefold_logging._stream import colour, deliver, is_coloured
+
+if TYPE_CHECKING:
+    from treefold_logging._tail import Tail
 
 MAX_LINES = 20_000
 """Entries that wait at most."""
@@ -68,6 +73,7 @@ class Writer:
         self.stream = stream
         self.notice = notice
         self.entries: list[str] = []
+        self.tail: Tail | None = None
         self.begin()
 
     def begin(self) -> None:
@@ -211,6 +217,8 @@ class Writer:
             batch.append(self.notice(self._noticed))
         if not batch:
             return True
+        if self.tail is not None:
+            self.tail.take(batch)
         if is_coloured(self.stream()):
             batch = [colour(entry) for entry in batch]
         text = "".join(batch)

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         UploadFile as UploadFile,
         WebSocket as WebSocket,
         WebSocketDisconnect as WebSocketDisconnect,
+        secured as secured,
     )
     from treefold_http.testing import (
         AsyncTestClient as AsyncTestClient,
@@ -90,6 +91,7 @@ _HOMES = {
         "UploadFile",
         "WebSocket",
         "WebSocketDisconnect",
+        "secured",
     ),
     "treefold_http.testing": ("AsyncTestClient", "TestClient"),
     "treefold_logging": ("get_logger", "mask"),

@@ -1,18 +1,24 @@
-from Models.people import User
-from treefold import Conflict, UnprocessableEntity
+from dataclasses import dataclass
+from typing import Literal
+
+from Models.people import Named, User
+from treefold import Conflict
 from treefold.orm import UniqueViolation
 
 from .Services.passwords import hash_password
 
 
-async def handler(request):
-    data = await request.json()
-    if not isinstance(data, dict) or not {"name", "email", "password"} <= set(data):
-        raise UnprocessableEntity("Send an object with name, email and password")
-    user = User(password_hash=hash_password(str(data["password"])))
-    user.assign(data, fields=["name", "email"])  # User(**data) would be refused
+@dataclass
+class NewUser:
+    name: str
+    email: str
+    password: str
+
+
+async def handler(new: NewUser) -> tuple[Named, Literal[201], dict[str, str]]:
+    hashed = hash_password(new.password)
     try:
-        await user.asave()
+        user = await User.objects.acreate(name=new.name, email=new.email, password_hash=hashed)
     except UniqueViolation:
-        raise Conflict(f"There is a user named {user.name!r} already") from None
+        raise Conflict(f"There is a user named {new.name!r} already") from None
     return {"id": user.id, "name": user.name}, 201, {"Location": f"/v1/user/{user.id}"}

@@ -1,9 +1,24 @@
+from typing import TypedDict
+
 from Models.catalogue import Book, Shelf
 
 from .Services.prices import price
 
 
-async def handler(request):
+class Listed(TypedDict):
+    isbn: str
+    title: str
+    author: str
+    genres: list[str]
+    price: dict[str, int | str]
+
+
+class Page(TypedDict):
+    books: list[Listed]
+    total: int
+
+
+async def handler(request) -> Page:
     shelf = Shelf(request.query)
     books = await shelf.apply(Book.objects.select_related("author").prefetch_related("genres"))
     return {

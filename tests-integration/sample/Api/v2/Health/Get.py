@@ -1,2 +1,2 @@
-async def handler(request):
+async def handler(request) -> dict[str, str]:
     return {"status": "ok"}

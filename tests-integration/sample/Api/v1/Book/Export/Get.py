@@ -8,5 +8,5 @@ async def lines():
         yield f'{book.isbn},"{book.title}",{book.author.name}\n'
 
 
-async def handler(request):
+async def handler(request) -> StreamingResponse:
     return StreamingResponse(lines(), media_type="text/csv; charset=utf-8")

@@ -1,8 +1,17 @@
+from typing import TypedDict
+
 from Models.catalogue import Book
 from treefold import NotFound
 
 
-async def handler(request):
+class Detail(TypedDict):
+    isbn: str
+    title: str
+    author: str
+    price: float
+
+
+async def handler(request) -> Detail:
     isbn = request.path_params["isbn"]
     book = await Book.objects.select_related("author").filter(isbn=isbn).afirst()
     if book is None:

@@ -2,5 +2,5 @@ from Services import news
 from treefold import EventStream
 
 
-async def handler(request):
+async def handler(request) -> EventStream:
     return EventStream(news.listen())

@@ -3,7 +3,7 @@ from treefold import Conflict, NotFound
 from treefold.orm import ForeignKeyViolation
 
 
-def handler(id: int):
+def handler(id: int) -> None:
     try:
         gone = User.objects.filter(id=id).delete()
     except ForeignKeyViolation:

@@ -1,12 +1,9 @@
-from Models.people import User
-from treefold import HTTPError, NotFound
+from Models.people import Named, User
+from treefold import NotFound
 
 
-async def handler(request):
-    number = request.path_params["id"]
-    if not number.isdecimal():
-        raise HTTPError(422, f"A user id is a number, not {number!r}")
-    user = await User.objects.filter(id=int(number)).afirst()
+async def handler(id: int) -> Named:
+    user = await User.objects.filter(id=id).afirst()
     if user is None:
-        raise NotFound(f"There is no user {number}")
+        raise NotFound(f"There is no user {id}")
     return {"id": user.id, "name": user.name}

@@ -1,3 +1,5 @@
+from typing import TypedDict
+
 from Models.catalogue import Book
 from treefold import NotFound
 from treefold.orm import Avg, Count
@@ -5,7 +7,20 @@ from treefold.orm import Avg, Count
 from ..Services.prices import price
 
 
-async def handler(isbn: str):
+class Reviews(TypedDict):
+    count: int
+    stars: float | None
+
+
+class Detail(TypedDict):
+    isbn: str
+    title: str
+    author: str
+    price: dict[str, int | str]
+    reviews: Reviews
+
+
+async def handler(isbn: str) -> Detail:
     rated = Book.objects.annotate(rated=Count("reviews"), stars=Avg("reviews__stars"))
     columns = rated.values("title", "author__name", "cents", "rated", "stars")
     book = await columns.filter(isbn=isbn).afirst()

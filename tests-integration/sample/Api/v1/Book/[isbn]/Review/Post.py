@@ -1,10 +1,12 @@
-from typing import Annotated
+from typing import Annotated, Literal
 
 from Models.catalogue import Book
 from treefold import Form, NotFound
 
 
-async def handler(isbn: str, text: Annotated[str, Form()], stars: Annotated[int, Form()] = 5):
+async def handler(
+    isbn: str, text: Annotated[str, Form()], stars: Annotated[int, Form()] = 5
+) -> tuple[dict[str, int], Literal[201]]:
     book = await Book.objects.filter(isbn=isbn).afirst()
     if book is None:
         raise NotFound("There is no such book")

@@ -1,0 +1,69 @@
+"""JSON values as YAML: block style, every doubtful text in double quotes.
+
+Written here because a document needs a hundredth of what a YAML library does. The output means the
+same to readers of YAML 1.1 and 1.2. Reading YAML is not this module's business.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
+
+_plain = re.compile(r"[A-Za-z_/][A-Za-z0-9_/.{}-]*(?: [A-Za-z0-9_/.(){}-]+)*").fullmatch
+_WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "y", "n", "null", "nan", "inf"})
+
+
+def to_yaml(value: object) -> str:
+    """Write a JSON value as a YAML document.
+
+    Args:
+        value: tables with text keys, lists, texts, finite numbers, booleans and None.
+
+    Raises:
+        TypeError, ValueError: for anything that JSON has no form for.
+    """
+    return "\n".join(_lines(value, "")) + "\n"
+
+
+def _lines(value: Any, indent: str) -> Iterator[str]:
+    if isinstance(value, Mapping) and value:
+        for key, item in cast("Mapping[str, Any]", value).items():
+            yield from _entry(f"{indent}{_text(key)}:", item, indent)
+    elif isinstance(value, (list, tuple)) and value:
+        for item in cast("Sequence[Any]", value):
+            yield from _item(item, indent)
+    else:
+        yield f"{indent}{_scalar(value)}"
+
+
+def _entry(start: str, item: Any, indent: str) -> Iterator[str]:
+    if isinstance(item, (Mapping, list, tuple)) and item:
+        yield start
+        yield from _lines(item, f"{indent}  ")
+    else:
+        yield f"{start} {_scalar(item)}"
+
+
+def _item(item: Any, indent: str) -> Iterator[str]:
+    """A list item: what is inside is two columns deeper, its first line behind the dash."""
+    lines = _lines(item, f"{indent}  ")
+    yield f"{indent}- {next(lines).removeprefix(f'{indent}  ')}"
+    yield from lines
+
+
+def _scalar(value: Any) -> str:
+    return _text(value) if isinstance(value, str) else json.dumps(value, allow_nan=False)
+
+
+def _text(text: str) -> str:
+    if _plain(text) and text.lower() not in _WORDS:
+        return text
+    return "".join(map(_escaped, json.dumps(text, ensure_ascii=False)))
+
+
+def _escaped(char: str) -> str:
+    """What JSON writes as it is, and YAML or a terminal would not take as a character."""
+    if char.isprintable():
+        return char
+    number = ord(char)
+    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"

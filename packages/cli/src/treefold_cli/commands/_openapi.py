@@ -1,0 +1,75 @@
+"""`treefold openapi`: the documents of a project, without serving it.
+
+Boots the application as `check` does. What handlers print while they are imported does not get into
+the document.
+"""
+
+import contextlib
+import json
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from treefold_cli._errors import OK, CommandError, translated
+from treefold_cli._options import AppDir, read_choice
+from treefold_cli._output import complain
+from treefold_cli._project import find_api
+from treefold_cli._written import replace_file
+from treefold_cli._yaml import to_yaml
+
+FORMATS = ("json", "yaml")
+
+
+def openapi(
+    app_dir: AppDir = ".",
+    version: Annotated[
+        str, typer.Option("--version", metavar="vN", help="Only this version of the API.")
+    ] = "",
+    output: Annotated[
+        str, typer.Option("--format", metavar="|".join(FORMATS), help="How to write it.")
+    ] = "",
+    out: Annotated[
+        str, typer.Option("--out", metavar="FILE", help="Write a file instead of printing.")
+    ] = "",
+    asyncapi: Annotated[
+        bool,
+        typer.Option("--asyncapi", help="The AsyncAPI document: sockets and event streams."),
+    ] = False,
+) -> int:
+    """Print the OpenAPI document.
+
+    The format follows the name of --out where --format is not given.
+    """
+    form = read_choice(output or _format_of(out), "--format", choices=FORMATS)
+    find_api(app_dir)
+    document = _document(app_dir, version or None, asyncapi=asyncapi)
+    text = to_yaml(document) if form == "yaml" else f"{json.dumps(document, indent=2)}\n"
+    if out:
+        replace_file(out, text)
+        complain(f"wrote {out}")
+    else:
+        sys.stdout.write(text)
+    return OK
+
+
+def _format_of(out: str) -> str:
+    return "yaml" if out.lower().endswith((".yaml", ".yml")) else "json"
+
+
+def _document(app_dir: str, version: str | None, *, asyncapi: bool) -> dict[str, Any]:
+    from treefold_http import Application, TreefoldError
+    from treefold_http.openapi import asyncapi_document, openapi_document
+    from treefold_logging import flush
+
+    app = Application(app_dir)
+    write = asyncapi_document if asyncapi else openapi_document
+    try:
+        with contextlib.redirect_stdout(sys.stderr), translated(TreefoldError):
+            app.boot()
+            try:
+                return write(app, version)
+            except ValueError as error:
+                raise CommandError(f"{error}; see --version") from error
+    finally:
+        flush()

@@ -1,0 +1,214 @@
+"""The ASGI application: a page, its assets, and in development what an inspector says.
+
+Mount it at any prefix of any framework, or serve it alone: every address in the page is relative.
+Only paths are understood here, never a query. What bytes an asset has is `_assets`' business, what
+the page holds `_page`'s.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Sequence
+from typing import Any, TypeAlias
+from urllib.parse import quote
+
+from treefold_docs_ui._assets import Asset, load_assets
+from treefold_docs_ui._log import TYPE as LOG_TYPE, follow
+from treefold_docs_ui._page import POLICY, render_page
+from treefold_docs_ui._records import Document, Inspector
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+Headers: TypeAlias = list[tuple[bytes, bytes]]
+
+_ALWAYS: Headers = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+]
+_PAGE_HEADERS: Headers = [
+    (b"content-type", b"text/html; charset=utf-8"),
+    (b"cache-control", b"no-cache"),
+    (b"content-security-policy", POLICY.encode()),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"x-frame-options", b"DENY"),
+]
+_FOREVER = (b"cache-control", b"public, max-age=31536000, immutable")
+_NO_STORE = (b"cache-control", b"no-store")
+_TEXT = (b"content-type", b"text/plain; charset=utf-8")
+_JSON = (b"content-type", b"application/json")
+_CLASSIC = frozenset({"theme.js"})
+"""Scripts that are no modules."""
+
+
+class DocsApp:
+    """Documentation of an API in the browser, offline.
+
+    Args:
+        documents: what there is to show; the first one is shown first.
+        title: the name of the API, on the tab and in the header of the page.
+        inspector: source files and log, for development only: everybody who can open the page
+            sees what it gives.
+
+    Raises:
+        ValueError: for no document, or two of one name.
+        AssetsMissingError: when the package was copied and not installed.
+    """
+
+    def __init__(
+        self,
+        documents: Iterable[Document],
+        *,
+        title: str = "API",
+        inspector: Inspector | None = None,
+    ) -> None:
+        self.documents = tuple(documents)
+        self.title = title
+        self.inspector = inspector
+        self._assets = load_assets()
+        names = [document.name for document in self.documents]
+        if not names or len(names) != len(set(names)):
+            raise ValueError(f"Documents are named {names!r}; give at least one, each its own name")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection scope (ASGI 3.0)."""
+        if scope["type"] == "lifespan":
+            await _live(receive, send)
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1000})
+        else:
+            await self._serve(_Exchange(scope, receive, send))
+
+    async def _serve(self, exchange: _Exchange) -> None:
+        path = exchange.path
+        if exchange.method not in ("GET", "HEAD"):
+            await exchange.answer(
+                405, [_TEXT, (b"allow", b"GET, HEAD")], body=b"This is read with GET"
+            )
+        elif path in ("", "/"):
+            await exchange.answer(200, _PAGE_HEADERS, body=self._page(exchange.base), match=True)
+        elif path.startswith("/assets/"):
+            await self._asset(path.removeprefix("/assets/"), exchange)
+        elif self.inspector is not None and path in ("/site.json", "/log"):
+            await self._inspect(path, self.inspector, exchange)
+        else:
+            await exchange.answer(404, [_TEXT], body=b"There is nothing at this path")
+
+    def _page(self, base: str) -> bytes:
+        modules = [name for name in self._assets.files if name.endswith(".js") and "/" not in name]
+        return render_page(
+            base,
+            title=self.title,
+            documents=self.documents,
+            digest=self._assets.digest,
+            modules=[name for name in modules if name not in _CLASSIC],
+            has_site=self.inspector is not None,
+            has_log=self.inspector is not None and self.inspector.log is not None,
+        )
+
+    async def _asset(self, path: str, exchange: _Exchange) -> None:
+        digest, _, name = path.partition("/")
+        asset = self._assets.files.get(name) if digest == self._assets.digest else None
+        if asset is None:
+            await exchange.answer(404, [_TEXT], body=b"There is nothing at this path")
+            return
+        coding, body = _select(asset, exchange.header(b"accept-encoding"))
+        headers = [
+            (b"content-type", asset.content_type),
+            _FOREVER,
+            (b"vary", b"accept-encoding"),
+            *([(b"content-encoding", coding)] if coding else []),
+        ]
+        await exchange.answer(200, headers, body=body, match=True)
+
+    async def _inspect(self, path: str, inspector: Inspector, exchange: _Exchange) -> None:
+        if exchange.header(b"sec-fetch-site") in (b"cross-site", b"same-site"):
+            await exchange.answer(403, [_TEXT], body=b"Another site may not read this")
+        elif path == "/site.json":
+            view = json.dumps(dataclasses.asdict(inspector.site()))
+            await exchange.answer(200, [_JSON, _NO_STORE], body=view.encode())
+        elif inspector.log is None:
+            await exchange.answer(404, [_TEXT], body=b"There is nothing at this path")
+        elif exchange.method == "HEAD":
+            await exchange.answer(200, [LOG_TYPE, _NO_STORE], body=b"")
+        else:
+            await exchange.begin(200, [LOG_TYPE, _NO_STORE, (b"x-accel-buffering", b"no")])
+            await follow(inspector.log(), exchange.receive, exchange.send)
+
+
+class _Exchange:
+    """One request, and what may be asked of it."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.scope = scope
+        self.receive = receive
+        self.send = send
+        self.method: str = scope["method"]
+        root: str = scope.get("root_path", "").rstrip("/")
+        path: str = scope["path"]
+        # Servers and frameworks differ: the path of a mounted application holds its prefix or not.
+        inside = root and (path == root or path.startswith(f"{root}/"))
+        self.path = path.removeprefix(root) if inside else path
+        self._folder = (root or path).rpartition("/")[2]
+
+    @property
+    def base(self) -> str:
+        """What leads from the address of the page to the folder of the docs."""
+        if self.path == "/":
+            return "./"
+        return f"./{quote(self._folder, safe='~!$()*+,;=@')}/"
+
+    def header(self, name: bytes) -> bytes:
+        """Give a header field; empty when there is none."""
+        headers: Headers = self.scope["headers"]
+        return b", ".join(value for key, value in headers if key == name)
+
+    async def answer(
+        self,
+        status: int,
+        headers: Sequence[tuple[bytes, bytes]],
+        *,
+        body: bytes,
+        match: bool = False,
+    ) -> None:
+        """Send a whole answer; with `match` under a validator, as 304 where the client has it."""
+        fields = list(headers)
+        if match:
+            tag = b'"%s"' % hashlib.sha256(body).hexdigest()[:32].encode()
+            fields.append((b"etag", tag))
+            if tag in self.header(b"if-none-match").replace(b"W/", b"").split(b", "):
+                await self.begin(304, [field for field in fields if field[0] != b"content-type"])
+                await self.send({"type": "http.response.body", "body": b""})
+                return
+        await self.begin(status, [*fields, (b"content-length", str(len(body)).encode())])
+        shown = b"" if self.method == "HEAD" else body
+        await self.send({"type": "http.response.body", "body": shown})
+
+    async def begin(self, status: int, headers: Sequence[tuple[bytes, bytes]]) -> None:
+        """Send status and header."""
+        fields = [*headers, *_ALWAYS]
+        await self.send({"type": "http.response.start", "status": status, "headers": fields})
+
+
+def _select(asset: Asset, accepted: bytes) -> tuple[bytes, bytes]:
+    """Give the best coding a client takes, and the bytes in it (RFC 9110, 12.5.3)."""
+    codings: dict[bytes, bool] = {}
+    for part in accepted.lower().split(b","):
+        name, _, weight = part.partition(b";")
+        codings[name.strip()] = weight.replace(b" ", b"").rstrip(b"0.") != b"q="
+    for coding, body in asset.encoded.items():
+        if codings.get(coding, codings.get(b"*", False)):
+            return coding, body
+    return b"", asset.body
+
+
+async def _live(receive: Receive, send: Send) -> None:
+    while True:
+        message = await receive()
+        await send({"type": f"{message['type']}.complete"})
+        if message["type"] == "lifespan.shutdown":
+            return

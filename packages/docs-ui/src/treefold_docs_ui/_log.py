@@ -1,0 +1,53 @@
+"""The log as an event stream: batches of lines, for as long as somebody reads.
+
+Server-sent events by hand, since no framework is known here. Lines are masked before they come.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping, Sequence
+from typing import Any
+
+TYPE = (b"content-type", b"text/event-stream; charset=utf-8")
+KEEP_ALIVE = 15.0
+"""Seconds of silence before a comment is sent, which proxies count as traffic."""
+
+
+async def follow(
+    batches: AsyncIterator[Sequence[str]],
+    receive: Callable[[], Awaitable[MutableMapping[str, Any]]],
+    send: Callable[[MutableMapping[str, Any]], Awaitable[None]],
+) -> None:
+    """Send each batch as one event, until there are no more or the reader leaves."""
+    gone = asyncio.ensure_future(_disconnect(receive))
+    coming = asyncio.ensure_future(_next(batches))
+    try:
+        while True:
+            await asyncio.wait({gone, coming}, timeout=KEEP_ALIVE, return_when="FIRST_COMPLETED")
+            if gone.done():
+                return
+            body = b": keep-alive\n\n"
+            if coming.done():
+                if (lines := coming.result()) is None:
+                    await send({"type": "http.response.body", "body": b""})
+                    return
+                body = f"data: {json.dumps(list(lines))}\n\n".encode()
+                coming = asyncio.ensure_future(_next(batches))
+            await send({"type": "http.response.body", "body": body, "more_body": True})
+    finally:
+        for task in (gone, coming):
+            task.cancel()
+        await asyncio.gather(gone, coming, return_exceptions=True)
+        if (close := getattr(batches, "aclose", None)) is not None:
+            await close()
+
+
+async def _next(batches: AsyncIterator[Sequence[str]]) -> Sequence[str] | None:
+    return await anext(batches, None)
+
+
+async def _disconnect(receive: Callable[[], Awaitable[MutableMapping[str, Any]]]) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

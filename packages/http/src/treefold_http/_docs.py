@@ -1,0 +1,164 @@
+"""The docs at `/docs`: what `treefold-docs-ui` is given of an application, and how it is mounted.
+
+Imported only where docs are on. Production gives it documents and nothing else; development adds
+an inspector: the files of the site that serves now, and the last lines of the log (S-116, S-117).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from treefold_http._errors import BadRequest, HTTPError
+from treefold_http._response import Response
+from treefold_http._types import ASGIApp, Message, RawHeaders, Send
+from treefold_http.openapi._info import read_info
+from treefold_http.openapi._paths import place_of
+from treefold_http.openapi._serving import warn_of_own_route
+from treefold_logging import keep_tail
+
+if TYPE_CHECKING:
+    from treefold_docs_ui import SiteView
+    from treefold_http._application import Application
+    from treefold_http._request import Request
+
+PREFIX = "/docs"
+_KEY = "docs"
+_LOCAL_NAMES = (".localhost", ".local")
+
+
+def serve_docs(app: Application) -> None:
+    """Serve the docs of an application below its own routes and mounts."""
+    app.mounts.add_built_in(PREFIX, Docs())
+    warn_of_own_route(app, PREFIX)
+
+
+class Docs:
+    """Answers `/docs` and what is below it."""
+
+    def check(self, root: Path) -> None:
+        """Take every application."""
+
+    async def response(self, path_segments: Sequence[str], request: Request) -> Response:
+        """Give an answer that the docs application writes.
+
+        Raises:
+            BadRequest: to a foreign name in development.
+            HTTPError: 501 where `treefold-docs-ui` is not installed.
+        """
+        app = request.app
+        if app.dev:
+            _check_host(request.host)
+        kept = app.site.kept
+        if _KEY not in kept:  # in a thread, since it reads files
+            kept[_KEY] = await app.in_thread(_make, app)
+        below = "".join(f"/{segment}" for segment in path_segments)
+        if not below and request.raw_path.endswith(b"/"):
+            below = "/"
+        return _Relayed(kept[_KEY], below)
+
+
+def _check_host(host: str) -> None:
+    """Refuse a name that somebody else's page may have been given for this machine (S-117)."""
+    name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
+    if "." not in name and ":" not in name:
+        return  # localhost, or a machine of this network: no public name has one label
+    try:
+        ipaddress.ip_address(name.strip("[]"))
+    except ValueError:
+        if not name.lower().endswith(_LOCAL_NAMES):
+            raise BadRequest(
+                f"In development the docs answer to local names and addresses, not to {name!r}"
+            ) from None
+
+
+def _make(app: Application) -> ASGIApp:
+    try:
+        from treefold_docs_ui import DocsApp, Document, Inspector
+    except ModuleNotFoundError as error:
+        if error.name != "treefold_docs_ui":
+            raise
+        raise HTTPError(
+            501, 'The docs need treefold-docs-ui: pip install "treefold-http[docs]"'
+        ) from None
+    versions = app.table.versions
+    documents = [
+        Document(name, f"../openapi/{name}.json", asyncapi=f"../asyncapi/{name}.json")
+        for name in versions
+    ]
+    if len(versions) != 1:
+        whole = Document("All versions", "../openapi.json", asyncapi="../asyncapi.json")
+        documents.insert(0, whole)
+    title = read_info(app.root, app.table.latest).title
+    inspector = Inspector(site=lambda: _view(app), log=lambda: _log(app)) if app.dev else None
+    return DocsApp(documents, title=title, inspector=inspector)
+
+
+def _view(app: Application) -> SiteView:
+    from treefold_docs_ui import BrokenFile, SiteView, SkippedFile, SourceFile
+
+    report = app.report
+    return SiteView(
+        root="Api",
+        files=[
+            SourceFile(route.method, place_of(route).path, route.file) for route in app.table.routes
+        ],
+        skipped=[SkippedFile(each.file, each.reason) for each in report.skipped],
+        broken=[BrokenFile(each.file, each.error, each.traceback) for each in report.broken],
+    )
+
+
+async def _log(app: Application) -> AsyncIterator[Sequence[str]]:
+    stopping = asyncio.ensure_future(app.stopping.wait())
+    coming: asyncio.Future[Any] = stopping
+    async with aclosing(keep_tail().follow()) as lines:
+        try:
+            while True:
+                coming = asyncio.ensure_future(anext(lines))
+                await asyncio.wait({coming, stopping}, return_when=asyncio.FIRST_COMPLETED)
+                if stopping.done():
+                    return
+                yield coming.result()
+        finally:
+            coming.cancel()
+            stopping.cancel()
+            await asyncio.gather(coming, stopping, return_exceptions=True)
+
+
+class _Relayed(Response):
+    """An answer that another ASGI application writes, below a prefix."""
+
+    __slots__ = ("_app", "_below")
+
+    def __init__(self, app: ASGIApp, below: str) -> None:
+        super().__init__()
+        self._app = app
+        self._below = below
+
+    async def send(self, request: Request, send: Send, *, common: RawHeaders) -> None:
+        """Let the application answer; fields of the framework and of middleware are added."""
+        root = f"{request.scope.get('root_path', '').rstrip('/')}{PREFIX}"
+        scope: dict[str, Any] = {
+            **request.scope,
+            "root_path": root,
+            "path": f"{root}{self._below}",
+        }
+
+        async def receive() -> Message:
+            await request.reader.wait_for_disconnect()
+            return {"type": "http.disconnect"}
+
+        async def forward(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self.status = message["status"]
+                written: RawHeaders = list(message["headers"])
+                names = {name for name, _ in written}
+                added = [field for field in [*self.raw_headers, *common] if field[0] not in names]
+                message = {**message, "headers": written + added}
+            await send(message)
+
+        await self._app(scope, receive, forward)

@@ -1,0 +1,122 @@
+"""The AsyncAPI 3 document: sockets and event streams, of all versions or of one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from treefold_http._plan import WEBSOCKET
+from treefold_http.openapi._components import Components, Schema
+from treefold_http.openapi._info import Info
+from treefold_http.openapi._operations import parameters_of
+from treefold_http.openapi._responses import EVENTS, gives_events, returned
+from treefold_http.openapi._routes import Described, words_of
+from treefold_http.openapi._schemas import Schemas
+from treefold_http.openapi._sockets import messages_of
+
+VERSION = "3.0.0"
+
+
+def write_asyncapi(
+    routes: Sequence[Described], info: Info, *, version: str | None = None
+) -> dict[str, Any]:
+    """Write the document.
+
+    Args:
+        version: only the routes of this one.
+    """
+    components = Components()
+    schemas = Schemas(components)
+    channels: dict[str, Any] = {}
+    operations: dict[str, Any] = {}
+    for found in routes:
+        if version not in (None, found.route.version):
+            continue
+        if found.route.method == WEBSOCKET:
+            _add_socket(found, schemas, channels, operations)
+        elif gives_events(returned(found)):
+            _add_events(found, schemas, channels, operations)
+    document: dict[str, Any] = {
+        "asyncapi": VERSION,
+        "info": info.table(version),
+        "defaultContentType": "application/json",
+        "channels": channels,
+        "operations": operations,
+    }
+    if named := components.finish():
+        document["components"] = {"schemas": named}
+    return document
+
+
+def _add_socket(
+    found: Described, schemas: Schemas, channels: dict[str, Any], operations: dict[str, Any]
+) -> None:
+    sides: Mapping[str, Mapping[str, Schema]] = messages_of(found, schemas) or {
+        "receive": {"application/json": {}}
+    }
+    messages = {
+        f"{side}_{media.partition('/')[2].replace('-', '_')}": {
+            "contentType": media,
+            "payload": schema,
+        }
+        for side, media_types in sides.items()
+        for media, schema in media_types.items()
+    }
+    channel = _channel(found, messages)
+    parameters = parameters_of(found, schemas)
+    bindings: dict[str, Any] = {"method": "GET"}
+    for place, key in (("query", "query"), ("header", "headers")):
+        chosen = [parameter for parameter in parameters if parameter["in"] == place]
+        if chosen:
+            bindings[key] = _object(chosen)
+    channel["bindings"] = {"ws": bindings}
+    channels[found.id] = channel
+    for side in sides:
+        operations[f"{found.id}_{side}"] = _operation(
+            found, side, [name for name in messages if name.startswith(f"{side}_")]
+        )
+
+
+def _object(parameters: Sequence[Mapping[str, Any]]) -> Schema:
+    made: Schema = {
+        "type": "object",
+        "properties": {parameter["name"]: parameter["schema"] for parameter in parameters},
+    }
+    if required := [parameter["name"] for parameter in parameters if parameter["required"]]:
+        made["required"] = required
+    return made
+
+
+def _add_events(
+    found: Described, schemas: Schemas, channels: dict[str, Any], operations: dict[str, Any]
+) -> None:
+    model = found.module.response_model
+    payload = {} if model is None else schemas.of(model, "output")
+    channels[found.id] = _channel(found, {"event": {"contentType": EVENTS, "payload": payload}})
+    operation = _operation(found, "send", ["event"])
+    operation["bindings"] = {"http": {"method": found.route.method}}
+    operations[f"{found.id}_send"] = operation
+
+
+def _channel(found: Described, messages: Mapping[str, Any]) -> dict[str, Any]:
+    words = words_of(found)
+    made: dict[str, Any] = {"address": found.place.path, "messages": dict(messages)}
+    made |= {key: words[key] for key in ("summary", "description") if key in words}
+    if "tags" in words:
+        made["tags"] = [{"name": tag} for tag in words["tags"]]
+    if found.place.parameters:
+        made["parameters"] = {name: {} for name in found.place.parameters}
+    return made
+
+
+def _operation(found: Described, action: str, messages: Sequence[str]) -> dict[str, Any]:
+    channel = f"#/channels/{found.id}"
+    made: dict[str, Any] = {
+        "action": action,
+        "channel": {"$ref": channel},
+        "messages": [{"$ref": f"{channel}/messages/{name}"} for name in messages],
+    }
+    words = words_of(found)
+    if "summary" in words:
+        made["summary"] = words["summary"]
+    return made

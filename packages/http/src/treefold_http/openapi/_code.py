@@ -1,0 +1,111 @@
+"""What the code of a function says without being run: the errors it raises, how it reads a body.
+
+`raise NotFound(...)` and `await request.json()` stand in the bytecode as plainly as in the source.
+Only what stands there literally is taken; a status that is computed is not guessed.
+"""
+
+from __future__ import annotations
+
+import dis
+import inspect
+from collections.abc import Callable, Iterator
+from functools import partial
+from types import CodeType, FunctionType
+from typing import Any, NamedTuple, cast
+
+from treefold_http._errors import HTTPError
+from treefold_http._events import EventStream
+
+
+class Reading(NamedTuple):
+    """What was found.
+
+    Attributes:
+        statuses: of the errors that are raised.
+        calls: methods that are looked up on the connection, such as `json`.
+        events: whether an event stream is made.
+    """
+
+    statuses: frozenset[int] = frozenset()
+    calls: frozenset[str] = frozenset()
+    events: bool = False
+
+
+_NOTHING = Reading()
+_READERS = frozenset({"json", "form", "files", "parts", "body", "stream"}) | {
+    f"{verb}_{kind}" for verb in ("receive", "iter", "send") for kind in ("text", "bytes", "json")
+}
+_ENDS = ("STORE_", "POP_TOP", "RETURN_", "CHECK_EXC_MATCH")
+
+
+def read_code(function: Callable[..., Any]) -> Reading:
+    """Read the code of a handler or a dependency."""
+    plain = _function(function)
+    if plain is None:
+        return _NOTHING
+    code = plain.__code__
+    names = code.co_names
+    known = {name: plain.__globals__.get(name) for name in names}
+    errors = {name: kind for name, kind in known.items() if _is_a(kind, HTTPError)}
+    calls = _READERS.intersection(names)
+    events = any(_is_a(kind, EventStream) for kind in known.values())
+    return Reading(
+        frozenset(_raised(code, errors) if errors else ()),
+        frozenset(_called(code) if calls else ()),
+        events,
+    )
+
+
+def _function(function: Any) -> FunctionType | None:
+    while isinstance(function, partial):
+        function = cast("partial[Any]", function).func
+    function = inspect.unwrap(function)
+    if not inspect.isroutine(function) and not isinstance(function, type):
+        function = type(function).__call__
+    function = getattr(function, "__func__", function)
+    return function if isinstance(function, FunctionType) else None
+
+
+def _is_a(kind: Any, base: type) -> bool:
+    return isinstance(kind, type) and issubclass(kind, base)
+
+
+def _raised(code: CodeType, errors: dict[str, Any]) -> Iterator[int]:
+    """The status of each `raise` whose last name of an error comes before it."""
+    status: int | None = None
+    computed = False
+    for step in dis.get_instructions(code):
+        name = step.opname
+        if name in ("LOAD_GLOBAL", "LOAD_NAME") and step.argval in errors:
+            kind: Any = errors[step.argval]
+            status, computed = getattr(kind, "code", None), kind is HTTPError
+        elif computed and name.startswith("LOAD_"):
+            computed = False
+            number = _number(step.argval)
+            status = number if name in ("LOAD_CONST", "LOAD_SMALL_INT") else None
+        elif name == "RAISE_VARARGS" and step.arg:
+            if status is not None:
+                yield status
+            status = None
+        elif name.startswith(_ENDS):
+            status = None
+
+
+def _number(value: object) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, int):
+        return None
+    return int(value) if 400 <= value <= 599 else None
+
+
+def _called(code: CodeType) -> Iterator[str]:
+    """The readers that are looked up on a parameter."""
+    parameters = set(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+    loaded: str | None = None
+    for step in dis.get_instructions(code):
+        looks_up = step.opname in ("LOAD_ATTR", "LOAD_METHOD")
+        if looks_up and step.argval in _READERS and loaded in parameters:
+            yield step.argval
+        loaded = None
+        if step.opname.startswith(("LOAD_FAST", "LOAD_DEREF")):
+            value: Any = step.argval
+            loaded = cast("str", value[-1] if isinstance(value, tuple) else value)

@@ -1,0 +1,154 @@
+"""Named schemas of one document: collected while it is written, merged and named at its end.
+
+A schema that is named refers to others by node, and may refer to itself. At the end, nodes of one
+name whose whole graphs are the same become one component; those that differ get names of their own.
+What a schema says is not this module's business.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, count
+from typing import Any, TypeAlias, cast
+
+Schema: TypeAlias = dict[str, Any]
+
+
+@dataclass(slots=True)
+class _Node:
+    """A schema on its way to a component; `others` are names to fall back on, in order."""
+
+    name: str
+    others: Sequence[str]
+    late: bool
+    schema: Schema = field(default_factory=dict[str, Any])
+
+
+class Components:
+    """The schemas of one document."""
+
+    def __init__(self) -> None:
+        self._nodes: list[_Node] = []
+        self._by_key: dict[Hashable, int] = {}
+        self._references: list[tuple[Schema, str, int]] = []
+
+    def known(self, key: Hashable) -> Schema | None:
+        """Give a reference to what was added under a key; None where nothing was."""
+        node = self._by_key.get(key)
+        return None if node is None else self.refer(node)
+
+    def add(
+        self, key: Hashable, name: str, *, others: Sequence[str] = (), late: bool = False
+    ) -> int:
+        """Make a node, to be filled by `fill`, so that its schema may refer to itself.
+
+        Args:
+            others: what to call it where another schema has the name.
+            late: whether it gives way to one that is not.
+        """
+        self._nodes.append(_Node(_clean(name), [_clean(other) for other in others], late))
+        node = self._by_key[key] = len(self._nodes) - 1
+        return node
+
+    def fill(self, node: int, schema: Schema) -> None:
+        """Say what the schema of a node is."""
+        self._nodes[node].schema = schema
+
+    def alias(self, key: Hashable, node: int) -> None:
+        """Let a node be known under one more key."""
+        self._by_key[key] = node
+
+    def refer(self, node: int) -> Schema:
+        """Give a reference to a node; its target is written by `finish`."""
+        return self.point({}, "$ref", node)
+
+    def point(self, table: Schema, key: str, node: int) -> Schema:
+        """Have `finish` write the address of a node into a table; give the table."""
+        table[key] = f"#{node}"  # no two are equal before they are known to be
+        self._references.append((table, key, node))
+        return table
+
+    def finish(self) -> dict[str, Schema]:
+        """Name every schema, write the targets of all references, and give the schemas by name."""
+        for table, key, _ in self._references:
+            table[key] = ""
+        groups = self._groups()
+        names = self._names(groups)
+        for table, key, node in self._references:
+            table[key] = f"#/components/schemas/{names[groups[node]]}"
+        found = {names[group]: self._nodes[node].schema for node, group in enumerate(groups)}
+        return dict(sorted(found.items()))
+
+    def _groups(self) -> list[int]:
+        """The group of each node: refined by what they refer to, until nothing splits any more."""
+        targets = self._targets()
+        groups = _numbered((node.name, json.dumps(node.schema)) for node in self._nodes)
+        while True:
+            finer = _numbered(
+                (group, tuple(groups[target] for target in targets[node]))
+                for node, group in enumerate(groups)
+            )
+            if max(finer, default=0) == max(groups, default=0):
+                return groups
+            groups = finer
+
+    def _targets(self) -> list[list[int]]:
+        known: dict[int, list[int]] = {}
+        for table, _, node in self._references:
+            known.setdefault(id(table), []).append(node)
+        return [
+            [target for part in _parts(node.schema) for target in known.get(id(part), ())]
+            for node in self._nodes
+        ]
+
+    def _names(self, groups: Sequence[int]) -> dict[int, str]:
+        first: dict[int, _Node] = {}
+        for node, group in enumerate(groups):
+            known = first.setdefault(group, self._nodes[node])
+            if known.late and not self._nodes[node].late:
+                first[group] = self._nodes[node]
+        names: dict[int, str] = {}
+        taken = {node.name for node in self._nodes}
+        free = set(taken)
+        for group in sorted(first, key=lambda group: first[group].late):
+            node = first[group]
+            if node.name in free:
+                free.discard(node.name)
+                names[group] = node.name
+                continue
+            numbered = (f"{node.name}_{number}" for number in count(2))
+            names[group] = next(n for n in chain(node.others, numbered) if n not in taken)
+            taken.add(names[group])
+        return names
+
+
+def beside(schema: Schema, said: Mapping[str, Any]) -> Schema:
+    """Give a schema with more keywords; a reference stays the object whose target is to come."""
+    if not said:
+        return schema
+    return {"allOf": [schema], **said} if "$ref" in schema else {**schema, **said}
+
+
+def _numbered(keys: Iterator[Hashable]) -> list[int]:
+    numbers: dict[Hashable, int] = {}
+    return [numbers.setdefault(key, len(numbers)) for key in keys]
+
+
+def _parts(value: object) -> Iterator[Schema]:
+    """Every table in a schema, outer ones first."""
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            table = cast("Schema", part)
+            yield table
+            waiting.extend(table.values())
+        elif isinstance(part, list):
+            waiting.extend(cast("list[object]", part))
+
+
+def _clean(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]+", "_", name).strip("_")[:200] or "Model"

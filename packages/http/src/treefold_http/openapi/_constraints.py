@@ -1,0 +1,104 @@
+"""Constraints and words of an annotation as keywords of a schema.
+
+Read by attribute, never by class: annotated-types, pydantic, msgspec and `Doc` say the same things
+under the same names, and none of them needs to be installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+from treefold_http._json import dumps, loads
+from treefold_http.openapi._components import beside
+
+_NUMBERS = (
+    ("gt", "exclusiveMinimum"),
+    ("ge", "minimum"),
+    ("lt", "exclusiveMaximum"),
+    ("le", "maximum"),
+    ("multiple_of", "multipleOf"),
+)
+_LENGTHS: Mapping[str, tuple[str, str]] = {
+    "string": ("minLength", "maxLength"),
+    "array": ("minItems", "maxItems"),
+    "object": ("minProperties", "maxProperties"),
+}
+
+
+def constrain(schema: dict[str, Any], markers: Iterable[Any]) -> dict[str, Any]:
+    """Give a schema with what the metadata of an annotation says.
+
+    Args:
+        schema: of the type without the metadata; a reference is kept.
+        markers: the metadata, of whatever kind; what says nothing that is known here is passed
+            over.
+    """
+    said: dict[str, Any] = {}
+    for marker in markers:
+        _read(marker, schema.get("type"), said)
+    return beside(schema, said)
+
+
+def _read(marker: Any, kind: Any, said: dict[str, Any]) -> None:
+    if isinstance(marker, (type, str)):
+        return
+    for inner in cast("list[Any]", getattr(marker, "metadata", None) or ()):
+        _read(inner, kind, said)
+    for name, keyword in _NUMBERS:
+        value = plain(getattr(marker, name, None))
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            said[keyword] = value
+    least, most = _LENGTHS.get(kind, ("minLength", "maxLength"))
+    for name, keyword in (("min_length", least), ("max_length", most)):
+        value = getattr(marker, name, None)
+        if type(value) is int:
+            said[keyword] = value
+    pattern = getattr(marker, "pattern", None)
+    pattern = getattr(pattern, "pattern", pattern)
+    if isinstance(pattern, str):
+        said["pattern"] = pattern
+    _read_words(marker, said)
+
+
+def _read_words(marker: Any, said: dict[str, Any]) -> None:
+    for name in ("title", "description"):
+        text = getattr(marker, name, None)
+        if isinstance(text, str):
+            said[name] = text
+    documentation = getattr(marker, "documentation", None)  # PEP 727, `Doc`
+    if isinstance(documentation, str):
+        said["description"] = documentation
+    examples = getattr(marker, "examples", None)
+    if isinstance(examples, list):
+        said["examples"] = [plain(example) for example in cast("list[Any]", examples)]
+    if getattr(marker, "deprecated", None) is True:
+        said["deprecated"] = True
+
+
+_FORMS: Mapping[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "array": (list,),
+    "object": (dict,),
+    "null": (type(None),),
+}
+
+
+def with_default(schema: dict[str, Any], default: Any) -> dict[str, Any]:
+    """Give a schema with a default; without it where it has no JSON form or is of another type."""
+    value = plain(default)
+    kinds = _FORMS.get(schema.get("type", ""))
+    if (value is None and default is not None) or (kinds and type(value) not in kinds):
+        return schema
+    return beside(schema, {"default": value})
+
+
+def plain(value: Any) -> Any:
+    """Give the JSON form of a default or an example; None for what has none."""
+    try:
+        return loads(dumps(value))
+    except Exception:  # a default may be any object at all
+        return None

@@ -1,0 +1,68 @@
+"""The OpenAPI 3.1 document of all versions, or of one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from treefold_http._plan import WEBSOCKET
+from treefold_http._security import Security
+from treefold_http.openapi._components import Components
+from treefold_http.openapi._info import Info
+from treefold_http.openapi._operations import operation_of, parameters_of, security_of
+from treefold_http.openapi._routes import Described, tags_of, words_of
+from treefold_http.openapi._schemas import Schemas
+from treefold_http.openapi._sockets import messages_of
+
+VERSION = "3.1.0"
+
+
+def write_openapi(
+    routes: Sequence[Described], info: Info, *, version: str | None = None
+) -> dict[str, Any]:
+    """Write the document.
+
+    Args:
+        version: only the routes of this one.
+    """
+    shown = [found for found in routes if version in (None, found.route.version)]
+    components = Components()
+    schemas = Schemas(components)
+    paths: dict[str, dict[str, Any]] = {}
+    for found in shown:
+        item = paths.setdefault(found.place.path, {})
+        if found.route.method == WEBSOCKET:
+            item["x-websocket"] = _socket(found, schemas)
+        else:
+            item[found.route.method.lower()] = operation_of(found, schemas)
+    document: dict[str, Any] = {
+        "openapi": VERSION,
+        "info": info.table(version),
+        "paths": dict(sorted(paths.items())),
+    }
+    if tags := sorted({tag for found in shown for tag in tags_of(found)}):
+        document["tags"] = [{"name": tag} for tag in tags]
+    parts = {"schemas": components.finish(), "securitySchemes": schemes_of(shown)}
+    if any(parts.values()):
+        document["components"] = {name: part for name, part in parts.items() if part}
+    return document
+
+
+def _socket(found: Described, schemas: Schemas) -> dict[str, Any]:
+    made = words_of(found)
+    if parameters := parameters_of(found, schemas):
+        made["parameters"] = parameters
+    if security := security_of(found.security):
+        made["security"] = security
+    made.update(messages_of(found, schemas))
+    return made
+
+
+def schemes_of(routes: Sequence[Described]) -> dict[str, Mapping[str, Any]]:
+    """Give the security schemes by name; of two with one name the first."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for route in routes:
+        demand: Security
+        for demand in route.security:
+            found.setdefault(demand.name, demand.scheme)
+    return dict(sorted(found.items()))

@@ -1,0 +1,150 @@
+"""One operation: parameters, body and answers of a route as an Operation Object (OpenAPI 3.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from treefold_http._security import Security
+from treefold_http._select import is_upload
+from treefold_http.openapi._components import Schema, beside
+from treefold_http.openapi._constraints import with_default
+from treefold_http.openapi._inputs import Input
+from treefold_http.openapi._responses import EVENTS, JSON, responses_of
+from treefold_http.openapi._routes import Described, words_of
+from treefold_http.openapi._schemas import Schemas
+
+_BINARY: Schema = {"type": "string", "format": "binary"}
+_TEXT: Schema = {"type": "string"}
+# What a path may hold at all (rulings, 'Routing', decoding).
+_SEGMENT: Schema = {"type": "string", "minLength": 1, "pattern": "^[^\\u0000-\\u001f\\u007f]+$"}
+# What every client can write as the name of a part; not all of them escape quotes.
+_PART_NAMES: Schema = {"pattern": '^[^\\u0000-\\u001f\\u007f"\\\\]+$'}
+
+
+def operation_of(described: Described, schemas: Schemas) -> dict[str, Any]:
+    """Give the Operation Object of a route."""
+    made = words_of(described)
+    if parameters := parameters_of(described, schemas):
+        made["parameters"] = parameters
+    if (body := _body(described, schemas)) is not None:
+        made["requestBody"] = body
+    made["responses"] = responses_of(described, schemas)
+    if security := security_of(described.security):
+        made["security"] = security
+    if any(EVENTS in answer.get("content", ()) for answer in made["responses"].values()):
+        model = described.module.response_model
+        data = {} if model is None else schemas.of(model, "output")
+        made["x-event-stream"] = {"data": data}
+    return made
+
+
+def parameters_of(described: Described, schemas: Schemas) -> list[dict[str, Any]]:
+    """Give the Parameter Objects of a route: those of the path in its order, then the others."""
+    typed = {found.name: found for found in described.sent("path")}
+    made: list[dict[str, Any]] = []
+    for name, known in described.place.parameters.items():
+        found = typed.get(known)
+        schema = _TEXT if found is None else _schema(found, schemas)
+        if schema == _TEXT:
+            schema = _SEGMENT
+        made.append(_parameter(name, "path", schema, required=True))
+    for found in described.sent("query", "header", "cookie"):
+        if found.place == "header" and found.name.lower() in _NO_PARAMETERS:
+            continue
+        made.append(
+            _parameter(found.name, found.place, _schema(found, schemas), required=found.required)
+        )
+    return made
+
+
+_NO_PARAMETERS = ("accept", "content-type", "authorization")
+"""Header fields that OpenAPI describes elsewhere; it ignores parameters of these names."""
+
+
+def _parameter(name: str, place: str, schema: Schema, *, required: bool) -> dict[str, Any]:
+    made: dict[str, Any] = {"name": name, "in": place, "required": required}
+    if "$ref" not in schema:
+        schema = dict(schema)
+        if description := schema.pop("description", None):
+            made["description"] = description
+        if schema.pop("deprecated", False):
+            made["deprecated"] = True
+    made["schema"] = schema
+    return made
+
+
+def _schema(found: Input, schemas: Schemas) -> Schema:
+    schema = without_null(schemas.of(found.annotation, "input"))
+    if found.required or found.default is None:
+        return schema
+    return with_default(schema, found.default)
+
+
+def without_null(schema: Schema) -> Schema:
+    """Give a schema of a text without the null that no text can be."""
+    options: list[Schema] = schema.get("anyOf", [])
+    kept = [option for option in options if option.get("type") != "null"]
+    if len(kept) == len(options):
+        return schema
+    rest = {key: value for key, value in schema.items() if key != "anyOf"}
+    if len(kept) == 1:
+        return beside(kept[0], rest)
+    return {**rest, "anyOf": kept}
+
+
+def _body(described: Described, schemas: Schemas) -> dict[str, Any] | None:
+    models = described.sent("json")
+    fields = described.sent("form", "file")
+    content: dict[str, Any] = {}
+    if models:
+        found = [schemas.of(model.annotation, "input") for model in models]
+        content[JSON] = {"schema": found[0] if len(found) == 1 else {"allOf": found}}
+    if fields:
+        form = {"schema": _form(fields, schemas)}
+        if not any(field.place == "file" for field in fields):
+            content["application/x-www-form-urlencoded"] = form
+        parts = {**form["schema"], "propertyNames": _PART_NAMES}
+        content["multipart/form-data"] = {"schema": parts}
+    if content:
+        required = any(sent.required for sent in (*models, *fields))
+        return {"required": required, "content": content}
+    return _read_body(described.reading.calls)
+
+
+def _form(fields: Sequence[Input], schemas: Schemas) -> Schema:
+    properties: dict[str, Schema] = {}
+    for field in fields:
+        is_file = field.place == "file"
+        properties[field.name] = _files(field) if is_file else _schema(field, schemas)
+    made: Schema = {"type": "object", "properties": properties}
+    if required := [field.name for field in fields if field.required]:
+        made["required"] = required
+    return made
+
+
+def _files(field: Input) -> Schema:
+    return {"type": "array", "items": _BINARY} if is_upload(field.annotation) else _BINARY
+
+
+def _read_body(calls: frozenset[str]) -> dict[str, Any] | None:
+    """The body of a handler that reads it itself: its media type is known, its content is not."""
+    content: dict[str, Any] = {}
+    if "json" in calls:
+        content[JSON] = {}
+    if "form" in calls:
+        content["application/x-www-form-urlencoded"] = {"schema": {"type": "object"}}
+    if calls & {"form", "files", "parts"}:
+        content["multipart/form-data"] = {"schema": {"type": "object"}}
+    if not content and calls & {"body", "stream"}:
+        content["*/*"] = {"schema": _BINARY}
+    return {"required": False, "content": content} if content else None
+
+
+def security_of(demands: Sequence[Security]) -> list[dict[str, list[str]]]:
+    """Give the security requirements: all demands together, and none where all are optional."""
+    if not demands:
+        return []
+    whole = {demand.name: list(demand.scopes) for demand in demands}
+    needed = {demand.name: list(demand.scopes) for demand in demands if not demand.optional}
+    return [whole] if needed == whole else [whole, needed]

@@ -1,0 +1,92 @@
+"""Names of a route in a document: its path, its parameters, its operation id, its tags.
+
+Folders may be called almost anything. What stands in a document must be what its readers take:
+segments are percent-encoded, parameter names hold no braces, ids are made for code generators.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import chain, count
+from typing import NamedTuple
+from urllib.parse import quote
+
+from treefold_router import Route, parameter_name, segment_of, version_number
+
+_SAFE = "-._~!$&'()*+,;=:@"
+
+
+class Place(NamedTuple):
+    """Where a route is.
+
+    Attributes:
+        path: the path, with `{name}` for each parameter.
+        parameters: documented name to the name that the handler knows.
+        words: the parts of an operation id.
+        tag: the first folder below the version; None where the route is the version itself.
+    """
+
+    path: str
+    parameters: Mapping[str, str]
+    words: tuple[str, ...]
+    tag: str | None
+
+
+def place_of(route: Route) -> Place:
+    """Name a route."""
+    folders = route.file.split("/")[1:-1]
+    effective = iter(route.parameters)
+    names: dict[str, str] = {}
+    segments: list[str] = [route.version]
+    words: list[str] = [route.version]
+    for folder in folders:
+        if parameter_name(folder) is None:
+            segments.append(quote(segment_of(folder), safe=_SAFE))
+            words.append(_word(segment_of(folder)))
+        else:
+            known = next(effective)
+            name = _unique(re.sub(r"[^\w.-]", "_", known), names)
+            names[name] = known
+            segments.append(f"{{{name}}}")
+            words += ["by", _word(name)]
+    tag = next((folder for folder in folders if parameter_name(folder) is None), None)
+    return Place("/" + "/".join(segments), names, tuple(words), tag)
+
+
+def _unique(name: str, taken: Mapping[str, str]) -> str:
+    numbered = (f"{name}_{number}" for number in count(2))
+    return next(unique for unique in chain((name,), numbered) if unique not in taken)
+
+
+def _word(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_") or "x"
+
+
+def operation_ids(
+    routes: Sequence[tuple[Route, Place, str | None]],
+) -> dict[Route, str]:
+    """Give each route an id that no other has, the same in every document.
+
+    Args:
+        routes: all routes of the application, and the id that the module of each asks for. Where
+            two ask for one, as copies of a version do, the later gets its version added.
+    """
+    found: dict[Route, str] = {}
+    taken: set[str] = set()
+    for chosen in (True, False):
+        for route, place, wanted in sorted(routes, key=_order):
+            if (wanted is not None) is not chosen:
+                continue
+            method = "socket" if route.method == "WEBSOCKET" else route.method.lower()
+            plain = wanted or "_".join([method, *place.words])
+            candidates = [plain, f"{plain}_{route.version}"] if wanted else [plain]
+            numbered = (f"{candidates[-1]}_{number}" for number in count(2))
+            found[route] = next(n for n in chain(candidates, numbered) if n not in taken)
+            taken.add(found[route])
+    return found
+
+
+def _order(entry: tuple[Route, Place, str | None]) -> tuple[int, str, str, str]:
+    route = entry[0]
+    return version_number(route.version) or 0, route.version, route.template, route.method

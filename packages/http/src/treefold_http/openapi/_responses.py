@@ -1,0 +1,265 @@
+"""The answers of a handler: from its return annotation, from its module, and from what can fail.
+
+Statuses come from what is written down: an annotation, `status_code`, `responses`, a `raise` in the
+code, an input that is checked. No other status is claimed. Where a handler says nothing of its
+answer, `2XX` says that.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import inspect
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Annotated, Any, Literal, cast, get_args, get_origin
+
+from treefold_http._events import EventStream
+from treefold_http._files import FileResponse
+from treefold_http._parameters import EMPTY, annotation_of, options_of
+from treefold_http._response import BODILESS, Response
+from treefold_http._streams import StreamingResponse
+from treefold_http.openapi._components import Schema
+from treefold_http.openapi._constraints import plain
+from treefold_http.openapi._problems import PROBLEM, problem_schema
+from treefold_http.openapi._routes import Described
+from treefold_http.openapi._schemas import Schemas
+
+JSON = "application/json"
+EVENTS = "text/event-stream"
+_BINARY: Schema = {"type": "string", "format": "binary"}
+_PLAIN: Mapping[Any, tuple[str, Schema]] = {
+    str: ("text/plain", {"type": "string"}),
+    bytes: ("application/octet-stream", _BINARY),
+    bytearray: ("application/octet-stream", _BINARY),
+    memoryview: ("application/octet-stream", _BINARY),
+}
+_STREAMS = (
+    collections.abc.AsyncIterator,
+    collections.abc.AsyncGenerator,
+    collections.abc.AsyncIterable,
+    collections.abc.Iterator,
+    collections.abc.Generator,
+)
+_ANY = "2XX"
+
+
+def responses_of(described: Described, schemas: Schemas) -> dict[str, Any]:
+    """Give the Responses Object of an operation."""
+    found = _Answers(schemas)
+    _add_success(described, found)
+    for status in sorted(_failures(described)):
+        found.add(str(status), PROBLEM, problem_schema(schemas.components, status))
+    responses = found.finish()
+    for status, said in (described.module.responses or {}).items():
+        responses[str(status)] = _said(str(status), said, responses.get(str(status)), schemas)
+    return dict(sorted(responses.items()))
+
+
+class _Answers:
+    """Statuses, and for each of them the media types with what they hold."""
+
+    def __init__(self, schemas: Schemas) -> None:
+        self.schemas = schemas
+        self._content: dict[str, dict[str, list[Schema]]] = {}
+
+    def add(self, status: str, media_type: str | None, schema: Schema | None = None) -> None:
+        content = self._content.setdefault(status, {})
+        if media_type is None or _is_bodiless(status):
+            return
+        held = content.setdefault(media_type, [])
+        if schema is not None and schema not in held:
+            held.append(schema)
+
+    def finish(self) -> dict[str, Any]:
+        return {status: _response(status, content) for status, content in self._content.items()}
+
+
+def _response(status: str, content: Mapping[str, list[Schema]]) -> dict[str, Any]:
+    made: dict[str, Any] = {"description": phrase(status)}
+    if content:
+        made["content"] = {media: _media(schemas) for media, schemas in content.items()}
+    return made
+
+
+def _media(schemas: list[Schema]) -> dict[str, Any]:
+    if not schemas or {} in schemas:
+        return {}
+    return {"schema": schemas[0] if len(schemas) == 1 else {"anyOf": schemas}}
+
+
+def phrase(status: str) -> str:
+    """Give the words for a status: a description must be there."""
+    if status in _RANGES:
+        return _RANGES[status]
+    try:
+        return HTTPStatus(int(status)).phrase
+    except ValueError:
+        return f"Status {status}"
+
+
+_RANGES = {
+    "1XX": "Information",
+    "2XX": "Success",
+    "3XX": "Redirection",
+    "4XX": "Client error",
+    "5XX": "Server error",
+    "default": "Any other answer",
+}
+
+
+def _is_bodiless(status: str) -> bool:
+    return status.isdigit() and int(status) in BODILESS
+
+
+def _add_success(described: Described, found: _Answers) -> None:
+    module = described.module
+    annotation = returned(described)
+    if module.response_model is not None and not gives_events(annotation):
+        status = str(module.status_code or _literal_status(annotation) or 200)
+        _add(found, module.response_model, status, described)
+        return
+    status = None if module.status_code is None else str(module.status_code)
+    for option in options_of(annotation):
+        _add(found, option, status, described)
+
+
+def returned(described: Described) -> Any:
+    """Give the type of the answer: the annotation, else what the code shows, else EMPTY."""
+    handler = described.handler
+    try:
+        given = getattr(handler, "__annotations__", None)
+        if given is None or hasattr(handler, "__wrapped__"):
+            given = {"return": inspect.signature(handler).return_annotation}
+        annotation: Any = given.get("return", EMPTY)
+        if annotation is EMPTY and described.reading.events:
+            return EventStream
+        kind = inspect.Parameter.KEYWORD_ONLY
+        return annotation_of(inspect.Parameter("answer", kind, annotation=annotation), handler)
+    except Exception:  # a name in it is only there for the type checker
+        return EMPTY
+
+
+def gives_events(annotation: Any) -> bool:
+    """Whether an annotation is that of an event stream."""
+    return isinstance(annotation, type) and issubclass(annotation, EventStream)
+
+
+def _literal_status(annotation: Any) -> int | None:
+    arguments = get_args(annotation)
+    if get_origin(annotation) is not tuple or len(arguments) < 2:
+        return None
+    codes = get_args(arguments[1]) if get_origin(arguments[1]) is Literal else ()
+    return int(codes[0]) if len(codes) == 1 and isinstance(codes[0], int) else None
+
+
+def _add(found: _Answers, annotation: Any, status: str | None, described: Described) -> None:
+    """Add what one type of answer is."""
+    plain_type = annotation
+    while get_origin(plain_type) is Annotated:
+        plain_type = get_args(plain_type)[0]
+    origin = get_origin(plain_type) or plain_type
+    if annotation is EMPTY or annotation is Any:
+        found.add(status or _ANY, None)
+    elif plain_type in (None, type(None)):
+        found.add(status or "204", None)
+    elif origin is tuple and get_args(plain_type):
+        _add_tuple(found, get_args(plain_type), described)
+    elif isinstance(origin, type) and issubclass(origin, Response):
+        found.add(_ANY if origin is Response else status or "200", *_response_class(origin))
+    elif origin in _PLAIN:
+        found.add(status or "200", *_PLAIN[origin])
+    elif origin in _STREAMS:
+        found.add(status or "200", "application/octet-stream", _BINARY)
+    elif len(options_of(plain_type)) > 1:
+        for option in options_of(plain_type):
+            _add(found, option, status, described)
+    else:
+        found.add(status or "200", JSON, found.schemas.of(annotation, "output"))
+
+
+def _add_tuple(found: _Answers, arguments: tuple[Any, ...], described: Described) -> None:
+    if len(arguments) not in (2, 3) or Ellipsis in arguments:
+        found.add(_ANY, None)
+        return
+    content, status = arguments[:2]
+    codes = get_args(status) if get_origin(status) is Literal else ()
+    for code in codes or (_ANY,):
+        text = str(int(code)) if isinstance(code, int) else _ANY
+        if content in (None, type(None)):
+            found.add(text, None)
+        else:
+            for option in options_of(content):
+                _add(found, option, text, described)
+
+
+def _response_class(kind: type[Response]) -> tuple[str | None, Schema | None]:
+    if issubclass(kind, EventStream):
+        return EVENTS, {}  # OpenAPI 3.1 has no schema for one event; `x-event-stream` says it
+    if issubclass(kind, FileResponse):
+        return "*/*", _BINARY
+    if issubclass(kind, StreamingResponse):
+        return "*/*", _BINARY
+    return None, None
+
+
+def _failures(described: Described) -> set[int]:
+    """Statuses of errors that the framework or the code in reach answers with."""
+    statuses = set(described.statuses)
+    calls = described.reading.calls
+    body = described.sent("json", "form", "file")
+    if any(sent.can_fail for sent in described.inputs) or described.sent("json"):
+        statuses.add(422)
+    if described.inputs or described.place.parameters:
+        statuses.add(400)
+    if body or calls & {"json", "form", "files", "parts"}:
+        statuses |= {400, 413, 415}
+    if calls & {"body", "stream"}:
+        statuses.add(413)
+    if described.module.timeout is not None:
+        statuses.add(503)
+    if any(not demand.optional for demand in described.security):
+        statuses.add(401)
+    return statuses
+
+
+def _said(status: str, said: Any, known: dict[str, Any] | None, schemas: Schemas) -> dict[str, Any]:
+    """What the module says of a status, over what was found out."""
+    made: dict[str, Any] = dict(known or {"description": phrase(status)})
+    if isinstance(said, str):
+        said = {"description": said}
+    elif not isinstance(said, Mapping):
+        said = {"model": said}
+    table = cast("Mapping[str, Any]", said)
+    if table.get("description"):
+        made["description"] = table["description"]
+    if known is None and "model" not in table and "media_type" not in table:
+        if status[0] in "45":
+            code = int(status) if status.isdigit() else 400
+            made["content"] = {PROBLEM: {"schema": problem_schema(schemas.components, code)}}
+    elif "model" in table or "media_type" in table:
+        made["content"] = _said_content(table, schemas)
+    if _is_bodiless(status):
+        made.pop("content", None)
+    for media in made.get("content", {}).values():
+        media |= {k: plain(table[k]) for k in ("example", "examples") if k in table}
+    if table.get("headers"):
+        made["headers"] = {
+            str(name): _header(value, schemas) for name, value in table["headers"].items()
+        }
+    return made
+
+
+def _said_content(table: Mapping[str, Any], schemas: Schemas) -> dict[str, Any]:
+    model = table.get("model")
+    media_type, schema = _PLAIN.get(model, (JSON, None))
+    if schema is None and model is not None:
+        schema = schemas.of(model, "output")
+    return {table.get("media_type") or media_type: {"schema": schema} if schema else {}}
+
+
+def _header(said: Any, schemas: Schemas) -> dict[str, Any]:
+    if isinstance(said, str):
+        return {"description": said, "schema": {"type": "string"}}
+    if isinstance(said, Mapping):
+        return dict(plain(said) or {"schema": {}})
+    return {"schema": schemas.of(said, "output")}

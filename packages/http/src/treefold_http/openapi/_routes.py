@@ -1,0 +1,165 @@
+"""One record for each route that can be described: what its file and its signature say.
+
+Read once for all documents of a site. Nothing here knows the shape of a document.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+from treefold_http._loader import HandlerModule
+from treefold_http._middleware import entries_for
+from treefold_http._plan import WEBSOCKET
+from treefold_http._security import Security, security_of
+from treefold_http.openapi._code import Reading, read_code
+from treefold_http.openapi._inputs import Input, taken_by
+from treefold_http.openapi._paths import Place, operation_ids, place_of
+from treefold_logging import get_logger
+from treefold_router import Route
+
+if TYPE_CHECKING:
+    from treefold_http._application import Application
+    from treefold_http._boot import Site
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Described:
+    """What is known of a route.
+
+    Attributes:
+        route, module: as they are served.
+        place: its path and the names in it.
+        id: its operation id.
+        inputs: what a client sends.
+        reading: what the code of the handler says.
+        statuses: of errors that its dependencies raise, and those that the handler raises.
+        security: what credentials it asks for.
+    """
+
+    route: Route
+    module: HandlerModule
+    place: Place
+    id: str
+    inputs: tuple[Input, ...]
+    reading: Reading
+    statuses: frozenset[int]
+    security: tuple[Security, ...]
+
+    @property
+    def handler(self) -> Callable[..., Any]:
+        """The handler."""
+        return self.module.handler
+
+    def sent(self, *places: str) -> list[Input]:
+        """Give the inputs from some places."""
+        return [found for found in self.inputs if found.place in places]
+
+
+def describe_routes(app: Application, site: Site) -> list[Described]:
+    """Describe every route of a site; one that cannot be served is left out.
+
+    One whose description fails all the same is left out too, with a line in the log: the rest of
+    the document does not suffer for it.
+    """
+    places = [
+        (route, place_of(route), module.operation_id if isinstance(module, HandlerModule) else None)
+        for route, module in site.modules.items()
+    ]
+    ids = operation_ids(places)
+    read = _Reader()
+    found: list[Described] = []
+    broken = {broken.file for broken in site.report.broken}
+    for route, place, _ in places:
+        module = site.modules[route]
+        if not isinstance(module, HandlerModule) or route.file in broken:
+            continue
+        try:
+            found.append(_describe(app, site, route, module, place, ids[route], read))
+        except Exception as error:  # the signature is the author's, and so is what it raises
+            get_logger().warning(
+                "%s is not in the OpenAPI document: %s", route.file, error, exc_info=error
+            )
+    return found
+
+
+class _Reader:
+    """Reads the code of each function once."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Any, Reading]] = {}
+
+    def __call__(self, function: Callable[..., Any]) -> Reading:
+        known = self._known.get(id(function))
+        if known is None:
+            known = self._known[id(function)] = (function, read_code(function))
+        return known[1]
+
+
+def _describe(
+    app: Application,
+    site: Site,
+    route: Route,
+    module: HandlerModule,
+    place: Place,
+    operation_id: str,
+    read: _Reader,
+) -> Described:
+    taken = taken_by(
+        module.handler,
+        app.injection,
+        path_parameters=route.parameters,
+        kind="websocket" if route.method == WEBSOCKET else "request",
+    )
+    entries = entries_for(route, [*site.middlewares, *module.middlewares])
+    reading = read(module.handler)
+    readings = [reading, *map(read, taken.functions)]
+    marked = [*entries, *taken.functions, module.handler]
+    demands = {found.name: found for target in marked for found in security_of(target)}
+    return Described(
+        route=route,
+        module=module,
+        place=place,
+        id=operation_id,
+        inputs=taken.inputs,
+        reading=reading,
+        statuses=frozenset(status for found in readings for status in found.statuses),
+        security=tuple(demands.values()),
+    )
+
+
+def words_of(described: Described) -> dict[str, Any]:
+    """Give summary, description, tags and deprecation as both kinds of document say them."""
+    module = described.module
+    first, _, rest = _docstring(module.handler).partition("\n")
+    summary = first.strip() if module.summary is None else module.summary
+    description = rest.strip() if module.description is None else module.description
+    said: dict[str, Any] = {"operationId": described.id}
+    if summary:
+        said["summary"] = summary
+    if description:
+        said["description"] = description
+    tags = tags_of(described)
+    if tags:
+        said["tags"] = tags
+    if module.deprecated:
+        said["deprecated"] = True
+    return said
+
+
+def tags_of(described: Described) -> list[str]:
+    """Give the tags of the module, else its folder."""
+    if described.module.tags is not None:
+        return list(dict.fromkeys(described.module.tags))
+    return [described.place.tag] if described.place.tag else []
+
+
+def _docstring(handler: Any) -> str:
+    while isinstance(handler, partial):
+        handler = cast("partial[Any]", handler).func
+    if not inspect.isroutine(handler) and not isinstance(handler, type):
+        handler = type(handler).__call__
+    return inspect.cleandoc(handler.__doc__ or "")

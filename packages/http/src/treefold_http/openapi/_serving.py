@@ -1,0 +1,185 @@
+"""Documents over HTTP: written at the first request, kept with the site, answered by validator.
+
+They hang on the site, so a reload that replaces the site makes new ones. Writing takes a while, and
+therefore runs in a worker thread, once, whoever asks meanwhile.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from treefold_http._conditional import Outcome, decide
+from treefold_http._errors import HTTPError, MethodNotAllowed, NotFound
+from treefold_http._json import dumps
+from treefold_http._response import Response
+from treefold_http.openapi._asyncapi import write_asyncapi
+from treefold_http.openapi._info import read_info
+from treefold_http.openapi._openapi import write_openapi
+from treefold_http.openapi._routes import Described, describe_routes
+from treefold_logging import get_logger
+from treefold_router import Found
+
+if TYPE_CHECKING:
+    from treefold_http._application import Application
+    from treefold_http._boot import Site
+    from treefold_http._request import Request
+
+_Write: TypeAlias = Callable[..., dict[str, Any]]
+_KINDS: Mapping[str, _Write] = {"openapi": write_openapi, "asyncapi": write_asyncapi}
+_KEY = "documents"
+_MAX_ENCODED = 64
+_ALLOW = "GET, HEAD"
+_lock = threading.Lock()
+
+
+class Documents:
+    """The documents of one site.
+
+    Args:
+        app: the application.
+        site: what it serves; nothing of another site is read.
+    """
+
+    def __init__(self, app: Application, site: Site) -> None:
+        self._app = app
+        self._site = site
+        self._lock = threading.RLock()
+        self._routes: list[Described] | None = None
+        self._written: dict[tuple[str, str | None], dict[str, Any]] = {}
+        self._encoded: dict[tuple[str, str | None, str], tuple[bytes, str]] = {}
+
+    @classmethod
+    def of(cls, app: Application) -> Documents:
+        """Give the documents of what an application serves now."""
+        site = app.site
+        with _lock:
+            return site.kept.setdefault(_KEY, cls(app, site))
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """The versions that have a document of their own."""
+        return self._site.table.versions
+
+    def document(self, kind: str, version: str | None = None) -> dict[str, Any]:
+        """Give a document; the same object each time, to be read only.
+
+        Args:
+            kind: `openapi` or `asyncapi`.
+            version: one of `versions`; None for all of them.
+        """
+        with self._lock:
+            found = self._written.get((kind, version))
+            if found is None:
+                if self._routes is None:
+                    self._routes = describe_routes(self._app, self._site)
+                info = read_info(self._app.root, self._site.table.latest)
+                found = _KINDS[kind](self._routes, info, version=version)
+                self._written[kind, version] = found
+            return found
+
+    def encoded(self, kind: str, version: str | None, root_path: str) -> tuple[bytes, str]:
+        """Give a document as it travels, and its entity tag.
+
+        Args:
+            root_path: where the application is mounted.
+        """
+        key = kind, version, root_path
+        with self._lock:
+            if key not in self._encoded:
+                document = self.document(kind, version)
+                if root_path and kind == "openapi":
+                    document = {**document, "servers": [{"url": root_path}]}
+                body = _encode(document)
+                if len(self._encoded) >= _MAX_ENCODED:
+                    self._encoded.clear()
+                self._encoded[key] = body, f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+            return self._encoded[key]
+
+    def known(self, kind: str, version: str | None, root_path: str) -> tuple[bytes, str] | None:
+        """Give what `encoded` gives where it is there already."""
+        return self._encoded.get((kind, version, root_path))
+
+
+class DocumentFiles:
+    """Answers `/openapi.json` and `/openapi/v1.json`, or the same of AsyncAPI.
+
+    Args:
+        kind: `openapi` or `asyncapi`.
+        whole: whether it stands for the document of all versions.
+    """
+
+    def __init__(self, kind: str, *, whole: bool) -> None:
+        self.kind = kind
+        self.whole = whole
+
+    def check(self, root: Path) -> None:
+        """Take every application."""
+
+    async def response(self, path_segments: Sequence[str], request: Request) -> Response:
+        """Give a document.
+
+        Raises:
+            NotFound: for every path that is no document.
+            MethodNotAllowed: for methods other than GET and HEAD.
+        """
+        documents = Documents.of(request.app)
+        version = self._version(path_segments, documents)
+        if request.method not in ("GET", "HEAD"):
+            raise MethodNotAllowed(f"This path answers {_ALLOW}", headers={"Allow": _ALLOW})
+        place = self.kind, version, request.scope.get("root_path", "").rstrip("/")
+        found = documents.known(*place)
+        if found is None:
+            found = await request.app.in_thread(documents.encoded, *place)
+        body, tag = found
+        outcome = decide(request.method, request.headers, etag=tag, modified=None)
+        headers = {"ETag": tag, "Cache-Control": "no-cache"}
+        if outcome is Outcome.NOT_MODIFIED:
+            return Response(None, 304, headers)
+        if outcome is Outcome.FAILED:
+            raise HTTPError(412, "The document is another one by now")
+        return Response(body, 200, headers, "application/json")
+
+    def _version(self, segments: Sequence[str], documents: Documents) -> str | None:
+        if self.whole:
+            if segments:
+                raise NotFound(_NOTHING)
+            return None
+        if len(segments) == 1 and segments[0].endswith(".json"):
+            version = segments[0].removesuffix(".json")
+            if version in documents.versions:
+                return version
+        raise NotFound(_NOTHING)
+
+
+def _encode(document: dict[str, Any]) -> bytes:
+    try:
+        return dumps(document)
+    except ValueError:  # a lone surrogate in somebody's words: JSON can say it, UTF-8 cannot
+        return json.dumps(document, allow_nan=False).encode()
+
+
+_NOTHING = "There is nothing at this path"
+
+
+def serve_documents(app: Application) -> None:
+    """Serve the documents of an application below its own routes and mounts."""
+    for kind in _KINDS:
+        app.mounts.add_built_in(f"/{kind}.json", DocumentFiles(kind, whole=True))
+        app.mounts.add_built_in(f"/{kind}", DocumentFiles(kind, whole=False))
+        warn_of_own_route(app, f"/{kind}.json")
+
+
+def warn_of_own_route(app: Application, path: str) -> None:
+    """Say in the log when a route of the project answers a path in place of the docs."""
+    site = app.site
+    if site.default_version is None:
+        return
+    found = site.table.resolve("GET", path, version=site.default_version)
+    if isinstance(found, Found):
+        file = f"Api/{found.route.file}"
+        get_logger().warning("GET %s is answered by %s, not by the docs", path, file)

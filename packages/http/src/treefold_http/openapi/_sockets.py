@@ -1,0 +1,43 @@
+"""Messages of a socket: what its code reads and writes, since nothing else says it.
+
+`websocket.iter_json()` in a handler means that JSON comes in, `send_text` that text goes out.
+`response_model` is the type of what goes out as JSON.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treefold_http.openapi._components import Schema
+from treefold_http.openapi._routes import Described
+from treefold_http.openapi._schemas import Schemas
+
+MEDIA_TYPES = {
+    "text": "text/plain",
+    "bytes": "application/octet-stream",
+    "json": "application/json",
+}
+_SCHEMAS: dict[str, Schema] = {
+    "text": {"type": "string"},
+    "bytes": {"type": "string", "format": "binary"},
+    "json": {},
+}
+
+
+def messages_of(found: Described, schemas: Schemas) -> dict[str, Any]:
+    """Give `receive` and `send`: from media type to the schema of a message, seen from the server.
+
+    Either is left out where the handler's own code does not show it.
+    """
+    calls = found.reading.calls
+    received = {kind for kind in MEDIA_TYPES if {f"receive_{kind}", f"iter_{kind}"} & calls}
+    sent = {kind for kind in MEDIA_TYPES if f"send_{kind}" in calls}
+    model = found.module.response_model
+    made: dict[str, Any] = {}
+    if received:
+        made["receive"] = {MEDIA_TYPES[kind]: dict(_SCHEMAS[kind]) for kind in sorted(received)}
+    if sent or model is not None:
+        made["send"] = {MEDIA_TYPES[kind]: dict(_SCHEMAS[kind]) for kind in sorted(sent)}
+    if model is not None:
+        made["send"][MEDIA_TYPES["json"]] = schemas.of(model, "output")
+    return made

@@ -1,0 +1,245 @@
+"""What the document says of answers: annotations, what the module says, and what can fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+Operation = Callable[..., dict[str, Any]]
+
+HEAD = """
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Annotated, Any, Literal
+from treefold_http import *
+from treefold_http import UnsupportedMediaType
+
+@dataclass
+class Item:
+    name: str = ""
+
+"""
+ITEM = {"$ref": "#/components/schemas/Item"}
+BINARY = {"type": "string", "format": "binary"}
+
+
+def successes(found: dict[str, Any]) -> dict[str, Any]:
+    """Status to media type to schema."""
+    return {
+        status: {media: held.get("schema") for media, held in said.get("content", {}).items()}
+        for status, said in found["responses"].items()
+        if status[0] == "2"
+    }
+
+
+RETURNS: list[tuple[str, dict[str, Any]]] = [
+    ("", {"2XX": {}}),
+    (" -> Any", {"2XX": {}}),
+    (" -> Item", {"200": {"application/json": ITEM}}),
+    (" -> list[Item]", {"200": {"application/json": {"type": "array", "items": ITEM}}}),
+    (
+        " -> dict[str, int]",
+        {
+            "200": {
+                "application/json": {
+                    "type": "object",
+                    "additionalProperties": {"type": "integer"},
+                }
+            }
+        },
+    ),
+    (" -> dict", {"200": {"application/json": {"type": "object"}}}),
+    (" -> str", {"200": {"text/plain": {"type": "string"}}}),
+    (" -> bytes", {"200": {"application/octet-stream": BINARY}}),
+    (" -> None", {"204": {}}),
+    (" -> Item | None", {"200": {"application/json": ITEM}, "204": {}}),
+    (
+        " -> Item | str",
+        {"200": {"application/json": ITEM, "text/plain": {"type": "string"}}},
+    ),
+    (
+        " -> Item | list[Item]",
+        {"200": {"application/json": {"anyOf": [ITEM, {"type": "array", "items": ITEM}]}}},
+    ),
+    (" -> tuple[Item, int]", {"2XX": {"application/json": ITEM}}),
+    (" -> tuple[Item, Literal[201]]", {"201": {"application/json": ITEM}}),
+    (" -> tuple[Item, Literal[HTTPStatus.CREATED]]", {"201": {"application/json": ITEM}}),
+    (
+        " -> tuple[Item, Literal[200, 201], dict[str, str]]",
+        {"200": {"application/json": ITEM}, "201": {"application/json": ITEM}},
+    ),
+    (" -> tuple[None, Literal[202]]", {"202": {}}),
+    (" -> tuple[str, Literal[204]]", {"204": {}}),
+    (
+        " -> Item | tuple[Item, Literal[201]]",
+        {"200": {"application/json": ITEM}, "201": {"application/json": ITEM}},
+    ),
+    (" -> Response", {"2XX": {}}),
+    (" -> StreamingResponse", {"200": {"*/*": BINARY}}),
+    (" -> FileResponse", {"200": {"*/*": BINARY}}),
+    (" -> EventStream", {"200": {"text/event-stream": None}}),
+    (" -> AsyncIterator[bytes]", {"200": {"application/octet-stream": BINARY}}),
+    (" -> Annotated[Item, 'x']", {"200": {"application/json": ITEM}}),
+    (" -> 'Item'", {"200": {"application/json": ITEM}}),
+    (" -> 'Nowhere'", {"2XX": {}}),
+]
+
+
+@pytest.mark.parametrize(("returns", "expected"), RETURNS)
+def test_the_return_annotation_is_the_answer(
+    operation: Operation, returns: str, expected: dict[str, Any]
+) -> None:
+    assert successes(operation(f"{HEAD}async def handler(request){returns}: ...")) == expected
+
+
+@pytest.mark.parametrize(
+    ("module", "returns", "expected"),
+    [
+        ("status_code = 201", " -> Item", {"201": {"application/json": ITEM}}),
+        ("status_code = 201", "", {"201": {}}),
+        ("status_code = 204", " -> Item", {"204": {}}),
+        ("response_model = Item", "", {"200": {"application/json": ITEM}}),
+        ("response_model = Item", " -> dict[str, Any]", {"200": {"application/json": ITEM}}),
+        ("response_model = Item\nstatus_code = 202", "", {"202": {"application/json": ITEM}}),
+        (
+            "response_model = Item",
+            " -> tuple[dict[str, Any], Literal[201]]",
+            {"201": {"application/json": ITEM}},
+        ),
+        (
+            "response_model = list[Item]",
+            "",
+            {"200": {"application/json": {"type": "array", "items": ITEM}}},
+        ),
+        ("responses = {202: Item}", "", {"2XX": {}, "202": {"application/json": ITEM}}),
+        ("responses = {200: str}", " -> Item", {"200": {"text/plain": {"type": "string"}}}),
+        (
+            "responses = {200: {'media_type': 'text/csv'}}",
+            "",
+            {"2XX": {}, "200": {"text/csv": None}},
+        ),
+    ],
+)
+def test_the_module_says_more_than_the_annotation(
+    operation: Operation, module: str, returns: str, expected: dict[str, Any]
+) -> None:
+    found = operation(f"{HEAD}{module}\nasync def handler(request){returns}: ...")
+
+    assert successes(found) == expected
+
+
+def test_responses_may_say_everything(operation: Operation) -> None:
+    found = operation(
+        HEAD
+        + """
+responses = {
+    200: "The item, as it is",
+    404: "There is no such item",
+    409: Item,
+    "4XX": {"description": "Anything else"},
+    201: {
+        "description": "Made",
+        "model": Item,
+        "headers": {"Location": "Where it is", "X-Count": int},
+        "examples": {"one": {"value": {"name": "x"}}},
+    },
+}
+async def handler(request) -> Item: ...
+"""
+    )["responses"]
+    problem = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+
+    assert found["200"] == {
+        "description": "The item, as it is",
+        "content": {"application/json": {"schema": ITEM}},
+    }
+    assert found["404"] == {"description": "There is no such item", "content": problem}
+    assert found["409"] == {
+        "description": "Conflict",
+        "content": {"application/json": {"schema": ITEM}},
+    }
+    assert found["4XX"] == {"description": "Anything else", "content": problem}
+    assert found["201"]["headers"] == {
+        "Location": {"description": "Where it is", "schema": {"type": "string"}},
+        "X-Count": {"schema": {"type": "integer"}},
+    }
+    assert found["201"]["content"]["application/json"] == {
+        "schema": ITEM,
+        "examples": {"one": {"value": {"name": "x"}}},
+    }
+
+
+FAILURES: list[tuple[str, set[int]]] = [
+    ("async def handler(request): ...", set()),
+    ("async def handler(): ...", set()),
+    ("async def handler(q: str = ''): ...", {400}),
+    ("async def handler(q: str): ...", {400, 422}),
+    ("async def handler(q: int = 1): ...", {400, 422}),
+    ("async def handler(item: Item): ...", {400, 413, 415, 422}),
+    ("async def handler(t: Annotated[str, Form()] = ''): ...", {400, 413, 415}),
+    ("async def handler(t: Annotated[int, Form()] = 1): ...", {400, 413, 415, 422}),
+    ("async def handler(f: UploadFile): ...", {400, 413, 415, 422}),
+    ("async def handler(request): await request.json()", {400, 413, 415}),
+    ("async def handler(request): await request.body()", {413}),
+    ("timeout = 1\nasync def handler(request): ...", {503}),
+    ("async def handler(request): raise NotFound('x')", {404}),
+    ("async def handler(request): raise NotFound(f'x {request.id}') from None", {404}),
+    ("async def handler(request): raise HTTPError(418, 'x')", {418}),
+    ("async def handler(request): raise HTTPError(HTTPStatus.GONE, 'x')", set()),
+    ("async def handler(request): raise HTTPError(request.state.x, 'x')", set()),
+    ("async def handler(request): return NotFound('x')", set()),
+    ("async def handler(request): NotFound('x'); raise ValueError", set()),
+    (
+        "async def handler(request):\n    try: ...\n    except NotFound: raise ValueError('x')",
+        set(),
+    ),
+    (
+        "async def handler(request):\n    if request.id: raise Conflict\n    raise Forbidden('x')",
+        {403, 409},
+    ),
+    (
+        "async def who(request): raise Unauthorized('x')\n"
+        "def level(who=Depends(who)): raise Forbidden\n"
+        "async def handler(level=Depends(level)): ...",
+        {401, 403},
+    ),
+    ("@secured('bearer')\nasync def handler(request): ...", {401}),
+    ("@secured('bearer', optional=True)\nasync def handler(request): ...", set()),
+]
+
+
+@pytest.mark.parametrize(("text", "statuses"), FAILURES)
+def test_failures_are_those_that_can_be_known(
+    operation: Operation, text: str, statuses: set[int]
+) -> None:
+    found = operation(HEAD + text, file="Api/v1/X/Post.py")["responses"]
+    errors = {status: said for status, said in found.items() if status[0] in "45"}
+
+    assert {int(status) for status in errors} == statuses
+    for status, said in errors.items():
+        name = "ValidationProblem" if status == "422" else "Problem"
+        schema = {"$ref": f"#/components/schemas/{name}"}
+        assert said["content"] == {"application/problem+json": {"schema": schema}}
+
+
+def test_event_streams_say_what_an_event_holds(operation: Operation) -> None:
+    found = operation(
+        f"{HEAD}response_model = Item\nasync def handler(request) -> EventStream: ..."
+    )
+
+    assert found["x-event-stream"] == {"data": ITEM}
+    assert successes(found) == {"200": {"text/event-stream": None}}
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["return EventStream(events())", "stream = EventStream(events(request))\n    return stream"],
+)
+def test_an_event_stream_is_seen_without_an_annotation(operation: Operation, code: str) -> None:
+    found = operation(f"async def events(): yield 1\nasync def handler(request):\n    {code}")
+
+    assert found["x-event-stream"] == {"data": {}}
+    assert successes(found) == {"200": {"text/event-stream": None}}

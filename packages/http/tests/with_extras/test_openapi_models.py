@@ -1,0 +1,279 @@
+"""Models of pydantic and msgspec in the document, described by the package that reads them."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from treefold_http.openapi._symmetry import is_symmetric
+
+Document = Callable[..., dict[str, Any]]
+
+
+def reference(name: str) -> dict[str, str]:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+PYDANTIC = """
+    from decimal import Decimal
+    from typing import Annotated, Generic, Literal, TypeVar
+
+    from pydantic import BaseModel, ConfigDict, EmailStr, Field, computed_field, dataclasses
+
+    T = TypeVar("T")
+
+    class Tag(BaseModel):
+        text: str = Field(min_length=1, description="What it says")
+
+    class Item(BaseModel):
+        '''A thing.'''
+        name: str = Field(examples=["lamp"])
+        tags: list[Tag] = []
+        parent: "Item | None" = None
+
+    class Priced(BaseModel):
+        price: Decimal = Field(alias="priceInEuro")
+
+        @computed_field
+        @property
+        def cheap(self) -> bool: return True
+
+    class Aliased(BaseModel):
+        model_config = ConfigDict(serialize_by_alias=True)
+        price: int = Field(alias="priceInEuro")
+
+    class Cat(BaseModel):
+        kind: Literal["cat"]
+
+    class Dog(BaseModel):
+        kind: Literal["dog"]
+
+    class Pet(BaseModel):
+        one: Annotated[Cat | Dog, Field(discriminator="kind")]
+
+    class Box(BaseModel, Generic[T]):
+        inside: T
+
+    @dataclasses.dataclass
+    class Checked:
+        size: Annotated[int, Field(ge=1)]
+
+    class Never(BaseModel):
+        limit: float = float("nan")
+"""
+
+
+def of(document: Document, model: str, extra: str = "") -> dict[str, Any]:
+    return document(
+        f"{PYDANTIC}\n    async def handler(given: {model}{extra}) -> {model}: ...",
+        file="Api/v1/X/Post.py",
+    )
+
+
+def both(made: dict[str, Any]) -> tuple[Any, Any]:
+    operation = made["paths"]["/v1/x"]["post"]
+    return (
+        operation["requestBody"]["content"]["application/json"]["schema"],
+        operation["responses"]["200"]["content"]["application/json"]["schema"],
+    )
+
+
+def test_definitions_are_lifted_to_components_and_may_hold_themselves(document: Document) -> None:
+    made = of(document, "Item")
+    schemas = made["components"]["schemas"]
+
+    assert both(made) == (reference("Item"), reference("Item"))
+    assert schemas["Item"]["description"] == "A thing."
+    assert schemas["Item"]["properties"]["tags"]["items"] == reference("Tag")
+    assert schemas["Item"]["properties"]["parent"]["anyOf"][0] == reference("Item")
+    assert schemas["Tag"]["properties"]["text"]["minLength"] == 1
+    assert "$defs" not in str(made)
+
+
+def test_what_is_taken_and_what_is_given_differ_where_the_model_says_so(
+    document: Document,
+) -> None:
+    made = of(document, "Priced")
+    schemas = made["components"]["schemas"]
+
+    assert both(made) == (reference("PricedInput"), reference("Priced"))
+    assert list(schemas["PricedInput"]["properties"]) == ["priceInEuro"]
+    assert list(schemas["Priced"]["properties"]) == ["price", "cheap"]
+
+
+def test_aliases_are_given_where_the_model_gives_them(document: Document) -> None:
+    made = of(document, "Aliased")
+
+    assert list(made["components"]["schemas"]["Aliased"]["properties"]) == ["priceInEuro"]
+
+
+def test_a_discriminator_points_at_the_components(document: Document) -> None:
+    one = of(document, "Pet")["components"]["schemas"]["Pet"]["properties"]["one"]
+
+    assert one["discriminator"] == {
+        "propertyName": "kind",
+        "mapping": {"cat": "#/components/schemas/Cat", "dog": "#/components/schemas/Dog"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [("Box[int]", "Box_int"), ("Box[Item]", "Box_Item"), ("Checked", "Checked")],
+)
+def test_generics_and_dataclasses_of_pydantic_have_names(
+    document: Document, model: str, name: str
+) -> None:
+    made = of(document, model)
+
+    assert both(made)[0] == reference(name)
+    assert name in made["components"]["schemas"]
+
+
+def test_a_list_and_a_union_refer_to_the_same_components(document: Document) -> None:
+    made = of(document, "list[Item] | Tag")
+
+    assert both(made)[1] == {
+        "anyOf": [{"type": "array", "items": reference("Item")}, reference("Tag")]
+    }
+
+
+def test_a_default_that_json_cannot_hold_is_left_out(document: Document) -> None:
+    schema = of(document, "Never")["components"]["schemas"]["Never"]
+
+    assert schema["properties"]["limit"].get("default", "none") == "none"
+
+
+def test_constraints_on_parameters_are_said(document: Document) -> None:
+    made = document(
+        """
+        from typing import Annotated
+        from annotated_types import Ge, Interval, Len
+        from pydantic import Field, StringConstraints
+
+        async def handler(
+            id: Annotated[int, Ge(1)],
+            page: Annotated[int, Interval(ge=1, lt=100)] = 1,
+            q: Annotated[str, Field(min_length=2, description="Words", pattern="^a")] = "aa",
+            code: Annotated[str, StringConstraints(max_length=3)] = "",
+            many: Annotated[list[int], Query()] = [],
+        ): ...
+        """,
+        file="Api/v1/X/[id]/Get.py",
+    )
+    found = {p["name"]: p for p in made["paths"]["/v1/x/{id}"]["get"]["parameters"]}
+
+    assert found["id"]["schema"] == {"type": "integer", "minimum": 1}
+    assert found["page"]["schema"] == {
+        "type": "integer",
+        "minimum": 1,
+        "exclusiveMaximum": 100,
+        "default": 1,
+    }
+    assert found["q"]["description"] == "Words"
+    assert found["q"]["schema"] == {
+        "type": "string",
+        "minLength": 2,
+        "pattern": "^a",
+        "default": "aa",
+    }
+    assert found["code"]["schema"]["maxLength"] == 3
+
+
+MSGSPEC = """
+    from typing import Annotated
+    import msgspec
+
+    class Part(msgspec.Struct):
+        size: Annotated[int, msgspec.Meta(gt=0, description="In mm")]
+
+    class Thing(msgspec.Struct, rename="camel"):
+        '''Made of parts.'''
+        own_parts: list[Part]
+        parent: "Thing | None" = None
+
+    async def handler(thing: Thing) -> list[Thing]: ...
+"""
+
+
+def test_structs_are_described_by_msgspec(document: Document) -> None:
+    made = document(MSGSPEC, file="Api/v1/X/Post.py")
+    schemas = made["components"]["schemas"]
+
+    assert both(made) == (reference("Thing"), {"type": "array", "items": reference("Thing")})
+    assert schemas["Thing"]["properties"]["ownParts"]["items"] == reference("Part")
+    assert schemas["Part"]["properties"]["size"]["exclusiveMinimum"] == 0
+    assert schemas["Thing"]["description"] == "Made of parts."
+
+
+PLAIN = """
+class Colour(enum.Enum):
+    RED = "red"
+
+class Inner(BaseModel):
+    size: Annotated[int, Field(ge=1)] = 1
+
+class Plain(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    name: str = Field(min_length=1, examples=["x"])
+    inner: list[Inner] | None = None
+    by_name: dict[str, "Plain"] = {}
+    colour: Colour = Colour.RED
+    at: datetime.datetime | None = None
+    pair: tuple[int, ...] = ()
+    word: Literal["a", "b"] = "a"
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "symmetric"),
+    [
+        ("class Model(Plain): ...", True),
+        ("class Model(Plain):\n    x: float = float('nan')", True),
+        ("class Model(Plain):\n    x: decimal.Decimal", False),
+        ("class Model(Plain):\n    x: bytes", False),
+        ("class Model(Plain):\n    x: int = Field(alias='y')", False),
+        ("class Model(Plain):\n    x: int = Field(serialization_alias='y')", False),
+        ("class Model(Plain):\n    x: int = Field(default=1, exclude=True)", False),
+        ("class Model(Plain):\n    x: Annotated[int, PlainSerializer(str)]", False),
+        ("class Model(Plain):\n    x: Annotated[int, WithJsonSchema({}, mode='input')]", False),
+        ("class Model(Plain):\n    @field_serializer('name')\n    def f(self, v): ...", False),
+        ("class Model(Plain):\n    @model_serializer\n    def f(self): ...", False),
+        ("class Model(Plain):\n    @computed_field\n    def f(self) -> int: ...", False),
+        ("class Model(Plain):\n    model_config = ConfigDict(alias_generator=str.upper)", False),
+        (
+            "class Model(Plain):\n    @classmethod\n"
+            "    def __get_pydantic_json_schema__(cls, core, handler): return handler(core)",
+            False,
+        ),
+        ("class Other(BaseModel):\n    x: bytes\nclass Model(Plain):\n    o: Other", False),
+    ],
+)
+def test_a_model_of_one_form_is_described_once(text: str, symmetric: bool) -> None:
+    names: dict[str, Any] = {"__name__": "here"}
+    imports = "import datetime, decimal, enum\nfrom typing import *\nfrom pydantic import *\n"
+    # Without the future import of this module, which `exec` would hand on.
+    exec(compile(imports + PLAIN, "here", "exec", dont_inherit=True), names)
+    names["Plain"].model_rebuild(_types_namespace=names)
+    exec(compile(text, "here", "exec", dont_inherit=True), names)
+    model = names["Model"]
+
+    assert is_symmetric(model) is symmetric
+    if symmetric:
+        taken, given = (
+            repr(model.model_json_schema(mode=mode, by_alias=mode == "validation"))
+            for mode in ("validation", "serialization")
+        )
+        assert taken == given
+
+
+def test_the_validator_can_say_no(document: Document) -> None:
+    """What holds every document of these tests to the standard is there, and sees a mistake."""
+    validator = importlib.import_module("openapi_spec_validator")
+    made = of(document, "Item")
+    made["paths"]["/v1/x"]["post"]["responses"] = {"200": {}}
+
+    with pytest.raises(validator.OpenAPIV31SpecValidator(made).iter_errors().__next__().__class__):
+        validator.validate(made)

@@ -1,0 +1,161 @@
+"""Random types and their real values: whatever our JSON writes fits the schema of the type."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import decimal
+import enum
+import json
+import uuid
+from typing import Any, Literal, TypedDict, cast
+
+import pytest
+from hypothesis import given, settings, strategies as st
+from jsonschema import Draft202012Validator, ValidationError
+
+from treefold_http._json import dumps
+from treefold_http._records import record_check
+from treefold_http.openapi._components import Components
+from treefold_http.openapi._schemas import Mode, Schemas
+
+
+class Colour(enum.Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Rank(enum.IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
+NAMES = st.sampled_from(["name", "size", "items", "class_", "Ü", "a_b"])
+LEAVES: list[tuple[Any, st.SearchStrategy[Any]]] = [
+    (str, st.text(st.characters(codec="utf-8"), max_size=5)),
+    (int, st.integers(-(2**60), 2**60)),
+    (bool, st.booleans()),
+    (float, st.floats(allow_nan=False, allow_infinity=False)),
+    (type(None), st.none()),
+    (bytes, st.binary(max_size=5)),
+    (decimal.Decimal, st.decimals(allow_nan=False, allow_infinity=False)),
+    (uuid.UUID, st.uuids()),
+    (datetime.datetime, st.datetimes(timezones=st.just(datetime.UTC))),
+    (datetime.date, st.dates()),
+    (datetime.time, st.times()),
+    (datetime.timedelta, st.timedeltas()),
+    (Colour, st.sampled_from(Colour)),
+    (Rank, st.sampled_from(Rank)),
+    (Literal["a", 1], st.sampled_from(["a", 1])),
+]
+"""Types and what makes values of them."""
+
+JSON_LEAVES = [pair for pair in LEAVES if pair[0] not in (bytes, datetime.timedelta)]
+"""Those that a body can hold without pydantic and msgspec."""
+
+Typed = tuple[Any, st.SearchStrategy[Any]]
+
+
+@st.composite
+def types(draw: st.DrawFn, leaves: list[Typed], depth: int = 3) -> Typed:
+    """A type with what makes values of it."""
+    form = draw(st.sampled_from(["leaf", "list", "dict", "optional", "union", "class", "typed"]))
+    if depth == 0 or form == "leaf":
+        return draw(st.sampled_from(leaves))
+    if form in ("class", "typed"):
+        return draw(records(leaves, depth, typed=form == "typed"))
+    kind, values = draw(types(leaves, depth - 1))
+    if form == "list":
+        return list[kind], st.lists(values, max_size=3)
+    if form == "dict":
+        return dict[str, kind], st.dictionaries(st.text("abc", max_size=3), values, max_size=3)
+    if form == "optional":
+        return kind | None, st.none() | values
+    other, more = draw(types(leaves, depth - 1))
+    return kind | other, values | more
+
+
+@st.composite
+def records(draw: st.DrawFn, leaves: list[Typed], depth: int, *, typed: bool) -> Typed:
+    """A dataclass, some of its fields with a default; or a TypedDict."""
+    names = draw(st.lists(NAMES, min_size=1, max_size=4, unique=True))
+    fields = {name: draw(types(leaves, depth - 1)) for name in names}
+    if typed:
+        hints = {name: kind for name, (kind, _) in fields.items()}
+        made: Any = cast("Any", TypedDict)("Table", hints)
+        return made, st.fixed_dictionaries({name: values for name, (_, values) in fields.items()})
+    optional = {name for name in names if draw(st.booleans())}
+    ordered = sorted(names, key=lambda name: name in optional)
+    made = dataclasses.make_dataclass(
+        draw(st.sampled_from(["Item", "Other"])),
+        [
+            (name, fields[name][0] | None, dataclasses.field(default=None))
+            if name in optional
+            else (name, fields[name][0])
+            for name in ordered
+        ],
+        kw_only=True,
+    )
+    return made, st.builds(made, **{name: values for name, (_, values) in fields.items()})
+
+
+def validator_of(kind: Any, mode: Mode) -> Any:
+    components = Components()
+    schema = Schemas(components).of(kind, mode)
+    named = components.finish()
+    document = {**schema, "components": {"schemas": named}}
+    Draft202012Validator.check_schema(document)
+    return Draft202012Validator(document)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_what_is_written_fits_the_schema_of_what_is_given(data: st.DataObject) -> None:
+    kind, values = data.draw(types(LEAVES))
+    validator = validator_of(kind, "output")
+
+    for _ in range(3):
+        validator.validate(json.loads(dumps(data.draw(values))))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_what_is_taken_fits_the_schema_of_what_is_taken(data: st.DataObject) -> None:
+    """Our own checks of a body and the schema agree on the values of a type."""
+    kind, values = data.draw(types(JSON_LEAVES))
+    check, validator = record_check(kind), validator_of(kind, "input")
+    document = json.loads(dumps(data.draw(values)))
+    errors: list[dict[str, Any]] = []
+
+    check(document, ["body"], errors)
+    assert errors == []
+    validator.validate(document)
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.text("ab", max_size=2),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(st.sampled_from(["name", "size", "x"]), inner, max_size=3)
+    ),
+    max_leaves=5,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_what_does_not_fit_the_schema_is_refused(data: st.DataObject) -> None:
+    plain = [pair for pair in LEAVES if pair[0] in (str, int, bool, type(None), Colour, Rank)]
+    kind, _ = data.draw(types(plain))
+    check, validator = record_check(kind), validator_of(kind, "input")
+    document = data.draw(ANYTHING)
+    errors: list[dict[str, Any]] = []
+    check(document, ["body"], errors)
+
+    if not validator.is_valid(document):
+        assert errors != []
+
+
+def test_the_validator_refuses_what_does_not_fit() -> None:
+    with pytest.raises(ValidationError):
+        validator_of(list[int], "output").validate(["text"])

@@ -1,0 +1,558 @@
+"""The docs in a real browser, over a real server: what a reader does, and what must not happen."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browser import Watched, axe_source, running_browser, violations
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+from serving import Process, write_tree
+
+Open = Callable[..., Watched]
+Contexts = Callable[..., BrowserContext]
+
+WIDE = {"viewport": {"width": 1280, "height": 860}}
+NARROW = {"viewport": {"width": 400, "height": 800}}
+
+BOOKS: Mapping[str, str] = {
+    "pyproject.toml": """
+        [project]
+        name = "Book shop"
+        version = "2.1.0"
+        description = "Books, and what goes with them."
+        """,
+    "Api/v1/Book/Get.py": """
+        summary = "List the books"
+        async def handler(limit: int = 20, author: str | None = None):
+            return {"limit": limit, "author": author}
+        """,
+    "Api/v1/Book/Post.py": '''
+        from dataclasses import dataclass
+        summary = "Add a book"
+        status_code = 201
+        @dataclass
+        class Book:
+            isbn: str
+            title: str
+            password: str = ""
+        async def handler(book: Book):
+            """It is listed at once.
+
+            - the `isbn` is its name
+            - the title may be any text
+            """
+            return {"isbn": book.isbn, "title": book.title}
+        ''',
+    "Api/v1/Book/[isbn]/Get.py": """
+        summary = "One book"
+        deprecated = True
+        async def handler(isbn): return {"isbn": isbn}
+        """,
+    "Api/v1/Chat/[room]/Socket.py": """
+        from treefold import WebSocket
+        summary = "A chat room"
+        async def handler(websocket: WebSocket, room: str):
+            await websocket.accept()
+            async for text in websocket.iter_text():
+                if text == "bye":
+                    await websocket.close(4001, "see you")
+                    return
+                await websocket.send_json({"room": room, "said": text})
+        """,
+    "Api/v1/Tick/Get.py": """
+        import asyncio
+        from treefold import Event, EventStream
+        summary = "Ticks"
+        async def ticks(request):
+            yield Event({"n": 1, "from": request.query.get("from")}, "tick", id="t1")
+            yield Event({"n": 2}, "tick")
+            await asyncio.Event().wait()
+        async def handler(request) -> EventStream:
+            return EventStream(ticks(request))
+        """,
+    "Api/v2/Book/Get.py": """
+        summary = "List the books, by page"
+        async def handler(page: int = 1): return {"page": page}
+        """,
+    "Api/v2/Book/Put.py": "import nothing_of_this_name\n",
+    "Api/v2/Book/Services/Get.py": "async def handler(request): return {}\n",
+}
+
+HOSTILE = "</script><img src=x onerror=alert(1)>\"><svg onload=alert(2)>'"
+LINKS = "[x](javascript:alert(3)) ![y](//evil.example/y.png) <https://evil.example> `</code><b>`"
+HOSTILE_TREE: Mapping[str, str] = {
+    "pyproject.toml": f"""
+        [project]
+        name = {json.dumps(HOSTILE)}
+        description = {json.dumps(HOSTILE + LINKS)}
+        """,
+    "Api/v1/<img src=x onerror=alert(4)>\"'/Get.py": f"""
+        from enum import Enum
+        summary = {HOSTILE!r}
+        description = {(HOSTILE + LINKS)!r}
+        tags = [{HOSTILE!r}]
+        class Colour(Enum):
+            RED = {HOSTILE!r}
+        responses = {{404: {(HOSTILE + LINKS)!r}}}
+        async def handler(colour: Colour = Colour.RED, text: str = {HOSTILE!r}):
+            return {{"text": text}}
+        """,
+    "Api/v1/Chat/Socket.py": f"""
+        summary = {HOSTILE!r}
+        description = {LINKS!r}
+        async def handler(websocket):
+            await websocket.accept()
+            await websocket.send_text({HOSTILE!r})
+        """,
+    "Api/v1/Broken/Get.py": f"raise ValueError({HOSTILE!r})\n",
+}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """The browser of this machine."""
+    with running_browser() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The script that checks pages for everybody's use."""
+    return axe_source(tmp_path_factory.mktemp("axe") / "axe")
+
+
+def started(root: Path) -> Iterator[Process]:
+    server = Process(root, "httptools", dev=True, default_version=None)
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.fixture(scope="module")
+def books(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+    """The shop of this module."""
+    yield from started(write_tree(tmp_path_factory.mktemp("books"), BOOKS))
+
+
+@pytest.fixture(scope="module")
+def sample(repository: Path) -> Iterator[Process]:
+    """The sample application."""
+    yield from started(repository / "tests-integration" / "sample")
+
+
+@pytest.fixture(scope="module")
+def contexts(browser: Browser) -> Contexts:
+    """Profiles by their options: readers who come back, so that the cache is used too."""
+    made: dict[str, BrowserContext] = {}
+
+    def give(*, fresh: bool = False, **options: Any) -> BrowserContext:
+        chosen: Any = {**WIDE, "color_scheme": "light", **options}
+        if fresh:
+            return browser.new_context(**chosen)
+        return made.setdefault(repr(chosen), browser.new_context(**chosen))
+
+    return give
+
+
+@pytest.fixture
+def open_docs(contexts: Contexts) -> Iterator[Open]:
+    """Open the docs of a server; at the end nothing may have gone wrong on any of the pages."""
+    opened: list[Watched] = []
+
+    def start(server: Process, path: str = "/docs", **options: Any) -> Watched:
+        watched = Watched(contexts(**options), f"http://127.0.0.1:{server.address[1]}")
+        opened.append(watched)
+        watched.open(path)
+        return watched
+
+    yield start
+    for watched in opened:
+        watched.close()
+    assert [what for watched in opened for what in watched.wrong] == []
+
+
+def route(page: Page, name: str) -> None:
+    """Open a route by its link in the tree."""
+    tree = page.get_by_role("navigation", name="Routes")
+    tree.get_by_role("link", name=name, exact=True).click()
+    expect(page.locator("h1 code")).to_have_text(name.split()[1])
+
+
+def execute(page: Page) -> None:
+    page.get_by_role("button", name="Execute").click()
+    expect(page.locator(".live-responses-table tbody .response-col_status")).to_be_visible()
+
+
+def test_the_tree_is_the_folder_and_opens_and_closes(books: Process, open_docs: Open) -> None:
+    watched = open_docs(books)
+    tree = watched.page.get_by_role("navigation", name="Routes")
+
+    folders = tree.locator("summary .name").all_text_contents()
+    assert folders == ["v1", "Book", "[isbn]", "Chat", "[room]", "Tick", "v2", "Book"]
+    one_book = tree.get_by_role("link", name="GET /v1/book/{isbn} One book")
+    expect(one_book).to_be_visible()
+    tree.locator("summary", has_text="[isbn]").click()
+    expect(one_book).to_be_hidden()
+    tree.locator("summary", has_text="[isbn]").click()
+    expect(one_book).to_be_visible()
+    watched.keep("start-light")
+
+
+def test_a_route_says_which_file_serves_it(books: Process, open_docs: Open) -> None:
+    page = open_docs(books).page
+    route(page, "GET /v1/book/{isbn} One book")
+
+    expect(page.locator(".source code")).to_have_text("Api/v1/Book/[isbn]/Get.py")
+    expect(page.get_by_text("Deprecated: do not use it")).to_be_visible()
+
+
+def test_the_version_switch_shows_one_version(books: Process, open_docs: Open) -> None:
+    page = open_docs(books).page
+    tree = page.get_by_role("navigation", name="Routes")
+    page.get_by_label("Version").select_option("v2")
+
+    expect(tree.get_by_role("link", name="GET /v2/book List the books, by page")).to_be_visible()
+    expect(tree.locator("summary .name")).to_have_text(["v2", "Book"])
+    page.reload()
+    expect(page.get_by_label("Version")).to_have_value("v2")
+    page.get_by_label("Version").select_option("All versions")
+    expect(tree.locator("summary .name").first).to_have_text("v1")
+
+
+def test_a_get_is_sent_with_its_parameters(books: Process, open_docs: Open) -> None:
+    watched = open_docs(books)
+    page = watched.page
+    route(page, "GET /v1/book List the books")
+    page.get_by_placeholder("author").fill("Le Guin")
+    execute(page)
+
+    answer = page.locator(".live-responses-table")
+    expect(answer.locator("tbody .response-col_status")).to_contain_text("200")
+    expect(answer.locator("tbody .response-col_description")).to_contain_text('"author": "Le Guin"')
+    expect(answer.locator("tbody .response-col_description")).to_contain_text('"limit": 20')
+
+
+def test_a_post_is_sent_with_its_body_and_leads_to_its_masked_line(
+    books: Process, open_docs: Open
+) -> None:
+    watched = open_docs(books)
+    page = watched.page
+    route(page, "POST /v1/book Add a book")
+    expect(page.locator(".prose li")).to_have_text(
+        ["the isbn is its name", "the title may be any text"]
+    )
+    body = {"isbn": "9780441478125", "title": "The Left Hand of Darkness", "password": "hunter2"}
+    page.locator("textarea.body-param__text").fill(json.dumps(body))
+    watched.keep("operation-light")
+    execute(page)
+
+    answer = page.locator(".live-responses-table")
+    expect(answer.locator("tbody .response-col_status")).to_contain_text("201")
+    expect(answer.locator("tbody .response-col_description")).to_contain_text(
+        "The Left Hand of Darkness"
+    )
+    page.get_by_role("button", name="Log", exact=True).click()
+    tried = page.locator(".tried li").first
+    expect(tried).to_contain_text("201 POST /v1/book")
+    tried.get_by_role("button").click()
+    line = page.locator(".lines .found")
+    expect(line).to_contain_text("[INFO] POST /v1/book 201")
+    expect(line).to_contain_text('"password":"***"')
+    shown = page.locator(".lines").inner_text()
+    assert "hunter2" not in shown
+    assert not re.search(r"GET /(docs|openapi|asyncapi)", shown), "The page's own requests"
+    watched.keep("log-light")
+
+
+def test_socket_messages_are_exchanged(books: Process, open_docs: Open) -> None:
+    watched = open_docs(books)
+    page = watched.page
+    route(page, "WS /v1/chat/{room} A chat room")
+    page.get_by_role("textbox", name="room").fill("tea & more")
+    page.get_by_role("button", name="Connect", exact=True).click()
+    said = page.get_by_role("log", name="Messages")
+    expect(said).to_contain_text("Connected to /v1/chat/tea%20%26%20more")
+    message = page.get_by_role("textbox", name="Message")
+    message.fill("hello")
+    page.get_by_role("button", name="Send").click()
+
+    expect(said.locator(".line.in")).to_contain_text('"room": "tea & more"')
+    expect(said.locator(".line.in")).to_contain_text('"said": "hello"')
+    watched.keep("socket-light")
+    message.fill("bye")
+    message.press("Control+Enter")
+    expect(said).to_contain_text("Closed with code 4001: see you")
+    expect(page.get_by_role("button", name="Connect", exact=True)).to_be_visible()
+
+
+def test_an_event_stream_is_watched_and_stopped(books: Process, open_docs: Open) -> None:
+    watched = open_docs(books)
+    page = watched.page
+    route(page, "SSE /v1/tick Ticks")
+    expect(page.get_by_role("button", name="Execute")).to_be_hidden()
+    page.get_by_role("textbox", name="Query").fill("from=here")
+    page.get_by_role("button", name="Listen").click()
+
+    events = page.get_by_role("log", name="Events")
+    expect(events.locator(".line.in")).to_have_count(2)
+    expect(events.locator(".line.in").first).to_contain_text("event tick, id t1")
+    expect(events.locator(".line.in").first).to_contain_text('"from": "here"')
+    expect(events.locator(".line.note").first).to_contain_text("200 text/event-stream")
+    watched.keep("events-light")
+    page.get_by_role("button", name="Stop").click()
+    expect(events).to_contain_text("Stopped")
+    expect(page.get_by_role("button", name="Listen")).to_be_visible()
+
+
+def test_files_that_do_not_serve_are_named_with_their_reasons(
+    books: Process, open_docs: Open
+) -> None:
+    page = open_docs(books).page
+    expect(page.locator(".alerts")).to_have_text("1 error, 1 skipped")
+
+    broken = page.get_by_role("region", name="Files with errors")
+    expect(broken).to_contain_text("Api/v2/Book/Put.py")
+    broken.locator("summary").click()
+    expect(broken.locator("pre")).to_contain_text("Traceback (most recent call last)")
+    skipped = page.get_by_role("region", name="Skipped files")
+    tree = page.get_by_role("navigation", name="Routes")
+    expect(skipped).to_contain_text("Api/v2/Book/Services/Get.py")
+    expect(skipped).to_contain_text("non-route folder")
+    tree.get_by_role("link", name="PUT /v2/book Put.py failed to load").click()
+    expect(page.locator(".notice")).to_contain_text("No module named 'nothing_of_this_name'")
+
+
+def test_what_changes_in_the_application_is_shown_without_a_reload(
+    tmp_path: Path, open_docs: Open
+) -> None:
+    """The site is asked for again when the log says anything but a request: a reload does."""
+    tree = {
+        "Api/v1/Say/Get.py": """
+            from treefold import get_logger
+            async def handler(request):
+                get_logger().info("something has changed")
+                return {}
+            """
+    }
+    for server in started(write_tree(tmp_path, tree)):
+        page = open_docs(server).page
+        expect(page.locator(".lines")).to_contain_text("booted in")
+        with page.expect_response(re.compile("/docs/site.json$")) as answer:
+            page.request.get(f"http://127.0.0.1:{server.address[1]}/v1/say")
+        assert answer.value.ok
+
+
+def test_everything_is_reached_by_keys(books: Process, open_docs: Open) -> None:
+    page = open_docs(books, fresh=True).page
+    page.keyboard.press("/")
+    search = page.get_by_role("searchbox")
+    expect(search).to_be_focused()
+    search.press_sequentially("book add")
+    links = page.locator("#tree a[data-entry]")
+    expect(links).to_have_count(1)
+    page.keyboard.press("Enter")
+    expect(page.locator("h1 code")).to_have_text("/v1/book")
+    page.keyboard.press("Escape")
+    expect(search).to_have_value("")
+    page.keyboard.press("j")
+    expect(page.locator("h1 code")).to_have_text("/v1/book/{isbn}")
+
+    page.locator("#tree summary").first.focus()
+    page.keyboard.press("ArrowLeft")
+    expect(page.get_by_role("link", name="POST /v1/book")).to_be_hidden()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    expect(page.locator("#tree summary", has_text="Book").first).to_be_focused()
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+    page.keyboard.press("Escape")
+    before = page.locator("html").get_attribute("data-theme")
+    page.keyboard.press("t")
+    expect(page.locator("html")).not_to_have_attribute("data-theme", before or "")
+
+
+def test_colours_follow_the_system_until_somebody_chooses(books: Process, open_docs: Open) -> None:
+    page = open_docs(books, fresh=True, color_scheme="dark").page
+    html = page.locator("html")
+    expect(html).to_have_attribute("data-theme", "dark")
+    page.emulate_media(color_scheme="light")
+    expect(html).to_have_attribute("data-theme", "light")
+    page.get_by_role("button", name="Dark colours").click()
+    expect(html).to_have_attribute("data-theme", "dark")
+    page.reload()
+    expect(html).to_have_attribute("data-theme", "dark")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_contrast_labels_and_roles_are_in_order(
+    books: Process, open_docs: Open, axe: str, theme: str
+) -> None:
+    watched = open_docs(books, color_scheme=theme)
+    page = watched.page
+    page.evaluate(axe)
+    found = {"start": violations(page)}
+    for name in (
+        "POST /v1/book Add a book",
+        "GET /v1/book/{isbn} One book",
+        "WS /v1/chat/{room} A chat room",
+        "SSE /v1/tick Ticks",
+    ):
+        route(page, name)
+        if "book" in name:
+            expect(page.get_by_role("button", name="Execute")).to_be_visible()
+        if name.startswith("POST"):
+            execute(page)
+            page.get_by_role("button", name="Log", exact=True).click()
+        found[name] = violations(page)
+        watched.keep(f"{name.split()[0].lower()}-{name.split()[1].count('/')}-{theme}")
+    page.keyboard.press("?")
+    found["keys"] = violations(page)
+
+    assert {name: what for name, what in found.items() if what} == {}
+
+
+def test_it_works_at_400_pixels(books: Process, open_docs: Open, axe: str) -> None:
+    watched = open_docs(books, **NARROW)
+    page = watched.page
+    expect(page.get_by_role("navigation", name="Routes")).to_be_hidden()
+    watched.keep("narrow-start")
+    page.get_by_role("button", name="Routes").click()
+    watched.keep("narrow-menu")
+    route(page, "POST /v1/book Add a book")
+    expect(page.get_by_role("navigation", name="Routes")).to_be_hidden()
+    execute(page)
+    watched.keep("narrow-operation")
+
+    widths = page.evaluate(
+        """[document.documentElement, document.querySelector("#main")]
+            .map((element) => element.scrollWidth - element.clientWidth)"""
+    )
+    assert widths == [0, 0]
+    page.evaluate(axe)
+    assert violations(page) == []
+
+
+def test_s115_hostile_text_is_text_everywhere(
+    tmp_path: Path, browser: Browser, open_docs: Open
+) -> None:
+    for server in started(write_tree(tmp_path, HOSTILE_TREE)):
+        watched = open_docs(server, "/docs?url=//evil.example/x.json&configUrl=//evil.example")
+        page = watched.page
+        expect(page.locator("h1")).to_contain_text(HOSTILE)
+        expect(page.locator(".problems")).to_contain_text(HOSTILE)
+        tree = page.locator("#tree a[data-entry]")
+        tree.filter(has_text=HOSTILE).first.click()
+        expect(page.get_by_role("button", name="Execute")).to_be_visible()
+        expect(page.locator(".operation")).to_contain_text("[x](javascript:alert(3))")
+        execute(page)
+        tree.filter(has_text="WS").click()
+        page.get_by_role("button", name="Connect", exact=True).click()
+        expect(page.get_by_role("log", name="Messages")).to_contain_text(HOSTILE)
+        page.keyboard.press("Escape")
+        page.get_by_role("button", name="Log", exact=True).click()
+        expect(page.locator(".lines")).to_contain_text("Broken/Get.py")
+
+        ours = page.locator("img").evaluate_all("all => all.map((one) => one.src)")
+        assert all(re.search(r"/assets/[0-9a-f]+/icon\.svg$", source) for source in ours)
+        assert page.locator("svg[onload], [onerror], a[href^='javascript']").count() == 0
+        assert [address for address in watched.requests if "evil" in address.split("?")[0]] == []
+
+
+def test_s116_production_shows_documents_and_nothing_of_the_machine(
+    tmp_path: Path, open_docs: Open
+) -> None:
+    root = write_tree(tmp_path, {**BOOKS, "treefold.toml": "docs = true\n"})
+    server = Process(root, "h11", dev=False, default_version=None)
+    try:
+        watched = open_docs(server, fresh=True)
+        page = watched.page
+        route(page, "GET /v1/book List the books")
+        execute(page)
+        expect(page.locator(".live-responses-table")).to_contain_text('"limit": 20')
+
+        assert "Get.py" not in page.content()
+        expect(page.get_by_role("button", name="Log", exact=True)).to_have_count(0)
+        assert not [url for url in watched.requests if url.endswith(("/site.json", "/log"))]
+        storage = page.evaluate("JSON.stringify([{...localStorage}, {...sessionStorage}])")
+        assert storage == "[{},{}]"
+    finally:
+        server.stop()
+
+
+def test_a_token_of_a_try_out_stays_in_the_memory_of_the_page(
+    books: Process, open_docs: Open
+) -> None:
+    page = open_docs(books, fresh=True).page
+    route(page, "SSE /v1/tick Ticks")
+    page.get_by_role("textbox", name="Headers").fill("Authorization: Bearer s3cret-token")
+    page.get_by_role("button", name="Listen").click()
+    expect(page.get_by_role("log", name="Events").locator(".line.in")).to_have_count(2)
+
+    stored = page.evaluate("JSON.stringify([{...localStorage}, {...sessionStorage}])")
+    page.get_by_role("button", name="Log", exact=True).click()
+    assert "s3cret-token" not in stored + page.url + page.locator(".log").inner_text()
+    page.reload()
+    page.locator("body[data-ready]").wait_for()
+    assert "s3cret-token" not in page.content()
+
+
+def test_the_sample_is_ready_within_a_second(
+    sample: Process, open_docs: Open, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert_ready(sample, open_docs, capsys, name="sample", limit=1000)
+
+
+def test_500_routes_are_ready_within_two_seconds(
+    tmp_path: Path, open_docs: Open, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = "async def handler(request, page: int = 1): return {}\n"
+    tree = {f"Api/v1/Part{n // 20}/Thing{n}/Get.py": source for n in range(500)}
+    for server in started(write_tree(tmp_path, tree)):
+        assert_ready(server, open_docs, capsys, name="500 routes", limit=2000)
+
+
+def ready_after(page: Page) -> float:
+    """Give the milliseconds from the start of the navigation until the page could be used."""
+    return page.evaluate("performance.getEntriesByName('docs-ready')[0].startTime")
+
+
+def assert_ready(
+    server: Process, open_docs: Open, capsys: pytest.CaptureFixture[str], *, name: str, limit: float
+) -> None:
+    """The best of a few readers with an empty cache, on a machine where others may be at work.
+
+    The limit is that of an idle machine: it grows with the processes that wait for each core.
+    """
+    busy = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+    page = open_docs(server, fresh=True).page
+    ready = [ready_after(page)]
+    while min(ready) >= limit and len(ready) < 4:
+        page = open_docs(server, fresh=True).page
+        ready.append(ready_after(page))
+    page.get_by_role("searchbox").fill("get")
+    page.evaluate("performance.mark('asked')")
+    page.get_by_role("searchbox").press("Enter")
+    page.get_by_role("button", name="Execute").wait_for()
+    first = page.evaluate("performance.now() - performance.getEntriesByName('asked')[0].startTime")
+    with capsys.disabled():
+        each = ", ".join(f"{value:.0f}" for value in ready)
+        print(
+            f"\n{name}: interactive after {each} ms, a route can be tried {first:.0f} ms later;"
+            f" {busy:.1f} processes wait for each core"
+        )
+    assert min(ready) < limit * busy
+
+
+def test_the_page_is_the_same_for_a_client_without_a_browser(books: Process) -> None:
+    address = f"http://127.0.0.1:{books.address[1]}/docs"
+    with urllib.request.urlopen(address) as answer:
+        assert "unsafe" not in answer.headers["Content-Security-Policy"]
+        assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
