@@ -157,7 +157,7 @@ def test_a_user_that_does_not_fit_is_422(shop: Served, member: dict[str, object]
     document = {"name": "dan", "email": "d@example.org", "password": "x", **member}
     answer = post(shop, "/v1/user", document)
     (name,) = member
-    assert (answer.status, answer.json()["errors"][0]["loc"]) == (422, [name])
+    assert (answer.status, answer.json()["errors"][0]["loc"][-1]) == (422, name)
 
 
 def test_no_password_reaches_the_log(shop: Served) -> None:
