@@ -120,6 +120,34 @@ def test_a_handler_is_an_attribute_of_its_package(write: Write) -> None:
         assert getattr(importlib.import_module("Api.v1.User"), "[id]") is package
 
 
+def test_a_folder_is_a_package_once_somebody_asks_for_it(write: Write) -> None:
+    root = write({"Api/v1/User/Get.py": HANDLER, "Api/v1/User/[id]/Get.py": HANDLER})
+    space = ModuleSpace.of(root)
+    with space.current():
+        below, above = load(root, "Api/v1/User/[id]/Get.py"), load(root, "Api/v1/User/Get.py")
+        assert "Api" not in sys.modules
+
+        package = importlib.import_module("Api.v1.User.[id]")
+        assert package.Get is below
+        assert sys.modules["Api.v1.User"].Get is above
+        later = load(root, "Api/v1/User/Get.py")
+        assert sys.modules["Api"].v1.User.Get is later
+
+
+def test_a_folder_with_a_dot_in_its_name_has_services_of_its_own(write: Write) -> None:
+    root = write(
+        {
+            "Api/v1/Feed.xml/Get.py": "from .Services.text import NAME\n",
+            "Api/v1/Feed.xml/Services/text.py": "NAME = 'feed'\n",
+            "Api/v1/Map.xml/__init__.py": "SIZE = 3\n",
+            "Api/v1/Map.xml/Get.py": "from . import SIZE\n",
+        }
+    )
+
+    assert load(root, "Api/v1/Feed.xml/Get.py").NAME == "feed"
+    assert load(root, "Api/v1/Map.xml/Get.py").SIZE == 3
+
+
 def test_files_whose_dots_meet_are_distinct(write: Write) -> None:
     root = write(
         {

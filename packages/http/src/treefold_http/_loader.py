@@ -55,20 +55,20 @@ class HandlerModule:
     operation_id: str | None = None
 
 
-_OPTIONS: tuple[tuple[str, type | tuple[type, ...]], ...] = (
-    ("status_code", int),
-    ("middlewares", (list, tuple)),
-    ("max_body", int),
-    ("log_payload", bool),
-    ("timeout", (int, float)),
-    ("summary", str),
-    ("description", str),
-    ("tags", (list, tuple)),
-    ("deprecated", bool),
-    ("response_model", object),
-    ("responses", Mapping),
-    ("operation_id", str),
-)
+_OPTIONS: Mapping[str, type | tuple[type, ...]] = {
+    "status_code": int,
+    "middlewares": (list, tuple),
+    "max_body": int,
+    "log_payload": bool,
+    "timeout": (int, float),
+    "summary": str,
+    "description": str,
+    "tags": (list, tuple),
+    "deprecated": bool,
+    "response_model": object,
+    "responses": Mapping,
+    "operation_id": str,
+}
 
 
 def load_handler(space: ModuleSpace, route: Route) -> HandlerModule:
@@ -85,7 +85,8 @@ def load_handler(space: ModuleSpace, route: Route) -> HandlerModule:
         except BaseException:
             space.forget(module)  # the next boot is to try again, not to serve it half made
             raise
-    handler = getattr(module, "handler", None)
+    said = vars(module)  # `getattr` would make an exception for each name that is not there
+    handler = said.get("handler")
     if handler is None:
         raise HandlerError(f"{route.file} has no `handler`; define `async def handler(request)`")
     if not callable(handler):
@@ -93,24 +94,25 @@ def load_handler(space: ModuleSpace, route: Route) -> HandlerModule:
             f"`handler` in {route.file} is {type(handler).__qualname__!r} and cannot be called;"
             " make it a function"
         )
-    _check_numbers(module, route.file)
-    options = {name: _option(module, name, kind, route.file) for name, kind in _OPTIONS}
-    for entry in options["middlewares"] or ():
-        check_entry(entry)
-    if any(options[name] is not None for name in _DOCUMENTED):
-        _check_documented(options, route.file)
-    given = {name: value for name, value in options.items() if value is not None}
-    return HandlerModule(handler=handler, **given)
+    options = {name: said[name] for name in _OPTIONS if said.get(name) is not None}
+    if options:
+        _check_options(options, route.file)
+    return HandlerModule(handler=handler, **options)
 
 
-def _check_numbers(module: ModuleType, file: str) -> None:
-    status = getattr(module, "status_code", None)
-    if status is not None:
-        check_status(status)
+def _check_options(options: Mapping[str, Any], file: str) -> None:
+    if "status_code" in options:
+        check_status(options["status_code"])
     for name in ("max_body", "timeout"):
-        value = getattr(module, name, None)
+        value = options.get(name)
         if isinstance(value, (int, float)) and not 0 <= value < math.inf:
             raise HandlerError(f"`{name}` in {file} is {value!r}; give a finite number from 0")
+    for name, value in options.items():
+        _check_kind(value, name, _OPTIONS[name], file)
+    for entry in options.get("middlewares", ()):
+        check_entry(entry)
+    if not options.keys().isdisjoint(_DOCUMENTED):
+        _check_documented(options, file)
 
 
 _DOCUMENTED = ("tags", "response_model", "responses", "operation_id")
@@ -119,18 +121,18 @@ _status_key = re.compile(r"[1-5](?:[0-9]{2}|XX)|default").fullmatch
 
 
 def _check_documented(options: Mapping[str, Any], file: str) -> None:
-    if not all(isinstance(tag, str) and tag for tag in options["tags"] or ()):
+    if not all(isinstance(tag, str) and tag for tag in options.get("tags", ())):
         raise HandlerError(f"`tags` in {file} is {options['tags']!r}; give a list of names")
-    operation = options["operation_id"]
+    operation = options.get("operation_id")
     if operation is not None and not _operation_id(operation):
         raise HandlerError(
             f"`operation_id` in {file} is {operation!r}; use letters, digits, '_', '.' and '-'"
         )
-    if _is_value(options["response_model"]):
+    if _is_value(options.get("response_model")):
         raise HandlerError(
             f"`response_model` in {file} is {options['response_model']!r}; give a type"
         )
-    responses: Mapping[Any, Any] = options["responses"] or {}
+    responses: Mapping[Any, Any] = options.get("responses", {})
     for status, said in responses.items():
         if isinstance(status, bool) or not _status_key(str(status)):
             raise HandlerError(
@@ -191,9 +193,8 @@ def _initialise(module: ModuleType) -> None:
         outcome.close()
 
 
-def _option(module: ModuleType, name: str, kind: type | tuple[type, ...], file: str) -> Any:
-    value = getattr(module, name, None)
-    if value is None or (isinstance(value, kind) and (kind is bool or not isinstance(value, bool))):
-        return value
+def _check_kind(value: Any, name: str, kind: type | tuple[type, ...], file: str) -> None:
+    if isinstance(value, kind) and (kind is bool or not isinstance(value, bool)):
+        return
     wanted = kind.__name__ if isinstance(kind, type) else " or ".join(k.__name__ for k in kind)
     raise HandlerError(f"`{name}` in {file} is {value!r}; give {wanted}")

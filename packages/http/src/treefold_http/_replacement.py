@@ -15,7 +15,7 @@ from importlib.util import cache_from_source
 from types import CodeType, ModuleType, TracebackType
 from typing import Any
 
-from treefold_http._modules import ModuleSpace, SourceLoader
+from treefold_http._modules import ModuleSpace, SourceLoader, adopt
 
 
 class FreshLoader(SourceLoader):
@@ -36,16 +36,8 @@ class FreshLoader(SourceLoader):
     def exec_module(self, module: ModuleType) -> None:
         """Run a module; a package finds those of its modules that were not replaced."""
         if hasattr(module, "__path__"):
-            _adopt(module)
+            adopt(module)
         super().exec_module(module)
-
-
-def _adopt(package: ModuleType) -> None:
-    """`import a.b` sets `b` on `a` only when it loads `b`, and this one is loaded already."""
-    prefix = f"{package.__name__}."
-    for name, module in list(sys.modules.items()):
-        if name.startswith(prefix) and "." not in name.removeprefix(prefix):
-            setattr(package, name.removeprefix(prefix), module)
 
 
 class Replacement:
