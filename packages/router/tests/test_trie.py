@@ -10,7 +10,7 @@ def grown(*paths: str) -> Node:
     root = Node()
     for path in paths:
         node, template, parameters = insert(root, path.split("/"))
-        node.verbs["GET"] = Found(Route("GET", "v1", template, path, parameters), {})
+        node.serve("GET", Found(Route("GET", "v1", template, path, parameters), {}))
     return root
 
 

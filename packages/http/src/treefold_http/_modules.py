@@ -64,7 +64,7 @@ class ModuleSpace:
         self._prefix = f"{root}/"
         self.names = PROJECT_NAMES | _own_names(root)
         self.loader = SourceLoader
-        self._plain: set[str] = set()
+        self._seen: frozenset[str] = frozenset()
         self._parked: dict[str, ModuleType] = {}
         self._foreign: dict[str, ModuleType] = {}
 
@@ -132,7 +132,7 @@ class ModuleSpace:
     def look_again(self) -> None:
         """Notice top-level modules that are new on the disk."""
         self.names = PROJECT_NAMES | _own_names(self.root)
-        self._plain.clear()
+        self._seen = frozenset()
         importlib.invalidate_caches()
 
     def forget(self, module: ModuleType) -> None:
@@ -146,13 +146,12 @@ class ModuleSpace:
         A folder without one is a package once somebody asks for it: most are never asked for, and
         1,000 routes have 2,500.
         """
-        above = folder.rpartition("/")[0]
-        if above and above not in self._plain:
-            self._run_packages(above)
-        if os.path.isfile(f"{self._prefix}{folder}/__init__.py"):
-            importlib.import_module(dotted(folder))
-        else:
-            self._plain.add(folder)
+        steps = folder.split("/")
+        chain = ["/".join(steps[:count]) for count in range(1, len(steps) + 1)]
+        for package in chain:
+            if package not in self._seen and os.path.isfile(f"{self._prefix}{package}/__init__.py"):
+                importlib.import_module(dotted(package))
+        self._seen = frozenset(chain)  # the next file is below most of them: routes are sorted
 
     @contextmanager
     def current(self) -> Generator[None]:

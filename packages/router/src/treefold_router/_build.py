@@ -83,11 +83,11 @@ def _place(trie: Node, endpoint: Endpoint) -> tuple[Node, Route]:
 def _serve(places: Mapping[tuple[Node, str], list[Route]], *, auto_head: bool) -> None:
     for (node, method), routes in places.items():
         verb = None if method == WEBSOCKET else method
-        node.verbs[verb] = Found(routes[-1], _NO_PARAMS)
+        node.serve(verb, Found(routes[-1], _NO_PARAMS))
     if auto_head:
         for node, method in places:
             if method == "GET":
-                node.verbs.setdefault("HEAD", node.verbs["GET"])
+                node.serve("HEAD", node.verbs.get("HEAD", node.verbs["GET"]))
 
 
 def _duplicate(routes: list[Route]) -> Duplicate:

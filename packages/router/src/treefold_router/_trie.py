@@ -4,13 +4,16 @@ Holds how folders become nodes (routing rules 2, 4 and 6) and how segments choos
 (rule 5). Knows nothing of raw paths, of refusals or of disks.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, cast
 
 from treefold_router._naming import parameter_name, segment_of
 from treefold_router._path import encode_segment, has_control_character
 from treefold_router._types import Found
 
 _DOT_SEGMENTS = frozenset((b".", b".."))
+_NOTHING: dict[Any, Any] = {}
+"""Shared by all places without children or without routes, which are most; never written to."""
 
 
 class Node:
@@ -25,11 +28,15 @@ class Node:
     def __init__(self, parameter: str = "") -> None:
         self.parameter = parameter
         # Keyed by UTF-8 bytes: a request is split without making text of it.
-        self.static: dict[bytes, Node] = {}
+        self.static: Mapping[bytes, Node] = _NOTHING
         self.dynamic: Node | None = None
         # A dynamic place keeps its routes in Founds as well, so that both kinds read alike.
         # What serves a WebSocket handshake is under None, where no HTTP verb can reach it.
-        self.verbs: dict[str | None, Found] = {}
+        self.verbs: Mapping[str | None, Found] = _NOTHING
+
+    def serve(self, verb: str | None, found: Found) -> None:
+        """Have a verb served here."""
+        self.verbs = {**self.verbs, verb: found}
 
 
 def insert(root: Node, folders: Iterable[str]) -> tuple[Node, str, tuple[str, ...]]:
@@ -109,7 +116,10 @@ def static_places(node: Node, raw_path: bytes = b"") -> Iterator[tuple[bytes, No
 def _static_child(node: Node, segment: bytes) -> Node:
     child = node.static.get(segment)
     if child is None:
-        child = node.static[segment] = Node()
+        child = Node()
+        if node.static is _NOTHING:
+            node.static = {}
+        cast("dict[bytes, Node]", node.static)[segment] = child
     return child
 
 
