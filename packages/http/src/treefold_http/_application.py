@@ -328,11 +328,11 @@ class Application:
         """Find the plan of a request: that of its route, or the one that answers a miss."""
         scope = request.scope
         site = self._site or self.site
+        path = scope.get("raw_path") or scope["path"]
         try:
-            check_request(scope, request.fields)
+            check_request(scope, request.fields, path)
         except HTTPError as refusal:
             return self._missed(request, refusal)
-        path = scope.get("raw_path") or scope["path"]
         if scope.get("root_path"):
             path = below_root(path, scope["root_path"])
         outcome = site.table.resolve(scope["method"], path)

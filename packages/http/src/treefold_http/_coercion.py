@@ -130,12 +130,17 @@ def _tuple(content: tuple[Any, ...], status: int | None) -> Response:
             " return (content, status) or (content, status, headers)"
         )
     kind = content[0].__class__
-    if kind not in _PLAIN and issubclass(kind, (tuple, Response)):
+    plain = _PLAIN.get(kind)
+    if plain is None and issubclass(kind, (tuple, Response)):
         raise TypeError(
             f"A handler returned a tuple that starts with {kind.__qualname__!r};"
             " set the status on the response, or return its content"
         )
-    response = to_response(content[0], check_status(content[1]))
+    status = check_status(content[1])
+    if plain is None:
+        response = to_response(content[0], status)
+    else:
+        response = plain_response(plain[0](content[0]), plain[1], status)
     if len(content) == 3:
         headers = content[2]
         if not isinstance(headers, Mapping):

@@ -27,12 +27,13 @@ is_host = re.compile(
 ).fullmatch
 
 
-def check_request(scope: Scope, fields: Mapping[bytes, bytes]) -> None:
+def check_request(scope: Scope, fields: Mapping[bytes, bytes], path: bytes | str) -> None:
     """Let a request pass whose line and header an application can safely look at.
 
     Args:
         scope: the ASGI scope, HTTP or WebSocket.
         fields: its header as a dictionary; repeated names are counted on the raw list.
+        path: as it was sent, or decoded where the server does not keep that.
 
     Raises:
         HTTPError: 400, 414 or 431 for any other.
@@ -56,7 +57,7 @@ def check_request(scope: Scope, fields: Mapping[bytes, bytes]) -> None:
             _known_hosts.add(host)
     if b"content-length" in fields or b"transfer-encoding" in fields:
         _check_framing(fields, raw)
-    if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > MAX_TARGET_BYTES:
+    if len(path) + len(scope["query_string"]) > MAX_TARGET_BYTES:
         raise HTTPError(414, f"The request target is longer than {MAX_TARGET_BYTES} bytes")
 
 

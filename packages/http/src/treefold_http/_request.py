@@ -117,17 +117,11 @@ class Request(Connection):
             UnsupportedMediaType: for another media type, or a content coding.
             BadRequest: for a charset other than UTF-8 (RFC 8259, 8.1; S-30).
         """
-        fields = self.fields
-        field = fields.get(b"content-type", b"")
-        if field != b"application/json":
-            if not is_json(self.content_type):
-                raise UnsupportedMediaType(
-                    f"The body is {self.content_type!r}; send application/json"
-                )
-            if b";" in field:
-                _check_charset(self._form_type())
-        if b"content-encoding" in fields:
-            self._refuse_coding()
+        if not is_json(self.content_type):
+            raise UnsupportedMediaType(f"The body is {self.content_type!r}; send application/json")
+        if b";" in self.fields.get(b"content-type", b""):
+            _check_charset(self._form_type())
+        self._refuse_coding()
 
     def _refuse_coding(self) -> None:
         coding = self.fields.get(b"content-encoding")

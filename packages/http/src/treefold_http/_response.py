@@ -168,19 +168,21 @@ class Response:
         """Give the start and the body message of the protocol.
 
         Args:
-            common: fields that every answer of the application carries.
+            common: fields that every answer of the application carries; the list becomes the
+                header of the message.
             head: whether the request was HEAD: the same header fields, no body.
         """
         body = self.body
-        fields = self.raw_headers
-        if len(fields) != 1 or fields[0][0] != b"content-type":
-            fields = [pair for pair in sendable(fields) if pair[0] != b"content-length"]
+        own = self.raw_headers
+        if len(own) != 1 or own[0][0] != b"content-type":
+            own = [pair for pair in sendable(own) if pair[0] != b"content-length"]
+        fields = common
         if self.status in BODILESS:
-            fields = [pair for pair in fields if pair[0] != b"content-type"]
             body = b""
+            fields += [pair for pair in own if pair[0] != b"content-type"]
         else:
-            fields = [*fields, _LENGTHS[len(body)]]
-        fields += common
+            fields += own
+            fields.append(_LENGTHS[len(body)])
         return (
             {"type": "http.response.start", "status": self.status, "headers": fields},
             {"type": "http.response.body", "body": b"" if head else body},

@@ -275,7 +275,9 @@ def _body_binder(parameter: inspect.Parameter, annotation: Any, decoder: Decoder
         )
 
     async def bind(connection: Any, errors: Errors) -> Any:
-        connection.check_json_type()
+        fields = connection.fields
+        if fields.get(b"content-type") != b"application/json" or b"content-encoding" in fields:
+            connection.check_json_type()
         reader = connection.reader
         body = await reader.read()
         if body:

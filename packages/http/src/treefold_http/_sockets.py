@@ -93,7 +93,7 @@ async def serve_socket(app: Application, scope: Scope, receive: Receive, send: S
     try:
         await receive()
         try:
-            check_request(scope, fields)
+            check_request(scope, fields, scope.get("raw_path") or scope["path"])
             _adjust(app, websocket)
             check_origin(websocket)
             await find_plan(app, websocket).run(websocket)

@@ -13,7 +13,7 @@ from treefold_router._lint import lint
 from treefold_router._naming import WEBSOCKET, is_version
 from treefold_router._path import NO_SLASH, PERCENT, malformed, unescape
 from treefold_router._scan import Listing, walk
-from treefold_router._trie import Node, match
+from treefold_router._trie import Node, match, new_found
 from treefold_router._types import (
     AutoOptions,
     Duplicate,
@@ -102,26 +102,31 @@ class RouteTable:
             return self.resolve(method, path) if isinstance(path, (bytes, str)) else path
         # Text stays out of the dictionary: comparing it with bytes warns under `python -b`.
         if isinstance(raw_path, bytes):
-            place = self._places.get(raw_path)
+            places = self._places
+            place = places.get(raw_path)
             if place is not None:
                 found = place.verbs.get(method)
                 if found is not None:
                     return found
             else:
-                # One parameter at the end, of letters and digits, is what most routes have.
+                # Most routes have one parameter, at the end or before a last static segment, and
+                # most values are letters and digits: no whole walk for these.
                 parent, _, last = raw_path.rpartition(b"/")
-                place = self._places.get(parent)
-                if place is not None and last.isalnum() and last not in place.static:
+                place = places.get(parent)
+                if place is None:
+                    above, _, middle = parent.rpartition(b"/")
+                    place = places.get(above)
+                    if place is not None and PERCENT not in raw_path:
+                        answer = match(place, (middle, last), method)
+                        if type(answer) is Found:
+                            return answer
+                elif last.isalnum() and last not in place.static:
                     child = place.dynamic
-                    found = child and child.verbs.get(method)
-                    if child and found:
-                        return Found(found.route, {child.parameter: last.decode()})
-            # `_walk` without its cases: a call and their tests are a third of the whole answer.
-            segments = raw_path.split(b"/")
-            if PERCENT not in raw_path and not segments[0]:
-                answer = match(self._trie, segments, method)
-                if type(answer) is Found:
-                    return answer
+                    served = child and child.verbs.get(method)
+                    if child and served:
+                        found = new_found(Found)
+                        found.route, found.params = served.route, {child.parameter: last.decode()}
+                        return found
         answer = self._walk(method, raw_path)
         return self._options(answer, raw_path) if method == "OPTIONS" else answer
 
