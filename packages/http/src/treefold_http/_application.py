@@ -309,7 +309,7 @@ class Application:
                 expose(scope, request.error)
             level = _ERROR if status >= 500 or request.error is not None else _INFO
             if _is_logged(level):
-                self._log(request, status, seconds=perf_counter() - started, has_body=has_body)
+                self._log(request, status, perf_counter() - started, has_body)
             request_id.reset(token)
 
     async def _leave(self, request: Request, error: BaseException | None) -> None:
@@ -391,23 +391,16 @@ class Application:
         request.error = error
         return crash(error, request)
 
-    def _log(self, request: Request, status: int, *, seconds: float, has_body: bool) -> None:
+    def _log(self, request: Request, status: int, seconds: float, has_body: bool) -> None:
         plan = request.plan
         payload = NONE
         if has_body and (plan is None or plan.log_payload):
             payload = describe(request)
         scope = request.scope
-        raw_path = request.raw_path
+        raw_path = scope.get("raw_path") or request.raw_path
         masked = plan.masked_in(raw_path) if plan is not None and plan.masked else ()
-        log_request(
-            scope["method"],
-            request_target(raw_path, scope["query_string"], masked_segments=masked),
-            status,
-            seconds,
-            request_id=request.id,
-            payload=payload,
-            error=request.error,
-        )
+        target = request_target(raw_path, scope["query_string"], masked)
+        log_request(scope["method"], target, status, seconds, request.id, payload, request.error)
 
 
 def _miss(outcome: object) -> HTTPError | Response:

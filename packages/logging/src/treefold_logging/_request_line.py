@@ -1,8 +1,8 @@
 """One call per request: its line, straight into the writer's buffer or as a record.
 
-On the path of every request, so it is written for speed: while the framework's handler is alone on
-the logger no record is made. Every condition is looked at on each call, because handlers, filters
-and levels may change at any time.
+On the path of every request, so it is written for speed, without parameters by keyword only: while
+the framework's handler is alone on the logger no record is made. Every condition is looked at on
+each call, because handlers, filters and levels may change at any time.
 """
 
 import logging
@@ -45,7 +45,6 @@ def log_request(
     target: str,
     status: int,
     seconds: float,
-    *,
     request_id: str,
     payload: str = "-",
     error: BaseException | None = None,

@@ -18,7 +18,7 @@ _FIELD_ENDS = re.compile(r"([&;])")
 
 
 def request_target(
-    raw_path: bytes, query_string: bytes, *, masked_segments: Sequence[int] = ()
+    raw_path: bytes, query_string: bytes, masked_segments: Sequence[int] = ()
 ) -> str:
     """Return the target for the log line.
 
