@@ -32,7 +32,7 @@ from treefold_logging import flush, get_logger
 Fields = Sequence[tuple[str, str]]
 Message = Mapping[str, Any]
 
-HOST: Fields = (("host", "example.com"),)
+HOST: Fields = (("host", "example.local"),)
 
 
 @dataclass(slots=True)

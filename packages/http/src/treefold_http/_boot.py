@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
-from treefold_http._development import development_entries
+from treefold_http._development import development_entries, local_hosts
 from treefold_http._errors import BootError, HTTPError
 from treefold_http._findings import BrokenFile, Findings, cause_of
 from treefold_http._installed import find_databases, model_modules
@@ -114,7 +114,8 @@ def build_site(
         _load_again(space, name, findings)
     listed = len(middlewares)
     if app.dev:
-        middlewares = [*development_entries([app.databases, *extensions]), *middlewares]
+        told = development_entries([app.databases, *extensions])
+        middlewares = [*told, *local_hosts(middlewares), *middlewares]
     plans = plan_routes(app, modules, middlewares, findings)
     miss = Plan(
         route=None,

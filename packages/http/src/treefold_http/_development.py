@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
 
+from treefold_http._local_hosts import LocalHosts
 from treefold_logging import log_summary, request_target, shows_summaries
 
 if TYPE_CHECKING:
@@ -34,6 +35,13 @@ def development_entries(extensions: Sequence[Any]) -> list[Any]:
     watches = [extension.watch for extension in extensions if hasattr(extension, "watch")]
     write = log_summary if shows_summaries() else None
     return [Development(watches, write=write)] if watches or write else []
+
+
+def local_hosts(middlewares: Sequence[Any]) -> list[Any]:
+    """Give what keeps foreign host names out, unless the project names its hosts itself."""
+    from treefold_http.middleware import TrustedHosts
+
+    return [] if any(isinstance(entry, TrustedHosts) for entry in middlewares) else [LocalHosts()]
 
 
 class Development:

@@ -1,19 +1,18 @@
 """The docs at `/docs`: what `treefold-docs-ui` is given of an application, and how it is mounted.
 
 Imported only where docs are on. Production gives it documents and nothing else; development adds
-an inspector: the files of the site that serves now, and the last lines of the log (S-116, S-117).
+an inspector: the files of the site that serves now, and the last lines of the log (S-116).
 """
 
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from treefold_http._errors import BadRequest, HTTPError
+from treefold_http._errors import HTTPError
 from treefold_http._response import Response
 from treefold_http._types import ASGIApp, Message, RawHeaders, Send
 from treefold_http.openapi._info import read_info
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 
 PREFIX = "/docs"
 _KEY = "docs"
-_LOCAL_NAMES = (".localhost", ".local")
 
 
 def serve_docs(app: Application) -> None:
@@ -47,12 +45,9 @@ class Docs:
         """Give an answer that the docs application writes.
 
         Raises:
-            BadRequest: to a foreign name in development.
             HTTPError: 501 where `treefold-docs-ui` is not installed.
         """
         app = request.app
-        if app.dev:
-            _check_host(request.host)
         kept = app.site.kept
         if _KEY not in kept:  # in a thread, since it reads files
             kept[_KEY] = await app.in_thread(_make, app)
@@ -60,20 +55,6 @@ class Docs:
         if not below and request.raw_path.endswith(b"/"):
             below = "/"
         return _Relayed(kept[_KEY], below)
-
-
-def _check_host(host: str) -> None:
-    """Refuse a name that somebody else's page may have been given for this machine (S-117)."""
-    name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
-    if "." not in name and ":" not in name:
-        return  # localhost, or a machine of this network: no public name has one label
-    try:
-        ipaddress.ip_address(name.strip("[]"))
-    except ValueError:
-        if not name.lower().endswith(_LOCAL_NAMES):
-            raise BadRequest(
-                f"In development the docs answer to local names and addresses, not to {name!r}"
-            ) from None
 
 
 def _make(app: Application) -> ASGIApp:

@@ -164,7 +164,13 @@ def test_a_method_goes_out_as_it_is_written(
     ("base_url", "path", "host", "server", "scheme"),
     [
         ("http://testserver", b"/v1", b"testserver", ("testserver", 80), "http"),
-        ("https://api.example.com", b"/v1", b"api.example.com", ("api.example.com", 443), "https"),
+        (
+            "https://api.example.local",
+            b"/v1",
+            b"api.example.local",
+            ("api.example.local", 443),
+            "https",
+        ),
         ("http://localhost:8080/base", b"/base/v1", b"localhost:8080", ("localhost", 8080), "http"),
     ],
 )

@@ -1,0 +1,60 @@
+"""Host names that a development server answers to (S-117)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+
+from treefold_http import Application
+
+if TYPE_CHECKING:
+    from packages.http.tests.conftest import Answer
+
+Project = Callable[..., Application]
+Ask = Callable[..., "Answer"]
+
+HANDLER = "async def handler(request):\n    return {}\n"
+TRUSTED = "from treefold_http.middleware import TrustedHosts\n"
+
+
+def asked(app: Application, ask: Ask, host: str, target: str = "/v1/x") -> int:
+    return ask(app, "GET", target, headers=[("host", host)], host=False).status
+
+
+@pytest.mark.parametrize("target", ["/v1/x", "/v1/nothing", "/openapi.json"])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:8000", "localhost.evil.example", "127.0.0.1.nip.io"]
+)
+def test_s117_a_foreign_name_is_refused_in_development(
+    project: Project, ask: Ask, host: str, target: str
+) -> None:
+    assert asked(project({"Api/v1/X/Get.py": HANDLER}, dev=True), ask, host, target) == 400
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("localhost", "LOCALHOST:8000", "shop.localhost", "laptop.local", "laptop", "localhost."),
+        *("127.0.0.1:8000", "192.168.1.20", "[::1]:8000", "[::1]"),
+    ],
+)
+def test_s117_local_names_and_addresses_are_answered(project: Project, ask: Ask, host: str) -> None:
+    assert asked(project({"Api/v1/X/Get.py": HANDLER}, dev=True), ask, host) == 200
+
+
+def test_production_answers_to_every_name(project: Project, ask: Ask) -> None:
+    assert asked(project({"Api/v1/X/Get.py": HANDLER}), ask, "shop.example") == 200
+
+
+@pytest.mark.parametrize(("host", "status"), [("shop.example", 200), ("evil.example", 400)])
+def test_a_project_that_names_its_hosts_decides(
+    project: Project, ask: Ask, host: str, status: int
+) -> None:
+    files = {
+        "Api/v1/X/Get.py": HANDLER,
+        "Middleware/__init__.py": f'{TRUSTED}middlewares = [TrustedHosts(["shop.example"])]\n',
+    }
+
+    assert asked(project(files, dev=True), ask, host) == status
