@@ -12,6 +12,7 @@ from treefold import Application
 from treefold.orm import close_all
 from treefold.testing import TestClient
 from treefold_http.reload import Reloaded, Reloader
+from treefold_orm import registry
 
 AUTHOR = """
     from treefold.orm import Model, fields
@@ -91,3 +92,44 @@ def test_models_that_point_to_each_other_stay_together_through_every_reload(root
             assert client.get("/v1/found").json() == expected
             save({"Models/author.py": AUTHOR, "Models/book.py": BOOK})
             assert client.get("/v1/found").json() == expected
+
+
+def test_a_model_that_moves_to_another_file_is_found_there(root: Path) -> None:
+    """`Book` names it in a text and is not imported anew; there is one `Author`, and it is new."""
+    app = Application(root, dev=True)
+    app.boot()
+    with TestClient(app) as client:
+        reloader = Reloader(app)
+        assert client.get("/v1/found").json() == [[True, "Le Guin"], 1]
+        moved = {
+            "Models/people.py": AUTHOR,
+            "Api/v1/Found/Get.py": HANDLER.replace("Models.author", "Models.people"),
+            "Api/v1/Setup/Get.py": SETUP.replace("Models.author", "Models.people"),
+        }
+        write_tree(root, moved)
+        (root / "Models/author.py").unlink()
+        outcome = reloader.reload([*moved, "Models/author.py"])
+
+        assert isinstance(outcome, Reloaded)
+        assert outcome.broken == ()
+        assert client.get("/v1/found").json() == [[True, "Le Guin"], 1]
+        own = [m for m in registry if m.space.startswith(str(root.resolve()))]
+        assert sorted(m.model.__module__ for m in own) == ["Models.book", "Models.people"]
+
+
+def test_a_model_whose_file_fails_stays_as_it_was(root: Path) -> None:
+    app = Application(root, dev=True)
+    app.boot()
+    with TestClient(app) as client:
+        reloader = Reloader(app)
+        write_tree(root, {"Models/author.py": f"{AUTHOR}\n    raise ValueError('half')\n"})
+        outcome = reloader.reload(["Models/author.py"])
+
+        assert isinstance(outcome, Reloaded)
+        assert [broken.kept for broken in outcome.broken] != []
+        assert client.get("/v1/found").json() == [[True, "Le Guin"], 1]
+        write_tree(root, {"Models/author.py": AUTHOR})
+        mended = reloader.reload(["Models/author.py"])
+        assert isinstance(mended, Reloaded)
+        assert mended.broken == ()
+        assert client.get("/v1/found").json() == [[True, "Le Guin"], 1]

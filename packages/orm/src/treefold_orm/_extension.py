@@ -8,7 +8,7 @@ Nothing of HTTP is imported: what a client is to be told goes back as numbers an
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import Token
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -117,6 +117,10 @@ class Databases:
             own = _configured.get(alias)
             if own is not None and not own.users:
                 await own.database.aclose()
+
+    def reload(self, modules: Collection[str]) -> Callable[[Collection[str]], None]:
+        """Forget the models of modules that change; the answer takes back what did not."""
+        return registry.forget(self._root, modules)
 
     def watch(self) -> Callable[[], str]:
         """Record the queries of what runs from here on in this context; development only.

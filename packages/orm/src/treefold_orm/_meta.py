@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -128,6 +128,8 @@ class Meta:
 
 def _distinct(known: Relation, new: Relation) -> bool:
     one, other = known.target.model, new.target.model
+    if not registry.has(known.target):
+        return False  # its module was imported anew, and it moved
     if one is other:
         return known.target_field is not new.target_field
     return (one.__module__, one.__qualname__) != (
@@ -152,14 +154,15 @@ class Registry:
         self._models: dict[tuple[str, str, str], Meta] = {}
         self._waiting: list[tuple[Meta, str, Callable[[Meta], None]]] = []
         self._named_targets: list[tuple[Meta, Meta, Callable[[Meta], None]]] = []
+        self._gone: dict[tuple[str, str, str], Meta] = {}
 
     def add(self, meta: Meta) -> None:
         """Register a model; the same module and qualified name again replaces the old one (reload).
 
         Models that named the old one then point to the new one.
         """
-        key = (meta.space, meta.model.__module__, meta.model.__qualname__)
-        old = self._models.get(key)
+        key = _key(meta)
+        old = self._models.get(key) or self._gone.pop(key, None)
         self._models[key] = meta
         if old is None:
             return
@@ -170,6 +173,37 @@ class Registry:
             if target is old:
                 action(meta)
             self._named_targets.append((source, meta if target is old else target, action))
+
+    def forget(
+        self, root: str | os.PathLike[str], modules: Collection[str]
+    ) -> Callable[[Collection[str]], None]:
+        """Take out the models of modules that are about to be imported anew, or are deleted.
+
+        What named one of them points to the new model of that name, wherever it is defined.
+
+        Args:
+            root: the folder whose space they are in.
+            modules: dotted names.
+
+        Returns:
+            Puts the models of the modules back that it is given: these were not replaced.
+        """
+        space = os.path.join(os.path.realpath(root), "")
+        former = {k: m for k, m in self._models.items() if k[0] == space and k[1] in modules}
+        self._gone = dict(former)
+        for key in former:
+            del self._models[key]
+
+        def back(names: Collection[str]) -> None:
+            for key, meta in former.items():
+                if key[1] in names:
+                    self.add(meta)
+
+        return back
+
+    def has(self, meta: Meta) -> bool:
+        """Say whether a model is registered still."""
+        return self._models.get(_key(meta)) is meta
 
     def __iter__(self) -> Iterator[Meta]:
         self.settle()
@@ -205,7 +239,10 @@ class Registry:
 
     def settle(self) -> None:
         """Resolve string targets whose models exist by now."""
-        waiting, self._waiting = self._waiting, []
+        lost = [named for named in self._named_targets if named[1] in self._gone.values()]
+        self._named_targets = [named for named in self._named_targets if named not in lost]
+        waiting = self._waiting + [(source, meta.name, action) for source, meta, action in lost]
+        self._waiting = []
         for source, target, action in waiting:
             meta = source if target == "self" else self._named(source, target)
             if meta is None:
@@ -229,6 +266,10 @@ class Registry:
                 f"{source.name} points to {target!r}, which is in {modules}: give the class instead"
             )
         return found[0] if found else None
+
+
+def _key(meta: Meta) -> tuple[str, str, str]:
+    return meta.space, meta.model.__module__, meta.model.__qualname__
 
 
 registry = Registry()
