@@ -76,7 +76,7 @@ def _run(app: "Application", listener: "socket.socket", *, again: bool) -> bool:
     from treefold_logging import flush, get_logger
 
     seen = look(str(app.root))
-    announce = partial(_announce, _server.address(listener), again=again)
+    announce = partial(_announce, app, _server.address(listener), again=again)
     try:
         with translated(TreefoldError):
             app.boot()
@@ -118,7 +118,9 @@ def _wait(root: "Path", listener: "socket.socket", seen: "Look", error: CommandE
     )
 
 
-def _announce(address: str, *, again: bool) -> None:
+def _announce(app: "Application", address: str, *, again: bool) -> None:
+    if app.has_docs and not again:
+        write(f"docs on {address}/docs")
     write(f"serving on {address} ({'restarted' if again else 'stop with Ctrl-C'})")
     sys.stdout.flush()
 
