@@ -191,9 +191,8 @@ class InProcess(Served):
         self._stderr = os.fdopen(writing, "w", buffering=1, encoding="utf-8")
         self._runner = asyncio.Runner()
         self._state: dict[str, Any] = {}
-        given = {} if database is None else {"databases": {"default": database}}
-        settings = Settings.load(root, **given)
-        self._app = Application(root, dev=dev, default_version=default_version, settings=settings)
+        own = None if database is None else Settings.load(root, databases={"default": database})
+        self._app = Application(root, dev=dev, default_version=default_version, settings=own)
         message = self._run(self._start())
         if message["type"] != "lifespan.startup.complete":
             raise StartFailed(f"{self._close()}\n{message.get('message', '')}")

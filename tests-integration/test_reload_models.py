@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from serving import write_tree
 
-from treefold import Application
+from treefold import Application, Settings
 from treefold.orm import close_all
 from treefold.testing import TestClient
 from treefold_http.reload import Reloaded, Reloader
@@ -40,12 +40,10 @@ HANDLER = """
         return [[type(book.author) is Author, book.author.name] for book in found] + [back]
 """
 SETUP = """
-    from pathlib import Path
-    from treefold.orm import configure, create_all
+    from treefold.orm import create_all
     from Models.author import Author
     from Models.book import Book
 
-    configure(backend="sqlite", database=str(Path(__file__).with_name("x.db")))
     create_all(Author, Book)
     if not Author.objects.count():
         Book.objects.create(title="The Dispossessed", author=Author.objects.create(name="Le Guin"))
@@ -70,8 +68,13 @@ def root(tmp_path: Path) -> Iterator[Path]:
     close_all()
 
 
+def development(root: Path) -> Application:
+    settings = Settings.load(root, databases={"default": f"sqlite:///{root}/books.sqlite3"})
+    return Application(root, dev=True, settings=settings)
+
+
 def test_models_that_point_to_each_other_stay_together_through_every_reload(root: Path) -> None:
-    app = Application(root, dev=True)
+    app = development(root)
     app.boot()  # before a loop runs, as `treefold dev` does
     assert app.report.broken == ()
     with TestClient(app) as client:
@@ -96,7 +99,7 @@ def test_models_that_point_to_each_other_stay_together_through_every_reload(root
 
 def test_a_model_that_moves_to_another_file_is_found_there(root: Path) -> None:
     """`Book` names it in a text and is not imported anew; there is one `Author`, and it is new."""
-    app = Application(root, dev=True)
+    app = development(root)
     app.boot()
     with TestClient(app) as client:
         reloader = Reloader(app)
@@ -118,7 +121,7 @@ def test_a_model_that_moves_to_another_file_is_found_there(root: Path) -> None:
 
 
 def test_a_model_whose_file_fails_stays_as_it_was(root: Path) -> None:
-    app = Application(root, dev=True)
+    app = development(root)
     app.boot()
     with TestClient(app) as client:
         reloader = Reloader(app)
