@@ -15,6 +15,7 @@ from treefold_cli._errors import FAILURE, OK, translated
 from treefold_cli._findings import FORMATS, Kind, Problem, render
 from treefold_cli._options import AppDir, read_choice
 from treefold_cli._output import write
+from treefold_cli._progress import working
 from treefold_cli._project import find_api
 from treefold_router import RouterError, RouteTable
 
@@ -61,7 +62,8 @@ def _of_boot(app_dir: str, *, strict: bool) -> Iterator[Problem]:
 
     app = Application(app_dir)
     try:
-        with contextlib.redirect_stdout(sys.stderr):  # what handlers print is not the report
+        # What handlers print is not the report.
+        with contextlib.redirect_stdout(sys.stderr), working("Loading"):
             app.boot()
     except TreefoldError as error:
         yield Problem(Kind.BROKEN, str(error))

@@ -14,6 +14,7 @@ import typer
 from treefold_cli._errors import OK, CommandError, translated
 from treefold_cli._options import AppDir, read_choice
 from treefold_cli._output import complain
+from treefold_cli._progress import working
 from treefold_cli._project import find_api
 from treefold_cli._written import replace_file
 from treefold_cli._yaml import to_yaml
@@ -65,7 +66,8 @@ def _document(app_dir: str, version: str | None, *, asyncapi: bool) -> dict[str,
     app = Application(app_dir)
     write = asyncapi_document if asyncapi else openapi_document
     try:
-        with contextlib.redirect_stdout(sys.stderr), translated(TreefoldError):
+        quiet = contextlib.redirect_stdout(sys.stderr)
+        with quiet, translated(TreefoldError), working("Describing"):
             app.boot()
             try:
                 return write(app, version)

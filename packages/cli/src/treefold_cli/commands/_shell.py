@@ -13,6 +13,7 @@ import typer
 
 from treefold_cli._errors import FAILURE, OK, translated
 from treefold_cli._options import AppDir
+from treefold_cli._progress import working
 from treefold_cli._project import find_api
 
 
@@ -34,7 +35,7 @@ def shell(
 
     app = Application(app_dir, dev=True)
     try:
-        with translated(TreefoldError):
+        with translated(TreefoldError), working("Loading"):
             app.boot()
     finally:
         flush()  # what the boot had to say comes first
