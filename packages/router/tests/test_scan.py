@@ -67,6 +67,13 @@ def test_a_tree_without_a_route_is_no_error(api: Path) -> None:
     assert (table.routes, table.versions, table.latest) == ((), (), None)
 
 
+def test_folders_with_an_init_file_are_told(grow: Grow) -> None:
+    api = grow("v1/Get.py", "v1/__init__.py", "v1/User/[id]/__init__.py", "v2/Post.py")
+    assert RouteTable.scan(api).packages == {"v1", "v1/User/[id]"}
+    (api / "__init__.py").touch()
+    assert RouteTable.scan(api).packages == {"", "v1", "v1/User/[id]"}
+
+
 def test_no_handler_is_imported_and_none_is_run(grow: Grow) -> None:
     api = grow("v1/Get.py", "v1/User/[id]/Get.py", "v1/__init__.py")
     code = (

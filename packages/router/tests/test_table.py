@@ -410,6 +410,28 @@ def reference(files: tuple[str, ...], method: str, path: bytes) -> object:
     return ", ".join(sorted(stems))
 
 
+@pytest.mark.parametrize(
+    ("path", "version", "template"),
+    [
+        (b"/v1/user", None, "/v1/user"),
+        ("/v1/user", None, "/v1/user"),
+        (b"//v1/user/%37/", None, "/v1/user/{id}"),
+        (b"/v1/chat", None, "/v1/chat"),
+        (b"/user/7", "v1", "/v1/user/{id}"),
+        (b"/user/7", "v99", None),
+        (b"/v1/nowhere", None, None),
+        (b"/v1/user/%ff", None, None),
+        (b"", None, None),
+    ],
+)
+def test_a_path_tells_its_template_whatever_the_method(
+    table: RouteTable, path: bytes | str, version: str | None, template: str | None
+) -> None:
+    route = table.route_at(path, version)
+
+    assert (route and route.template) == template
+
+
 def told(outcome: object) -> object:
     match outcome:
         case Found(route, params):

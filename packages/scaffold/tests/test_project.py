@@ -213,8 +213,9 @@ def test_an_existing_target_is_refused_and_left_as_it_is(
 
 
 def test_a_missing_parent_is_the_error_of_the_disk(tmp_path: Path):
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError) as caught:
         create_project("shop", tmp_path / "missing")
+    assert caught.value.filename == str(tmp_path / "missing/shop")
     assert os.listdir(tmp_path) == []
 
 

@@ -6,6 +6,7 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,11 @@ def test_the_new_version_uses_its_own_services(root: Path):
     assert tree(root / "Api/v2") == before | changed
     assert tree(root / "Api/v1") == before
     assert sorted(path.name for path in root.iterdir()) == ["Api"]
+
+
+def test_type_stubs_mean_the_new_version_too(root: Path):
+    put(root, "v1/User/Services/names.pyi", "from Api.v1.User import types\n")
+    assert tree(make(root))["User/Services/names.pyi"] == "from Api.v2.User import types\n"
 
 
 def test_the_latest_version_is_copied_by_number(root: Path):
@@ -203,6 +209,24 @@ def test_a_failure_leaves_nothing(root: Path, monkeypatch: pytest.MonkeyPatch):
     assert os.listdir(root / "Api") == ["v1"]
 
 
+def test_a_folder_that_takes_nothing_is_named_as_the_version():
+    with tempfile.TemporaryDirectory() as folder:  # not below a folder private to this user
+        root = Path(folder)
+        put(root, "v1/Get.py", HANDLER)
+        plan = plan_version(root, "2")
+        root.chmod(0o555)
+        user = os.geteuid()
+        if user == 0:  # the superuser writes everywhere
+            os.seteuid(65534)
+        try:
+            with pytest.raises(PermissionError) as caught:
+                write_version(root, plan)
+        finally:
+            os.seteuid(user)
+            root.chmod(0o755)
+    assert caught.value.filename == str(root / "Api/v2")
+
+
 def test_a_target_that_appeared_meanwhile_is_left_alone(root: Path):
     plan = plan_version(root, "2")
     (root / "Api/v2").mkdir()
@@ -236,6 +260,7 @@ def test_a_killed_run_leaves_a_hidden_folder_that_the_next_removes(root: Path):
 
 _HOLDS_THE_LOCK = """\
 import sys
+import tempfile
 from pathlib import Path
 from treefold_scaffold._version_copy import _alone
 with _alone(Path(sys.argv[1], "Api")):

@@ -50,6 +50,11 @@ class Listing:
     entries: tuple[Entry, ...]
     clashes: tuple[tuple[str, ...], ...] = ()
 
+    def packages(self) -> frozenset[str]:
+        """Give the folders that hold an `__init__.py`, with forward slashes."""
+        found = [entry.parts for entry in self.entries if entry.parts[-1] == "__init__.py"]
+        return frozenset("/".join(parts[:-1]) for parts in found)
+
 
 @dataclass(frozen=True, slots=True)
 class _Folder:

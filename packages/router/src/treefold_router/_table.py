@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from treefold_router._build import build, latest_version, sorted_versions
 from treefold_router._lint import lint
-from treefold_router._naming import WEBSOCKET, is_version
+from treefold_router._naming import METHODS, WEBSOCKET, is_version
 from treefold_router._path import NO_SLASH, PERCENT, malformed, unescape
 from treefold_router._scan import Listing, walk
 from treefold_router._trie import Node, match, new_found
@@ -44,6 +44,7 @@ class RouteTable:
         duplicates: Methods and URLs defined more than once.
         versions: Names of the versions that have a route, ascending by number.
         latest: The version with the highest number, or None without any route.
+        packages: Folders that hold an `__init__.py`, as paths below `root`; "" is `root` itself.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class RouteTable:
         self.duplicates: tuple[Duplicate, ...] = built.duplicates
         self.versions: tuple[str, ...] = sorted_versions(built.routes)
         self.latest: str | None = latest_version(self.versions)
+        self.packages: frozenset[str] = listing.packages()
         self._trie = built.trie
         self._places = built.places
         self._prefixes = {version: b"/" + version.encode() for version in self.versions}
@@ -144,6 +146,26 @@ class RouteTable:
             return self._walk(None, raw_path)
         path = self._below(version, raw_path)
         return self._walk(None, path) if isinstance(path, (bytes, str)) else path
+
+    def route_at(self, raw_path: bytes | str, version: str | None = None) -> Route | None:
+        """Return one of the routes at a path, whatever their methods; they share its template.
+
+        For what is said about a request that no route serves.
+
+        Args:
+            raw_path: As for `resolve`.
+            version: As for `resolve`.
+        """
+        path = raw_path if version is None else self._below(version, raw_path)
+        if not isinstance(path, (bytes, str)):
+            return None
+        for verb in (None, *METHODS):
+            answer = self._walk(verb, path)
+            if isinstance(answer, Found):
+                return answer.route
+            if not isinstance(answer, MethodNotAllowed):
+                return None
+        return None
 
     def lint(self) -> tuple[Finding, ...]:
         """Return what works but may surprise: names in brackets, clashing spellings."""

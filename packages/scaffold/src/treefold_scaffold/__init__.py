@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from treefold_scaffold.__about__ import __version__
 from treefold_scaffold._errors import ScaffoldError, SourceError
-from treefold_scaffold._handler import Created, Exists, create_handler
-from treefold_scaffold._project import create_project
 
 if TYPE_CHECKING:
+    from treefold_scaffold._handler import Created, Exists, create_handler
+    from treefold_scaffold._project import create_project
     from treefold_scaffold._version_copy import write_version
     from treefold_scaffold._version_diff import VersionDiff, compare_versions, local_services
     from treefold_scaffold._version_plan import (
@@ -23,8 +23,10 @@ if TYPE_CHECKING:
         version_name,
     )
 
-# Imported when asked for: `create` is typed often and needs none of them.
+# Imported when asked for: a command that is typed often needs one of them.
 _LATER = {
+    "_handler": ("Created", "Exists", "create_handler"),
+    "_project": ("create_project",),
     "_version_copy": ("write_version",),
     "_version_diff": ("VersionDiff", "compare_versions", "local_services"),
     "_version_plan": ("Action", "Entry", "VersionPlan", "plan_version", "version_name"),

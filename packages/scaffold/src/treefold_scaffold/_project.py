@@ -42,7 +42,11 @@ def create_project(name: str, parent: str | os.PathLike[str] = ".") -> Path:
     if os.path.lexists(target):
         raise ScaffoldError(f"Target {str(target)!r} exists; choose another name or remove it")
     draft = target.with_name(f".{name}.{secrets.token_hex(4)}")
-    draft.mkdir()
+    try:
+        draft.mkdir()
+    except OSError as error:
+        error.filename = str(target)  # not the name that nobody typed
+        raise
     try:
         _write(draft, name)
         _publish(draft, target)

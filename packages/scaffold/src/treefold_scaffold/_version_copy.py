@@ -41,7 +41,11 @@ def write_version(app_dir: str | os.PathLike[str], plan: VersionPlan) -> Path:
         for leftover in home.glob(f"{_DRAFT}*"):
             _remove(leftover)
         draft = home / f"{_DRAFT}{secrets.token_hex(4)}"
-        draft.mkdir()
+        try:
+            draft.mkdir()
+        except OSError as error:
+            error.filename = str(target)  # not the name that nobody typed
+            raise
         try:
             _fill(draft / plan.target, plan, source=api / plan.source)
             _publish(draft / plan.target, target)

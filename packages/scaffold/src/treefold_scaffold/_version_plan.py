@@ -166,7 +166,7 @@ def _everything(folder: Path, *, old: str, new: str) -> Iterator[Entry]:
     sources = {
         path: Path(entry.path).read_bytes()
         for path, entry in found
-        if path.endswith(".py") and not entry.is_symlink() and entry.is_file()
+        if path.endswith((".py", ".pyi")) and not entry.is_symlink() and entry.is_file()
     }
     trees = {path: _parsed(source, f"Api/{old}/{path}") for path, source in sources.items()}
     keep_names = any(_imports_version_elsewhere(tree, old) for tree in trees.values())
