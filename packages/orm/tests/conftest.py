@@ -142,6 +142,10 @@ class Admin:
         """Run statements."""
         return self._loop.run_until_complete(self._connection.execute(sql))
 
+    def value(self, sql: str) -> Any:
+        """The one value of a query."""
+        return self._loop.run_until_complete(self._connection.fetchval(sql))
+
     def close(self) -> None:
         """Close the connection."""
         self._loop.run_until_complete(self._connection.close())

@@ -12,6 +12,7 @@ import uuid
 from typing import Any, assert_type
 
 from treefold_orm import (
+    CTE,
     BaseQuery,
     Column,
     Condition,
@@ -25,6 +26,10 @@ from treefold_orm import (
     Q,
     RelatedManager,
     Reverse,
+    SearchIndex,
+    SearchQuery,
+    SearchRank,
+    SearchVector,
     fields,
     transaction,
 )
@@ -63,7 +68,11 @@ class Book(Model):
     writer = fields.ForeignKey(Writer, related_name="books")
     editor = fields.ForeignKey(Writer, null=True, related_name="edited")
     genres = fields.ManyToManyField(Genre)
+    sequel = fields.ForeignKey("Book", null=True, related_name="before")
     objects = BookManager()
+
+    class Meta:
+        indexes = (SearchIndex(["title"], config="english", weights="A"),)
 
 
 class Loud(Func):
@@ -133,6 +142,33 @@ async def queries() -> None:
         assert_type(book, Book)
     async for streamed in Book.objects.aiterator():
         assert_type(streamed, Book)
+
+
+async def ctes() -> None:
+    """A CTE knows what its rows are."""
+    counts = CTE(Book.objects.values("writer").annotate(n=Count("id")))
+    assert_type(counts, CTE[Book, dict[str, Any]])
+    assert_type(await counts.objects.filter(n__gt=1), list[dict[str, Any]])
+    assert_type(Writer.objects.join(counts, writer="pk"), Manager[Writer])
+    assert_type(Book.objects.long().left_join(counts, writer="writer").long(), BookManager)
+    assert_type(CTE(Book.objects.long()).objects, BaseQuery[Book, Book])
+    pairs = CTE(Book.objects.values_list(Book.title, Book.pages))
+    assert_type(await pairs.objects, list[tuple[str, int]])
+    series = CTE.recursive(Book.objects.filter(id=1), "sequel", depth="part")
+    assert_type(series, CTE[Book, Book])
+    assert_type(await series.objects.order_by("part").afirst(), Book | None)
+    CTE("book")  # type: ignore[arg-type]  # not a query
+    Writer.objects.join(Book.objects, id="pk")  # type: ignore[arg-type]  # not a CTE
+
+
+async def searches() -> None:
+    """Searching gives conditions and values."""
+    vector = SearchVector("title")
+    assert_type(vector.matches("x"), Condition)
+    query = SearchQuery("x or y", kind="websearch")
+    found = Book.objects.filter(vector.matches(query), title__search=query)
+    assert_type(found.annotate(rank=SearchRank(vector, query)), BookManager)
+    SearchQuery("x", kind="raw")  # type: ignore[arg-type]  # a closed list
 
 
 @transaction()

@@ -97,6 +97,19 @@ async def test_statements_of_nested_reads(db: Any, half: Any) -> None:
     assert len(seen) == 4
 
 
+def test_importing_the_package_imports_no_driver_and_no_event_loop() -> None:
+    code = (
+        "import sys, treefold_orm; from treefold_orm import *; "
+        "print([n for n in ('asyncio', 'sqlite3', 'ssl') if n in sys.modules])"
+    )
+    first, everything = (
+        subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+        for text in (code.replace("from treefold_orm import *; ", ""), code)
+    )
+    assert first.stdout == "[]\n"
+    assert everything.returncode == 0  # every public name can be had
+
+
 def test_importing_the_package_is_cheap(tmp_path: Path) -> None:
     """Not much more than what it stands on: a ratio, which the load of a machine moves little."""
     code = (

@@ -67,6 +67,14 @@ AGGREGATES = [
     (Count("posts"), {"Ann": 3, "Bob": 1, "Cid": 0}),
     (Sum("posts__views"), {"Ann": 21, "Bob": 5, "Cid": None}),
     (Avg("posts__views"), {"Ann": 7.0, "Bob": 5.0, "Cid": None}),
+    (
+        Count("posts", filter=Q(posts__comments__likes=1, posts__comments__text="y")),
+        {"Ann": 0, "Bob": 0, "Cid": 0},
+    ),
+    (
+        Count("posts", filter=~Q(posts__comments__likes=1, posts__comments__text="x")),
+        {"Ann": 2, "Bob": 1, "Cid": 0},
+    ),
     (Min("posts__views"), {"Ann": 1, "Bob": 5, "Cid": None}),
     (Max("posts__title"), {"Ann": "a3", "Bob": "b1", "Cid": None}),
     (Count("posts__comments"), {"Ann": 3, "Bob": 1, "Cid": 0}),
@@ -353,6 +361,58 @@ async def test_union_intersection_difference(db: Any, half: Any) -> None:
     assert "Ann" in await half.rows(names)
 
 
+def _titled(*titles: str) -> Any:
+    return Post.objects.filter(title__in=titles)
+
+
+SETS_OF_SETS = [
+    (lambda: _titled("a1", "a2", "b1").difference(_titled("a1").union(_titled("a2"))), ["b1"]),
+    (lambda: _titled("a1").union(_titled("a1", "a2").difference(_titled("a1"))), ["a1", "a2"]),
+    (lambda: _titled("a1").intersection(_titled("a2").union(_titled("a1"))), ["a1"]),
+    (lambda: _titled("a3").union(_titled("a1").intersection(_titled("a1", "a2"))), ["a1", "a3"]),
+    (lambda: _titled("a1", "a2").difference(_titled("a1").difference(_titled("a1"))), ["a1", "a2"]),
+    (lambda: Post.objects.filter(pk__in=_titled("a1").union(_titled("b1"))), ["a1", "b1"]),
+    (
+        lambda: Post.objects.filter(
+            Exists(
+                Tag.objects.filter(posts=OuterRef("pk")).difference(
+                    Tag.objects.filter(posts=OuterRef("pk"), name="red")
+                )
+            )
+        ),
+        ["a1"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("build", "wanted"), SETS_OF_SETS, ids=range(len(SETS_OF_SETS)))
+async def test_combined_queries_are_combined_and_nested_as_wholes(
+    db: Any, half: Any, build: Any, wanted: list[str]
+) -> None:
+    await library(half)
+    assert sorted(post.title for post in await half.rows(build())) == wanted
+    assert await half(build()).count() == len(wanted)
+
+
+async def test_combined_queries_are_ordered_by_any_column_of_theirs(db: Any, half: Any) -> None:
+    await library(half)
+    young, rest = Author.objects.filter(age=30), Author.objects.exclude(age=30)
+
+    async def ages(*terms: Any, only: tuple[str, ...] = ()) -> list[Any]:
+        parts = [part.only(*only) if only else part for part in (young, rest)]
+        return [a.age for a in await half.rows(parts[0].union(parts[1]).order_by(*terms))]
+
+    assert await ages("age") == [30, 50, None]
+    assert await ages("-age") == [None, 50, 30]
+    assert await ages(F("age").asc(nulls="first")) == [None, 30, 50]
+    assert await ages("-age", only=("age",)) == [None, 50, 30]
+    counted = [part.annotate(n=Count("posts")) for part in (young, rest)]
+    assert [a.n for a in await half.rows(counted[0].union(counted[1]).order_by("-n"))] == [3, 1, 0]
+    named = [part.values("author__name", "title") for part in (_titled("b1"), _titled("a1", "a3"))]
+    rows = await half.rows(named[0].union(named[1]).order_by("-title"))
+    assert [row["title"] for row in rows] == ["b1", "a3", "a1"]
+
+
 @pytest.mark.parametrize(
     ("build", "message"),
     [
@@ -379,6 +439,14 @@ async def test_union_intersection_difference(db: Any, half: Any) -> None:
         (
             lambda: Post.objects.union(Post.objects.all()).difference(Post.objects.all()),
             "cannot be mixed",
+        ),
+        (
+            lambda: Post.objects.only("views").union(Post.objects.only("title")).explain_sql(),
+            "UNION needs the same columns on both sides: use values",
+        ),
+        (
+            lambda: Post.objects.union(Post.objects.all()).order_by("author__name").explain_sql(),
+            "is ordered by its own columns only",
         ),
         (lambda: Case(), "Case needs at least one When"),
         (
@@ -414,3 +482,9 @@ async def test_what_sqlite_cannot_do_exactly_is_refused(db: Any, engine: str) ->
             query.explain_sql()
     else:
         assert "/" in query.explain_sql()
+
+
+@pytest.mark.parametrize("name", ["None", "class", "lambda", "import"])
+def test_words_of_python_name_no_annotation(name: str) -> None:
+    with pytest.raises(FieldError, match="no word of Python"):
+        Post.objects.annotate(**{name: Value(1)})

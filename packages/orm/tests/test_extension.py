@@ -144,7 +144,7 @@ async def test_the_last_application_closes_everything(tmp_path: Path) -> None:
 def test_a_sandbox_stays_when_its_application_starts(tmp_path: Path) -> None:
     one, two = Databases(), Databases()
     one.setup(app(tmp_path / "one", default=f"sqlite:///{tmp_path}/one.sqlite3"))
-    with sandbox():
+    with sandbox("default"):  # other tests may have left aliases
         held = database_for("default")
         asyncio.run(one.startup())
         asyncio.run(one.shutdown())

@@ -13,7 +13,17 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from orm_models import Color, Everything, Stamped
 
-from treefold_orm import FieldError, FieldValueError, Model, ModelError, UnsupportedFeature, fields
+from treefold_orm import (
+    DatabaseError,
+    FieldError,
+    FieldValueError,
+    Model,
+    ModelError,
+    UnsupportedFeature,
+    acreate_all,
+    create_all,
+    fields,
+)
 
 NAIVE = dt.datetime(2026, 1, 1)  # noqa: DTZ001, RUF100 - naive on purpose
 AWARE = dt.datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=dt.timezone(dt.timedelta(hours=-7)))
@@ -410,3 +420,39 @@ def test_encoding_and_decoding_are_inverse(pair: tuple[str, Any]) -> None:
         encode, decode = field.encoder(dialect), field.decoder(dialect)
         stored = checked if encode is None else encode(checked)
         assert (stored if decode is None else decode(stored)) == value
+
+
+async def test_a_stored_value_that_the_enum_lost_is_named_without_being_quoted(
+    empty: Any, half: Any
+) -> None:
+    class Old(enum.Enum):
+        NEW = "new"
+        SENT = "sent"
+        LOST = "lost"
+
+    class Now(enum.Enum):
+        NEW = "new"
+        POSTED = "posted"
+
+        @classmethod
+        def _missing_(cls, value: object) -> Now | None:
+            return cls.POSTED if value == "sent" else None
+
+    class Parcel(Model):
+        state = fields.EnumField(Old)
+
+    class Renamed(Model):
+        state = fields.EnumField(Now)
+
+        class Meta:
+            table = "parcel"
+
+    await half.call(lambda: create_all(Parcel), lambda: acreate_all(Parcel))
+    await half(Parcel.objects).bulk_create([Parcel(state=state) for state in Old])
+    known = Renamed.objects.order_by("id")[:2]
+    assert [parcel.state for parcel in await half.rows(known)] == [Now.NEW, Now.POSTED]
+    with pytest.raises(DatabaseError, match=r"Renamed\.state holds a value that Now does not have"):
+        await half.rows(Renamed.objects.all())
+    lost = await half(Renamed.objects.defer("state")).last()
+    await half(Renamed.objects.filter(pk=lost.pk)).update(state=Now.NEW)
+    assert len(await half.rows(Renamed.objects.all())) == 3

@@ -18,9 +18,10 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
-from orm_models import Author, Everything, Post
+from orm_models import Author, Everything, Person, Post
 
 from treefold_orm import (
+    CTE,
     Case,
     Coalesce,
     Concat,
@@ -37,6 +38,10 @@ from treefold_orm import (
     Q,
     Rank,
     Replace,
+    SearchIndex,
+    SearchQuery,
+    SearchRank,
+    SearchVector,
     Subquery,
     Sum,
     Trunc,
@@ -53,7 +58,8 @@ from treefold_orm._compile._select import aggregate_plan, count_plan, exists_pla
 from treefold_orm._compile._sqlite import SQLite
 from treefold_orm._compile._writes import delete_plan, update_plan
 from treefold_orm._names import quote
-from treefold_orm._schema import literal
+from treefold_orm._schema import CreateSearchIndex, SearchDef, literal, statements
+from treefold_orm._search_index import search_indexes
 
 CASES = int(os.environ.get("TREEFOLD_INJECTION_CASES", "200000"))
 DIALECTS: tuple[Dialect, ...] = (SQLite(), Postgres())
@@ -165,6 +171,37 @@ def cursor(text: str, dialect: Dialect) -> str:
     )
 
 
+class Essay(Model):
+    """Has a full text search."""
+
+    title = fields.CharField(max_length=60)
+    body = fields.TextField()
+    password = fields.TextField()
+
+    class Meta:
+        indexes = (SearchIndex(["title", "body"], config="english", weights="AB"),)
+
+
+ESSAY = SearchVector("title", "body")
+
+
+def below(start: str = "x", follow: str = "staff", **options: Any) -> Any:
+    """The rows of a recursive CTE."""
+    return CTE.recursive(Person.objects.filter(name=start), follow, **options).objects
+
+
+def totals(title: str = "x", name: str = "n") -> Any:
+    """A CTE of values."""
+    return CTE(Post.objects.filter(title=title).values("author").annotate(**{name: Count("id")}))
+
+
+def indexed(dialect: Dialect, config: str) -> str:
+    """The text that a configuration's name becomes part of."""
+    made = SearchIndex(["title"], config=config)
+    search = SearchDef("ix", "essay", "id", made.fields, made.config)
+    return statements(CreateSearchIndex(search), dialect)[0].replace('"ix"', '"essay"')
+
+
 VALUES: dict[str, Callable[[str, Dialect], str]] = {
     "exact": of(lambda t: Author.objects.filter(name=t)),
     "contains": of(lambda t: Author.objects.filter(name__contains=t)),
@@ -175,6 +212,14 @@ VALUES: dict[str, Callable[[str, Dialect], str]] = {
     "json value": of(lambda t: Everything.objects.filter(data__a=t)),
     "json document": of(lambda t: Everything.objects.filter(data={"a": t})),
     "json key asked for": of(lambda t: Everything.objects.filter(data__has_key=t)),
+    "json keys asked for": of(
+        lambda t: Everything.objects.filter(data__a__has_keys=[t, t], data__has_any_keys=[t])
+    ),
+    "json list": of(lambda t: Everything.objects.filter(data__a__in=[t, {t: t}, 1])),
+    "json item": of(lambda t: Everything.objects.filter(data__a__contains=t)),
+    "json part": of(
+        lambda t: Everything.objects.filter(data__contains={t: t}, data__a__contained_by=[t])
+    ),
     "Value": of(lambda t: Author.objects.annotate(x=Value(t))),
     "Concat": of(lambda t: Author.objects.annotate(x=Concat("name", Value(t)))),
     "Replace": of(lambda t: Author.objects.annotate(x=Replace("name", t, t))),
@@ -205,6 +250,29 @@ VALUES: dict[str, Callable[[str, Dialect], str]] = {
         )
     ),
     "page": paged,
+    "CTE": of(lambda t: Author.objects.filter(name=t).join(totals(t), author="pk").filter(n=1)),
+    "rows of a CTE": of(
+        lambda t: totals(t).objects.filter(author__in=totals(t).objects.values("author"))
+    ),
+    "recursive CTE": of(
+        lambda t: below(
+            t,
+            depth="level",
+            max_depth=3,
+            where=Q(name__contains=t),
+            carry={"path": (Concat("name", Value(t)), Concat("path", Value(t)))},
+        ).filter(level=1, path__startswith=t)
+    ),
+    "search": of(lambda t: Essay.objects.filter(title__search=t)),
+    "search for a phrase": of(
+        lambda t: Essay.objects.exclude(ESSAY.matches(SearchQuery(t, kind="phrase")))
+    ),
+    "search engine": of(
+        lambda t: Essay.objects.filter(ESSAY.matches(SearchQuery(t, kind="websearch")))
+    ),
+    "SearchRank": of(
+        lambda t: Essay.objects.annotate(r=SearchRank(ESSAY, t)).filter(r__gt=0).order_by("-r")
+    ),
     "assigned": updated,
     "aggregated": aggregated,
     "deleted": lambda t, d: delete_plan(d, Author.objects.filter(name=t)._key, given=1).sql,
@@ -227,6 +295,11 @@ NAMES: dict[str, Callable[[str, Dialect], str]] = {
     "OuterRef": of(lambda t: Author.objects.filter(Exists(Post.objects.filter(title=OuterRef(t))))),
     "Func": of(lambda t: Author.objects.annotate(x=Dashed(t, "name"))),
     "cursor": cursor,
+    "distinct": of(lambda t: Post.objects.distinct(t)),
+    "latest": of(lambda t: Author.objects._by_time([t], latest=True)),
+    "dates": of(lambda t: Everything.objects.dates(t, "year")),
+    "dates unit": of(lambda t: Everything.objects.dates("day", t)),  # pyright: ignore[reportArgumentType] - any text on purpose
+    "dates order": of(lambda t: Everything.objects.dates("day", "year", t)),  # pyright: ignore[reportArgumentType] - any text on purpose
     "only": of(lambda t: Author.objects.only(t)),
     "defer": of(lambda t: Author.objects.defer(t)),
     "select_related": of(lambda t: Post.objects.select_related(t)),
@@ -237,6 +310,24 @@ NAMES: dict[str, Callable[[str, Dialect], str]] = {
     "Trunc": of(lambda t: Everything.objects.annotate(x=Trunc("moment", t))),  # pyright: ignore[reportArgumentType] - any text on purpose
     "frame": of(lambda t: Post.objects.annotate(x=Window(Count("id"), frame=t))),
     "nulls": of(lambda t: Author.objects.order_by(OrderBy(F("name"), descending=False, nulls=t))),
+    "join": of(lambda t: Author.objects.join(totals(), **{t: "pk"})),
+    "join on": of(lambda t: Author.objects.join(totals(), author=t)),
+    "left_join": of(lambda t: Author.objects.left_join(totals(), **{t: t})),
+    "column of a CTE": of(lambda t: Author.objects.join(totals(name=t), author="pk")),
+    "lookup in a CTE": of(lambda t: totals().objects.filter(**{t: 1})),
+    "values of a CTE": of(lambda t: totals().objects.values(t)),
+    "order of a CTE": of(lambda t: totals().objects.order_by(t)),
+    "follow": of(lambda t: below(follow=t)),
+    "depth": of(lambda t: below(depth=t)),
+    "carry": of(lambda t: below(carry={t: ("name", F(t))})),
+    "carry from": of(lambda t: below(carry={"path": (t, t)})),
+    "where": of(lambda t: below(where=Q(**{t: "x"}))),
+    "SearchVector": of(lambda t: Essay.objects.filter(SearchVector(t, "title").matches("x"))),
+    "SearchRank": of(lambda t: Essay.objects.annotate(r=SearchRank(SearchVector(t), "x"))),
+    "kind of search": of(
+        lambda t: Essay.objects.filter(title__search=SearchQuery("x", kind=t))  # pyright: ignore[reportArgumentType] - any text on purpose
+    ),
+    "config": lambda t, d: indexed(d, config=t),
     "partition": of(
         lambda t: Post.objects.annotate(x=Window(Count("id"), partition_by=[t], order_by=[t]))
     ),
@@ -245,9 +336,9 @@ NAMES: dict[str, Callable[[str, Dialect], str]] = {
 # what a statement of this package may be made of, with quoted names and literals taken out
 PLAIN = re.compile(r"[A-Za-z0-9_ ()*=<>|,.$?:\[\]+/%&@#!-]*", re.ASCII)
 QUOTED = re.compile(r""""(?:[^"]|"")*"|'[^']*'""")
-OWN = {m.table for m in (Author._meta, Post._meta, Everything._meta)} | {
+OWN = {f'"{search_indexes(Essay._meta)[0].name_on(Essay._meta)}"'} | {
     name
-    for model in (Author, Post, Everything)
+    for model in (Author, Post, Everything, Person, Essay)
     for meta in (
         model._meta,
         *(r.target for r in model._meta.relations.values()),

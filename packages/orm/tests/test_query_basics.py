@@ -227,6 +227,30 @@ async def test_distinct_values(db: Any, half: Any) -> None:
     assert await half(ages).count() == 2
 
 
+async def test_distinct_instances_take_any_order(db: Any, half: Any) -> None:
+    peru, chad = await half(Country.objects).bulk_create(
+        [Country(name="Peru"), Country(name="Chad")]
+    )
+    await half(Author.objects).bulk_create(
+        [Author(name="a", country=peru), Author(name="b", country=chad), Author(name="c")]
+    )
+    query = Author.objects.distinct().order_by("country__name")
+    assert [author.name for author in await half.rows(query)] == ["b", "a", "c"]
+    assert [author.name for author in await half.rows(query[1:])] == ["a", "c"]
+    assert await half(query).count() == 3
+
+
+async def test_distinct_values_are_ordered_by_what_they_hold(db: Any, half: Any) -> None:
+    peru = await half(Country.objects).create(name="Peru")
+    await half(Author.objects).bulk_create(
+        [Author(name=name, age=age, country=peru) for name, age in (("a", 2), ("b", 1), ("c", 2))]
+    )
+    query = Author.objects.values_list("country__name", "age").distinct()
+    assert await half.rows(query.order_by("-age")) == [("Peru", 2), ("Peru", 1)]
+    with pytest.raises(FieldError, match=r"add the others to values\(\)"):
+        await half.rows(query.order_by("name"))
+
+
 async def test_only_loads_the_named_columns_and_saves_only_those(db: Any, half: Any) -> None:
     made = await half(Author.objects).create(name="Ann", age=30)
     partial = await half(Author.objects.only("name")).get(id=made.id)
@@ -245,6 +269,39 @@ async def test_defer_leaves_columns_out(db: Any, half: Any) -> None:
     assert not partial.is_loaded("age")
     await half(partial).load("age")
     assert partial.age == 30
+
+
+@pytest.mark.parametrize(
+    ("query", "loaded"),
+    [
+        (Author.objects.defer("age").defer("password"), {"name", "country"}),
+        (Author.objects.only("name", "age").defer("age"), {"name"}),
+        (Author.objects.defer("name").only("name"), {"name"}),
+        (Author.objects.defer("country_id", "pk", "country__name"), {"name", "age", "password"}),
+    ],
+    ids=range(4),
+)
+async def test_defer_takes_away_from_what_was_chosen_before(
+    db: Any, half: Any, query: Any, loaded: set[str]
+) -> None:
+    await half(Author.objects).create(name="Ann", age=30)
+    found = await half(query).get()
+    names = ("id", "name", "age", "country", "password")
+    assert {name for name in names if found.is_loaded(name)} == {"id", *loaded}
+
+
+async def test_defer_leaves_columns_of_a_joined_row_out(db: Any, half: Any) -> None:
+    peru = await half(Country.objects).create(name="Peru")
+    ann = await half(Author.objects).create(name="Ann", age=30, country=peru)
+    await half(Post.objects).create(title="a", author=ann)
+    query = Post.objects.select_related("author__country").defer("author__age", "author__name")
+    for less in (query, query.defer("author__password")):
+        post = await half(less).get()
+        assert post.is_loaded("title")
+        assert not post.author.is_loaded("age")
+        assert not post.author.is_loaded("name")
+        assert post.author.is_loaded("password") is (less is query)
+        assert post.author.country.name == "Peru"
 
 
 async def test_a_key_that_python_makes(db: Any, half: Any) -> None:

@@ -33,4 +33,7 @@ def test_the_examples_run_as_they_stand(tmp_path: Path) -> None:
         "Hello again Bob",
         "['Hello again'] True",
         "['hello-again']",
+        "[('Ann', 1), ('Bob', 1)]",
+        "[('Trees', 0), ('Old oak trees', 1)]",
+        "['Old oak trees'] 2",
     ]

@@ -66,6 +66,24 @@ POSTS: list[tuple[Any, list[str]]] = [
     (Q(comments__likes=1, comments__text="y"), []),
     (Q(comments__likes=2, comments__text="y"), ["a1"]),
     (Q(comments__isnull=True), ["a2"]),
+    (Q(comments__isnull=True, comments__likes=3), []),
+    (Q(comments__likes=1) & (Q(comments__text="x") | Q(comments__text="y")), ["a1"]),
+    (Q(comments__likes=1) & (Q(comments__text="y") | Q(comments__text="z")), []),
+    (Q(comments__likes=1) & (Q(comments__text="y") | Q(views__lt=10)), ["a1"]),
+    (
+        (Q(comments__likes=1) | Q(title="a2")) & (Q(comments__text="y") | Q(title="a2")),
+        ["a2"],
+    ),
+    (
+        (Q(comments__isnull=True) | Q(comments__likes=3))
+        & (Q(comments__text="z") | Q(author__name="Ann")),
+        ["a2", "b1"],
+    ),
+    (
+        Q(author__posts__comments__likes=1)
+        & (Q(author__posts__comments__text="y") | Q(author__posts__views=10)),
+        [],
+    ),
     (Q(author__posts__views=10), ["a1", "a2"]),
     (Q(author__in=Author.objects.filter(name="Bob")), ["b1"]),
     (Q(author__age__gte=30, tags__name="red"), ["a1"]),
@@ -260,6 +278,16 @@ async def test_a_related_manager_is_narrowed_and_creates_for_its_owner(db: Any, 
     assert made.author_id == facts["bob"].pk
     assert await half(facts["bob"].posts).count() == 2
     assert [p.title for p in await half.rows(facts["bob"].posts.filter(title="b1"))] == ["b1"]
+    for title in ("b3", "b3", "a1"):  # a1 is another author's
+        found, created = await half(facts["bob"].posts).get_or_create(title=title)
+        assert found.author_id == facts["bob"].pk
+    assert (found.pk != facts["a1"].pk, created) == (True, True)
+    for views in (4, 5):
+        found, _ = await half(facts["bob"].posts).update_or_create(
+            title="b4", defaults={"views": views}
+        )
+    assert (found.author_id, found.views) == (facts["bob"].pk, 5)
+    assert await half(facts["bob"].posts).count() == 5
 
 
 async def test_many_to_many_add_remove_set_clear(db: Any, half: Any) -> None:
@@ -276,6 +304,14 @@ async def test_many_to_many_add_remove_set_clear(db: Any, half: Any) -> None:
     assert await names() == ["blue"]
     green = await half(post.tags).create(name="green")
     assert await names() == ["blue", "green"]
+    for created in (True, False):
+        assert (await half(post.tags).get_or_create(name="grey"))[1] is created
+    assert await names() == ["blue", "green", "grey"]
+    for created in (True, False):
+        changed = {"defaults": {"name": "light grey"}, "create_defaults": {"name": "grey2"}}
+        assert (await half(post.tags).update_or_create(name="grey2", **changed))[1] is created
+    assert await names() == ["blue", "green", "grey", "light grey"]
+    assert await half(post.tags.filter(name__contains="grey")).delete() == 2
     assert await half(post.tags).remove(green) == 1
     assert await half(post.tags).clear() == 1
     assert await names() == []
@@ -296,6 +332,20 @@ async def test_many_to_many_through_a_model(db: Any, half: Any) -> None:
     assert [p.name for p in await half.rows(club.members.all())] == ["Ann"]
     assert [c.name for c in await half.rows(ann.clubs.all())] == ["Chess"]
     assert [c.name for c in await half.rows(Club.objects.filter(members__name="Ann"))] == ["Chess"]
+    bob = await half(Person.objects).create(name="Bob")
+    for _ in range(2):
+        await half(club.members).add(ann, bob)
+    assert sorted(p.name for p in await half.rows(club.members.all())) == ["Ann", "Bob"]
+    assert await half(Membership.objects).count() == 2
+
+
+async def test_a_row_that_cannot_be_connected_is_not_left_behind(db: Any, half: Any) -> None:
+    facts = await library(half)
+    tags = facts["a2"].tags
+    await half(facts["a2"]).delete()
+    with pytest.raises(ForeignKeyViolation):
+        await half(tags).create(name="lost")
+    assert not await half(Tag.objects.filter(name="lost")).exists()
 
 
 async def test_what_happens_on_delete_is_done_by_the_database(db: Any, half: Any) -> None:

@@ -21,11 +21,13 @@ from treefold_orm import (
     UniqueViolation,
     acreate_all,
     araw,
+    configure,
     create_all,
     raw,
     record_queries,
     transaction,
 )
+from treefold_orm.testing import sandbox
 
 
 def order(number: int = 1, shop: str = "s", total: str = "1.00") -> Order:
@@ -271,6 +273,20 @@ async def test_bulk_update_writes_many_rows_with_few_statements(db: Any, half: A
         await half(Author.objects).bulk_update([Author(name="x")], ["age"])
 
 
+async def test_what_bulk_update_wrote_is_not_written_again(db: Any, half: Any) -> None:
+    mine = await half(Author.objects).create(name="Ann", age=30)
+    lean = await half(Author.objects.only("name")).get(pk=mine.pk)
+    mine.age, lean.age = 31, 31
+    mine.name = "Anna"
+    assert await half(Author.objects).bulk_update([mine], ["age"]) == 1
+    assert await half(Author.objects).bulk_update([lean], ["age"]) == 1
+    await half(Author.objects.filter(pk=mine.pk)).update(age=32)
+    for author in (mine, lean):
+        await half(author).save()
+    stored = await half(Author.objects).get(pk=mine.pk)
+    assert (stored.name, stored.age) == ("Anna", 32)
+
+
 async def test_in_bulk(db: Any, half: Any) -> None:
     rows = await half(Tag.objects).bulk_create([Tag(name=f"t{i}") for i in range(5)])
     found = await half(Tag.objects).in_bulk([rows[1].pk, rows[3].pk, -1])
@@ -304,6 +320,60 @@ async def test_a_stream_that_is_left_early_frees_its_connection(db: Any, place: 
         break
     await stream.aclose()
     assert await asyncio.wait_for(Tag.objects.acount(), 5) == 50
+
+
+async def renamed_while_streaming(half: Any) -> list[str]:
+    """Write each row of a stream while it goes on."""
+    query = Tag.objects.order_by("name")
+
+    def work() -> None:
+        for tag in query.iterator(2):
+            assert not transaction.active()
+            Tag.objects.filter(pk=tag.pk).update(name=f"new {tag.name}")
+
+    async def awork() -> None:
+        async for tag in query.aiterator(2):
+            assert not transaction.active()
+            await Tag.objects.filter(pk=tag.pk).aupdate(name=f"new {tag.name}")
+
+    await half.call(work, awork)
+    return [tag.name for tag in await half.rows(query)]
+
+
+async def test_the_rows_of_a_stream_can_be_changed_while_it_goes_on(
+    db: Any, place: Any, half: Any
+) -> None:
+    await half(Tag.objects).bulk_create([Tag(name=f"t{i}") for i in range(5)])
+    assert await renamed_while_streaming(half) == [f"new t{i}" for i in range(5)]
+    with sandbox():
+        assert await renamed_while_streaming(half) == [f"new new t{i}" for i in range(5)]
+    if place.engine == "sqlite":
+        configure("sqlite", ":memory:")  # where all share one connection
+        await half.call(lambda: create_all(Tag), lambda: acreate_all(Tag))
+        await half(Tag.objects).bulk_create([Tag(name=f"t{i}") for i in range(5)])
+        assert await renamed_while_streaming(half) == [f"new t{i}" for i in range(5)]
+
+
+async def test_a_stream_that_nobody_finishes_frees_its_connection(
+    db: Any, place: Any, half: Any
+) -> None:
+    await half(Tag.objects).bulk_create([Tag(name=f"t{i}") for i in range(50)])
+    place.configure(pool_size=1)
+
+    def work() -> None:
+        for _ in range(10):
+            for _ in Tag.objects.iterator(5):
+                break
+            Tag.objects.create(name=f"new {Tag.objects.count()}")
+
+    async def awork() -> None:
+        for _ in range(10):
+            async for _ in Tag.objects.aiterator(5):
+                break
+            await Tag.objects.acreate(name=f"new {await Tag.objects.acount()}")
+
+    await asyncio.wait_for(half.call(work, awork), 60)
+    assert await half(Tag.objects).count() == 60
 
 
 async def test_a_stream_can_run_inside_a_transaction(db: Any) -> None:

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import decimal
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from orm_models import Author, Tag
+from orm_models import Author, Order, Tag
 
 from treefold_orm import (
+    DatabaseError,
     FieldError,
     ReadOnlyViolation,
     TransactionClosed,
@@ -100,6 +102,44 @@ async def test_a_nested_transaction_is_a_savepoint(db: Any, half: Any) -> None:
 
     await in_half(half, transaction, body, abody)
     assert await names() == ["also kept", "kept"]
+
+
+async def test_statements_after_a_failed_one_say_how_to_go_on(
+    db: Any, half: Any, engine: str
+) -> None:
+    await Tag.objects.acreate(name="a")
+
+    def body() -> None:
+        with contextlib.suppress(UniqueViolation):
+            Tag.objects.create(name="a")
+        Tag.objects.create(name="b")
+
+    async def abody() -> None:
+        with contextlib.suppress(UniqueViolation):
+            await Tag.objects.acreate(name="a")
+        await Tag.objects.acreate(name="b")
+
+    if engine == "sqlite":
+        await in_half(half, transaction, body, abody)
+        assert await names() == ["a", "b"]
+        return
+    with pytest.raises(DatabaseError, match=r"put what may fail into a nested transaction\(\)"):
+        await in_half(half, transaction, body, abody)
+    assert await names() == ["a"]
+
+
+async def test_a_row_given_twice_to_an_upsert_is_named_as_the_reason(
+    db: Any, half: Any, engine: str
+) -> None:
+    rows = [Order(number=1, shop="s", total=decimal.Decimal(n)) for n in (1, 2)]
+    work = half(Order.objects).bulk_create(
+        rows, update_conflicts=["total"], unique_fields=["shop", "number"]
+    )
+    if engine == "sqlite":
+        assert [order.total for order in await work] == [1, 2]
+        return
+    with pytest.raises(DatabaseError, match="give each row once"):
+        await work
 
 
 async def test_a_violation_in_a_savepoint_leaves_the_transaction_usable(db: Any, half: Any) -> None:

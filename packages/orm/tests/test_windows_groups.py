@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import decimal
 from typing import Any
 
 import pytest
 from orm_library import library
-from orm_models import Author, Post
+from orm_models import Author, Everything, Post
 
 from treefold_orm import (
     Avg,
@@ -19,6 +21,7 @@ from treefold_orm import (
     Lag,
     LastValue,
     Max,
+    Model,
     OuterRef,
     PercentRank,
     Q,
@@ -26,6 +29,9 @@ from treefold_orm import (
     RowNumber,
     Sum,
     Window,
+    acreate_all,
+    create_all,
+    fields,
 )
 
 BY_VIEWS: dict[str, Any] = {"partition_by": ["author"], "order_by": ["-views"]}
@@ -253,3 +259,62 @@ async def test_grouped_queries_can_be_combined(db: Any, half: Any) -> None:
     few = Post.objects.values("author__name").annotate(n=Count("*")).filter(n__lt=2)
     rows = await half.rows(many.union(few))
     assert sorted((r["author__name"], r["n"]) for r in rows) == [("Ann", 3), ("Bob", 1)]
+
+
+async def test_means_of_related_decimals_and_spans_over_groups(empty: Any, half: Any) -> None:
+    class Lane(Model):
+        name = fields.CharField(max_length=10)
+
+    class Run(Model):
+        lane = fields.ForeignKey(Lane, related_name="runs")
+        cost = fields.DecimalField(max_digits=8, decimal_places=2, null=True)
+        took = fields.DurationField()
+
+    await half.call(lambda: create_all(Lane, Run), lambda: acreate_all(Lane, Run))
+    lanes = await half(Lane.objects).bulk_create([Lane(name="a"), Lane(name="a"), Lane(name="b")])
+    costs = [decimal.Decimal("1.50"), decimal.Decimal("2.25"), None]
+    await half(Run.objects).bulk_create(
+        [
+            Run(lane=lanes[i % 2], cost=cost, took=dt.timedelta(seconds=i))
+            for i, cost in enumerate(costs)
+        ]
+    )
+    means = {"cost": Avg("runs__cost"), "took": Avg("runs__took")}
+    whole = {"cost": 1.875, "took": dt.timedelta(seconds=1)}
+    assert await half(Lane.objects).aggregate(**means) == whole
+    groups = Lane.objects.values("name").annotate(**means).order_by("name")
+    assert await half.rows(groups) == [
+        {"name": "a", **whole},
+        {"name": "b", "cost": None, "took": None},
+    ]
+
+
+async def test_groups_stay_when_other_values_are_named_later(db: Any, half: Any) -> None:
+    await library(half)
+    grouped = Post.objects.values("author").annotate(total=Sum("views"), n=Count("*"))
+    totals = grouped.values_list("total", flat=True)
+    assert sorted(await half.rows(totals)) == [5, 21]
+    assert await half(totals).count() == 2
+    assert await half.rows(grouped.filter(n__gt=1).values("total")) == [{"total": 21}]
+    named = grouped.values_list("author__name", "total").order_by("author__name")
+    assert await half.rows(named) == [("Ann", 21), ("Bob", 5)]
+    ranks = grouped.annotate(place=Window(Rank(), order_by=["-total"])).order_by("place")
+    assert await half.rows(ranks.values_list("place", "total")) == [(1, 21), (2, 5)]
+    several = Post.objects.filter(author=OuterRef("pk")).values("author").annotate(n=Count("*"))
+    writers = Author.objects.filter(Exists(several.filter(n__gt=1).values("n")))
+    assert [author.name for author in await half.rows(writers)] == ["Ann"]
+
+
+async def test_groups_by_a_path_into_json(db: Any, half: Any) -> None:
+    themes = ["dark", "light", "dark"]
+    await half(Everything.objects).bulk_create(
+        [Everything(data={"ui": {"theme": theme}}, integer=i) for i, theme in enumerate(themes)]
+    )
+    query = Everything.objects.values("data__ui__theme").annotate(n=Count("*"), s=Sum("integer"))
+    assert sorted(tuple(row.values()) for row in await half.rows(query)) == [
+        ("dark", 2, 2),
+        ("light", 1, 1),
+    ]
+    assert sorted(
+        await half.rows(Everything.objects.values_list("data__ui__theme", flat=True).distinct())
+    ) == ["dark", "light"]

@@ -23,12 +23,12 @@ from treefold_orm._connections import database_for
 from treefold_orm._errors import FieldError
 from treefold_orm._fields._base import Field
 from treefold_orm._meta import Meta
-from treefold_orm._saving import clean_value
+from treefold_orm._saving import clean_value, remember
 from treefold_orm._statement import Operation, Statement
-from treefold_orm.drivers._base import Database
 
 if TYPE_CHECKING:
     from treefold_orm._model import Model
+    from treefold_orm.drivers._base import Database
 
 AnyField = Field[Any]
 Fields = tuple[AnyField, ...]
@@ -254,8 +254,11 @@ def update(
         params = [
             value for row in part for value in (row.pk, *(clean_value(row, f) for f in columns))
         ]
-        total += yield Statement(
-            "count", plan.sql, params if plan.bind is None else plan.bind(params)
-        )
+        args = params if plan.bind is None else plan.bind(params)
+        total += yield Statement("count", plan.sql, args)
+        width = len(columns) + 1
+        for i, row in enumerate(part):
+            if row._row is not None:
+                remember(row, columns, args[i * width + 1 : (i + 1) * width])
         done += size
     return total

@@ -151,7 +151,9 @@ def freeze_lookup(scope: Scope, name: str, value: Any, *, typed: bool = False) -
         return freeze_test(scope, annotated[0], annotated[1], value)
     lookup = lookup_for(scope.meta, name, typed=typed)
     if isinstance(value, Expression) or hasattr(value, "_freeze_subquery"):
-        if lookup.keys is not None or lookup.op in {"range", "isnull", "has_key"}:
+        if lookup.op in {"range", "isnull", "search"} or (
+            lookup.json and (lookup.keys is not None or lookup.op != "exact")
+        ):
             raise FieldError(f"{name} takes plain values, not expressions")
         return Compare(lookup, freeze_value(value, scope))
     used, param = lookup.prepare(value)
@@ -164,7 +166,11 @@ def _annotated(scope: Scope, name: str) -> tuple[Expr, str] | None:
     if not scope.annotations:
         return None
     check_untainted(name)
-    head, _, op = name.partition("__")
+    if name in scope.annotations:
+        return scope.annotations[name], "exact"
+    head, _, op = name.rpartition("__")
+    if head not in scope.annotations:
+        head, _, op = name.partition("__")
     if head not in scope.annotations:
         return None
     if op and op not in OPERATORS:
@@ -176,6 +182,8 @@ def freeze_test(scope: Scope, left: Expr, op: str, value: Any) -> Node:
     """Resolve a comparison whose left side is an expression, checking the right side by the left's
     type.
     """
+    if op == "search":
+        raise FieldError("search works on fields with a SearchIndex, not on annotations")
     if op == "exact" and value is None:
         return TestNode(left, "null", None)
     if op == "isnull":
@@ -187,6 +195,8 @@ def freeze_test(scope: Scope, left: Expr, op: str, value: Any) -> Node:
     field = left.field
     if field is None:
         field = field_of(value[0] if op in {"in", "range"} and value else value)
+    if field.internal == "json" and op != "exact":
+        raise FieldError(f"{op!r} does not work on JSON values: name the path in filter()")
     probe = Lookup(
         "annotation", hops=(), column=field, transforms=(), keys=None, op=op, field=field
     )

@@ -1,27 +1,24 @@
 """Aliases: `configure` gives a name to a database, everything else looks it up here.
 
 A second `configure` for an alias replaces the first and closes its connections. Nothing is opened
-before it is used.
+before it is used, and no driver imported before it is configured.
 """
 
 from __future__ import annotations
 
-import asyncio
 import atexit
-import ipaddress
-import logging
 import os
-import ssl
-from pathlib import Path
-from typing import Any, Literal
-from urllib.parse import parse_qsl, unquote, urlsplit
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal
 
 from treefold_orm._errors import ConfigurationError
-from treefold_orm.drivers._base import Database
-from treefold_orm.drivers._sqlite import SQLiteDatabase
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from treefold_orm.drivers._base import Database
 
 Backend = Literal["sqlite", "postgres"]
-log = logging.getLogger("treefold.orm")
 
 _databases: dict[str, Database] = {}
 
@@ -52,6 +49,7 @@ def configure(
     connections per transaction; `regex` allows the regex lookups. Further options go to the driver
     as they are. Raises `ConfigurationError` for an unknown backend or a missing driver.
     """
+    import_module("treefold_orm._compile._writes")  # all that compiles: else a request waits for it
     given = {"host": host, "port": port, "user": user, "password": password}
     kind, place = _split(backend, database)
     options: dict[str, Any] = {"regex": regex, "timeout": pool_timeout}
@@ -62,6 +60,8 @@ def configure(
             )
         if pool_size is not None:
             options["readers"] = pool_size
+        from treefold_orm.drivers._sqlite import SQLiteDatabase
+
         made: Database = SQLiteDatabase(alias, database=place, **options)
     else:
         made = _postgres(
@@ -85,6 +85,26 @@ def configure(
         _replace(previous)
 
 
+def unnamed(address: str, *, connect_timeout: float) -> Database:
+    """Make the PostgreSQL database of an address, which no alias is to name.
+
+    Raises:
+        ConfigurationError: as `configure`.
+    """
+    options = {"regex": False, "timeout": connect_timeout}
+    return _postgres(
+        "default",
+        address,
+        {},
+        options,
+        pool_size=1,
+        statement_timeout=connect_timeout,
+        connect_timeout=connect_timeout,
+        pooler="session",
+        driver_options={},
+    )
+
+
 def _split(backend: str | None, database: str | os.PathLike[str] | None) -> tuple[Backend, str]:
     place = "" if database is None else os.fspath(database)
     scheme = place.partition("://")[0] if "://" in place else None
@@ -100,7 +120,7 @@ def _split(backend: str | None, database: str | os.PathLike[str] | None) -> tupl
             raise ConfigurationError(
                 "configure(backend='sqlite') needs database=: a path or ':memory:'"
             )
-        return "sqlite", path if path == ":memory:" else str(Path(path).absolute())
+        return "sqlite", path if path == ":memory:" else os.path.abspath(path)
     if backend in {"postgres", "postgresql"}:
         return "postgres", place
     raise ConfigurationError(f"{backend!r} is not a known backend: use 'sqlite' or 'postgres'")
@@ -124,6 +144,8 @@ def _postgres(
         raise ConfigurationError(
             "PostgreSQL needs asyncpg: pip install 'treefold-orm[postgres]'"
         ) from None
+    from urllib.parse import parse_qsl, unquote, urlsplit
+
     connect = dict(driver_options)
     if "://" in place:
         address = urlsplit(place)
@@ -153,6 +175,9 @@ def _postgres(
 def _tls(host: str) -> Any:
     if host.startswith("/") or host == "localhost":
         return "prefer"
+    import ipaddress
+    import ssl
+
     try:
         local = ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -163,7 +188,10 @@ def _tls(host: str) -> Any:
 def _replace(previous: Database) -> None:
     if not previous.in_use:
         return
-    log.warning(
+    import asyncio
+    import logging
+
+    logging.getLogger("treefold.orm").warning(
         "Database %r was configured again: the connections of the first configuration are closed",
         previous.alias,
     )
@@ -205,6 +233,8 @@ def close_all() -> None:
 async def aclose_all() -> None:
     """Close every connection of every database; call it before the event loop ends."""
     if _closing:
+        import asyncio
+
         await asyncio.gather(*_closing)
     for database in list(_databases.values()):
         await database.aclose()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from treefold_orm._observe import Recorder
-    from treefold_orm._transactions import Transaction
+    from treefold_orm._open_transaction import Transaction
 
 
 @dataclass(frozen=True, slots=True)

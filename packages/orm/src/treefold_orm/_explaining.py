@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from treefold_orm._query import QueryBuilder
 
 _ALIAS = re.compile(r'"((?:[^"]|"")+)" AS (t[0-9]+)')
+_CTE = re.compile(r"\b(w[0-9]+)(?: AS (t[0-9]+))?")
 _SQLITE = re.compile(
     r"(?P<kind>SCAN|SEARCH) (?P<table>\S+)"
     r"(?: USING (?:AUTOMATIC )?(?:PARTIAL )?(?:COVERING )?(?:INDEX (?P<index>\S+)"
@@ -83,11 +84,13 @@ def explain(query: QueryBuilder[Any, Any], *, plan: bool, analyze: bool) -> Oper
     return "\n".join(str(row[0]) for row in found)
 
 
-def _tables(sql: str) -> dict[str, str]:
-    return {alias: name.replace('""', '"') for name, alias in _ALIAS.findall(sql)}
+def _tables(sql: str) -> dict[str, str | None]:
+    known: dict[str, str | None] = {name: None for names in _CTE.findall(sql) for name in names}
+    known.update((alias, name.replace('""', '"')) for name, alias in _ALIAS.findall(sql))
+    return known
 
 
-def _from_sqlite(rows: Sequence[Any], tables: dict[str, str]) -> PlanStep:
+def _from_sqlite(rows: Sequence[Any], tables: dict[str, str | None]) -> PlanStep:
     below: dict[int, list[Any]] = {}
     for row in rows:
         below.setdefault(row[1], []).append(row)

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from treefold_orm._carriers import DATETIME, DURATION, FLOAT, INTEGER, decimal_carrier, field_of
+from treefold_orm._arithmetic import operand, result
+from treefold_orm._carriers import field_of
 from treefold_orm._compile._nodes import (
     ArithNode,
     ColumnNode,
@@ -25,7 +26,7 @@ from treefold_orm._compile._nodes import (
 )
 from treefold_orm._errors import FieldError
 from treefold_orm._fields._base import Field
-from treefold_orm._fields._numbers import DecimalField, FloatField
+from treefold_orm._fields._numbers import DecimalField
 from treefold_orm._fields._relations import ForeignKey, is_foreign_key
 from treefold_orm._lookups import Lookup, lookup_for, refuse_sensitive, walk
 from treefold_orm._meta import Meta
@@ -200,45 +201,17 @@ class Combined(Expression):
         nested = scope.nested()
         if isinstance(self.left, Expression):
             left = self.left.freeze(nested)
-            right = freeze_value(self.right, nested, _operand(self.op, left.field, self.right))
+            right = freeze_value(self.right, nested, operand(self.op, left.field, self.right))
         else:
             mark = len(nested.params)
             right = self.right.freeze(nested)
-            field = _operand(self.op, right.field, self.left)
+            field = operand(self.op, right.field, self.left)
             del nested.params[
                 mark:
             ]  # values are numbered in reading order, so the left side goes first
             left = freeze_value(self.left, nested, field)
             right = self.right.freeze(nested)
-        return ArithNode(_result(self.op, left.field, right.field), self.op, left, right)
-
-
-def _operand(op: str, other: AnyField | None, value: Any) -> AnyField | None:
-    if (
-        isinstance(other, DecimalField)
-        and isinstance(value, (int, decimal.Decimal))
-        and op in {"+", "-", "%"}
-    ):
-        return other
-    if isinstance(other, FloatField) and isinstance(value, int):
-        return FLOAT
-    return None
-
-
-def _result(op: str, left: AnyField | None, right: AnyField | None) -> AnyField | None:
-    kinds = {f.internal if f is not None else "" for f in (left, right)}
-    if op == "-" and kinds in ({"datetime"}, {"date"}):
-        return DURATION if kinds == {"datetime"} else INTEGER
-    if "datetime" in kinds:
-        return DATETIME
-    if "float" in kinds:
-        return FLOAT
-    places = [f.decimal_places for f in (left, right) if isinstance(f, DecimalField)]
-    if places:
-        return decimal_carrier(max(places))
-    if kinds <= {"integer", "bigint"}:
-        return FLOAT if op == "/" else INTEGER
-    return left if left is not None else right
+        return ArithNode(result(self.op, left.field, right.field), self.op, left, right)
 
 
 class Column(Expression, Generic[T]):

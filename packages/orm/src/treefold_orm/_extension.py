@@ -118,6 +118,20 @@ class Databases:
             if own is not None and not own.users:
                 await own.database.aclose()
 
+    async def refusal(self, address: str, *, patience: float) -> tuple[str, str]:
+        """Log in to a PostgreSQL database and leave again; say why it takes no login, and advice.
+
+        Args:
+            address: as in the settings.
+            patience: seconds that it may take.
+
+        Returns:
+            Two texts without a secret, both empty where it takes a login.
+        """
+        from treefold_orm._login import refusal
+
+        return await refusal(address, patience=patience)
+
     def reload(self, modules: Collection[str]) -> Callable[[Collection[str]], None]:
         """Forget the models of modules that change; the answer takes back what did not."""
         return registry.forget(self._root, modules)

@@ -6,6 +6,7 @@ a caller gives is a resolved field or a bound value.
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any, Literal
 
 from treefold_orm._carriers import DATE, DATETIME, FLOAT, INTEGER, TEXT
@@ -14,6 +15,7 @@ from treefold_orm._errors import FieldError
 from treefold_orm._expressions import Expression, Value, as_expression, freeze_value
 from treefold_orm._fields._base import Field
 from treefold_orm._scope import Scope
+from treefold_orm._zones import ZONE, zoned
 
 AnyField = Field[Any]
 Unit = Literal["year", "quarter", "month", "week", "day", "hour", "minute", "second"]
@@ -265,21 +267,30 @@ class Extract(Expression):
 
 
 class Trunc(Expression):
-    """A date or time cut down to a unit: `Trunc("created", "month")`."""
+    """A date or time cut down to a unit: `Trunc("created", "month")`.
 
-    __slots__ = ("expression", "unit")
+    A datetime is cut in UTC, or in the zone that is given (and then comes back in it).
+    """
 
-    def __init__(self, expression: Any, unit: Unit) -> None:
+    __slots__ = ("expression", "tzinfo", "unit")
+
+    def __init__(self, expression: Any, unit: Unit, tzinfo: dt.tzinfo | None = None) -> None:
         if unit not in UNITS:
             raise FieldError(f"{unit!r} is no unit: use one of {', '.join(UNITS)}")
         self.expression = expression
         self.unit = unit
+        self.tzinfo = None if tzinfo is dt.UTC else tzinfo
 
     def freeze(self, scope: Scope) -> Expr:
         node = as_expression(self.expression).freeze(scope)
         if node.field is None or node.field.internal not in {"date", "datetime"}:
             raise FieldError("Trunc needs a date or a datetime")
-        return FuncNode(node.field, "trunc", (node,), self.unit)
+        if self.tzinfo is None:
+            return FuncNode(node.field, "trunc", (node,), self.unit)
+        if node.field.internal != "datetime":
+            raise FieldError("Trunc takes a tzinfo for a datetime only: a date has no zone")
+        zone = scope.param(ZONE.coerce(self.tzinfo), ZONE)
+        return FuncNode(zoned(self.tzinfo), "trunc", (node, zone), self.unit)
 
 
 def _bound(value: Any) -> Expression:

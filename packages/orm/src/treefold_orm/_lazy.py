@@ -7,7 +7,6 @@ all.
 
 from __future__ import annotations
 
-from asyncio import _get_running_loop
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from treefold_orm._fields._base import Field
 from treefold_orm._fields._relations import is_foreign_key
 from treefold_orm._meta import Relation
 from treefold_orm._prefetch import as_prefetch, attach, prefetch
-from treefold_orm._run import run
+from treefold_orm._run import in_event_loop, run
 from treefold_orm._saving import adopt
 from treefold_orm._statement import Operation
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def _refuse_in_async(instance: Model, name: str, hint: str) -> None:
-    if _get_running_loop() is not None and not getattr(current.get(), "blocking", False):
+    if in_event_loop() and not getattr(current.get(), "blocking", False):
         raise NotLoaded(
             f"{instance._meta.name}.{name} is not loaded: add {hint} to the query, or `await "
             f"instance.aload({name!r})`"

@@ -7,10 +7,10 @@ its way to a secret. Nothing here builds SQL.
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from treefold_orm import _json_lookups
 from treefold_orm._errors import FieldError, FieldValueError
 from treefold_orm._fields._base import Field
 from treefold_orm._fields._numbers import BigIntegerField, IntegerField
@@ -45,7 +45,7 @@ TEXTUAL = frozenset(
     }
 )
 ARRAY = frozenset({"contains", "contained_by", "overlap"})
-OPERATORS = COMPARISONS | TEXTUAL | ARRAY | {"has_key"}
+OPERATORS = COMPARISONS | TEXTUAL | ARRAY | _json_lookups.OPERATORS | {"search"}
 DATE_PARTS = frozenset({"year", "quarter", "month", "day", "week", "week_day"})
 TIME_PARTS = frozenset({"hour", "minute", "second"})
 
@@ -85,7 +85,7 @@ class Lookup:
     Attributes: `hops` and `column` lead to the column; `transforms` are date parts and the like;
     `keys` is a JSON path; `op` is one of `OPERATORS`; `field` is what the right side is checked
     against; `null` is the lookup that stands in when the right side is None; `custom` is set for a
-    registered one.
+    registered one, `search` for a full text search.
     """
 
     __slots__ = (
@@ -94,10 +94,12 @@ class Lookup:
         "exact",
         "field",
         "hops",
+        "json",
         "keys",
         "name",
         "null",
         "op",
+        "search",
         "takes",
         "transforms",
     )
@@ -114,8 +116,10 @@ class Lookup:
         field: AnyField,
         takes: bool = True,
         custom: CustomLookup | None = None,
+        search: str | None = None,
     ) -> None:
         self.name = name
+        self.search = search
         self.custom = custom
         self.hops = hops
         self.column = column
@@ -126,9 +130,11 @@ class Lookup:
         self.takes = takes
         self.null: Lookup | None = None
         # what checks a bare value, where that is all there is to do
-        self.exact = field.coerce if op == "exact" and keys is None and custom is None else None
+        self.json = isinstance(column, JSONField) and custom is None and not transforms
+        plain = op == "exact" and custom is None and not self.json
+        self.exact = field.coerce if plain else None
 
-    def variant(self, op: str, *, takes: bool = False) -> Lookup:
+    def variant(self, op: str, *, takes: bool = False, search: str | None = None) -> Lookup:
         """The same way to the column with another comparison."""
         return Lookup(
             self.name,
@@ -139,11 +145,20 @@ class Lookup:
             op=op,
             field=self.field,
             takes=takes,
+            search=search,
         )
 
     def identity(self) -> tuple[Any, ...]:
         """What makes two lookups the same."""
-        return (self.hops, self.column, self.transforms, self.keys, self.op, self.takes)
+        return (
+            self.hops,
+            self.column,
+            self.transforms,
+            self.keys,
+            self.op,
+            self.takes,
+            self.search,
+        )
 
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, Lookup) and self.identity() == other.identity())
@@ -155,14 +170,16 @@ class Lookup:
         """Check `value`; return the lookup to use and its parameter, or `NOTHING` where it takes
         none.
         """
-        if self.op == "exact":
-            if value is None:
-                return self._null(), NOTHING
-            if self.keys is not None:
-                return self._json(value, "exact")
-            return self, self._coerced(value)
+        if self.op == "exact" and value is None:
+            return self._null(), NOTHING
         if value is None:
             raise FieldError(f"{self.name}__{self.op} cannot compare with None: use isnull")
+        if self.json and self.op != "isnull":
+            test, param = _json_lookups.prepare(self, value)
+            takes = param is not None
+            return self.variant(f"json:{test}", takes=takes), param if takes else NOTHING
+        if self.op == "exact":
+            return self, self._coerced(value)
         return _PREPARE.get(self.op, _scalar)(self, value)
 
     def _coerced(self, value: Any) -> Any:
@@ -178,60 +195,35 @@ class Lookup:
 
     def _null(self) -> Lookup:
         if self.null is None:
-            self.null = self.variant("jsonnull" if self.keys is not None else "null")
+            self.null = self.variant("json:null" if self.keys is not None else "null")
         return self.null
-
-    def _json(self, value: Any, op: str) -> tuple[Lookup, Any]:
-        kind = json_kind(value)
-        if op != "exact" and kind not in {"number", "text"}:
-            raise FieldError(
-                f"{self.name}__{op} compares JSON numbers or text, not {type(value).__name__}"
-            )
-        self.field.coerce(value)
-        if kind == "true" or kind == "false":
-            return self.variant(f"json{kind}"), NOTHING
-        return self.variant(f"json{kind}:{op}", takes=True), value
-
-
-def json_kind(value: Any) -> str:
-    """Name the JSON type of a Python value, for comparisons that must not mix types."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (int, float)):
-        return "number"
-    return "text" if isinstance(value, str) else "structure"
 
 
 def _scalar(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
-    if lookup.keys is not None and lookup.op not in TEXTUAL:
-        return lookup._json(value, lookup.op)
     return lookup, lookup.field.coerce(value)
 
 
 def _text(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
-    try:
-        return lookup, _TEXT.coerce(value)
-    except ValueError as error:
-        raise lookup.column.wrong(str(getattr(error, "reason", "takes text"))) from None
+    return lookup, _json_lookups.checked_text(lookup, value)
 
 
 def _isnull(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
     if not isinstance(value, bool):
         raise FieldError(f"{lookup.name}__isnull takes True or False, not {type(value).__name__}")
+    if lookup.keys is not None:
+        return lookup.variant("json:missing" if value else "json:present"), NOTHING
     return lookup.variant("null" if value else "notnull"), NOTHING
 
 
 def _in(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
     items = _items(lookup, value)
-    if lookup.keys is not None:
-        raise FieldError(f"{lookup.name}__in does not take JSON values: combine Q objects")
     coerce = lookup._coerced
     return lookup, [coerce(item) for item in items if item is not None]
 
 
 def _range(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
     items = _items(lookup, value)
-    if len(items) != 2 or lookup.keys is not None:
+    if len(items) != 2:
         raise FieldError(f"{lookup.name}__range takes two values")
     return lookup, [lookup.field.coerce(item) for item in items]
 
@@ -247,11 +239,18 @@ def _items(lookup: Lookup, value: Any) -> list[Any]:
     return list(cast("list[Any]", value))
 
 
+def _search(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
+    from treefold_orm._search_text import as_query
+
+    query = as_query(value)
+    return lookup.variant("search", takes=True, search=query.kind), query.text
+
+
 _PREPARE: dict[str, Any] = {
+    "search": _search,
     "in": _in,
     "range": _range,
     "isnull": _isnull,
-    "has_key": _text,
     **dict.fromkeys(TEXTUAL - {"contains"}, _text),
     "contained_by": _array,
     "overlap": _array,
@@ -310,6 +309,28 @@ def walk(meta: Meta, path: str) -> tuple[tuple[Relation, ...], AnyField, list[st
     return tuple(hops), found, parts
 
 
+def without_columns(
+    meta: Meta, loaded: frozenset[str] | None, names: frozenset[str]
+) -> frozenset[str]:
+    """What is left to load of `loaded` (None for everything) without the columns that `names` lead
+    to, and always the keys.
+    """
+    left = {field.name for field in meta.columns} if loaded is None else set(loaded)
+    for name in names:
+        way, _, last = name.rpartition("__")
+        here = meta
+        for part in way.split("__") if way else ():
+            here = here.relations[part].target
+        column = here.fields.get(last) or here.by_attname.get(last)
+        prefix = f"{way}__" if way else ""
+        paths = {f"{prefix}{field.name}" for field in here.columns}
+        if way and not left & paths:
+            left |= paths
+        if column is not None and not column.primary_key:
+            left -= {f"{prefix}{column.name}", f"{prefix}{column.attname}"}
+    return frozenset(left)
+
+
 def refuse_sensitive(meta: Meta, column: AnyField, path: str) -> None:
     """Raise `FieldError` if a keyword or string names a sensitive field."""
     if column.sensitive:
@@ -335,7 +356,7 @@ def _resolve(meta: Meta, name: str, *, typed: bool) -> Lookup:
         if rest and rest[-1] in OPERATORS:
             op = rest.pop()
         keys = tuple(rest) if rest else None
-        _check_json_op(meta, name, op=op, keys=keys)
+        _check_json(meta, name, op=op, keys=rest)
     else:
         for part in rest:
             transformed = _transform(field, part)
@@ -350,7 +371,7 @@ def _resolve(meta: Meta, name: str, *, typed: bool) -> Lookup:
         if custom is None:
             _check_op(meta, name, field=field, op=op)
     path = name.removesuffix(f"__{op}")
-    if op == "has_key" or (op in TEXTUAL and not isinstance(field, ArrayField)):
+    if op in _json_lookups.KEYS or (op in TEXTUAL and not isinstance(field, ArrayField)):
         field = field if isinstance(field, TextField) else _TEXT
     if custom is not None and custom.takes is not None:
         field = custom.takes
@@ -383,18 +404,21 @@ def _transform(field: AnyField, part: str) -> AnyField | None:
     return None
 
 
-def _check_json_op(meta: Meta, name: str, *, op: str, keys: tuple[str, ...] | None) -> None:
-    allowed = {"isnull", "has_key", "exact"}
-    if keys is not None:
-        allowed |= (TEXTUAL | {"gt", "gte", "lt", "lte"}) - {"regex", "iregex"}
-    if op not in allowed:
+def _check_json(meta: Meta, name: str, *, op: str, keys: list[str]) -> None:
+    if op not in _json_lookups.OPERATORS:
         raise FieldError(f"{meta.name}: {op!r} in {name!r} does not work on JSON here")
+    _json_lookups.check_path(meta.name, name, keys)
 
 
 def _check_op(meta: Meta, name: str, *, field: AnyField, op: str) -> None:
     allowed = COMPARISONS
     if isinstance(field, ArrayField):
         allowed = frozenset({"exact", "isnull"}) | ARRAY
+    elif isinstance(field, TextField) and op == "search":
+        from treefold_orm._search_index import index_for  # who searches no text needs none of it
+
+        index_for(field.meta, [field])
+        return
     elif field.internal == "text" or (
         isinstance(field, EnumField) and field.base.internal == "text"
     ):
@@ -404,6 +428,8 @@ def _check_op(meta: Meta, name: str, *, field: AnyField, op: str) -> None:
             {"in"} if field.internal == "binary" else set()
         )
     if op not in allowed:
+        import difflib
+
         close = difflib.get_close_matches(op, sorted(OPERATORS | DATE_PARTS | TIME_PARTS), n=1)
         hint = (
             f"did you mean {close[0]!r}?" if close else f"use one of {', '.join(sorted(allowed))}"

@@ -1,13 +1,12 @@
 """What is known about a model: its fields, relations and names, as data.
 
 `Meta` describes one model, `Relation` one step from a model to another, `registry` holds all
-models. String targets ("Tag", "self") are settled here as soon as the class they name exists. No
-SQL, no I/O.
+models. String targets ("Tag", "shop.models.Tag", "self") are settled here as soon as the class they
+name exists. No SQL, no I/O.
 """
 
 from __future__ import annotations
 
-import difflib
 import os
 import sys
 from collections.abc import Callable, Collection, Iterator
@@ -22,6 +21,7 @@ from treefold_orm._names import quote
 if TYPE_CHECKING:
     from treefold_orm._constraints import Constraint, Index
     from treefold_orm._model import Model
+    from treefold_orm._search_index import SearchIndex
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,8 +64,9 @@ class Meta:
         self.pk: Field[Any] = cast("Field[Any]", None)
         self.version: Field[Any] | None = None
         self.ordering: tuple[str, ...] = ()
+        self.latest_by: tuple[str, ...] = ()
         self.constraints: tuple[Constraint, ...] = ()
-        self.indexes: tuple[Index, ...] = ()
+        self.indexes: tuple[Index | SearchIndex, ...] = ()
         self.auto_created = False
         self.lookups: dict[str, Any] = {}
 
@@ -117,6 +118,8 @@ class Meta:
     def unknown(self, name: str) -> FieldError:
         """Return the error for a name this model does not have, with the nearest one it has."""
         registry.settle()
+        import difflib
+
         names = sorted({*self.fields, *self.by_attname, *self.relations, "pk"})
         close = difflib.get_close_matches(name, names, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"it has {', '.join(names)}"
@@ -153,8 +156,9 @@ class Registry:
         self._roots: list[str] = []
         self._models: dict[tuple[str, str, str], Meta] = {}
         self._waiting: list[tuple[Meta, str, Callable[[Meta], None]]] = []
-        self._named_targets: list[tuple[Meta, Meta, Callable[[Meta], None]]] = []
+        self._named_targets: list[_Named] = []
         self._gone: dict[tuple[str, str, str], Meta] = {}
+        self._unsure = False  # a model came that a settled text could mean as well
 
     def add(self, meta: Meta) -> None:
         """Register a model; the same module and qualified name again replaces the old one (reload).
@@ -165,14 +169,13 @@ class Registry:
         old = self._models.get(key) or self._gone.pop(key, None)
         self._models[key] = meta
         if old is None:
+            self._unsure = self._unsure or any(n.text == meta.name for n in self._named_targets)
             return
-        kept, self._named_targets = self._named_targets, []
-        for source, target, action in kept:
-            if source is old:
-                continue
-            if target is old:
-                action(meta)
-            self._named_targets.append((source, meta if target is old else target, action))
+        self._named_targets = [named for named in self._named_targets if named.source is not old]
+        for named in self._named_targets:
+            if named.target is old:
+                named.target = meta
+                named.action(meta)
 
     def forget(
         self, root: str | os.PathLike[str], modules: Collection[str]
@@ -238,34 +241,67 @@ class Registry:
             action(target._meta)
 
     def settle(self) -> None:
-        """Resolve string targets whose models exist by now."""
-        lost = [named for named in self._named_targets if named[1] in self._gone.values()]
-        self._named_targets = [named for named in self._named_targets if named not in lost]
-        waiting = self._waiting + [(source, meta.name, action) for source, meta, action in lost]
-        self._waiting = []
-        for source, target, action in waiting:
-            meta = source if target == "self" else self._named(source, target)
-            if meta is None:
-                self._waiting.append((source, target, action))
-            else:
-                self._named_targets.append((source, meta, action))
-                action(meta)
+        """Resolve string targets whose models exist by now.
 
-    def _named(self, source: Meta, target: str) -> Meta | None:
+        Raises `ModelError` for a text that could mean several models, whichever came first.
+        """
+        gone = self._gone.values()
+        lost = [n for n in self._named_targets if n.target in gone and n.source not in gone]
+        self._named_targets = [named for named in self._named_targets if named not in lost]
+        self._waiting += [(n.source, n.text, n.action) for n in lost]
+        waiting = list(self._waiting)
+        for item in waiting:
+            source, text, action = item
+            meta = source if text == "self" else self._meant(source, text)
+            if meta is not None:
+                self._waiting.remove(item)
+                self._named_targets.append(_Named(source, text, meta, action))
+                action(meta)
+        if self._unsure:
+            for named in self._named_targets:
+                self._check(named)
+            self._unsure = False
+
+    def _check(self, named: _Named) -> None:
+        chosen = named.target.model.__module__
+        if named.text == named.target.name and chosen != named.source.model.__module__:
+            found = self._meant(named.source, named.text)
+            if found is not None and found is not named.target:
+                raise _ambiguous(named.source, named.text, [found, named.target])
+
+    def _meant(self, source: Meta, text: str) -> Meta | None:
+        module, _, name = text.rpartition(".")
         found = [
             m
             for m in self._models.values()
-            if m.name == target and not m.abstract and m.space in ("", source.space or m.space)
+            if m.name == name and not m.abstract and m.space in ("", source.space or m.space)
         ]
+        if module:
+            found = [m for m in found if m.model.__module__ == module][-1:]
         if len(found) > 1:
             near = [m for m in found if m.model.__module__ == source.model.__module__]
             found = near[-1:] or [m for m in found if m.space == source.space] or found
         if len(found) > 1:
-            modules = ", ".join(sorted(m.model.__module__ for m in found))
-            raise ModelError(
-                f"{source.name} points to {target!r}, which is in {modules}: give the class instead"
-            )
+            raise _ambiguous(source, text, found)
         return found[0] if found else None
+
+
+@dataclass(slots=True, eq=False)
+class _Named:
+    """A target that was given as text, and what it was taken for."""
+
+    source: Meta
+    text: str
+    target: Meta
+    action: Callable[[Meta], None]
+
+
+def _ambiguous(source: Meta, text: str, found: list[Meta]) -> ModelError:
+    names = sorted(f"{meta.model.__module__}.{meta.name}" for meta in found)
+    return ModelError(
+        f"{source.name} points to {text!r}, which could be {' or '.join(names)}: write the whole "
+        "name, or give the class"
+    )
 
 
 def _key(meta: Meta) -> tuple[str, str, str]:

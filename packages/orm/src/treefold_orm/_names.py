@@ -7,7 +7,7 @@ chooses per query (annotations) never reach SQL at all, but must still be plain 
 from __future__ import annotations
 
 import functools
-import hashlib
+import keyword
 import re
 import unicodedata
 
@@ -47,6 +47,8 @@ def constraint_name(prefix: str, table: str, *columns: str) -> str:
     name = "_".join((prefix, table, *columns))
     if len(name.encode()) <= MAX_IDENTIFIER:
         return name
+    import hashlib
+
     digest = hashlib.sha256(name.encode()).hexdigest()[:10]
     kept = name.encode()[: MAX_IDENTIFIER - 11].decode(errors="ignore")
     return f"{kept}_{digest}"
@@ -57,9 +59,11 @@ def check_alias(name: str, *, taken: frozenset[str]) -> str:
     taken yet.
     """
     check_untainted(name)
-    if _ALIAS.fullmatch(name) is None or "__" in name or name.endswith("_"):
+    plain = _ALIAS.fullmatch(name) is not None and "__" not in name and not name.endswith("_")
+    if not plain or keyword.iskeyword(name):
         raise FieldError(
-            f"{name!r} cannot name an annotation: use a plain name without double underscores"
+            f"{name!r} cannot name an annotation: use a plain name without double underscores, "
+            "which is no word of Python"
         )
     if name in taken:
         raise FieldError(f"{name!r} cannot name an annotation: the model has that name already")

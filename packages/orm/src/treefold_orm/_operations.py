@@ -11,9 +11,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from treefold_orm._compile._nodes import Expr
-from treefold_orm._compile._plan import Plan
-from treefold_orm._compile._select import aggregate_plan
-from treefold_orm._compile._writes import delete_plan, update_plan
 from treefold_orm._connections import database_for
 from treefold_orm._errors import FieldError, TooManyRows, UniqueViolation
 from treefold_orm._expressions import Expression, freeze_value
@@ -21,11 +18,13 @@ from treefold_orm._fields._base import Field
 from treefold_orm._meta import Meta
 from treefold_orm._names import check_alias, check_untainted
 from treefold_orm._prefetch import prefetch
-from treefold_orm._saving import insert, save
+from treefold_orm._saving import save
 from treefold_orm._statement import Operation, Statement
 
 if TYPE_CHECKING:
+    from treefold_orm._compile._plan import Plan
     from treefold_orm._query import QueryBuilder
+    from treefold_orm._querysets import QuerySet
 
 
 def _decoded(
@@ -85,6 +84,15 @@ def first(query: QueryBuilder[Any, Any], *, peers: bool) -> Operation[Any]:
     return found[0] if found else None
 
 
+def first_or_raise(query: QueryBuilder[Any, Any], *, peers: bool) -> Operation[Any]:
+    """The first row, or the model's own exception."""
+    found = yield from rows(query._sliced(None, 1), peers=peers)
+    if not found:
+        meta = query._meta
+        raise meta.model.DoesNotExist(f"No {meta.name} matches the query")
+    return found[0]
+
+
 def last(query: QueryBuilder[Any, Any], *, peers: bool) -> Operation[Any]:
     """The last row, or None."""
     if query._low or query._high is not None:
@@ -98,7 +106,7 @@ def _ordered(query: QueryBuilder[Any, Any]) -> bool:
     return (
         bool(step)
         or (step is None and bool(query._meta.ordering))
-        or any(s[0] == "values" for s in query._key[1:])
+        or query._has("values", "distinct_on")
     )
 
 
@@ -113,6 +121,25 @@ def exists(query: QueryBuilder[Any, Any]) -> Operation[bool]:
     """Whether there is a row."""
     plan, args = query._plan("exists")
     return bool((yield Statement("rows", plan.sql, args)))
+
+
+def contains(query: QueryBuilder[Any, Any], item: Any) -> Operation[bool]:
+    """Whether the query has the row of an instance."""
+    meta = query._meta
+    if query._has("values", "combine"):
+        raise FieldError("contains() asks for instances: call it before values() and union()")
+    if not isinstance(item, meta.model):
+        raise FieldError(f"contains() takes a {meta.name}, not {type(item).__name__}")
+    if item.pk is None:
+        raise FieldError(f"contains() takes a saved {meta.name}: this one has no key yet")
+    if query._cache is not None:
+        return item in query._cache
+    if query._low or query._high is not None or query._has("distinct_on"):
+        from treefold_orm._managers import plain_query
+
+        # further conditions would choose other rows than the slice, so it stands on its own
+        query = plain_query(meta, query._alias).filter(pk__in=query)
+    return (yield from exists(query.filter(pk=item.pk)))
 
 
 def aggregate(
@@ -132,6 +159,8 @@ def aggregate(
     key = ("aggregate", whole, tuple(named))
     plan = database.plans.get(key)
     if plan is None:
+        from treefold_orm._compile._select import aggregate_plan
+
         plan = aggregate_plan(database.dialect, whole, tuple(named), given=len(scope.params))
         database.plans.keep(key, plan)
     found = yield Statement("rows", plan.sql, _bound(plan, scope.params))
@@ -144,6 +173,7 @@ def _bound(plan: Plan, params: Sequence[Any]) -> Sequence[Any]:
 
 def update(query: QueryBuilder[Any, Any], values: Mapping[str, Any]) -> Operation[int]:
     """Set columns of all rows."""
+    _check_writable(query)
     if not values:
         raise FieldError("update() needs at least one field")
     scope = query._scope()
@@ -167,17 +197,30 @@ def update(query: QueryBuilder[Any, Any], values: Mapping[str, Any]) -> Operatio
     key = ("update", whole, tuple(sets))
     plan = database.plans.get(key)
     if plan is None:
+        from treefold_orm._compile._writes import update_plan
+
         plan = update_plan(database.dialect, whole, tuple(sets), given=len(scope.params))
         database.plans.keep(key, plan)
     return (yield Statement("count", plan.sql, _bound(plan, scope.params)))
 
 
+def _check_writable(query: QueryBuilder[Any, Any]) -> None:
+    if any(step[0] == "from" for step in query._key[1:]):
+        raise FieldError(
+            "The rows of a CTE of values cannot be changed: filter the model by them, as in "
+            "filter(pk__in=cte.objects.values(...))"
+        )
+
+
 def delete(query: QueryBuilder[Any, Any]) -> Operation[int]:
     """Delete all rows."""
+    _check_writable(query)
     database = database_for(query._alias)
     whole, given = query._whole()
     plan = database.plans.get(("delete", whole))
     if plan is None:
+        from treefold_orm._compile._writes import delete_plan
+
         plan = delete_plan(database.dialect, whole, given=len(given))
         database.plans.keep(("delete", whole), plan)
     return (yield Statement("count", plan.sql, _bound(plan, given)))
@@ -201,8 +244,26 @@ def in_bulk(
     return {getattr(item, column.attname): item for item in found}
 
 
+def taken(
+    given: Mapping[str, Any] | None, lookups: dict[str, Any], name: str
+) -> Mapping[str, Any] | None:
+    """What was given as `defaults`: by place, which leaves the name to a field of the model, or
+    else by name, which is taken out of `lookups`.
+    """
+    if given is None and name in lookups:
+        for key in lookups:
+            check_untainted(key)
+        given = lookups.pop(name)
+    if given is not None and not isinstance(given, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+        raise FieldError(
+            f"{name} takes a mapping, not {type(given).__name__}: for a field of that name, give "
+            f"the {name} before the lookups, without a name"
+        )
+    return given
+
+
 def get_or_create(
-    query: QueryBuilder[Any, Any],
+    query: QuerySet[Any],
     lookups: Mapping[str, Any],
     defaults: Mapping[str, Any],
     *,
@@ -216,15 +277,16 @@ def get_or_create(
         )
     if found:
         return found[0], False
-    instance = query._meta.model(**_plain(lookups), **{k: _called(v) for k, v in defaults.items()})
+    for name in defaults:
+        check_untainted(name)
+    given = {**_plain(lookups), **{k: _called(v) for k, v in defaults.items()}}
+    work = query._inserted(given)
     if database_for(query._alias).dialect.name == "sqlite":
-        yield from insert(
-            instance, query._alias
-        )  # the transaction is the only writer: nobody can come in between
-        return instance, True
+        # the transaction is the only writer: nobody can come in between
+        return (yield from work), True
     yield Statement("script", "SAVEPOINT creating")
     try:
-        yield from insert(instance, query._alias)
+        instance = yield from work
     except UniqueViolation:
         yield Statement("script", "ROLLBACK TO SAVEPOINT creating")
         found = yield from rows(query.filter(**lookups)._sliced(None, 2), peers=peers)
@@ -236,15 +298,19 @@ def get_or_create(
 
 
 def update_or_create(
-    query: QueryBuilder[Any, Any],
+    query: QuerySet[Any],
     lookups: Mapping[str, Any],
     defaults: Mapping[str, Any],
+    create_defaults: Mapping[str, Any] | None,
     *,
     peers: bool,
 ) -> Operation[tuple[Any, bool]]:
-    """The matching row with `defaults` set, or a new one."""
+    """The matching row with `defaults` set, or a new one, of `create_defaults` where given."""
     instance, created = yield from get_or_create(
-        query.select_for_update(), lookups, defaults, peers=peers
+        query.select_for_update(),
+        lookups,
+        defaults if create_defaults is None else create_defaults,
+        peers=peers,
     )
     if not created:
         for name, value in defaults.items():
@@ -257,7 +323,8 @@ def update_or_create(
 
 
 def _plain(lookups: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in lookups.items() if "__" not in name}
+    exact = {name.removesuffix("__exact"): value for name, value in lookups.items()}
+    return {name: value for name, value in exact.items() if "__" not in name}
 
 
 def _called(value: Any) -> Any:

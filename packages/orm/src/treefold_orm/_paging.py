@@ -64,8 +64,10 @@ def keyset(
     if after is not None and before is not None:
         raise FieldError("keyset() takes after= or before=, not both")
     query._open("keyset()")
-    if any(step[0] in {"values", "distinct"} for step in query._key[1:]):
+    if query._has("values", "distinct", "distinct_on"):
         raise FieldError("keyset() pages instances: call it without values() and distinct()")
+    if any(step[0] == "join" and not step[1].single for step in query._key[1:]):
+        raise FieldError("keyset() cannot page rows that a joined CTE may repeat: order and slice")
     query, terms = _total(query)
     cursor = after if before is None else before
     part: QueryBuilder[Any, Any] = query

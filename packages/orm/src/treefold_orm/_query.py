@@ -18,21 +18,21 @@ from treefold_orm._compile._nodes import (
     SubqueryNode,
     contains_group_aggregate,
 )
-from treefold_orm._compile._plan import Plan
-from treefold_orm._compile._select import count_plan, exists_plan, get_plan, rows_plan
 from treefold_orm._conditions import Condition, Negated, Q, Truth
 from treefold_orm._connections import database_for
 from treefold_orm._errors import FieldError
-from treefold_orm._expressions import Column, Expression, freeze_path
+from treefold_orm._expressions import Column, Expression, as_expression, freeze_path
 from treefold_orm._fields._base import Field
 from treefold_orm._hydrate import first_of
-from treefold_orm._lookups import NOTHING, lookup_for, walk
+from treefold_orm._joins import CTEJoins, shared_ctes
+from treefold_orm._lookups import NOTHING, lookup_for, walk, without_columns
 from treefold_orm._meta import Meta, Relation
 from treefold_orm._names import check_alias, check_untainted
 from treefold_orm._ordering import freeze_order
 from treefold_orm._scope import Scope
 
 if TYPE_CHECKING:
+    from treefold_orm._compile._plan import Plan
     from treefold_orm._model import Model
     from treefold_orm._prefetch import Prefetch
 
@@ -40,15 +40,9 @@ M = TypeVar("M", bound="Model")
 R = TypeVar("R", covariant=True)
 
 _SCALARS = frozenset({int, str, uuid.UUID})  # values that no lookup takes for anything else
-_KINDS: dict[str, Any] = {
-    "rows": rows_plan,
-    "get": get_plan,
-    "count": count_plan,
-    "exists": exists_plan,
-}
 
 
-class QueryBuilder(Generic[M, R]):
+class QueryBuilder(CTEJoins, Generic[M, R]):
     """The part of a query that can be built without a database."""
 
     __slots__ = (
@@ -97,7 +91,7 @@ class QueryBuilder(Generic[M, R]):
         return made
 
     def _scope(self) -> Scope:
-        return Scope(self._meta, list(self._params), self._notes or {})
+        return Scope(self._meta, list(self._params), self._notes or {}, alias=self._alias)
 
     def _open(self, what: str) -> None:
         if self._low or self._high is not None:
@@ -180,6 +174,8 @@ class QueryBuilder(Generic[M, R]):
     def reverse(self) -> Self:
         """The same rows in the opposite order (of the key, where the query has none)."""
         self._open("reverse()")
+        if self._has("distinct_on"):
+            raise FieldError("reverse() after distinct(fields) would take other rows: order first")
         nodes = self._order_step()
         made: Self = self
         if nodes is None:
@@ -189,13 +185,30 @@ class QueryBuilder(Generic[M, R]):
         flipped = tuple(OrderNode(n.expr, not n.descending, opposite[n.nulls]) for n in nodes or ())
         return made._step(("order", flipped))
 
+    def _has(self, *names: str) -> bool:
+        return any(step[0] in names for step in self._key[1:])
+
     def _order_step(self) -> tuple[OrderNode, ...] | None:
         return next((step[1] for step in reversed(self._key[1:]) if step[0] == "order"), None)
 
-    def distinct(self) -> Self:
-        """Each row once."""
+    def distinct(self, *fields: str | Expression) -> Self:
+        """Each row once; with `fields`, the first row only of each combination of their values.
+
+        The first one in the query's order, which must begin with these fields; rows that it leaves
+        equal are taken by key.
+        """
         self._open("distinct()")
-        return self._step(("distinct", True))
+        if not fields:
+            return self._step(("distinct", True))
+        if self._has("from"):
+            raise FieldError("distinct(fields) takes rows of a model: use it inside of the CTE")
+        for field in fields:
+            if not isinstance(field, (str, Expression)):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+                raise FieldError(f"distinct() takes names of fields, not {type(field).__name__}")
+        scope = self._scope()
+        made = self._step(("distinct_on", tuple(as_expression(f).freeze(scope) for f in fields)))
+        made._params = tuple(scope.params)
+        return made
 
     def using(self, alias: str) -> Self:
         """Ask the database behind another alias."""
@@ -285,14 +298,9 @@ class QueryBuilder(Generic[M, R]):
         return self._load(self._checked(names))
 
     def defer(self, *names: str) -> Self:
-        """Load all columns but these."""
-        deferred = self._checked(names)
-        own = {
-            f.name
-            for f in self._meta.columns
-            if f.name not in deferred and f.attname not in deferred
-        }
-        return self._load(frozenset(own))
+        """Load all columns but these, and but those that earlier calls left out."""
+        known = next((step[1] for step in reversed(self._key[1:]) if step[0] == "load"), None)
+        return self._load(without_columns(self._meta, known, self._checked(names)))
 
     def _load(self, names: frozenset[str]) -> Self:
         if self._meta.version is not None:
@@ -367,6 +375,10 @@ class QueryBuilder(Generic[M, R]):
             for part in (made, other):
                 if part._low or part._high is not None:
                     raise FieldError("A sliced query cannot be combined: slice the result")
+                if part._has("distinct_on"):
+                    raise FieldError(
+                        "distinct(fields) cannot be combined: filter by the keys of its rows"
+                    )
             key = other._key
             if key[0] is not self._meta and not any(step[0] == "values" for step in key[1:]):
                 raise FieldError(
@@ -400,7 +412,9 @@ class QueryBuilder(Generic[M, R]):
         key, params = self._whole()
         plan = database.plans.get((kind, key))
         if plan is None:
-            plan = _KINDS[kind](database.dialect, key, given=len(params))
+            from treefold_orm._compile import _select  # loaded with the driver, not before
+
+            plan = getattr(_select, f"{kind}_plan")(database.dialect, key, given=len(params))
             _mark_alias(plan, database.alias)
             database.plans.keep((kind, key), plan)
         return plan, params if plan.bind is None else plan.bind(params)
@@ -426,10 +440,11 @@ class QueryBuilder(Generic[M, R]):
     def _freeze_subquery(self, scope: Scope) -> SubqueryNode:
         key, params = self._whole()
         base = len(scope.params)
+        shared = shared_ctes(key, params, scope, self._alias)
         scope.params.extend(params)
         columns = next((step[3] for step in reversed(key[1:]) if step[0] == "values"), None)
         field = columns[0][1].field if columns else self._meta.pk
-        return SubqueryNode(field, key, base)
+        return SubqueryNode(field, key, base, shared)
 
     def explain_sql(self) -> str:
         """The SQL this query would send, with placeholders and without values."""

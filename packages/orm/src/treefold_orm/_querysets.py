@@ -17,16 +17,18 @@ from collections.abc import (
 )
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, cast, overload
 
-from treefold_orm import _bulk, _explaining, _operations, _paging, _saving
+from treefold_orm import _operations, _saving
+from treefold_orm._calendar import CalendarQuery
 from treefold_orm._conditions import Condition
-from treefold_orm._explaining import PlanStep
 from treefold_orm._expressions import Column, Expression
-from treefold_orm._paging import Page
 from treefold_orm._query import M, QueryBuilder, R
 from treefold_orm._run import arun, check_blocking, run
+from treefold_orm._statement import Operation
 
 if TYPE_CHECKING:
+    from treefold_orm._explaining import PlanStep
     from treefold_orm._model import Model
+    from treefold_orm._paging import Page
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -35,7 +37,7 @@ D = TypeVar("D")
 N = TypeVar("N", bound="Model")
 
 
-class BaseQuery(QueryBuilder[M, R], Generic[M, R]):
+class BaseQuery(CalendarQuery[M, R], Generic[M, R]):
     """A query whose rows come back as `R`."""
 
     __slots__ = ()
@@ -146,6 +148,8 @@ class BaseQuery(QueryBuilder[M, R], Generic[M, R]):
         same wherever it begins, and rows inserted meanwhile shift nothing. Cursors may come from
         a request: `FieldValueError` for one that is not of this ordering.
         """
+        from treefold_orm import _paging
+
         work = _paging.keyset(self, size, after=after, before=before, peers=True)
         return run(self._alias, work, "await akeyset()")
 
@@ -153,6 +157,8 @@ class BaseQuery(QueryBuilder[M, R], Generic[M, R]):
         self, size: int, *, after: str | None = None, before: str | None = None
     ) -> Coroutine[Any, Any, Page[R]]:
         """`keyset` for async code."""
+        from treefold_orm import _paging
+
         work = _paging.keyset(self, size, after=after, before=before, peers=False)
         return arun(self._alias, work)
 
@@ -174,6 +180,14 @@ class BaseQuery(QueryBuilder[M, R], Generic[M, R]):
         """`exists` for async code."""
         return arun(self._alias, _operations.exists(self))
 
+    def contains(self, item: M) -> bool:
+        """Return whether the query has this row."""
+        return run(self._alias, _operations.contains(self, item), "await acontains()")
+
+    def acontains(self, item: M) -> Coroutine[Any, Any, bool]:
+        """`contains` for async code."""
+        return arun(self._alias, _operations.contains(self, item))
+
     def aggregate(self, /, **aggregates: Expression) -> dict[str, Any]:
         """Return aggregates over all rows by name: `aggregate(n=Count("id"), top=Max("price"))`."""
         return run(self._alias, _operations.aggregate(self, aggregates), "await aaggregate()")
@@ -191,6 +205,8 @@ class BaseQuery(QueryBuilder[M, R], Generic[M, R]):
 
         `analyze` runs the query to measure it (PostgreSQL; SQLite raises `UnsupportedFeature`).
         """
+        from treefold_orm import _explaining
+
         work = _explaining.explain(self, plan=plan, analyze=analyze)
         return run(self._alias, work, "await aexplain()")
 
@@ -204,6 +220,8 @@ class BaseQuery(QueryBuilder[M, R], Generic[M, R]):
     ) -> Coroutine[Any, Any, PlanStep]: ...
     def aexplain(self, *, plan: bool = False, analyze: bool = False) -> Any:
         """`explain` for async code."""
+        from treefold_orm import _explaining
+
         return arun(self._alias, _explaining.explain(self, plan=plan, analyze=analyze))
 
     # -- changes to all rows ----------------------------------------------------------------------
@@ -283,46 +301,66 @@ class QuerySet(BaseQuery[M, M], Generic[M]):
 
     def create(self, /, **values: Any) -> M:
         """Insert a row; return its instance."""
-        work = _saving.insert(self._new(values), self._alias)
-        return run(self._alias, work, "await acreate()", write=True)
+        return run(self._alias, self._inserted(values), "await acreate()", write=True)
 
     def acreate(self, /, **values: Any) -> Coroutine[Any, Any, M]:
         """`create` for async code."""
-        return arun(self._alias, _saving.insert(self._new(values), self._alias), write=True)
+        return arun(self._alias, self._inserted(values), write=True)
 
     def _new(self, values: dict[str, Any]) -> M:
         return cast("M", self._meta.model(**values))
+
+    def _inserted(self, values: dict[str, Any]) -> Operation[M]:
+        return _saving.insert(self._new(values), self._alias)
 
     def get_or_create(
         self, defaults: Mapping[str, Any] | None = None, /, **lookups: Any
     ) -> tuple[M, bool]:
         """Return the matching row, or insert one from `lookups` and `defaults`; and whether it was
-        inserted.
+        inserted: `get_or_create(name="x", defaults={"age": 5})`.
+
+        For a model with a field called `defaults`, give them first and without a name.
         """
-        work = _operations.get_or_create(self, lookups, defaults or {}, peers=True)
+        made = _operations.taken(defaults, lookups, "defaults") or {}
+        work = _operations.get_or_create(self, lookups, made, peers=True)
         return run(self._alias, work, "await aget_or_create()", write=True, atomic=True)
 
     def aget_or_create(
         self, defaults: Mapping[str, Any] | None = None, /, **lookups: Any
     ) -> Coroutine[Any, Any, tuple[M, bool]]:
         """`get_or_create` for async code."""
-        work = _operations.get_or_create(self, lookups, defaults or {}, peers=False)
+        made = _operations.taken(defaults, lookups, "defaults") or {}
+        work = _operations.get_or_create(self, lookups, made, peers=False)
         return arun(self._alias, work, write=True, atomic=True)
 
     def update_or_create(
-        self, defaults: Mapping[str, Any] | None = None, /, **lookups: Any
+        self,
+        defaults: Mapping[str, Any] | None = None,
+        create_defaults: Mapping[str, Any] | None = None,
+        /,
+        **lookups: Any,
     ) -> tuple[M, bool]:
-        """Set `defaults` on the matching row, or insert one from both; and whether it was
-        inserted.
+        """Set `defaults` on the matching row, or insert one from `lookups` and `create_defaults`
+        (`defaults` where there are none); and whether it was inserted.
+
+        Both are given by name, or for a model with such fields by place.
         """
-        work = _operations.update_or_create(self, lookups, defaults or {}, peers=True)
+        made = _operations.taken(defaults, lookups, "defaults") or {}
+        new = _operations.taken(create_defaults, lookups, "create_defaults")
+        work = _operations.update_or_create(self, lookups, made, new, peers=True)
         return run(self._alias, work, "await aupdate_or_create()", write=True, atomic=True)
 
     def aupdate_or_create(
-        self, defaults: Mapping[str, Any] | None = None, /, **lookups: Any
+        self,
+        defaults: Mapping[str, Any] | None = None,
+        create_defaults: Mapping[str, Any] | None = None,
+        /,
+        **lookups: Any,
     ) -> Coroutine[Any, Any, tuple[M, bool]]:
         """`update_or_create` for async code."""
-        work = _operations.update_or_create(self, lookups, defaults or {}, peers=False)
+        made = _operations.taken(defaults, lookups, "defaults") or {}
+        new = _operations.taken(create_defaults, lookups, "create_defaults")
+        work = _operations.update_or_create(self, lookups, made, new, peers=False)
         return arun(self._alias, work, write=True, atomic=True)
 
     def bulk_create(
@@ -340,6 +378,8 @@ class QuerySet(BaseQuery[M, M], Generic[M]):
         columns to update instead where `unique_fields` are the same.
         """
         rows = list(instances)
+        from treefold_orm import _bulk
+
         rule = _bulk.conflict(
             self._meta, ignore=ignore_conflicts, update=update_conflicts, unique=unique_fields
         )
@@ -357,6 +397,8 @@ class QuerySet(BaseQuery[M, M], Generic[M]):
     ) -> list[M]:
         """`bulk_create` for async code."""
         rows = list(instances)
+        from treefold_orm import _bulk
+
         rule = _bulk.conflict(
             self._meta, ignore=ignore_conflicts, update=update_conflicts, unique=unique_fields
         )
@@ -371,6 +413,8 @@ class QuerySet(BaseQuery[M, M], Generic[M]):
         """Write the named fields of many instances with few statements; return how many rows
         matched.
         """
+        from treefold_orm import _bulk
+
         work = _bulk.update(
             self._meta, list(instances), self._alias, fields=fields, batch_size=batch_size
         )
@@ -380,6 +424,8 @@ class QuerySet(BaseQuery[M, M], Generic[M]):
         self, instances: Sequence[M], fields: Sequence[str], *, batch_size: int = 200
     ) -> int:
         """`bulk_update` for async code."""
+        from treefold_orm import _bulk
+
         work = _bulk.update(
             self._meta, list(instances), self._alias, fields=fields, batch_size=batch_size
         )

@@ -6,10 +6,9 @@ without a query.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
 
-from treefold_orm._compile._writes import Conflict
 from treefold_orm._errors import FieldError
 from treefold_orm._managers import plain_query
 from treefold_orm._meta import Relation
@@ -68,15 +67,12 @@ class ManyRelated(RelatedManager[M], Generic[M]):
 
     def create(self, /, **values: Any) -> M:
         """Insert a row and connect it; return its instance."""
-        made = super().create(**values)
-        self.add(made)
-        return made
+        work = self._inserted(values)
+        return run(self._alias, work, "await acreate()", write=True, atomic=True)
 
-    async def acreate(self, /, **values: Any) -> M:
+    def acreate(self, /, **values: Any) -> Coroutine[Any, Any, M]:
         """`create` for async code."""
-        made = await super().acreate(**values)
-        await self.aadd(made)
-        return made
+        return arun(self._alias, self._inserted(values), write=True, atomic=True)
 
     def add(self, *others: M | Any) -> None:
         """Connect instances or keys; those that are connected stay so."""
@@ -112,6 +108,11 @@ class ManyRelated(RelatedManager[M], Generic[M]):
 
     # -- operations -------------------------------------------------------------------------------
 
+    def _inserted(self, values: dict[str, Any]) -> Operation[M]:
+        made = yield from super()._inserted(values)
+        yield from self._add([made])
+        return made
+
     def _links(self) -> QuerySet[Any]:
         relation = self._relation
         assert relation.through is not None  # noqa: S101 - a many relation always has one
@@ -131,10 +132,15 @@ class ManyRelated(RelatedManager[M], Generic[M]):
         assert relation.through is not None  # noqa: S101 - a many relation always has one
         first, second = relation.source_field, relation.target_field
         through = relation.through.model
-        links = [
-            through(**{first.attname: self._instance.pk, second.attname: key})
-            for key in self._keys(others)
-        ]
+        keys = self._keys(others)
+        if not relation.through.auto_created:  # nothing in the table may keep a pair single
+            present = yield from self._connected(
+                self._links().filter(**{f"{second.name}__in": keys})
+            )
+            keys = [key for key in keys if key not in present]
+        links = [through(**{first.attname: self._instance.pk, second.attname: key}) for key in keys]
+        from treefold_orm._compile._writes import Conflict
+
         rule = Conflict((first, second)) if relation.through.auto_created else None
         yield from _bulk.create(
             relation.through, cast("list[Any]", links), self._alias, batch_size=None, rule=rule
@@ -158,14 +164,18 @@ class ManyRelated(RelatedManager[M], Generic[M]):
         self._forget()
         return count
 
+    def _connected(self, links: QuerySet[Any]) -> Operation[set[Any]]:
+        from treefold_orm._operations import rows
+
+        keys = links.values_list(self._relation.target_field.attname, flat=True)
+        return set((yield from rows(keys, peers=False)))
+
     def _set(self, others: Sequence[Any]) -> Operation[None]:
-        from treefold_orm._operations import delete, rows
+        from treefold_orm._operations import delete
 
         second = self._relation.target_field
         wanted = set(self._keys(others))
-        present = set(
-            (yield from rows(self._links().values_list(second.attname, flat=True), peers=False))
-        )
+        present = yield from self._connected(self._links())
         if gone := present - wanted:
             yield from delete(self._links().filter(**{f"{second.name}__in": list(gone)}))
         yield from self._add(list(wanted - present))

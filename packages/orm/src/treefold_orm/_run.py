@@ -6,8 +6,8 @@ threads.
 
 from __future__ import annotations
 
-from asyncio import _get_running_loop
-from collections.abc import Coroutine
+import sys
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from treefold_orm._connections import database_for
@@ -19,9 +19,25 @@ from treefold_orm._statement import Operation
 T = TypeVar("T")
 
 
+def _look_for_loop() -> Any:
+    global _running_loop  # noqa: PLW0603, RUF100 - from here on asyncio itself is asked
+    if "asyncio.runners" not in sys.modules:
+        return None  # there is no loop before asyncio is whole, and it takes long to import
+    _running_loop = sys.modules["asyncio.events"]._get_running_loop
+    return _running_loop()
+
+
+_running_loop: Callable[[], Any] = _look_for_loop
+
+
+def in_event_loop() -> bool:
+    """Whether this thread runs an event loop."""
+    return _running_loop() is not None
+
+
 def check_blocking(twin: str) -> None:
     """Raise `SyncCallInAsync`, naming the async twin, if this thread runs an event loop."""
-    if _get_running_loop() is not None:
+    if _running_loop() is not None:
         context = current.get()
         if context is None or not context.blocking:
             raise SyncCallInAsync(f"This call would block the event loop: use {twin}")
@@ -31,7 +47,7 @@ def run(
     alias: str, operation: Operation[T], twin: str, *, write: bool = False, atomic: bool = False
 ) -> T:
     """Run an operation, blocking this thread; `twin` is what to call instead in async code."""
-    if _get_running_loop() is not None:
+    if _running_loop() is not None:
         check_blocking(twin)
     context = current.get()
     if context is None:

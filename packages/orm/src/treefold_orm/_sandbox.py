@@ -16,8 +16,9 @@ from typing import NoReturn, TypeVar
 
 from treefold_orm._connections import _databases, aliases, database_for
 from treefold_orm._errors import ConfigurationError
+from treefold_orm._open_transaction import Transaction
 from treefold_orm._statement import Operation
-from treefold_orm._transactions import Transaction, transaction
+from treefold_orm._transactions import transaction
 from treefold_orm.drivers._base import Database, Session
 
 T = TypeVar("T")
@@ -31,6 +32,7 @@ class Sandbox(Database):
         self.name = real.name
         self.real = real
         self.outer = outer
+        self.single = True
 
     # Each operation is a savepoint: where PostgreSQL refuses one, the others go on as they would.
 

@@ -7,8 +7,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from treefold_orm._compile._plan import Plan
-from treefold_orm._compile._writes import insert_plan, update_row_plan
 from treefold_orm._connections import database_for
 from treefold_orm._errors import FieldError, ORMError, StaleObject
 from treefold_orm._fields._base import Field
@@ -16,10 +14,11 @@ from treefold_orm._fields._relations import ForeignKey, is_foreign_key
 from treefold_orm._fields._times import DateTimeField
 from treefold_orm._meta import Meta
 from treefold_orm._statement import Operation, Statement
-from treefold_orm.drivers._base import Database
 
 if TYPE_CHECKING:
+    from treefold_orm._compile._plan import Plan
     from treefold_orm._model import Model
+    from treefold_orm.drivers._base import Database
 
 I = TypeVar("I", bound="Model")  # noqa: E741 - the instance's own class
 AnyField = Field[Any]
@@ -63,6 +62,8 @@ def insert(instance: I, alias: str) -> Operation[I]:
 def _insert_plan(database: Database, meta: Meta, *, given: bool) -> Plan:
     fields = meta.columns if given else meta.columns_without_key
     returning = () if given else (meta.pk,)
+    from treefold_orm._compile._writes import insert_plan
+
     plan = insert_plan(database.dialect, meta, fields, returning=returning)
     return database.plans.keep(("insert", meta, given), plan)
 
@@ -176,6 +177,8 @@ def _update(instance: Model, database: Database, fields: Fields) -> Operation[No
     key = ("save", meta, fields)
     plan = database.plans.get(key)
     if plan is None:
+        from treefold_orm._compile._writes import update_row_plan
+
         plan = database.plans.keep(
             key, update_row_plan(database.dialect, meta, fields, guard=version)
         )
@@ -194,14 +197,15 @@ def _update(instance: Model, database: Database, fields: Fields) -> Operation[No
         if version is not None:
             setattr(instance, version.attname, expected)
         raise
-    _remember(instance, fields, args)
+    remember(instance, fields, args)
 
 
 def _loaded(instance: Model, field: AnyField) -> Any:
     return instance._row[(instance._shape or instance._meta.columns).index(field)]
 
 
-def _remember(instance: Model, fields: Fields, args: Sequence[Any]) -> None:
+def remember(instance: Model, fields: Fields, args: Sequence[Any]) -> None:
+    """Take down what the columns hold now, so that `save` writes what is changed from then on."""
     shape = instance._shape or instance._meta.columns
     row = list(instance._row)[: len(shape)]
     added: list[AnyField] = []
@@ -249,7 +253,7 @@ def adopt(instance: Model, fresh: Any) -> None:
     if instance._row is None or len(shape) == len(fresh._meta.columns):
         instance._row, instance._shape = tuple(fresh._row), fresh._shape
     else:
-        _remember(instance, shape, tuple(fresh._row))
+        remember(instance, shape, tuple(fresh._row))
 
 
 def _one(instance: Model, alias: str) -> Any:

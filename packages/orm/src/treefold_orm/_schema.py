@@ -8,7 +8,7 @@ the quick start: it creates what is missing and never alters a table.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from treefold_orm._compile._conditions import condition as condition_sql
@@ -28,7 +28,16 @@ from treefold_orm._fields._relations import ForeignKey, is_foreign_key
 from treefold_orm._meta import Meta, registry
 from treefold_orm._names import constraint_name, quote
 from treefold_orm._run import arun, run
+from treefold_orm._schema_search import (
+    CreateSearchIndex,
+    DropSearchIndex,
+    SearchDef,
+    create_search,
+    drop_search,
+    search_of,
+)
 from treefold_orm._scope import Scope
+from treefold_orm._search_index import search_indexes
 from treefold_orm._statement import Operation as Generated, Statement
 
 if TYPE_CHECKING:
@@ -96,6 +105,7 @@ class TableDef:
     uniques: tuple[UniqueDef, ...] = ()
     checks: tuple[CheckDef, ...] = ()
     indexes: tuple[IndexDef, ...] = ()
+    searches: tuple[SearchDef, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +142,9 @@ class AddForeignKey:
     key: ForeignKeyDef
 
 
-SchemaOperation = CreateTable | DropTable | CreateIndex | AddForeignKey
+SchemaOperation = (
+    CreateTable | DropTable | CreateIndex | AddForeignKey | CreateSearchIndex | DropSearchIndex
+)
 
 
 def table_of(meta: Meta, dialect: Dialect) -> TableDef:
@@ -155,7 +167,8 @@ def table_of(meta: Meta, dialect: Dialect) -> TableDef:
             uniques.append(_unique(meta, constraint, dialect))
         elif isinstance(constraint, CheckConstraint):
             checks.append(CheckDef(constraint.name, _constant(meta, constraint.condition, dialect)))
-    indexes += [_index(meta, index, dialect) for index in meta.indexes]
+    indexes += [_index(meta, index, dialect) for index in meta.indexes if isinstance(index, Index)]
+    searches = [search_of(meta, index, dialect) for index in search_indexes(meta)]
     columns = tuple(_column(field, dialect) for field in meta.columns)
     return TableDef(
         name,
@@ -165,6 +178,7 @@ def table_of(meta: Meta, dialect: Dialect) -> TableDef:
         tuple(uniques),
         tuple(checks),
         tuple(indexes),
+        tuple(searches),
     )
 
 
@@ -288,6 +302,10 @@ def statements(operation: SchemaOperation, dialect: Dialect) -> list[str]:
                     "SQLite cannot add a foreign key to a table: create it with the table"
                 )
             return [f"ALTER TABLE {quote(table)} ADD {_reference(key)}"]
+        case CreateSearchIndex():
+            return create_search(operation, dialect)
+        case DropSearchIndex():
+            return drop_search(operation, dialect)
 
 
 def _create_table(operation: CreateTable, dialect: Dialect) -> list[str]:
@@ -316,6 +334,8 @@ def _create_table(operation: CreateTable, dialect: Dialect) -> list[str]:
         _create_index(CreateIndex(table.name, index, if_missing=operation.if_missing))
         for index in table.indexes
     ]
+    for search in table.searches:
+        made += create_search(CreateSearchIndex(search, operation.if_missing), dialect)
     return made
 
 
@@ -372,16 +392,7 @@ def plan_tables(metas: Iterable[Meta], dialect: Dialect) -> list[SchemaOperation
             if dialect.name == "sqlite" or _settled(k, table, done, names)
         ]
         later += [AddForeignKey(table.name, key) for key in table.foreign_keys if key not in kept]
-        final = TableDef(
-            table.name,
-            table.columns,
-            table.primary_key,
-            tuple(kept),
-            table.uniques,
-            table.checks,
-            table.indexes,
-        )
-        made.append(CreateTable(final, if_missing=True))
+        made.append(CreateTable(replace(table, foreign_keys=tuple(kept)), if_missing=True))
         done.add(table.name)
         del tables[table.name]
     return made + later
@@ -420,7 +431,15 @@ def _create(metas: list[Meta], alias: str) -> Generated[None]:
     if dialect.name == "postgres":
         # two processes that start at once: IF NOT EXISTS alone fails when both begin to create
         yield Statement("rows", f"SELECT pg_advisory_xact_lock({_CREATING})")
-    for operation in plan_tables(metas, dialect):
+    operations = plan_tables(metas, dialect)
+    if dialect.name == "sqlite" and any(search_indexes(meta) for meta in metas):
+        known = yield Statement("rows", "SELECT 1 FROM pragma_module_list WHERE name = 'fts5'")
+        if not known:
+            raise UnsupportedFeature(
+                "SearchIndex needs FTS5, which the SQLite of this Python was built without: use a "
+                "Python with another SQLite, or PostgreSQL"
+            )
+    for operation in operations:
         for sql in statements(operation, dialect):
             yield Statement("script", sql)
 

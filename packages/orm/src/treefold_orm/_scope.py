@@ -25,6 +25,7 @@ class Scope:
     params: list[Any]
     annotations: dict[str, Expr] = dataclass_field(default_factory=dict[str, Expr])
     depth: int = 0
+    alias: str | None = None
 
     def param(self, value: Any, field: AnyField | None) -> ParamNode:
         """Add a value; return the node that refers to it."""
@@ -33,10 +34,10 @@ class Scope:
 
     def within(self, meta: Meta) -> Scope:
         """The same parameters, seen from a related model."""
-        return Scope(meta, self.params, {}, self.depth)
+        return Scope(meta, self.params, {}, self.depth, self.alias)
 
     def nested(self) -> Scope:
         """The same scope one level deeper; `FieldError` where that is too deep."""
         if self.depth >= MAX_DEPTH:
             raise FieldError(f"The condition is nested more than {MAX_DEPTH} levels deep")
-        return Scope(self.meta, self.params, self.annotations, self.depth + 1)
+        return Scope(self.meta, self.params, self.annotations, self.depth + 1, self.alias)

@@ -2,7 +2,8 @@
 
 A transaction holds one connection. Tasks and threads started inside share it, one statement at a
 time; a nested transaction keeps it to itself until it ends. After the end, use from a stray task
-raises. Commit and rollback are finished even while the task is being cancelled.
+raises. Commit and rollback are finished even while the task is being cancelled. What is in
+progress is a `Transaction` of `_open_transaction`.
 """
 
 from __future__ import annotations
@@ -11,160 +12,22 @@ import asyncio
 import contextlib
 import functools
 import inspect
-import sys
 from collections.abc import Callable
 from contextvars import Token
 from dataclasses import replace
-from enum import Enum
 from types import TracebackType
 from typing import Any, Literal, TypeVar, cast
 
 from treefold_orm._connections import database_for
 from treefold_orm._context import EMPTY, Context, current
-from treefold_orm._errors import (
-    FieldError,
-    OperationalError,
-    TransactionClosed,
-    TransactionConflict,
-)
-from treefold_orm._pool import Pool
+from treefold_orm._errors import FieldError, OperationalError, TransactionConflict
+from treefold_orm._open_transaction import State, Transaction, script
 from treefold_orm._run import check_blocking
-from treefold_orm._statement import Operation, Statement
-from treefold_orm.drivers._base import Session, finish_anyway
+from treefold_orm.drivers._base import finish_anyway
 
-T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
 Isolation = Literal["read committed", "repeatable read", "serializable"]
-LOCK_TIMEOUT = 10.0
-
-
-class _State(Enum):
-    NEW = "new"
-    OPEN = "open"
-    CLOSED = "closed"
-
-
-class Transaction:
-    """One transaction or savepoint in progress."""
-
-    def __init__(
-        self,
-        alias: str,
-        *,
-        parent: Transaction | None,
-        write: bool,
-        isolation: str | None,
-        rollback: bool,
-    ) -> None:
-        self.alias = alias
-        self.parent = parent
-        self.write = write
-        self.isolation = isolation
-        self.state = _State.NEW
-        self.rollback_only = rollback
-        self.site = _creation_site()
-        self.hooks: list[Callable[[], Any]] = []
-        self.database = database_for(alias)
-        self.session: Session = cast("Session", None)
-        self.turn: Pool[str] = Pool(
-            lambda: "turn", size=1, name="turn in this transaction", timeout=LOCK_TIMEOUT
-        )
-        root = self if parent is None else parent.root
-        self.root = root
-        self.savepoints = 0
-        self.savepoint = "" if parent is None else root.next_savepoint()
-
-    def next_savepoint(self) -> str:
-        """A generated name; callers never name savepoints."""
-        self.savepoints += 1
-        return f"s{self.savepoints}"
-
-    # -- statements -------------------------------------------------------------------------------
-
-    def run(self, operation: Operation[T], *, write: bool, atomic: bool) -> T:
-        """Run an operation in this transaction, blocking this thread until it is its turn."""
-        turn = self.turn.take_now() or self.turn.take()
-        try:
-            self._check(write)
-            return self.session.run(self._saved(operation) if atomic else operation)
-        finally:
-            self.turn.give(turn)
-
-    async def arun(self, operation: Operation[T], *, write: bool, atomic: bool) -> T:
-        """Run an operation in this transaction when it is its turn."""
-        turn = self.turn.take_now() or await self.turn.atake()
-        try:
-            self._check(write)
-            return await self.session.arun(self._saved(operation) if atomic else operation)
-        finally:
-            self.turn.give(turn)
-
-    def _check(self, write: bool) -> None:
-        if self.state is not _State.OPEN:
-            raise TransactionClosed(
-                f"The transaction begun at {self.site} has ended: use transaction.detach() for "
-                "work that outlives it"
-            )
-        context = current.get()
-        if write and (not self.write or (context is not None and context.read_only)):
-            from treefold_orm._errors import ReadOnlyViolation
-
-            raise ReadOnlyViolation("This transaction is read-only: open it without read_only=True")
-
-    def _saved(self, operation: Operation[T]) -> Operation[T]:
-        name = self.root.next_savepoint()
-        yield Statement("script", f"SAVEPOINT {name}")
-        try:
-            outcome = yield from operation
-        except Exception:
-            yield Statement("script", f"ROLLBACK TO SAVEPOINT {name}")
-            yield Statement("script", f"RELEASE SAVEPOINT {name}")
-            raise
-        yield Statement("script", f"RELEASE SAVEPOINT {name}")
-        return outcome
-
-    # -- begin and end ----------------------------------------------------------------------------
-
-    def begin_sql(self) -> str:
-        """The statement that opens this transaction or savepoint."""
-        if self.parent is not None:
-            return f"SAVEPOINT {self.savepoint}"
-        return self.database.begin(write=self.write, isolation=self.isolation)
-
-    def end_sql(self, *, commit: bool) -> list[str]:
-        """The statements that end it."""
-        if self.parent is None:
-            return ["COMMIT" if commit else "ROLLBACK"]
-        if commit:
-            return [f"RELEASE SAVEPOINT {self.savepoint}"]
-        return [f"ROLLBACK TO SAVEPOINT {self.savepoint}", f"RELEASE SAVEPOINT {self.savepoint}"]
-
-    def finished(self, *, commit: bool) -> list[Callable[[], Any]]:
-        """Close; return the hooks to call now: all of them after the outermost commit, none
-        otherwise.
-        """
-        self.state = _State.CLOSED
-        if not commit:
-            return []
-        if self.parent is not None and self.parent is not self.database.outer:
-            self.parent.hooks.extend(self.hooks)
-            return []
-        return self.hooks
-
-
-def _script(statements: list[str]) -> Operation[None]:
-    for sql in statements:
-        yield Statement("script", sql)
-
-
-def _creation_site() -> str:
-    frame = sys._getframe(1)
-    while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).startswith(
-        ("treefold_orm", "contextlib")
-    ):
-        frame = frame.f_back
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
 class transaction:  # noqa: N801, RUF100 - used like a function: `with transaction():`
@@ -206,7 +69,7 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
             )
         context = current.get() or EMPTY
         parent = context.transactions.get(self._using)
-        if parent is not None and parent.state is not _State.OPEN:
+        if parent is not None and parent.state is not State.OPEN:
             parent._check(write=False)
         if parent is not None and self._isolation is not None:
             raise FieldError(
@@ -225,7 +88,7 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
 
     def _enter(self, made: Transaction, turn: str | None) -> Transaction:
         context = current.get() or EMPTY
-        made.state = _State.OPEN
+        made.state = State.OPEN
         token = current.set(
             replace(context, transactions={**context.transactions, self._using: made})
         )
@@ -241,14 +104,14 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
             turn = made.parent.turn.take()
             made.session = made.parent.session
             try:
-                made.session.run(_script([made.begin_sql()]))
+                made.session.run(script([made.begin_sql()]))
             except BaseException:
                 made.parent.turn.give(turn)
                 raise
             return self._enter(made, turn)
         made.session = made.database.checkout(write=made.write)
         try:
-            made.session.run(_script([made.begin_sql()]))
+            made.session.run(script([made.begin_sql()]))
         except BaseException:
             made.database.checkin(made.session)
             raise
@@ -269,7 +132,7 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
             own = made.turn.take()
             hooks = self._end(made, commit=commit, failed=error is not None)
         finally:
-            made.state = _State.CLOSED
+            made.state = State.CLOSED
             if own is not None:
                 made.turn.give(own)
             if made.parent is not None and turn is not None:
@@ -284,7 +147,7 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
 
     def _end(self, made: Transaction, *, commit: bool, failed: bool) -> list[Callable[[], Any]]:
         try:
-            made.session.run(_script(made.end_sql(commit=commit)))
+            made.session.run(script(made.end_sql(commit=commit)))
         except BaseException:
             if not failed:
                 self._undo(made)
@@ -294,7 +157,7 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
 
     def _undo(self, made: Transaction) -> None:
         with contextlib.suppress(Exception):  # the failed commit is what is reported
-            made.session.run(_script(made.end_sql(commit=False)))
+            made.session.run(script(made.end_sql(commit=False)))
 
     # -- async ------------------------------------------------------------------------------------
 
@@ -304,7 +167,7 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
             turn = await made.parent.turn.atake()
             made.session = made.parent.session
             try:
-                await finish_anyway(made.session.arun(_script([made.begin_sql()])))
+                await finish_anyway(made.session.arun(script([made.begin_sql()])))
             except asyncio.CancelledError:
                 await finish_anyway(self._abandon(made))
                 made.parent.turn.give(turn)
@@ -315,7 +178,7 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
             return self._enter(made, turn)
         made.session = await made.database.acheckout(write=made.write)
         try:
-            await finish_anyway(made.session.arun(_script([made.begin_sql()])))
+            await finish_anyway(made.session.arun(script([made.begin_sql()])))
         except BaseException as error:
             if isinstance(error, asyncio.CancelledError):
                 await finish_anyway(self._abandon(made))
@@ -345,7 +208,7 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
         try:
             own = await made.turn.atake()
             try:
-                await made.session.arun(_script(made.end_sql(commit=commit)))
+                await made.session.arun(script(made.end_sql(commit=commit)))
             except Exception:
                 if not failed:
                     await self._abandon(made)
@@ -353,7 +216,7 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
                 return []
             return made.finished(commit=commit)
         finally:
-            made.state = _State.CLOSED
+            made.state = State.CLOSED
             if own is not None:
                 made.turn.give(own)
             if made.parent is not None and turn is not None:
@@ -363,7 +226,7 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
 
     async def _abandon(self, made: Transaction) -> None:
         with contextlib.suppress(Exception):  # the error that led here is what is reported
-            await made.session.arun(_script(made.end_sql(commit=False)))
+            await made.session.arun(script(made.end_sql(commit=False)))
 
     # -- decorator and hooks ----------------------------------------------------------------------
 
@@ -438,7 +301,7 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
         """Whether this code runs inside a transaction."""
         context = current.get()
         found = None if context is None else context.transactions.get(using)
-        return found is not None and found.state is _State.OPEN
+        return found is not None and found.state is State.OPEN
 
 
 class _Detached:

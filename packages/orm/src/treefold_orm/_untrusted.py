@@ -138,7 +138,7 @@ class FilterSet:
 
     def _value(self, lookup: Lookup, name: str, texts: list[Any]) -> Any:
         field = lookup.field
-        if lookup.op in {"in", "range"}:
+        if lookup.op in {"in", "range", "has_keys", "has_any_keys"}:
             parts = [part for text in texts for part in str(text).split(",")]
             if len(parts) > self.max_list:
                 raise _wrong(self, name, f"takes at most {self.max_list} values")

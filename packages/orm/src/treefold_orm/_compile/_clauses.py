@@ -64,11 +64,8 @@ def group_clause(frame: Frame, state: State) -> SQL:
 
 
 def _group_terms(state: State) -> list[Expr]:
-    return [
-        expr
-        for _, expr in state.columns
-        if not (contains_group_aggregate(expr) or contains_window(expr))
-    ]
+    named = dict.fromkeys((*state.groups, *(expr for _, expr in state.columns)))
+    return [e for e in named if not (contains_group_aggregate(e) or contains_window(e))]
 
 
 def set_grouping(frame: Frame, state: State) -> None:
@@ -80,7 +77,7 @@ def set_grouping(frame: Frame, state: State) -> None:
 
 def distinct_of_all(frame: Frame, node: AggregateNode, where: Callable[[Frame], SQL]) -> SQL:
     """A distinct aggregate of related rows over all rows that `where` leaves."""
-    base = Frame(frame.builder, frame.dialect, frame.meta, offset=frame.offset, parent=frame.parent)
+    base = _again(frame)
     value, source, tests = related_distinct(base, node)
     where_base = where(base)
     tail = SQL("{} AND {}" if where_base.text else "{} WHERE {}", where_base, tests)
@@ -90,7 +87,7 @@ def distinct_of_all(frame: Frame, node: AggregateNode, where: Callable[[Frame], 
 def _distinct_of_group(frame: Frame, state: State, node: AggregateNode) -> SQL:
     # the distinct values of each group are aggregated on their own and joined to its rows, so that
     # neither they nor the group's other aggregates are multiplied
-    base = Frame(frame.builder, frame.dialect, frame.meta, offset=frame.offset, parent=frame.parent)
+    base = _again(frame)
     value, source, tests = related_distinct(base, node)
     wanted = _group_terms(state)
     terms = [output(base, expr) for expr in wanted]
@@ -113,6 +110,14 @@ def _distinct_of_group(frame: Frame, state: State, node: AggregateNode) -> SQL:
     frame.joins.append(SQL("LEFT JOIN ({}) AS {} ON {}", inner, alias, join(" AND ", same)))
     found = SQL("MAX({}.v)", alias)
     return SQL("COALESCE({}, 0)", found) if node.name == "count" else found
+
+
+def _again(frame: Frame) -> Frame:
+    """The rows of a frame once more, its CTEs included."""
+    base = Frame(frame.builder, frame.dialect, frame.meta, offset=frame.offset, parent=frame.parent)
+    if frame.attach is not None:
+        frame.attach(base)
+    return base
 
 
 def output(frame: Frame, expr: Expr) -> SQL:

@@ -7,6 +7,8 @@ not selected.
 
 from __future__ import annotations
 
+from typing import Any
+
 from treefold_orm._compile._dialect import OPERATORS, operator
 from treefold_orm._compile._frame import Frame, Hops
 from treefold_orm._compile._nodes import (
@@ -19,14 +21,29 @@ from treefold_orm._compile._nodes import (
     Or,
     ParamNode,
     RelatedNode,
+    SearchNode,
     SubqueryNode,
     Test,
 )
-from treefold_orm._compile._sql import SQL, join
+from treefold_orm._compile._placing import (
+    Key,
+    Placed,
+    absent,
+    asks_for_none,
+    first_many,
+    key_of,
+    looked_up,
+    placed,
+    shared_by_or,
+    together,
+)
+from treefold_orm._compile._search import matches
+from treefold_orm._compile._sql import SQL, Encoder, join
 from treefold_orm._compile._values import expression, param, subquery
 from treefold_orm._errors import FieldError
 from treefold_orm._fields._structured import ArrayField
 from treefold_orm._lookups import Lookup
+from treefold_orm._search_index import index_for
 
 Condition = tuple[SQL, bool]  # the text, and whether it can be NULL
 _TEXT_OPS = frozenset(
@@ -59,12 +76,16 @@ def condition(frame: Frame, node: Node, *, right: Frame) -> Condition:
             return (SQL("({}) IS NOT TRUE", text) if nullable else SQL("NOT ({})", text)), False
         case Compare():
             return compare(frame, node, node.lookup.hops, right=right)
+        case Placed():
+            return compare(node.frame, node.compare, node.hops, right=right)
         case Test():
             return _test(right, node), True
         case ExistsNode():
             return SQL("EXISTS {}", subquery(right, node.query, exists=True)), False
         case RelatedNode():
             return _related(frame, node)
+        case SearchNode():
+            return matches(frame, node, ()), False
         case _:
             raise FieldError(f"{type(node).__name__} is not a condition")
 
@@ -73,23 +94,12 @@ def rebased_condition(inner: Frame, outer: Frame, node: Node, prefix: Hops) -> C
     """A condition of an aggregate: what goes over `prefix` speaks of the aggregated rows, the rest
     of the outer row.
     """
-    match node:
-        case And() | Or():
-            parts = [rebased_condition(inner, outer, child, prefix) for child in node.children]
-            text = join(" AND " if isinstance(node, And) else " OR ", [p[0] for p in parts])
-            return SQL("({})", text), any(p[1] for p in parts)
-        case Not():
-            text, nullable = rebased_condition(inner, outer, node.child, prefix)
-            return (SQL("({}) IS NOT TRUE", text) if nullable else SQL("NOT ({})", text)), False
-        case Compare() if node.lookup.hops[: len(prefix)] == prefix:
-            return compare(inner, node, node.lookup.hops[len(prefix) :], right=outer)
-        case _:
-            return condition(outer, node, right=outer)
+    return condition(outer, placed(outer, node, (outer, prefix), inner, negated=True), right=outer)
 
 
 def compare(frame: Frame, node: Compare, hops: Hops, *, right: Frame) -> Condition:
     """One lookup; `hops` is what is left of its way from the frame's model."""
-    split = next((i for i, hop in enumerate(hops) if hop.to_many), None)
+    split = first_many(hops)
     if split is not None:
         return _exists(frame, hops[: split + 1], [(node, hops[split + 1 :])], right)
     lookup: Lookup = node.lookup
@@ -103,6 +113,8 @@ def compare(frame: Frame, node: Compare, hops: Hops, *, right: Frame) -> Conditi
             hops, lookup.column
         )  # the way back of a one-to-one: is there a row at all
         return SQL("{} IS NULL" if lookup.op == "null" else "{} IS NOT NULL", missing), False
+    if lookup.search is not None:
+        return _search(frame, lookup, hops, node.right), any(hop.nullable for hop in hops)
     column = frame.column(hops, lookup.column)
     nullable = (
         lookup.column.null
@@ -110,10 +122,8 @@ def compare(frame: Frame, node: Compare, hops: Hops, *, right: Frame) -> Conditi
         or not isinstance(node.right, ParamNode)
         or lookup.custom is not None
     )
-    if lookup.keys is not None:
+    if lookup.op.startswith("json:"):
         return _json(frame, lookup, column, node.right, right), True
-    if lookup.op == "has_key":
-        return frame.dialect.has_key(column, [], _operand(right, node.right, cast=False)), True
     field = lookup.column
     for transform in lookup.transforms:
         column = frame.dialect.extract(transform, column, field)
@@ -121,6 +131,14 @@ def compare(frame: Frame, node: Compare, hops: Hops, *, right: Frame) -> Conditi
     if lookup.op == "null" or lookup.op == "notnull":
         return SQL("{} IS NULL" if lookup.op == "null" else "{} IS NOT NULL", column), False
     return _binary(right, lookup, column, node.right), nullable
+
+
+def _search(frame: Frame, lookup: Lookup, hops: Hops, right: Expr | None) -> SQL:
+    if not isinstance(right, ParamNode) or lookup.search is None:
+        raise FieldError(f"{lookup.name}__search takes text or a SearchQuery, not an expression")
+    index = index_for(lookup.column.meta, [lookup.column])
+    node = SearchNode((), index, (lookup.column,), lookup.search, right)
+    return matches(frame, node, hops)
 
 
 def _binary(frame: Frame, lookup: Lookup, left: SQL, right: Expr | None) -> SQL:
@@ -177,6 +195,8 @@ def _test(frame: Frame, node: Test) -> SQL:
     right = node.right
     if right is None:
         raise FieldError("The comparison needs a value")
+    if node.left.field is not None and node.left.field.internal == "json":
+        return frame.dialect.json_equal(left, _operand(frame, right, cast=True))
     if node.op in OPERATORS:
         first, second = _common_scale(frame, node.left, left, right)
         return operator(node.op, first, second)
@@ -201,52 +221,64 @@ def _test(frame: Frame, node: Test) -> SQL:
 
 def _common_scale(frame: Frame, left_node: Expr, left: SQL, right: Expr) -> tuple[SQL, SQL]:
     if frame.dialect.name == "sqlite":
-        from treefold_orm._compile._sqlite import same_scale
+        from treefold_orm._compile._sqlite_arithmetic import same_scale
 
         return same_scale(left, _operand(frame, right, cast=True), left_node.field, right.field)
     return left, _operand(frame, right, cast=True)
 
 
-def _json(frame: Frame, lookup: Lookup, column: SQL, right: Expr | None, right_frame: Frame) -> SQL:
-    dialect, keys = frame.dialect, lookup.keys or ()
-    if lookup.op == "has_key":
-        marks = [frame.builder.const(key) for key in dialect.keys(keys)]
-        return dialect.has_key(column, marks, _operand(right_frame, right, cast=False))
-    if isinstance(right, ParamNode) and lookup.op.startswith("json"):
-        kind = lookup.op.removeprefix("json")
-    else:
-        kind = lookup.op if right is None else f"text:{lookup.op}"
-    marks = [frame.builder.const(key) for key in dialect.keys(keys)]
-    value: SQL | None = None
+def _json(frame: Frame, lookup: Lookup, column: SQL, right: Expr | None, given: Frame) -> SQL:
+    name = lookup.op.removeprefix("json:")
+    marks: list[SQL] = []
     if isinstance(right, ParamNode):
-        # numbers and text travel as themselves, structures as JSON text
-        encode = lookup.column.encoder(dialect.name) if kind.startswith("structure") else None
-        if kind.startswith("number") and dialect.name == "postgres":
-            encode = _exact
-        value = right_frame.builder.param(right.index + right_frame.offset, encode)
-    return dialect.json_test(kind, column, marks, value)
+        encode, place = frame.dialect.json_encoder(name), right.index + given.offset
+        bind = given.builder.param
+        marks = [bind(place, encode)]
+        if name.endswith(":range"):
+            marks = [bind(place, lambda pair, i=i: _each(encode, pair)[i]) for i in (0, 1)]
+    return frame.dialect.json_test(
+        name, column, lookup.keys or (), bind=frame.builder.const, right=marks
+    )
 
 
-def _exact(value: float) -> object:
-    import decimal
-
-    return decimal.Decimal(repr(value))
+def _each(encode: Encoder | None, pair: list[Any]) -> list[Any]:
+    return pair if encode is None else encode(pair)
 
 
 def _all(frame: Frame, children: list[Node], right: Frame) -> Condition:
     parts: list[Condition] = []
-    grouped: dict[Hops, list[tuple[Compare, Hops]]] = {}
-    for child in _flat(children):
-        hops: Hops = child.lookup.hops if isinstance(child, Compare) else ()
-        split = next((i for i, hop in enumerate(hops) if hop.to_many), None)
-        if split is None or not isinstance(child, Compare):
+    found: dict[Key, list[tuple[Compare, Hops]]] = {}
+    children = _flat(children)
+    shared = shared_by_or(frame, children)
+    if shared is not None:
+        inside, children = together(frame, children, shared)
+        parts.append(_of_one_row(frame, inside, shared, right))
+    for child in children:
+        key = key_of(frame, child)
+        if key is None or not isinstance(child, (Compare, Placed)):
             parts.append(condition(frame, child, right=right))
         else:
-            grouped.setdefault(hops[: split + 1], []).append((child, hops[split + 1 :]))
-    parts += [_exists(frame, prefix, inside, right) for prefix, inside in grouped.items()]
+            compared, hops = looked_up(child)
+            found.setdefault(key, []).append((compared, hops[len(key[1]) :]))
+    parts += [_exists(owner, prefix, tests, right) for (owner, prefix), tests in found.items()]
     if not parts:
         return SQL("1 = 1"), False
     return SQL("({})", join(" AND ", [p[0] for p in parts])), any(p[1] for p in parts)
+
+
+def _of_one_row(frame: Frame, children: list[Node], key: Key, right: Frame) -> Condition:
+    owner, prefix = key
+    inner, tie = owner.open_related(prefix[-1], prefix[:-1])
+    body = _all(frame, [placed(frame, child, key, inner) for child in children], right)[0]
+    found = SQL("EXISTS (SELECT 1 FROM {} WHERE {} AND {})", inner.source(), tie, body)
+    without = absent(frame, And(tuple(children)), key)
+    if without is False:
+        return found, False
+    inner, tie = owner.open_related(prefix[-1], prefix[:-1])
+    none = SQL("NOT EXISTS (SELECT 1 FROM {} WHERE {})", inner.source(), tie)
+    if not isinstance(without, bool):
+        none = SQL("({} AND {})", none, condition(frame, without, right=right)[0])
+    return SQL("({} OR {})", found, none), True
 
 
 def _flat(children: list[Node]) -> list[Node]:
@@ -260,25 +292,23 @@ def _exists(
     frame: Frame, prefix: Hops, inside: list[tuple[Compare, Hops]], right: Frame
 ) -> Condition:
     relation = prefix[-1]
-    absent = [
-        c
-        for c, rest in inside
-        if c.lookup.op == "null" and not rest and c.lookup.column is relation.target.pk
-    ]
+    missing = [c for c, rest in inside if asks_for_none(c, rest, relation)]
+    if 0 < len(missing) < len(inside):  # a row that is not there meets nothing
+        return SQL("1 = 0"), False
     inner, tie = frame.open_related(relation, prefix[:-1])
     tests = [tie]
     deeper: dict[Hops, list[tuple[Compare, Hops]]] = {}
     for child, rest in inside:
-        if child in absent:
+        if child in missing:
             continue
-        split = next((i for i, hop in enumerate(rest) if hop.to_many), None)
+        split = first_many(rest)
         if split is not None:
             deeper.setdefault(rest[: split + 1], []).append((child, rest[split + 1 :]))
         else:
             tests.append(compare(inner, child, rest, right=right)[0])
     tests += [_exists(inner, nested, below, right)[0] for nested, below in deeper.items()]
     text = SQL("EXISTS (SELECT 1 FROM {} WHERE {})", inner.source(), join(" AND ", tests))
-    return (SQL("NOT {}", text) if absent else text), False
+    return (SQL("NOT {}", text) if missing else text), False
 
 
 def _related(frame: Frame, node: RelatedNode) -> Condition:

@@ -8,6 +8,7 @@ and returns `SQL`; it knows no models, queries or connections.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from treefold_orm._compile._sql import SQL, Encoder
@@ -15,6 +16,8 @@ from treefold_orm._errors import FieldError
 
 if TYPE_CHECKING:
     from treefold_orm._fields._base import Field
+
+Bind = Callable[[Any], SQL]
 
 OPERATORS: dict[str, SQL] = {
     "exact": SQL("{} = {}"),
@@ -45,12 +48,24 @@ FUNCTIONS: dict[str, SQL] = {
     "last_value": SQL("LAST_VALUE({})"),
 }
 
+UNIT_WORDS: dict[str, SQL] = {
+    "year": SQL("year"),
+    "quarter": SQL("quarter"),
+    "month": SQL("month"),
+    "week": SQL("week"),
+    "day": SQL("day"),
+    "hour": SQL("hour"),
+    "minute": SQL("minute"),
+    "second": SQL("second"),
+}
+
 
 class Dialect(ABC):
     """One database's way of saying things."""
 
     name: ClassVar[str]
     reuses: ClassVar[bool]
+    distinct_on: ClassVar[bool]
     regex = False
 
     @abstractmethod
@@ -86,26 +101,26 @@ class Dialect(ABC):
         """A part of a date, time or text."""
 
     @abstractmethod
-    def trunc(self, kind: str, value: SQL, field: Field[Any]) -> SQL:
-        """A date or time cut down to a unit."""
+    def trunc(self, kind: str, value: SQL, field: Field[Any], zone: SQL | None = None) -> SQL:
+        """A date or time cut down to a unit, in a time zone where one is given."""
 
     @abstractmethod
-    def json_path(self, column: SQL, keys: list[SQL]) -> SQL:
-        """The JSON value at a path, NULL where there is none."""
+    def json_path(self, document: SQL, keys: tuple[str, ...], bind: Bind) -> SQL:
+        """The JSON value at a path, NULL where there is none; `bind` marks a key's place."""
 
     @abstractmethod
-    def json_test(self, kind: str, column: SQL, keys: list[SQL], right: SQL | None) -> SQL:
-        """A comparison of the value at a path; `kind` is `<json type>:<lookup>` or a name for
-        itself.
-        """
+    def json_test(
+        self, name: str, document: SQL, keys: tuple[str, ...], *, bind: Bind, right: list[SQL]
+    ) -> SQL:
+        """A test of the value at a path, named as in `_json_lookups`."""
 
     @abstractmethod
-    def has_key(self, column: SQL, keys: list[SQL], right: SQL) -> SQL:
-        """Whether the object at a path has a key."""
+    def json_encoder(self, name: str) -> Encoder | None:
+        """What turns the value of a JSON test into one parameter, or into two for a range."""
 
     @abstractmethod
-    def keys(self, path: tuple[str, ...]) -> list[Any]:
-        """The constants to bind for a JSON path."""
+    def json_equal(self, left: SQL, right: SQL) -> SQL:
+        """Whether two JSON values are equal."""
 
     @abstractmethod
     def array_test(self, op: str, left: SQL, right: SQL) -> SQL:
@@ -120,8 +135,8 @@ class Dialect(ABC):
         """A function of the closed list."""
 
     @abstractmethod
-    def average(self, value: SQL, field: Field[Any] | None) -> SQL:
-        """AVG as a float, whatever the column holds."""
+    def mean(self, value: SQL, field: Field[Any] | None) -> SQL:
+        """A mean of what `field` holds, as a float (or a duration)."""
 
     @abstractmethod
     def limit(self, limit: SQL | None, offset: SQL | None) -> SQL:

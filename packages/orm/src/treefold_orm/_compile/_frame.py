@@ -11,7 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from treefold_orm._compile._dialect import Dialect
-from treefold_orm._compile._sql import SQL, Builder, column_name, table_name
+from treefold_orm._compile._nodes import CTENode
+from treefold_orm._compile._sql import SQL, Builder, column_name, number, table_name
 from treefold_orm._errors import FieldError
 from treefold_orm._fields._base import Field
 from treefold_orm._meta import Meta, Relation
@@ -54,6 +55,12 @@ class Frame:
         self.link: SQL | None = None
         self.pending: Relation | None = None
         self.joins: list[SQL] = []
+        # the CTEs of the query: the name it selects from, aliases by place, columns by name
+        self.table: SQL | None = None
+        self.ctes: dict[int, SQL] = {}
+        self.cte_columns: dict[str, CTENode] = {}
+        self.ranks: dict[Any, SQL] = {}  # what a search is joined as
+        self.attach: Callable[[Frame], None] | None = None
         self._aliases: dict[Hops, SQL] = {}
         self._optional: set[Hops] = set()
 
@@ -65,7 +72,7 @@ class Frame:
             assert self.link is not None  # noqa: S101 - set together with pending
             table = SQL("{} AS {}", table_name(relation.through), self.link)
         else:
-            table = SQL("{} AS {}", table_name(self.meta), self.alias)
+            table = SQL("{} AS {}", self.table or table_name(self.meta), self.alias)
         parts = [table, *self.joins]
         made = parts[0]
         for part in parts[1:]:
@@ -79,6 +86,15 @@ class Frame:
                 return SQL("{}.{}", self.link, column_name(self.pending.target_field))
             self._join_target(self.pending, self.link)
         return SQL("{}.{}", self.alias_of(hops), column_name(field))
+
+    def cte_column(self, node: CTENode) -> SQL:
+        """A column of a CTE that the query joins or selects from."""
+        alias = self.ctes.get(node.place)
+        if alias is None:
+            raise FieldError(
+                "A column of a CTE is known only to the query that joins it: join it there too"
+            )
+        return SQL("{}.c{}", alias, number(node.column))
 
     def own(self, field: Field[Any]) -> SQL:
         """A column of this frame's own table."""

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Any, LiteralString
 
-from treefold_orm._compile._dialect import Dialect
+from treefold_orm._arithmetic import POINTS
+from treefold_orm._compile import _postgres_json
+from treefold_orm._compile._dialect import UNIT_WORDS, Bind, Dialect
 from treefold_orm._compile._sql import SQL, Encoder, column_type, join, number
 from treefold_orm._errors import FieldError
 from treefold_orm._fields._base import Field
@@ -49,12 +51,30 @@ def _escaped(value: SQL) -> SQL:
     return SQL(r"REPLACE(REPLACE(REPLACE({}, '\', '\\'), '%', '\%'), '_', '\_')", value)
 
 
+def _moved(op: str, left: SQL, right: SQL, kinds: tuple[str, str, str]) -> SQL:
+    plain: LiteralString = "({} " + _ARITHMETIC[op] + " {})"
+    if kinds == ("date", "date", "duration"):
+        return SQL("(" + plain + " * INTERVAL '1 day')", left, right)
+    if kinds[2] == "date":
+        return SQL("(" + plain + ")::date", left, right)
+    if kinds[2] != "datetime":
+        return SQL(plain, left, right)
+    # a day is 24 hours, whatever the clocks of the session's time zone do meanwhile
+    utc = [
+        SQL("({} AT TIME ZONE 'UTC')", side) if kind == "datetime" else side
+        for side, kind in zip((left, right), kinds[:2], strict=True)
+    ]
+    return SQL("(" + plain + " AT TIME ZONE 'UTC')", *utc)
+
+
 class Postgres(Dialect):
     """The dialect of PostgreSQL."""
 
     name = "postgres"
 
     reuses = True
+
+    distinct_on = True
 
     def placeholder(self, position: int) -> SQL:
         return SQL("${}", number(position))
@@ -113,67 +133,33 @@ class Postgres(Dialect):
             SQL("{} AT TIME ZONE 'UTC'", value) if field.internal == "datetime" else value,
         )
 
-    def trunc(self, kind: str, value: SQL, field: Field[Any]) -> SQL:
-        if kind not in _UNIT_WORDS or (
+    def trunc(self, kind: str, value: SQL, field: Field[Any], zone: SQL | None = None) -> SQL:
+        if kind not in UNIT_WORDS or (
             field.internal == "date" and kind in {"hour", "minute", "second"}
         ):
             raise FieldError(f"{kind!r} is no unit that a {type(field).__name__} can be cut to")
-        unit = SQL("'{}'", _UNIT_WORDS[kind])
+        unit = SQL("'{}'", UNIT_WORDS[kind])
+        if zone is not None:
+            return SQL("DATE_TRUNC({}, {}, {})", unit, value, zone)
         if field.internal == "datetime":
             return SQL("DATE_TRUNC({}, {} AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'", unit, value)
         return SQL("DATE_TRUNC({}, {})::date", unit, value)
 
     # -- JSON -------------------------------------------------------------------------------------
 
-    def keys(self, path: tuple[str, ...]) -> list[Any]:
-        return [list(path)]
+    def json_path(self, document: SQL, keys: tuple[str, ...], bind: Bind) -> SQL:
+        return _postgres_json.path(document, keys, bind)
 
-    def json_path(self, column: SQL, keys: list[SQL]) -> SQL:
-        return SQL("({} #> {}::text[])", column, keys[0])
+    def json_test(
+        self, name: str, document: SQL, keys: tuple[str, ...], *, bind: Bind, right: list[SQL]
+    ) -> SQL:
+        return _postgres_json.test(name, document, keys, bind=bind, right=right, text=self.text)
 
-    def json_test(self, kind: str, column: SQL, keys: list[SQL], right: SQL | None) -> SQL:
-        value = self.json_path(column, keys)
-        if kind == "notnull":
-            return SQL("{} IS NOT NULL", value)
-        if kind == "null":
-            return SQL("{} IS NULL", value)
-        if right is None:
-            return SQL("{} = '{}'::jsonb", value, _JSON_WORDS[kind])
-        family, _, op = kind.partition(":")
-        if family == "structure":
-            return SQL("{} = ({})::jsonb", value, right)
-        if family == "number":
-            # the CASE keeps the cast away from values of other types
-            value = SQL(
-                "(SELECT CASE jsonb_typeof(j) WHEN 'number' THEN (j #>> '{{}}')::numeric END "
-                "FROM (SELECT {} AS j) AS s)",
-                value,
-            )
-            return self.comparison(op, value, SQL("({})::numeric", right))
-        value = SQL(
-            "(SELECT CASE jsonb_typeof(j) WHEN 'string' THEN j #>> '{{}}' END FROM (SELECT {} "
-            "AS j) AS s)",
-            value,
-        )
-        return self.comparison(op, value, SQL("({})::text", right))
+    def json_encoder(self, name: str) -> Encoder | None:
+        return _postgres_json.encoder(name)
 
-    def comparison(self, op: str, left: SQL, right: SQL) -> SQL:
-        """A plain or a text comparison, by name."""
-        from treefold_orm._compile._dialect import OPERATORS, operator
-
-        return operator(op, left, right) if op in OPERATORS else self.text(op, left, right)
-
-    def has_key(self, column: SQL, keys: list[SQL], right: SQL) -> SQL:
-        value = self.json_path(column, keys) if keys else column
-        return (
-            SQL("({} ? ({})::text AND jsonb_typeof({}) = 'object')", value, right, value)
-            if not keys
-            else SQL(
-                "(SELECT jsonb_typeof(j) = 'object' AND j ? ({})::text FROM (SELECT {} AS j) AS s)",
-                right,
-                value,
-            )
-        )
+    def json_equal(self, left: SQL, right: SQL) -> SQL:
+        return SQL("{} = {}", left, right)
 
     def array_test(self, op: str, left: SQL, right: SQL) -> SQL:
         return SQL(_ARRAY[op], left, right)
@@ -181,18 +167,12 @@ class Postgres(Dialect):
     # -- numbers, functions, clauses --------------------------------------------------------------
 
     def arithmetic(self, op: str, left: SQL, right: SQL, fields: tuple[Any, Any, Any]) -> SQL:
-        first, second, result = fields
-        if op == "/" and result is not None and result.internal == "float":
+        first, second, result = ("" if f is None else f.internal for f in fields)
+        if result in POINTS or {first, second} & set(POINTS):
+            return _moved(op, left, right, (first, second, result))
+        if op == "/" and result == "float":
             return SQL("({}::double precision / {})", left, right)
-        if (
-            result is not None
-            and result.internal == "decimal"
-            and "float"
-            in {
-                getattr(first, "internal", ""),
-                getattr(second, "internal", ""),
-            }
-        ):
+        if result == "decimal" and "float" in {first, second}:
             return SQL("({}::numeric " + _ARITHMETIC[op] + " {}::numeric)", left, right)
         return SQL("({} " + _ARITHMETIC[op] + " {})", left, right)
 
@@ -230,10 +210,10 @@ class Postgres(Dialect):
             case _:
                 return self.plain_function(name, args)
 
-    def average(self, value: SQL, field: Field[Any] | None) -> SQL:
+    def mean(self, value: SQL, field: Field[Any] | None) -> SQL:
         if field is not None and field.internal == "duration":
-            return SQL("AVG({})", value)
-        return SQL("AVG({})::double precision", value)
+            return value
+        return SQL("({})::double precision", value)
 
     def limit(self, limit: SQL | None, offset: SQL | None) -> SQL:
         first = SQL("") if limit is None else SQL(" LIMIT {}", limit)
@@ -250,19 +230,4 @@ _PATTERNS: dict[str, LiteralString] = {
     "contains": "('%' || {} || '%')",
     "startswith": "({} || '%')",
     "endswith": "('%' || {})",
-}
-_JSON_WORDS: dict[str, SQL] = {
-    "jsonnull": SQL("null"),
-    "jsontrue": SQL("true"),
-    "jsonfalse": SQL("false"),
-}
-_UNIT_WORDS: dict[str, SQL] = {
-    "year": SQL("year"),
-    "quarter": SQL("quarter"),
-    "month": SQL("month"),
-    "week": SQL("week"),
-    "day": SQL("day"),
-    "hour": SQL("hour"),
-    "minute": SQL("minute"),
-    "second": SQL("second"),
 }

@@ -14,6 +14,7 @@ from treefold_orm._compile._clauses import (
     where_clause,
 )
 from treefold_orm._compile._conditions import condition
+from treefold_orm._compile._ctes import attach
 from treefold_orm._compile._dialect import Dialect
 from treefold_orm._compile._frame import Frame, Hops
 from treefold_orm._compile._nodes import (
@@ -58,8 +59,9 @@ def rows_plan(dialect: Dialect, key: Key, *, given: int, for_one: bool = False) 
     state = replay(key)
     at_most_two = for_one and not state.sliced and state.lock is None and not _names_one(state)
     if at_most_two:
-        state.order = () if not state.combined else state.order
+        state.order = () if not state.combined and not state.distinct_on else state.order
     frame = Frame(builder, dialect, state.meta)
+    attach(frame, state)
     set_grouping(frame, state)
     if state.rows == "instances":
         columns, shape = _instance_columns(frame, state)
@@ -71,7 +73,7 @@ def rows_plan(dialect: Dialect, key: Key, *, given: int, for_one: bool = False) 
         columns = [output(frame, expr) for _, expr in state.columns]
         decode = with_peers = _row_decoder(state, dialect)
         decode_one = _hydrate.first_of(decode)
-    statement = _select(frame, state, columns)
+    statement = select(frame, state, columns)
     if at_most_two:
         statement = SQL("{} LIMIT 2", statement)
     plan = finish(builder, statement, dialect, given=given, decode=decode, decode_peers=with_peers)
@@ -95,6 +97,7 @@ def count_plan(dialect: Dialect, key: Key, *, given: int) -> Plan:
     builder = Builder()
     state = replay(key)
     frame = Frame(builder, dialect, state.meta)
+    attach(frame, state)
     if state.simple and state.rows == "instances":
         where = where_clause(frame, state)
         return finish(
@@ -109,6 +112,7 @@ def exists_plan(dialect: Dialect, key: Key, *, given: int) -> Plan:
     builder = Builder()
     state = replay(key)
     frame = Frame(builder, dialect, state.meta)
+    attach(frame, state)
     if state.simple and state.rows == "instances":
         where = where_clause(frame, state)
         return finish(
@@ -132,7 +136,13 @@ def aggregate_plan(
         raise FieldError(
             "aggregate() works on rows of the model: call it before values() and union()"
         )
+    if not state.simple and (state.joins or state.source is not None):
+        raise FieldError(
+            "aggregate() cannot follow distinct(), a slice or a filter on a window where a CTE is "
+            "joined: make a CTE of the query and aggregate that"
+        )
     frame = Frame(builder, dialect, state.meta)
+    attach(frame, state)
 
     def where(frame: Frame) -> SQL:
         if state.simple:
@@ -176,39 +186,62 @@ def nested_select(
     inner = Frame(
         frame.builder, frame.dialect, state.meta, offset=frame.offset + node.base, parent=outer
     )
+    attach(inner, state, shared=node.shared, outer=frame.offset)
     set_grouping(inner, state)
-    if exists:
+    if exists and not state.combined:
         columns = [SQL("1")]
         state.distinct = False
-    elif keys or state.rows == "instances":
-        columns = [inner.own(state.meta.pk)]
     else:
-        columns = [output(inner, expr) for _, expr in state.columns]
-        if len(columns) != 1:
+        columns = _nested_columns(inner, state, keys=keys)
+        if len(columns) != 1 and not exists:
             raise FieldError(
                 "A query inside another one must give one column: use values() with one name"
             )
-    return _select(inner, state, columns)
+    return select(inner, state, columns, nested=True)
+
+
+def _nested_columns(frame: Frame, state: State, *, keys: bool = False) -> list[SQL]:
+    if keys or state.rows == "instances":
+        return [frame.own(state.meta.pk)]
+    return [output(frame, expr) for _, expr in state.columns]
 
 
 # -- parts ----------------------------------------------------------------------------------------
 
 
-def _select(frame: Frame, state: State, columns: list[SQL]) -> SQL:
+def select(frame: Frame, state: State, columns: list[SQL], *, nested: bool = False) -> SQL:
     if state.combined:
-        return _combined(frame, state, columns)
+        return _combined(frame, state, columns, nested=nested)
+    if state.distinct_on:
+        return _first_of_each(frame, state, columns)
     if state.over_windows:
         return _select_over_windows(frame, state, columns)
-    head: SQL = SQL("SELECT DISTINCT {}" if state.distinct else "SELECT {}", join(", ", columns))
+    distinct = _is_distinct(state)
+    head: SQL = SQL("SELECT DISTINCT {}" if distinct else "SELECT {}", join(", ", columns))
     where = where_clause(frame, state)
     group = group_clause(frame, state)
     order = order_terms(frame, _ordering(state))
     limit = _limit(frame, state)
     lock = SQL("")
     if state.lock is not None:
+        if state.source is not None:
+            raise FieldError("select_for_update() cannot lock the rows of a CTE: lock the model's")
         skip, nowait, share = state.lock
         lock = frame.dialect.lock(of=frame.alias, skip_locked=skip, nowait=nowait, share=share)
     return SQL("{} FROM {}{}{}{}{}{}", head, frame.source(), where, group, order, limit, lock)
+
+
+def _is_distinct(state: State) -> bool:
+    if not state.distinct:
+        return False
+    if state.rows == "instances":
+        return bool(state.joins or state.source is not None)  # else each row comes once anyway
+    held = [expr for _, expr in state.columns]
+    if any(term.expr not in held for term in state.order or ()):
+        raise FieldError(
+            "distinct() values are ordered by values that they hold: add the others to values()"
+        )
+    return True
 
 
 def _select_over_windows(frame: Frame, state: State, columns: list[SQL]) -> SQL:
@@ -230,10 +263,54 @@ def _select_over_windows(frame: Frame, state: State, columns: list[SQL]) -> SQL:
         order_term(frame, term, SQL("{}.o{}", outer, number(i))) for i, term in enumerate(ordering)
     ]
     by = SQL(" ORDER BY {}", join(", ", terms)) if terms else SQL("")
-    head = SQL("SELECT DISTINCT {}" if state.distinct else "SELECT {}", picked)
+    head = SQL("SELECT DISTINCT {}" if _is_distinct(state) else "SELECT {}", picked)
     return SQL(
         "{} FROM ({}) AS {} WHERE {}{}{}", head, inner, outer, kept, by, _limit(frame, state)
     )
+
+
+def _first_of_each(frame: Frame, state: State, columns: list[SQL]) -> SQL:
+    if state.lock is not None:
+        raise FieldError("select_for_update() cannot follow distinct(fields): lock by key")
+    if state.grouped or state.over_windows:
+        raise FieldError("distinct(fields) takes rows of the model: no groups, no window filters")
+    fields = [expression(frame, node) for node in state.distinct_on]
+    texts = dict(zip(state.distinct_on, fields, strict=True))
+    terms = [
+        order_term(frame, term, texts.get(term.expr) or expression(frame, term.expr))
+        for term in _first_order(state)
+    ]
+    order = join(", ", terms)
+    where = where_clause(frame, state)
+    if frame.dialect.distinct_on:
+        parts = (join(", ", fields), join(", ", columns), frame.source(), where, order)
+        head = SQL("SELECT DISTINCT ON ({}) {} FROM {}{} ORDER BY {}", *parts)
+        return SQL("{}{}", head, _limit(frame, state))
+    named = [SQL("{} AS c{}", column, number(i)) for i, column in enumerate(columns)]
+    named.append(
+        SQL("ROW_NUMBER() OVER (PARTITION BY {} ORDER BY {}) AS r", join(", ", fields), order)
+    )
+    named.append(SQL("ROW_NUMBER() OVER (ORDER BY {}) AS o", order))
+    inner = SQL("SELECT {} FROM {}{}", join(", ", named), frame.source(), where)
+    outer = frame.builder.alias()
+    picked = join(", ", [SQL("{}.c{}", outer, number(i)) for i in range(len(columns))])
+    tail = SQL("{}.r = 1 ORDER BY {}.o{}", outer, outer, _limit(frame, state))
+    return SQL("SELECT {} FROM ({}) AS {} WHERE {}", picked, inner, outer, tail)
+
+
+def _first_order(state: State) -> list[OrderNode]:
+    fields = state.distinct_on
+    terms = list(_ordering(state))
+    leading = [term.expr for term in terms[: len(set(fields))]]
+    if state.order and set(leading) != set(fields):
+        raise FieldError(
+            "distinct(fields) takes the first row of each: order_by() must begin with the same "
+            "fields"
+        )
+    if not state.order:
+        terms = [*(OrderNode(node, descending=False) for node in fields), *terms]
+    pk = state.meta.pk
+    return [*terms, OrderNode(ColumnNode(pk, (), pk), descending=False)]
 
 
 def _ordering(state: State) -> tuple[OrderNode, ...]:
@@ -254,54 +331,78 @@ def _limit(frame: Frame, state: State) -> SQL:
 
 def _numbered(frame: Frame, state: State) -> SQL:
     if state.rows == "instances":
-        columns = (
-            [frame.own(state.meta.pk)] if not state.combined else _instance_columns(frame, state)[0]
-        )
+        # the key tells rows apart, unless they are of several parts or a joined CTE repeats them
+        several = bool(state.combined or state.joins)
+        columns = _instance_columns(frame, state)[0] if several else [frame.own(state.meta.pk)]
     else:
         set_grouping(frame, state)
         columns = [output(frame, expr) for _, expr in state.columns]
-    if not state.over_windows:
+    if not state.over_windows and (not state.distinct_on or frame.dialect.distinct_on):
         columns = [SQL("{} AS c{}", column, number(i)) for i, column in enumerate(columns)]
-    return _select(frame, state, columns)
+    return select(frame, state, columns)
 
 
-def _combined(frame: Frame, state: State, columns: list[SQL]) -> SQL:
-    made = _select(frame, replace(state, combined=(), order=(), limit=None, offset=None), columns)
+def _combined(frame: Frame, state: State, columns: list[SQL], *, nested: bool) -> SQL:
+    made = select(frame, replace(state, combined=(), order=(), limit=None, offset=None), columns)
     for op, key, base in state.combined:
         other = replay(key)
-        inner = Frame(frame.builder, frame.dialect, other.meta, offset=frame.offset + base)
+        inner = Frame(
+            frame.builder,
+            frame.dialect,
+            other.meta,
+            offset=frame.offset + base,
+            parent=frame.parent,
+        )
+        attach(inner, other)
         set_grouping(inner, other)
         other.order = ()
-        if other.rows == "instances":
-            parts, _ = _instance_columns(inner, other)
+        if not nested and _loads(other) != _loads(state):
+            raise FieldError(
+                f"{op.upper()} needs the same columns on both sides: use values(), only(), "
+                "select_related() and annotate() on both alike"
+            )
+        if nested or other.rows != "instances":
+            parts = _nested_columns(inner, other)
         else:
-            parts = [output(inner, expr) for _, expr in other.columns]
+            parts, _ = _instance_columns(inner, other)
         if len(parts) != len(columns):
             raise FieldError(
                 f"{op.upper()} needs the same columns on both sides: {len(columns)} and "
                 f"{len(parts)}"
             )
-        made = SQL(_COMBINE[op], made, _select(inner, other, parts))
-    return SQL("{}{}{}", made, _positions(state), _limit(frame, state))
+        part = select(inner, other, parts, nested=nested)
+        if other.combined:  # SQLite knows no parentheses here, and ranks the operations otherwise
+            part = SQL("SELECT * FROM ({}) AS {}", part, frame.builder.alias())
+        made = SQL(_COMBINE[op], made, part)
+    return SQL("{}{}{}", made, _positions(frame, state, len(columns)), _limit(frame, state))
 
 
-def _positions(state: State) -> SQL:
+def _loads(state: State) -> tuple[Any, ...] | None:
+    if state.rows != "instances":
+        return None
+    return state.loaded, set(state.related), list(state.annotations)
+
+
+def _positions(frame: Frame, state: State, width: int) -> SQL:
     if not state.order:
         return SQL("")
-    names: list[AnyField | None] = [e.field for _, e in state.columns]
-    if state.rows == "instances":
-        names = list(state.meta.columns)
+    places = _places(state, width)
     terms: list[SQL] = []
     for term in state.order:
-        column = (
-            term.expr.column if isinstance(term.expr, ColumnNode) and not term.expr.hops else None
-        )
-        if column is None or column not in names:
+        if term.expr not in places:
             raise FieldError("A combined query is ordered by its own columns only")
-        terms.append(
-            SQL("{} DESC" if term.descending else "{} ASC", number(names.index(column) + 1))
-        )
+        terms.append(order_term(frame, term, number(places[term.expr] + 1)))
     return SQL(" ORDER BY {}", join(", ", terms))
+
+
+def _places(state: State, width: int) -> dict[Expr, int]:
+    """Where the output columns stand; annotations of instances are the last of `width`."""
+    if state.rows != "instances":
+        return {expr: i for i, (_, expr) in enumerate(state.columns)}
+    own = _wanted(state, state.meta, "")
+    places: dict[Expr, int] = {ColumnNode(f, (), f): i for i, f in enumerate(own)}
+    notes = list(state.annotations.values())
+    return places | {expr: width - len(notes) + i for i, expr in enumerate(notes)}
 
 
 # -- what comes back ------------------------------------------------------------------------------

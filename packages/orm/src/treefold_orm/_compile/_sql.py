@@ -7,13 +7,18 @@ statement.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, LiteralString
+
+from treefold_orm._names import quote
 
 if TYPE_CHECKING:
     from treefold_orm._compile._dialect import Dialect
     from treefold_orm._fields._base import Field
     from treefold_orm._meta import Meta
+
+_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
 
 Encoder = Callable[[Any], Any]
 
@@ -70,6 +75,24 @@ def column_type(field: Field[Any], dialect: str) -> SQL:
     return _trusted(field.column_type(dialect))
 
 
+def quoted_name(name: str) -> SQL:
+    """A name of the schema, quoted here."""
+    return _trusted(quote(name))
+
+
+def quoted_text(name: str) -> SQL:
+    """A name of the schema as a text."""
+    quote(name)  # refuses what could end the text in any other way
+    return _trusted("'" + name.replace("'", "''") + "'")
+
+
+def word(text: str) -> SQL:
+    """A plain word that was checked where it was declared, for between single quotes."""
+    if _WORD.fullmatch(text) is None:
+        raise TypeError(f"{text!r} cannot become part of a statement: only a plain word can")
+    return _trusted(text)
+
+
 def declared(text: str) -> SQL:
     """SQL that an application declared in its code, after `Template` has checked it."""
     return _trusted(text)
@@ -90,16 +113,29 @@ class Builder:
 
     def __init__(self) -> None:
         self._slots: list[tuple[int, Encoder | None]] = []
+        self._known: dict[tuple[int, Encoder | None], int] = {}
         self.consts: list[Any] = []
         self._aliases = 0
+        # CTEs by what they are and where their parameters start, and their text as it is finished
+        self.ctes: dict[Any, SQL] = {}
+        self.same: dict[tuple[int, int], int] = {}
+        self._with: list[SQL] = []
+        self._recursive = False
+        self._ctes = 0
 
     def param(self, index: int, encode: Encoder | None) -> SQL:
         """A mark for the query's parameter at `index`, to be encoded by `encode`."""
-        self._slots.append((index, encode))
-        return _trusted(f"\0{len(self._slots) - 1}\0")
+        # one mark for each way a parameter travels: what is written twice is then the same text
+        slot = self._known.setdefault((index, encode), len(self._slots))
+        if slot == len(self._slots):
+            self._slots.append((index, encode))
+        return _trusted(f"\0{slot}\0")
 
     def const(self, value: Any) -> SQL:
-        """A mark for a value that belongs to the statement's shape."""
+        """A mark for a value that belongs to the statement's shape; the same for the same value."""
+        for place, known in enumerate(self.consts, start=1):
+            if known.__class__ is value.__class__ and known == value:
+                return self.param(-place, None)
         self.consts.append(value)
         return self.param(-len(self.consts), None)
 
@@ -107,6 +143,16 @@ class Builder:
         """A new alias: t0, t1 and so on."""
         self._aliases += 1
         return _trusted(f"t{self._aliases - 1}")
+
+    def cte_name(self) -> SQL:
+        """A new name for a CTE: w0, w1 and so on."""
+        self._ctes += 1
+        return _trusted(f"w{self._ctes - 1}")
+
+    def define(self, text: SQL, *, recursive: bool = False) -> None:
+        """Add the text of a CTE, after those it needs."""
+        self._with.append(text)
+        self._recursive = self._recursive or recursive
 
     def finish(
         self, statement: SQL, dialect: Dialect
@@ -117,6 +163,9 @@ class Builder:
         A slot names an index into the query's parameters; negative ones count `consts` from -1
         downwards.
         """
+        if self._with:
+            template: LiteralString = "WITH RECURSIVE {} {}" if self._recursive else "WITH {} {}"
+            statement = SQL(template, join(", ", self._with), statement)
         pieces = statement.text.split(
             "\0"
         )  # no name, literal or number contains NUL: every other piece is a mark

@@ -1,8 +1,7 @@
 """SQLite's way of saying things (3.38 and later).
 
 Text search uses `instr` and `substr`, which have no wildcards and mind case; the case-blind forms
-use a Unicode-aware function that every connection registers. JSON is walked with `json_each`, so
-that keys are bound.
+use a Unicode-aware function that every connection registers.
 """
 
 from __future__ import annotations
@@ -10,8 +9,9 @@ from __future__ import annotations
 import json
 from typing import Any, LiteralString
 
-from treefold_orm._compile._dialect import Dialect
-from treefold_orm._compile._sql import SQL, Encoder, join, number
+from treefold_orm._compile import _sqlite_arithmetic, _sqlite_json
+from treefold_orm._compile._dialect import UNIT_WORDS, Bind, Dialect
+from treefold_orm._compile._sql import SQL, Encoder, join
 from treefold_orm._errors import FieldError, UnsupportedFeature
 from treefold_orm._fields._base import Field
 from treefold_orm._fields._numbers import DecimalField
@@ -49,6 +49,8 @@ class SQLite(Dialect):
     name = "sqlite"
 
     reuses = False
+
+    distinct_on = False
 
     def placeholder(self, position: int) -> SQL:
         return SQL("?")
@@ -118,7 +120,9 @@ class SQLite(Dialect):
             case _:
                 raise FieldError(f"{part!r} is no part of a date, time or text")
 
-    def trunc(self, kind: str, value: SQL, field: Field[Any]) -> SQL:
+    def trunc(self, kind: str, value: SQL, field: Field[Any], zone: SQL | None = None) -> SQL:
+        if zone is not None:
+            return SQL("treefold_trunc('{}', {}, {})", UNIT_WORDS[kind], value, zone)
         if kind in _TRUNC_TIME and field.internal == "datetime":
             return SQL(_TRUNC_TIME[kind], value)
         if kind == "quarter":
@@ -136,67 +140,19 @@ class SQLite(Dialect):
 
     # -- JSON -------------------------------------------------------------------------------------
 
-    def keys(self, path: tuple[str, ...]) -> list[Any]:
-        return list(path)
+    def json_path(self, document: SQL, keys: tuple[str, ...], bind: Bind) -> SQL:
+        return _sqlite_json.path(document, keys, bind)
 
-    def _walk(self, column: SQL, keys: list[SQL], wanted: SQL) -> SQL:
-        sources: list[SQL] = []
-        tests: list[SQL] = []
-        inner = column
-        for depth, key in enumerate(keys):
-            name = SQL("j{}", number(depth))
-            sources.append(SQL("json_each({}) AS {}", inner, name))
-            tests.append(SQL("CAST({}.key AS TEXT) = {}", name, key))
-            inner = SQL(
-                "CASE WHEN {}.type IN ('object', 'array') THEN {}.value ELSE '{{}}' END", name, name
-            )
-        return SQL(
-            "(SELECT {} FROM {} WHERE {})", wanted, join(", ", sources), join(" AND ", tests)
-        )
+    def json_test(
+        self, name: str, document: SQL, keys: tuple[str, ...], *, bind: Bind, right: list[SQL]
+    ) -> SQL:
+        return _sqlite_json.test(name, document, keys, bind=bind, right=right, text=self.text)
 
-    def json_path(self, column: SQL, keys: list[SQL]) -> SQL:
-        last = SQL("j{}", number(len(keys) - 1))
-        quoted = SQL(
-            "CASE {}.type WHEN 'true' THEN 'true' WHEN 'false' THEN 'false' WHEN 'null' THEN "
-            "'null' "
-            "WHEN 'text' THEN json_quote({}.value) ELSE {}.value || '' END",
-            last,
-            last,
-            last,
-        )
-        return self._walk(column, keys, quoted)
+    def json_encoder(self, name: str) -> Encoder | None:
+        return _sqlite_json.encoder(name)
 
-    def json_test(self, kind: str, column: SQL, keys: list[SQL], right: SQL | None) -> SQL:
-        last = SQL("j{}", number(len(keys) - 1))
-        if kind == "notnull":
-            return SQL("{} IS NOT NULL", self._walk(column, keys, SQL("{}.type", last)))
-        if kind == "null":
-            return SQL("{} IS NULL", self._walk(column, keys, SQL("{}.type", last)))
-        if right is None:
-            return SQL(
-                "{} = '{}'", self._walk(column, keys, SQL("{}.type", last)), _JSON_TYPES[kind]
-            )
-        family, _, op = kind.partition(":")
-        if family == "structure":
-            value = SQL(
-                "CASE WHEN {}.type IN ('object', 'array') THEN json({}.value) END", last, last
-            )
-        elif family == "number":
-            value = SQL("CASE WHEN {}.type IN ('integer', 'real') THEN {}.value END", last, last)
-        else:
-            value = SQL("CASE WHEN {}.type = 'text' THEN {}.value END", last, last)
-        return self.comparison(op, self._walk(column, keys, value), right)
-
-    def comparison(self, op: str, left: SQL, right: SQL) -> SQL:
-        """A plain or a text comparison, by name."""
-        from treefold_orm._compile._dialect import OPERATORS, operator
-
-        return operator(op, left, right) if op in OPERATORS else self.text(op, left, right)
-
-    def has_key(self, column: SQL, keys: list[SQL], right: SQL) -> SQL:
-        return SQL(
-            "{} IS NOT NULL", self._walk(column, [*keys, right], SQL("j{}.type", number(len(keys))))
-        )
+    def json_equal(self, left: SQL, right: SQL) -> SQL:
+        return SQL("treefold_json_plain({}) = treefold_json_plain({})", left, right)
 
     def array_test(self, op: str, left: SQL, right: SQL) -> SQL:
         raise UnsupportedFeature("Arrays need PostgreSQL; use a JSONField")
@@ -204,20 +160,7 @@ class SQLite(Dialect):
     # -- numbers, functions, clauses --------------------------------------------------------------
 
     def arithmetic(self, op: str, left: SQL, right: SQL, fields: tuple[Any, Any, Any]) -> SQL:
-        first, second, result = fields
-        if isinstance(first, DecimalField) or isinstance(second, DecimalField):
-            return _decimal_arithmetic(op, left, right, fields)
-        if {getattr(first, "internal", ""), getattr(second, "internal", "")} & {
-            "datetime",
-            "date",
-            "time",
-        }:
-            raise UnsupportedFeature(
-                "Arithmetic on dates is not available on sqlite: compute in Python"
-            )
-        if op == "/" and result is not None and result.internal == "float":
-            return SQL("(CAST({} AS REAL) / {})", left, right)
-        return SQL("({} " + _ARITHMETIC[op] + " {})", left, right)
+        return _sqlite_arithmetic.arithmetic(op, left, right, fields)
 
     def function(self, name: str, args: list[SQL]) -> SQL:
         match name:
@@ -248,10 +191,10 @@ class SQLite(Dialect):
             case _:
                 return self.plain_function(name, args)
 
-    def average(self, value: SQL, field: Field[Any] | None) -> SQL:
+    def mean(self, value: SQL, field: Field[Any] | None) -> SQL:
         if isinstance(field, DecimalField):
-            return SQL("AVG({}) / 1{}.0", value, _zeros(field.decimal_places))
-        return SQL("AVG({})", value)
+            return SQL("{} / 1{}.0", value, _sqlite_arithmetic.zeros(field.decimal_places))
+        return value
 
     def limit(self, limit: SQL | None, offset: SQL | None) -> SQL:
         if limit is None:
@@ -266,65 +209,3 @@ class SQLite(Dialect):
                 "SQLite has no row locks: skip_locked and nowait need PostgreSQL"
             )
         return SQL("")  # a write transaction on SQLite locks everything already
-
-
-_ARITHMETIC: dict[str, LiteralString] = {"+": "+", "-": "-", "*": "*", "/": "/", "%": "%"}
-_JSON_TYPES: dict[str, SQL] = {
-    "jsonnull": SQL("null"),
-    "jsontrue": SQL("true"),
-    "jsonfalse": SQL("false"),
-}
-
-
-def _zeros(count: int) -> SQL:
-    made = SQL("")
-    made.text = "0" * count
-    return made
-
-
-def _decimal_arithmetic(op: str, left: SQL, right: SQL, fields: tuple[Any, Any, Any]) -> SQL:
-    first, second, _ = fields
-    scales = [f.decimal_places if isinstance(f, DecimalField) else 0 for f in (first, second)]
-    if any(f is not None and f.internal == "float" for f in (first, second)):
-        raise UnsupportedFeature("SQLite cannot mix Decimal and float exactly: use a Decimal")
-    if op in {"+", "-", "%"}:
-        wide = max(scales)
-        sides = [
-            SQL("{} * 1{}", s, _zeros(wide - n)) if n < wide else s
-            for s, n in zip((left, right), scales, strict=True)
-        ]
-        return SQL("({} " + _ARITHMETIC[op] + " {})", sides[0], sides[1])
-    if op == "*" and min(scales) == 0:
-        return SQL("({} * {})", left, right)
-    raise UnsupportedFeature(
-        "SQLite keeps Decimals as scaled integers: only + - % and * by an integer are exact"
-    )
-
-
-def same_scale(
-    left: SQL, right: SQL, first: Field[Any] | None, second: Field[Any] | None
-) -> tuple[SQL, SQL]:
-    """Bring two scaled integers to one scale before they are compared."""
-    if not isinstance(first, DecimalField) and not isinstance(second, DecimalField):
-        return left, right
-    scales = [f.decimal_places if isinstance(f, DecimalField) else 0 for f in (first, second)]
-    wide = max(scales)
-    sides = [
-        SQL("{} * 1{}", s, _zeros(wide - n)) if n < wide else s
-        for s, n in zip((left, right), scales, strict=True)
-    ]
-    return sides[0], sides[1]
-
-
-def rescaled(value: SQL, found: Field[Any] | None, wanted: Field[Any]) -> SQL:
-    """Bring a scaled integer to the scale of the column it is stored in."""
-    if not isinstance(wanted, DecimalField):
-        return value
-    have = found.decimal_places if isinstance(found, DecimalField) else 0
-    if have > wanted.decimal_places:
-        raise FieldError(
-            f"{wanted.name} keeps {wanted.decimal_places} decimal places, the expression has {have}"
-        )
-    if have == wanted.decimal_places:
-        return value
-    return SQL("({}) * 1{}", value, _zeros(wanted.decimal_places - have))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from treefold_orm._compile._cte import Join, Source
 from treefold_orm._compile._nodes import (
     And,
     Compare,
@@ -35,14 +36,18 @@ class State:
     names: tuple[str, ...] | None = None
     columns: tuple[tuple[str, Expr], ...] = ()
     grouped: bool = False
+    groups: tuple[Expr, ...] = ()
     loaded: frozenset[str] | None = None
     related: tuple[str, ...] = ()
     distinct: bool = False
+    distinct_on: tuple[Expr, ...] = ()
     nothing: bool = False
     limit: int | None = None
     offset: int | None = None
     lock: tuple[bool, bool, bool] | None = None
     combined: tuple[tuple[str, Key, int], ...] = ()
+    source: Source | None = None
+    joins: tuple[Join, ...] = ()
 
     @property
     def sliced(self) -> bool:
@@ -53,7 +58,12 @@ class State:
     def simple(self) -> bool:
         """Whether the rows are the model's own, each once: conditions alone describe them."""
         return not (
-            self.sliced or self.distinct or self.combined or self.grouped or self.over_windows
+            self.sliced
+            or self.distinct
+            or self.distinct_on
+            or self.combined
+            or self.grouped
+            or self.over_windows
         )
 
     @property
@@ -88,8 +98,9 @@ def _where(state: State, step: Any) -> None:
 
 def _annotate(state: State, step: Any) -> None:
     state.annotations[step[1]] = step[2]
-    if state.rows != "instances" and step[3]:
+    if state.rows != "instances" and step[3] and not state.grouped:
         state.grouped = True
+        state.groups = tuple(expr for _, expr in state.columns)  # values() may name others later
     if state.names is not None:
         state.names = (*state.names, step[1])
         state.columns = (*state.columns, (step[1], step[2]))
@@ -119,6 +130,13 @@ def _combine(state: State, step: Any) -> None:
     state.combined = (*state.combined, (step[1], step[2], step[3]))
 
 
+def _join(state: State, step: Any) -> None:
+    join: Join = step[1]
+    state.joins = (*state.joins, join)
+    for name, node in join.names:
+        _annotate(state, ("annotate", name, node, False))
+
+
 _STEPS: dict[str, Any] = {
     "filter": _filter,
     "where": _where,
@@ -128,8 +146,11 @@ _STEPS: dict[str, Any] = {
     "load": _set("loaded"),
     "related": _set("related"),
     "distinct": _set("distinct"),
+    "distinct_on": _set("distinct_on"),
     "none": _set("nothing"),
     "slice": _slice,
     "lock": _set("lock"),
     "combine": _combine,
+    "from": _set("source"),
+    "join": _join,
 }

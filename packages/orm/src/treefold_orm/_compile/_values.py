@@ -9,26 +9,30 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, LiteralString
 
+from treefold_orm._arithmetic import result
 from treefold_orm._compile._frame import Frame
 from treefold_orm._compile._nodes import (
     AggregateNode,
-    And,
     ArithNode,
     CaseNode,
     ColumnNode,
     ConstNode,
+    CTENode,
     CustomNode,
     Expr,
     FuncNode,
     OrderNode,
     OuterNode,
     ParamNode,
+    RankNode,
     SubqueryNode,
     TruthNode,
     WindowNode,
 )
+from treefold_orm._compile._search import rank
 from treefold_orm._compile._sql import SQL, join
 from treefold_orm._errors import FieldError
+from treefold_orm._fields._base import Field
 from treefold_orm._lookups import refuse_sensitive, walk
 from treefold_orm._meta import Relation
 
@@ -64,13 +68,17 @@ def expression(frame: Frame, node: Expr) -> SQL:
             return param(frame, node, cast=True)
         case OuterNode():
             return _outer(frame, node)
+        case RankNode():
+            return rank(frame, node)
+        case CTENode():
+            return frame.cte_column(node)
         case FuncNode():
             return _function(frame, node)
         case ArithNode():
             left, right = expression(frame, node.left), expression(frame, node.right)
-            return frame.dialect.arithmetic(
-                node.op, left, right, (node.left.field, node.right.field, node.field)
-            )
+            fields = (_carrier(frame, node.left), _carrier(frame, node.right))
+            given = (*fields, result(node.op, *fields))
+            return frame.dialect.arithmetic(node.op, left, right, given)
         case CaseNode():
             return _case(frame, node)
         case AggregateNode():
@@ -123,9 +131,21 @@ def order_term(frame: Frame, node: OrderNode, value: SQL) -> SQL:
     return SQL(template, value)
 
 
+def _carrier(frame: Frame, node: Expr) -> Field[Any] | None:
+    # what an OuterRef leads to is known here and not before
+    if isinstance(node, OuterNode) and frame.parent is not None:
+        return walk(frame.parent.meta, node.path)[1]
+    if isinstance(node, ArithNode):
+        return result(node.op, _carrier(frame, node.left), _carrier(frame, node.right))
+    return node.field
+
+
 def _outer(frame: Frame, node: OuterNode) -> SQL:
     if frame.parent is None:
         raise FieldError(f"OuterRef({node.path!r}) stands outside of Subquery and Exists")
+    of_cte = frame.parent.cte_columns.get(node.path)
+    if of_cte is not None:
+        return frame.parent.cte_column(of_cte)
     hops, column, rest = walk(frame.parent.meta, node.path)
     refuse_sensitive(frame.parent.meta, column, node.path)
     if rest:
@@ -139,15 +159,14 @@ def _function(frame: Frame, node: FuncNode) -> SQL:
     if node.name == "json_path":
         column, path = node.args
         keys = path.value if isinstance(path, ConstNode) else ()
-        base = expression(frame, column)
-        return dialect.json_path(base, [frame.builder.const(key) for key in dialect.keys(keys)])
+        return dialect.json_path(expression(frame, column), keys, frame.builder.const)
     args = [expression(frame, arg) for arg in node.args]
     source: Any = node.args[0].field if node.args else None
     match node.name:
         case "extract":
             return dialect.extract(node.option, args[0], source)
         case "trunc":
-            return dialect.trunc(node.option, args[0], source)
+            return dialect.trunc(node.option, args[0], source, *args[1:])
         case "cast" if node.field is not None:
             return dialect.convert(args[0], node.field)
         case _:
@@ -224,7 +243,8 @@ def _grouped_related(frame: Frame, node: AggregateNode, split: int) -> SQL:
         total = AggregateNode(node.field, "sum", node.arg, False, node.where, node.hops)
         count = AggregateNode(node.field, "count", node.arg, False, node.where, node.hops)
         sums, counts = _related(frame, total, split), _related(frame, count, split)
-        return SQL("(SUM({}) * 1.0 / NULLIF(SUM({}), 0))", sums, counts)
+        mean = SQL("SUM({}) * 1.0 / NULLIF(SUM({}), 0)", sums, counts)
+        return frame.dialect.mean(mean, None if node.arg is None else node.arg.field)
     return SQL(_AGGREGATES[_OUTER[node.name]], _related(frame, node, split))
 
 
@@ -240,8 +260,8 @@ def _plain(frame: Frame, node: AggregateNode) -> SQL:
 
 def _call(frame: Frame, node: AggregateNode, value: SQL) -> SQL:
     if node.name == "avg":
-        field = None if node.arg is None else node.arg.field
-        return frame.dialect.average(SQL("DISTINCT {}", value) if node.distinct else value, field)
+        mean = SQL("AVG(DISTINCT {})" if node.distinct else "AVG({})", value)
+        return frame.dialect.mean(mean, None if node.arg is None else node.arg.field)
     return SQL((_DISTINCT if node.distinct else _AGGREGATES)[node.name], value)
 
 
@@ -253,8 +273,7 @@ def _related(frame: Frame, node: AggregateNode, split: int) -> SQL:
     value = _related_value(inner, node, split + 1)
     tests = [tie]
     if node.where is not None:
-        children = node.where.children if isinstance(node.where, And) else (node.where,)
-        tests += [rebased_condition(inner, frame, child, prefix)[0] for child in children]
+        tests.append(rebased_condition(inner, frame, node.where, prefix)[0])
     call = _call(inner, node, value)
     return SQL("(SELECT {} FROM {} WHERE {})", call, inner.source(), join(" AND ", tests))
 
@@ -271,8 +290,7 @@ def related_distinct(base: Frame, node: AggregateNode) -> tuple[SQL, Callable[[]
     value = _call(inner, node, _related_value(inner, node, split + 1))
     tests = [tie]
     if node.where is not None:
-        children = node.where.children if isinstance(node.where, And) else (node.where,)
-        tests += [rebased_condition(inner, base, child, prefix)[0] for child in children]
+        tests.append(rebased_condition(inner, base, node.where, prefix)[0])
     return base.dialect.typed(value, node.field), inner.source, join(" AND ", tests)
 
 

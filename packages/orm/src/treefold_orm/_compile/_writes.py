@@ -225,7 +225,7 @@ def _over_rows(
         raise FieldError(
             "update() and delete() work on rows of the model: call them before values() and union()"
         )
-    if state.simple:
+    if state.simple and not state.joins:
         try:
             return _attempt(dialect, state, statement, where_clause_of(state), given=given)
         except NeedsJoin:
@@ -263,7 +263,7 @@ def _assigned(frame: Frame, field: AnyField, node: Expr) -> SQL:
         return param(frame, node, cast=False)
     value = expression(frame, node)
     if frame.dialect.name == "sqlite":
-        from treefold_orm._compile._sqlite import rescaled
+        from treefold_orm._compile._sqlite_arithmetic import rescaled
 
         return rescaled(value, node.field, field)
     return value

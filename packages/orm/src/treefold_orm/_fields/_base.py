@@ -8,7 +8,6 @@ dictionary at full speed, and access on the class gives an expression.
 
 from __future__ import annotations
 
-import copy
 import keyword
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypedDict, TypeVar, overload
@@ -138,6 +137,8 @@ class Field(Generic[T]):
 
     def copy(self) -> Self:
         """An unbound twin for a model that inherits from an abstract one."""
+        import copy
+
         return copy.copy(self)
 
     @property

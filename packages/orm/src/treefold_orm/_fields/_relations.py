@@ -44,8 +44,9 @@ _ACTIONS = {"RESTRICT", "CASCADE", "SET_NULL", "SET_DEFAULT"}
 class ForeignKey(Field[V], Generic[M, V]):
     """A reference to one row of another model.
 
-    `to` is the class, its name, or "self"; `related_name` names the way back (default
-    `<model>_set`); `on_delete` is one of RESTRICT (default), CASCADE, SET_NULL, SET_DEFAULT.
+    `to` is the class, its name ("Tag", or with its module "shop.models.Tag"), or "self";
+    `related_name` names the way back (default `<model>_set`); `on_delete` is one of RESTRICT
+    (default), CASCADE, SET_NULL, SET_DEFAULT.
     """
 
     one_to_one = False

@@ -11,7 +11,7 @@ import json
 import uuid
 from typing import Any, ClassVar, Generic, Literal, TypeVar, Unpack, cast, overload
 
-from treefold_orm._errors import FieldValueError, ModelError, UnsupportedFeature
+from treefold_orm._errors import DatabaseError, FieldValueError, ModelError, UnsupportedFeature
 from treefold_orm._fields._base import Codec, Field, Options, T
 from treefold_orm._fields._numbers import BigIntegerField
 from treefold_orm._fields._text import TextField
@@ -164,7 +164,27 @@ class EnumField(Field[T], Generic[T]):
         return _enum_value
 
     def decoder(self, dialect: str) -> Codec | None:
-        return self.enum_class
+        return _Members(self).__getitem__
+
+
+class _Members(dict[Any, enum.Enum]):
+    """Members by their stored value."""
+
+    def __init__(self, field: EnumField[Any]) -> None:
+        members = cast("type[enum.Enum]", field.enum_class)
+        super().__init__({member.value: member for member in members})
+        self._field = field
+
+    def __missing__(self, value: Any) -> enum.Enum:
+        field = self._field
+        try:
+            return field.enum_class(value)  # it may know old values
+        except ValueError:
+            name = field.enum_class.__name__
+        raise DatabaseError(
+            f"{field.meta.name}.{field.name} holds a value that {name} does not have: add a member "
+            "for it, or update the rows"
+        )
 
 
 class ArrayField(Field[T], Generic[T]):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from typing import Any, ClassVar, Literal, Unpack, overload
-from urllib.parse import urlsplit
 
 from treefold_orm._errors import ModelError
 from treefold_orm._fields._base import Field, Options, T
@@ -220,6 +219,8 @@ class URLField(TextField[T]):
 
     def check_text(self, text: str) -> None:
         super().check_text(text)
+        from urllib.parse import urlsplit
+
         try:
             parts = urlsplit(text)
             port = parts.port

@@ -18,7 +18,7 @@ from treefold_orm._errors import ORMError, ReadOnlyViolation
 from treefold_orm._statement import Operation, Statement
 
 if TYPE_CHECKING:
-    from treefold_orm._transactions import Transaction
+    from treefold_orm._open_transaction import Transaction
 
 T = TypeVar("T")
 
@@ -46,11 +46,13 @@ class Session(ABC):
 class Database(ABC):
     """One configured database.
 
-    `outer` is the transaction that everything happens in while the database is in a sandbox.
+    `outer` is the transaction that everything happens in while the database is in a sandbox;
+    `single` says that there is one connection, which nobody may keep from the others.
     """
 
     name: str
     outer: Transaction | None = None
+    single = False
 
     def __init__(self, alias: str, dialect: Dialect) -> None:
         self.alias = alias

@@ -268,10 +268,9 @@ class PostgresDatabase(Database):
         except Exception:
             await pool.give(connection)
             raise
-        except (
-            BaseException
-        ):  # cancelled in the middle: what the server still sends belongs to nobody
-            pool.discard(connection)
+        except BaseException:  # cancelled in the middle: what the server still sends is nobody's
+            # A COMMIT may be on its way: what comes next is not to meet the time before it.
+            await finish_anyway(asyncio.wait([pool.discard(connection)]))
             raise
         if connection.tainted or pool.waiting:
             await pool.give(connection)

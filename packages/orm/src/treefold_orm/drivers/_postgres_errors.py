@@ -49,6 +49,18 @@ def translate(error: BaseException) -> _errors.ORMError:
         return _errors.StatementTimeout("The statement ran too long and was stopped", code=code)
     if code == "55P03":
         return _errors.DatabaseLocked("The row is locked by another transaction", code=code)
+    if code == "25P02":
+        return _errors.DatabaseError(
+            "A statement failed before, and PostgreSQL runs no other one in this transaction: put "
+            "what may fail into a nested transaction() and catch its error around that",
+            code=code,
+        )
+    if code == "21000":
+        return _errors.DatabaseError(
+            "A statement met one row twice, or more than one row where it takes one: in a bulk "
+            "upsert, give each row once",
+            code=code,
+        )
     if code == "25006":
         return _errors.ReadOnlyViolation("The connection is read-only", code=code)
     if code.startswith(("08", "57P", "53")) or code == "28000":

@@ -173,14 +173,17 @@ class LoopPool:
                 return True
         return False
 
-    def discard(self, connection: PostgresConnection) -> None:
-        """Close a connection that may be in the middle of something; its place is free at once."""
+    def discard(self, connection: PostgresConnection) -> asyncio.Task[None]:
+        """Close a connection that may be in the middle of something; its place is free at once.
+
+        The task is done when the server is through with what it was asked.
+        """
         self._all.discard(connection)
-        if not connection.raw.is_closed():
-            task = self.loop.create_task(_close(connection.raw))
-            self._closing.add(task)
-            task.add_done_callback(self._closing.discard)
+        task = self.loop.create_task(_close(connection.raw))
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
         self._wake(None)
+        return task
 
     def abandon(self) -> None:
         """Drop all connections without waiting: their loop has ended or cannot be waited for."""
@@ -273,6 +276,8 @@ def _arguments(
 
 
 async def _close(raw: Any) -> None:
+    if raw.is_closed():
+        return
     try:
         await raw.close(timeout=2.0)
     except (*FOREIGN, asyncio.CancelledError):

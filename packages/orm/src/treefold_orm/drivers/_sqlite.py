@@ -175,6 +175,9 @@ def drive(raw: sqlite3.Connection, operation: Operation[T]) -> T:
 def _other(statement: Statement, cursor: sqlite3.Cursor) -> Any:
     if statement.kind == "raw":
         return [column[0] for column in cursor.description or ()], cursor.fetchall()
+    if statement.kind == "count" and cursor.rowcount == -1:
+        # the module counts statements that begin with their verb only, and this began with WITH
+        return cursor.connection.execute("SELECT changes()").fetchone()[0]
     return cursor.rowcount
 
 
@@ -241,7 +244,7 @@ class SQLiteDatabase(Database):
         super().__init__(alias, dialect)
         self.database = database
         self._timeout = timeout
-        self._memory = database == ":memory:"
+        self.single = database == ":memory:"
         self._readers_wanted = readers
         self._fill()
 
@@ -249,7 +252,7 @@ class SQLiteDatabase(Database):
         self._writer = Pool(self._new_writer, size=1, name="SQLite writer", timeout=self._timeout)
         self._readers = (
             self._writer
-            if self._memory
+            if self.single
             else Pool(
                 self._new_reader,
                 size=self._readers_wanted,
@@ -281,7 +284,7 @@ class SQLiteDatabase(Database):
                 f"SQLite {sqlite3.sqlite_version} is too old: 3.38 or later is needed"
             )
         raw.execute("PRAGMA foreign_keys = ON")
-        if not self._memory:
+        if not self.single:
             raw.execute("PRAGMA journal_mode = WAL")
             raw.execute("PRAGMA synchronous = NORMAL")
         _sqlite_functions.register(raw)

@@ -10,6 +10,9 @@ import re
 import sqlite3
 from typing import Any
 
+from treefold_orm._zones import truncated
+from treefold_orm.drivers import _sqlite_json
+
 _DENIED = frozenset({sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH, sqlite3.SQLITE_PRAGMA})
 
 
@@ -21,6 +24,8 @@ def register(raw: sqlite3.Connection) -> None:
     raw.create_function("treefold_ends", 2, _ends, deterministic=True)
     raw.create_function("treefold_floor", 1, _floor, deterministic=True)
     raw.create_function("treefold_regex", 3, _matches, deterministic=True)
+    raw.create_function("treefold_trunc", 3, truncated, deterministic=True)
+    _sqlite_json.register(raw)
 
 
 def readers_only(
@@ -29,6 +34,8 @@ def readers_only(
     """Authorise statements on a reading connection: no ATTACH, no PRAGMA, no loading of
     extensions.
     """
+    if action == sqlite3.SQLITE_PRAGMA and first == "data_version":
+        return sqlite3.SQLITE_OK  # FTS5 asks itself whether its table was written
     if action in _DENIED:
         return sqlite3.SQLITE_DENY
     if (
