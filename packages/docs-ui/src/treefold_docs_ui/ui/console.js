@@ -7,21 +7,30 @@ const KEPT = 500; // lines; the oldest go
 
 /** Fields for the parameters of a path and for the query; `address()` gives what they make. */
 export function addressFields(entry) {
-  const inputs = new Map();
-  const elements = pathParameters(entry.url).map((name) => {
-    const { input, element } = field(name, { name, placeholder: name, required: true });
-    inputs.set(name, input);
-    return element;
+  const inPath = pathParameters(entry.url).map((name) => {
+    const known = entry.parameters.find((each) => each.place === "path" && each.name === name);
+    return [name, declared({ ...known, name, schema: { default: undefined, type: name }, required: true })];
   });
-  const query = field("Query", { name: "?", placeholder: "name=value&…" });
+  const asked = entry.parameters.filter(({ place }) => place === "query").map((each) => [each.name, declared(each)]);
+  const query = field(asked.length ? "More of the query" : "Query", { placeholder: "name=value&…" });
   return {
-    elements: [...elements, query.element],
+    elements: [...inPath, ...asked].map(([, { element }]) => element).concat(query.element),
     address() {
-      const values = Object.fromEntries([...inputs].map(([name, input]) => [name, input.value]));
-      const text = query.input.value.replace(/^\?/, "");
-      return filled(entry.url, values) + (text ? `?${text}` : "");
+      const values = Object.fromEntries(inPath.map(([name, { input }]) => [name, input.value]));
+      const given = asked.map(([name, { input }]) => [name, input.value]).filter(([, value]) => value !== "");
+      const text = [new URLSearchParams(given).toString(), query.input.value.replace(/^\?/, "")];
+      const joined = text.filter(Boolean).join("&");
+      return filled(entry.url, values) + (joined ? `?${joined}` : "");
     },
   };
+}
+
+/** A field for a parameter of the document: what it is by default stands in it as a hint. */
+function declared({ name, schema, required, description }) {
+  const usual = schema.default === undefined ? (schema.type ?? "") : JSON.stringify(schema.default);
+  const made = field(name, { placeholder: String(usual), required, title: description || null });
+  if (description) made.element.append(h("small", {}, description));
+  return made;
 }
 
 /** A list that follows its end, unless the reader has scrolled up. */

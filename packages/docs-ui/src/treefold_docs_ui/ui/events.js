@@ -12,6 +12,8 @@ export function eventConsole(entry, { origin, onAnswer, logLink }) {
     { name: "headers", rows: "2", placeholder: "Authorization: Bearer …\nLast-Event-ID: 42" },
     "textarea",
   );
+  const asked = entry.parameters.filter(({ place }) => place === "header");
+  headers.input.value = asked.map(({ name }) => `${name}: `).join("\n");
   const said = transcript("Events");
   const toggle = h("button", { type: "submit", class: "primary" }, "Listen");
   const state = h("span", { class: "state", role: "status" }, "Not listening");

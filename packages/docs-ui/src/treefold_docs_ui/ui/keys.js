@@ -7,6 +7,7 @@ const KEYS = [
   ["↑ ↓ ← →", "Walk the tree"],
   ["j, k", "Next and previous route"],
   ["t", "Light or dark"],
+  ["Ctrl Enter", "Send the body or message"],
   ["Esc", "Leave the search"],
   ["?", "These keys"],
 ];

@@ -24,6 +24,7 @@ export function makeLog({ url, isOwn, onBoot }) {
   let source = null;
   let opened = false;
   let sought = null;
+  let told = () => {};
 
   document.addEventListener("visibilitychange", () => (document.hidden ? stop() : start()));
   start();
@@ -84,14 +85,21 @@ export function makeLog({ url, isOwn, onBoot }) {
 
   function show(visible) {
     element.hidden = !visible;
+    told(visible);
     if (visible) lines.scrollTop = lines.scrollHeight;
+  }
+
+  /** Show the line of a request. */
+  function lead(id) {
+    show(true);
+    find(id);
   }
 
   /** A button that leads to the line of a request. */
   function link(id) {
     if (!id) return null;
     const shown = id.length > 12 ? `${id.slice(0, 12)}…` : id;
-    const open = () => (show(true), find(id));
+    const open = () => lead(id);
     return h(
       "button",
       { type: "button", class: "line-link", title: `Show the log line of ${id}`, onclick: open },
@@ -102,6 +110,8 @@ export function makeLog({ url, isOwn, onBoot }) {
   return {
     element,
     link,
+    lead,
+    onShow: (listener) => (told = listener),
     toggle: () => show(element.hidden),
     answered({ method, path, status, id }) {
       none.remove();

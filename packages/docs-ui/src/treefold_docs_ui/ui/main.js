@@ -6,8 +6,10 @@ import { eventConsole } from "./events.js";
 import { fill, h } from "./dom.js";
 import { keysDialog, listenToKeys } from "./keys.js";
 import { makeLog } from "./log.js";
-import { entriesOf, folderAt, treeOf } from "./model.js";
+import { messagesPart } from "./messages.js";
+import { entriesOf, folderAt, slice, treeOf } from "./model.js";
 import { folderPage, problems, routeHead, startPage } from "./pages.js";
+import { whole } from "./sample.js";
 import { socketConsole } from "./socket.js";
 import { loadSwagger, makeOperationView } from "./swagger.js";
 import { makeTree } from "./tree.js";
@@ -53,14 +55,17 @@ const main = h("main", { id: "main", tabindex: "-1" }, page, consoleHost, operat
 const log = config.log
   ? makeLog({ url: new URL("log", home).href, isOwn: isOwnPath, onBoot: refresh })
   : null;
-const logButton = log && h("button", { type: "button", onclick: log.toggle, title: "Log (l)" }, "Log");
+const logButton = log && h("button", { type: "button", onclick: log.toggle, title: "Log (l)", "aria-expanded": "false" }, "Log");
+log?.onShow((visible) => logButton.setAttribute("aria-expanded", String(visible)));
 const keys = keysDialog(log !== null);
 help.addEventListener("click", () => keys.showModal());
 
+const narrow = matchMedia("(max-width: 760px)"); // as in style.css
 const tree = makeTree(treeHost, { linkTo });
 const operation = makeOperationView(operationHost, {
   assets: config.assets,
   onAnswer: (answer) => log?.answered({ method: shown?.entry?.method ?? "", ...answer }),
+  showLine: log?.lead ?? null,
 });
 
 document.body.append(
@@ -82,6 +87,8 @@ document.body.append(
 if (config.documents.length < 2) switcher.hidden = true;
 
 addEventListener("theme", nameTheme);
+addEventListener("keydown", leaveMenu);
+narrow.addEventListener("change", () => openMenu(false));
 addEventListener("hashchange", () => follow());
 search.addEventListener("input", () => {
   tree.search(search.value);
@@ -113,6 +120,14 @@ function clearSearch() {
 function openMenu(open = menu.getAttribute("aria-expanded") !== "true") {
   menu.setAttribute("aria-expanded", String(open));
   document.body.classList.toggle("menu-open", open);
+  main.inert = open && narrow.matches; // the tree lies over it
+}
+
+/** Go back from the tree to what it lies over. */
+function leaveMenu(event) {
+  if (event.key !== "Escape" || event.defaultPrevented || !main.inert) return;
+  openMenu(false);
+  menu.focus();
 }
 
 function nameTheme() {
@@ -190,14 +205,26 @@ let refreshing = null;
 function refresh() {
   clearTimeout(refreshing);
   refreshing = setTimeout(async () => {
-    const before = JSON.stringify([state.openapi, state.site]);
+    const before = seen();
     try {
       await load(state.name);
     } catch {
       return; // it is booting again; a line will say when it is there
     }
-    if (JSON.stringify([state.openapi, state.site]) !== before) follow({ again: true });
+    if (seen() !== before) follow({ again: true });
   }, 100);
+}
+
+/** All that the view that is shown depends on: what is typed into it stays while that is the same. */
+function seen() {
+  const { entry } = shown ?? {};
+  if (!entry) return JSON.stringify([state.openapi, state.site]);
+  const now = state.entries.find(({ id }) => id === entry.id);
+  if (!now) return "";
+  const broken = state.site?.broken.find(({ file }) => file === now.file);
+  const schemas = now.messages.map(({ schema }) => (schema ? whole(schema, now.schemas) : null));
+  const operation = hasOperation(now) ? slice(state.openapi, now) : null;
+  return JSON.stringify([{ ...now, schemas }, broken ?? null, operation]);
 }
 
 /** Whether a request is one of this page itself, which the log leaves out. */
@@ -219,12 +246,19 @@ async function follow({ again = false } = {}) {
     showFailure(error);
     return;
   }
-  const entry = state.entries.find((each) => each.id === wanted.get("at"));
+  const entry = entryOf(wanted.get("at"));
   const folder = wanted.has("in") ? folderAt(state.root, wanted.get("in")) : null;
   const view = { entry, folder, key: `${state.name} ${entry?.id ?? folder?.path ?? ""}` };
   if (!again && shown?.key === view.key) return;
+  if (shown) openMenu(false);
   shown = view;
   draw(view);
+}
+
+/** The entry of an id; where another version was chosen, the same route in it. */
+function entryOf(id) {
+  const known = (sought) => state.entries.find((each) => each.id === sought);
+  return known(id) ?? known(id?.replace(/ \/[^/]+/, ` /${state.name}`));
 }
 
 function hasOperation(entry) {
@@ -259,7 +293,11 @@ function drawRoute(entry) {
   if (hasOperation(entry)) operation.show(state.openapi, entry).catch(showFailure);
   if (entry.kind === "socket") console_ = socketConsole(entry, options);
   if (entry.kind === "stream") console_ = eventConsole(entry, options);
-  if (console_) consoleHost.append(console_.element);
+  if (console_) {
+    consoleHost.append(console_.element);
+    const messages = messagesPart(entry);
+    if (messages) consoleHost.append(messages);
+  }
   else if (entry.kind === "operation" && entry.method === "GET") moreHost.append(undeclaredStream(entry, options));
 }
 

@@ -1,5 +1,8 @@
 // From documents to a tree: what is shown, and where. Pure functions; nothing is drawn here.
 
+import { tryable } from "./bodies.js";
+import { resolved } from "./sample.js";
+
 const METHODS = ["get", "post", "put", "patch", "delete", "head", "options", "trace"];
 
 /**
@@ -32,10 +35,17 @@ function operations(openapi) {
         method: method.toUpperCase(),
         url,
         kind: isStream(method, operation) ? "stream" : "operation",
+        parameters: [...(item.parameters ?? []), ...(operation.parameters ?? [])].map(parameter),
+        messages: [{ action: "send", type: "text/event-stream", schema: operation["x-event-stream"]?.data }],
+        schemas: openapi.components?.schemas ?? {},
       });
     }
   }
   return found;
+}
+
+function parameter({ name, in: place, schema, required, description }) {
+  return { name, place, schema: schema ?? {}, required: required === true, description: description ?? "" };
 }
 
 /** Routes whose file failed to load, of the versions that the document shows. */
@@ -46,7 +56,7 @@ function brokenOnes(site, documented) {
   return (site?.files ?? [])
     .filter(({ method, url, file }) => failed.has(file) && !known.has(`${method} ${url}`))
     .filter(({ url }) => versions.size === 0 || versions.has(url.split("/")[1]))
-    .map(({ method, url }) => ({ ...worded({}), method, url, kind: "broken" }));
+    .map(({ method, url }) => ({ ...worded({}), method, url, kind: "broken", parameters: [], messages: [], schemas: {} }));
 }
 
 function worded({ summary, description, title, deprecated }) {
@@ -76,9 +86,36 @@ function sockets(asyncapi) {
     const url = channel?.address;
     const isPath = typeof url === "string" && url.startsWith("/");
     if (!isPath || overHttp.has(`#/channels/${name}`)) continue;
-    found.push({ ...worded(channel), method: "WEBSOCKET", url, kind: "socket" });
+    found.push({
+      ...worded(channel),
+      method: "WEBSOCKET",
+      url,
+      kind: "socket",
+      parameters: queryOf(channel),
+      messages: messagesOf(asyncapi, name, channel),
+      schemas: asyncapi.components?.schemas ?? {},
+    });
   }
   return found;
+}
+
+function queryOf(channel) {
+  const { properties = {}, required = [] } = channel.bindings?.ws?.query ?? {};
+  return Object.entries(properties).map(([name, schema]) =>
+    parameter({ name, in: "query", schema, required: required.includes(name), description: schema?.description }),
+  );
+}
+
+/** The messages of a channel, each from the side of the server: `receive` or `send`. */
+function messagesOf(asyncapi, name, channel) {
+  const here = `#/channels/${name}`;
+  const mine = Object.values(asyncapi.operations ?? {}).filter((operation) => operation?.channel?.$ref === here);
+  return mine.flatMap(({ action, messages = [] }) =>
+    messages.flatMap(({ $ref }) => {
+      const message = channel.messages?.[String($ref).slice(`${here}/messages/`.length)];
+      return message ? [{ action, type: message.contentType ?? "", schema: message.payload }] : [];
+    }),
+  );
 }
 
 /** Arrange entries as folders: `{name, path, folders, entries}`, each level in order. */
@@ -125,16 +162,18 @@ export function matches(entry, words) {
   return words.every((word) => text.includes(word));
 }
 
-/** The document with one operation, and of the components what it refers to. */
+/** The document with one operation, and of the components what it refers to or asks for. */
 export function slice(openapi, entry) {
   const { paths, components = {}, tags, webhooks, ...rest } = openapi;
   const item = paths[entry.url];
   const method = entry.method.toLowerCase();
   const { tags: _, ...operation } = item[method];
-  const shown = { [method]: operation };
+  const shown = { [method]: tryable(operation, (schema) => resolved(schema, components.schemas ?? {})) };
   if (item.parameters) shown.parameters = item.parameters;
   if (item.servers) shown.servers = item.servers;
-  const kept = { securitySchemes: components.securitySchemes ?? {} };
+  const asked = (operation.security ?? openapi.security ?? []).flatMap(Object.keys);
+  const schemes = Object.entries(components.securitySchemes ?? {}).filter(([name]) => asked.includes(name));
+  const kept = { securitySchemes: Object.fromEntries(schemes) };
   const seen = new Set();
   keep(shown);
   return { ...rest, components: kept, paths: { [entry.url]: shown } };

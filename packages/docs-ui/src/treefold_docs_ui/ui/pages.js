@@ -107,16 +107,19 @@ export function routeHead({ entry, crumbs, rootName, broken }) {
     ),
     entry.summary ? h("p", { class: "lead" }, entry.summary) : null,
     entry.deprecated ? h("p", { class: "notice" }, "Deprecated: do not use it for anything new") : null,
+    entry.kind === "socket" && entry.description ? h("div", { class: "prose" }, prose(entry.description)) : null,
     file ? h("p", { class: "source" }, "Served by ", h("code", {}, file), copyButton(file)) : null,
     broken ? h("div", { class: "notice bad" }, "This file failed to load. ", failure(broken)) : null,
   ];
 }
 
 function copyButton(text) {
+  if (!navigator.clipboard) return null; // a page that is neither local nor behind TLS has none
   const button = h("button", { type: "button", class: "quiet", "aria-label": `Copy ${text}` }, "Copy");
   button.addEventListener("click", async () => {
-    await navigator.clipboard?.writeText(text);
+    await navigator.clipboard.writeText(text);
     button.textContent = "Copied";
+    setTimeout(() => (button.textContent = "Copy"), 2000);
   });
   return button;
 }

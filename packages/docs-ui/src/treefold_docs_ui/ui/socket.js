@@ -2,12 +2,20 @@
 
 import { field, h } from "./dom.js";
 import { addressFields, pretty, transcript } from "./console.js";
+import { firstMessage, framesOf } from "./messages.js";
 
 /** Give the element of a console for an entry, and `close()` for when the reader goes on. */
 export function socketConsole(entry, { origin }) {
   const address = addressFields(entry);
   const protocols = field("Subprotocols", { name: "protocols", placeholder: "a, b" });
-  const message = field("Message", { name: "message", rows: "3", placeholder: "Text or JSON" }, "textarea");
+  const message = field("Message", { name: "message", rows: "3" }, "textarea");
+  message.input.value = firstMessage(entry);
+  const frames = framesOf(entry);
+  const frame = field("Send as", { name: "frame" }, "select");
+  frame.input.append(...frames.map((words) => h("option", {}, words)));
+  frame.element.hidden = frames.length === 1 && frames[0] === "Text";
+  frame.input.addEventListener("change", nameFormat);
+  nameFormat();
   const said = transcript("Messages");
   const toggle = h("button", { type: "submit", class: "primary" }, "Connect");
   const send = h("button", { type: "submit", disabled: true }, "Send");
@@ -24,6 +32,7 @@ export function socketConsole(entry, { origin }) {
   const sending = h(
     "form",
     { class: "fields", onsubmit: submit },
+    frame.element,
     message.element,
     h(
       "div",
@@ -36,6 +45,10 @@ export function socketConsole(entry, { origin }) {
   message.input.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) sending.requestSubmit();
   });
+
+  function nameFormat() {
+    message.input.placeholder = frame.input.value === "Text" ? "Text or JSON" : "0a ff";
+  }
 
   function connect() {
     const url = origin.replace(/^http/, "ws") + address.address();
@@ -56,8 +69,7 @@ export function socketConsole(entry, { origin }) {
       message.input.focus();
     });
     mine.addEventListener("message", (event) => {
-      if (typeof event.data === "string") said.add("in", pretty(event.data));
-      else said.add("in", `${event.data.byteLength} bytes: ${hexadecimal(event.data)}`);
+      said.add("in", typeof event.data === "string" ? pretty(event.data) : hexadecimal(event.data));
     });
     mine.addEventListener("close", (event) => {
       const reason = event.reason ? `: ${event.reason}` : "";
@@ -78,8 +90,18 @@ export function socketConsole(entry, { origin }) {
   function submit(event) {
     event.preventDefault();
     if (socket?.readyState !== WebSocket.OPEN) return;
-    socket.send(message.input.value);
-    said.add("out", pretty(message.input.value));
+    if (frame.input.value === "Text") {
+      socket.send(message.input.value);
+      said.add("out", pretty(message.input.value));
+    } else {
+      const bytes = bytesOf(message.input.value);
+      if (bytes === null) {
+        said.add("error", "Write bytes as pairs of hexadecimal digits, such as 0a ff");
+        return;
+      }
+      socket.send(bytes);
+      said.add("out", hexadecimal(bytes.buffer));
+    }
     message.input.select();
   }
 
@@ -98,8 +120,15 @@ export function socketConsole(entry, { origin }) {
   return { element, close };
 }
 
+/** The bytes of pairs of digits; null where the text is something else. */
+function bytesOf(text) {
+  const digits = text.replace(/\s/g, "");
+  if (!/^([0-9a-f]{2})*$/i.test(digits)) return null;
+  return Uint8Array.from(digits.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
+}
+
 function hexadecimal(buffer) {
   const bytes = [...new Uint8Array(buffer.slice(0, 64))];
   const text = bytes.map((byte) => byte.toString(16).padStart(2, "0")).join(" ");
-  return buffer.byteLength > bytes.length ? `${text} …` : text;
+  return `${buffer.byteLength} bytes: ${text}${buffer.byteLength > bytes.length ? " …" : ""}`;
 }

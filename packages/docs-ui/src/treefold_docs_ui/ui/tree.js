@@ -13,14 +13,22 @@ export function makeTree(host, { linkTo }) {
   let root = treeOf([]);
   let query = "";
   let current = "";
+  const chosen = new Map(); // folders that the reader opened or closed; a new document keeps them
 
   host.addEventListener("keydown", walk);
+  host.addEventListener("toggle", remember, { capture: true });
+
+  function remember({ target }) {
+    const folder = target.querySelector("summary")?.dataset.folder;
+    if (!query && folder !== undefined) chosen.set(folder, target.open);
+  }
 
   function draw() {
     const words = query.toLowerCase().split(/\s+/).filter(Boolean);
     const shown = words.length ? all.filter((entry) => matches(entry, words)) : all;
     const tree = words.length ? treeOf(shown) : root;
-    const isOpen = (folder) => words.length > 0 || all.length <= CALM || !folder.path.includes("/");
+    const isOpen = ({ path }) =>
+      words.length > 0 || (chosen.get(path) ?? (all.length <= CALM || !path.includes("/")));
     fill(
       host,
       shown.length
@@ -45,7 +53,7 @@ export function makeTree(host, { linkTo }) {
         h(
           "summary",
           { "data-folder": folder.path },
-          h("span", { class: "name" }, folder.name),
+          h("span", { class: "name", title: folder.name }, folder.name),
           h("span", { class: "count", title: `${count} routes` }, String(count)),
         ),
         h("ul", {}, drawLevel(folder, isOpen)),
