@@ -11,6 +11,7 @@ import dataclasses
 import json
 import logging
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -22,9 +23,13 @@ from urllib.parse import unquote
 
 import pytest
 
+# Under importlib mode pytest adds no folder; the support modules lie beside this one.
+sys.path.insert(0, str(Path(__file__).parent))
+
+from http_reloading import Live
+
 from treefold_http import Application, Request, WebSocket
 from treefold_http._injection import plan_call
-from treefold_http._reload import Reloaded, Reloader, RestartNeeded
 from treefold_http._teardown import leave_all
 from treefold_http.openapi import openapi_document
 from treefold_logging import flush, get_logger
@@ -116,6 +121,7 @@ class Exchange:
         }
         self.answer = Answer()
         self.gone = asyncio.Event()
+        self.told = asyncio.Event()
         self.first_chunk = asyncio.Event()
         self._pending = list(chunks)
         self._cut = cut
@@ -128,6 +134,7 @@ class Exchange:
             return {"type": "http.request", "body": body, "more_body": not self._whole}
         if not self._cut:
             await self.gone.wait()
+        self.told.set()
         return {"type": "http.disconnect"}
 
     async def send(self, message: Message) -> None:
@@ -464,34 +471,6 @@ def lines() -> Iterator[Lines]:
     get_logger().addHandler(handler)
     yield handler
     get_logger().removeHandler(handler)
-
-
-class Live:
-    """A booted application, its files, and what reloads it."""
-
-    def __init__(self, app: Application, ask: Callable[..., Answer]) -> None:
-        self.app, self._ask = app, ask
-        app.boot()
-        self.reloader = Reloader(app)
-        self.reloader.look_around()
-
-    def edit(self, files: Mapping[str, str | None]) -> Reloaded | RestartNeeded | None:
-        """Write files, or delete them where None is given; reload."""
-        for name, text in files.items():
-            file = self.app.root / name
-            if text is None:
-                file.unlink()
-            else:
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_text(dedent(text), encoding="utf-8")
-        return self.reloader.reload(files)
-
-    def get(self, target: str = "/v1/x") -> Any:
-        answer = self._ask(self.app, "GET", target)
-        return answer.json() if answer.status == 200 else answer.status
-
-    def answer(self, target: str = "/v1/x") -> Answer:
-        return self._ask(self.app, "GET", target)
 
 
 @pytest.fixture

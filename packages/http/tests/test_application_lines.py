@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from treefold_http import Application
+from treefold_http import Application, Settings
 from treefold_logging import get_logger, request_id
 
 if TYPE_CHECKING:
@@ -143,6 +143,38 @@ def test_no_secret_of_the_target_is_in_any_line(
     texts = lines.texts()
     assert not any("abc" in text or "zz" in text for text in texts)
     assert shown in texts[-1]
+
+
+@pytest.mark.parametrize("prefix", ["/v1", "", "/sub/v1"])
+@pytest.mark.parametrize(
+    ("method", "headers", "status"),
+    [
+        ("POST", [], 405),
+        ("HEAD", [], 405),
+        ("OPTIONS", [], 204),
+        ("GET", [("cookie", "a" * 40_000)], 431),
+    ],
+)
+def test_no_secret_of_the_target_is_in_the_line_of_what_no_route_serves(
+    serving: Project,
+    ask: Ask,
+    lines: Lines,
+    method: str,
+    headers: list[tuple[str, str]],
+    status: int,
+    prefix: str,
+) -> None:
+    app = serving(
+        "async def handler(request):\n    return 'ok'",
+        "Api/v1/Reset/[token]/Get.py",
+        settings=Settings(auto_options=True, default_version="latest"),
+    )
+    app.boot()
+    lines.records.clear()
+    target, more = f"{prefix}/reset/abc123", {"root_path": "/sub"}
+    assert ask(app, method, target, headers=headers, more=more).status == status
+
+    assert f"{prefix}/reset/*** {status} " in line(lines)
 
 
 @pytest.mark.parametrize(

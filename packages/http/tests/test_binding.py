@@ -72,6 +72,8 @@ ID = "12345678-1234-5678-1234-567812345678"
         (Name, "ada", Name.ADA),
         (Literal["a", 2], "a", "a"),
         (Literal["a", 2], "2", 2),
+        (Literal[True], "true", True),
+        (Literal[False, "a"], "0", False),
         (int | None, "5", 5),
         (Optional[int], "5", 5),  # noqa: UP045 - the old spelling is still written
         (Union[None, Colour], "red", Colour.RED),  # noqa: UP007 - the old spelling is still written

@@ -140,7 +140,14 @@ def test_a_missing_api_folder_stops_the_boot(tmp_path: Any) -> None:
     [
         ({"hooks.py": "1 / 0"}, "hooks.py cannot be used: ZeroDivisionError: division by zero"),
         ({"hooks.py": "raise SystemExit(1)"}, "hooks.py cannot be used: SystemExit: 1"),
-        ({"hooks.py": "on_startup = 5"}, "hooks.py cannot be used: TypeError: `on_startup` holds"),
+        (
+            {"hooks.py": "on_startup = 5"},
+            "hooks.py cannot be used: TypeError: `on_startup` is 'int'",
+        ),
+        (
+            {"hooks.py": "on_shutdown = [5]"},
+            "`on_shutdown` holds 5, which cannot be called; make it",
+        ),
         (
             {"hooks.py": "on_shutdown = [5]"},
             "hooks.py cannot be used: TypeError: `on_shutdown` holds",

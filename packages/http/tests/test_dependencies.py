@@ -68,6 +68,24 @@ def test_dependencies_nest_and_run_once_for_a_request(call: Call) -> None:
     ]
 
 
+class Filter:
+    def __init__(self, q: int = 1) -> None:
+        self.q = q
+
+
+async def perhaps(
+    user: Annotated[str, Depends(config)] | None = None,
+    filter: Annotated[Filter, Depends()] | None = None,
+    same: Annotated[Annotated[str, Depends(config)] | None, "note"] = None,
+) -> list[Any]:
+    return [user, filter and filter.q, same]
+
+
+def test_a_client_cannot_send_what_a_dependency_beside_none_provides(call: Call) -> None:
+    assert call(perhaps, "/v1/x?user=admin&same=admin&filter=5&q=2") == ["config", 2, "config"]
+    assert Journal.entries == ["config"]
+
+
 def test_without_cache_a_dependency_runs_for_that_use_again(call: Call) -> None:
     call(uncached)
 

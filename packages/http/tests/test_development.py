@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from treefold_http import Application
 from treefold_http._development import Development, development_entries
+from treefold_http._middleware import compose
 
 if TYPE_CHECKING:
     from conftest import Answer
@@ -46,7 +48,10 @@ def told(app: Application, watcher: Watcher, ask: Ask, target: str, **options: A
 
     entry = Development([watcher.watch], write=watcher.write)
     app.boot()
-    app.site.plans.update(plan_routes(app, app.site.modules, [entry]))
+    site, miss = app.site, app.site.miss
+    site.plans.update(plan_routes(app, site.modules, [entry]))
+    around = replace(miss, run=compose(app, [entry], miss.run))
+    app.exchange_site(replace(site, miss=around))
     return ask(app, "GET", target, **options)
 
 
@@ -69,6 +74,16 @@ def test_a_request_is_summed_up_once_when_it_is_over(
     assert answer.status == status
     assert watcher.seen == ["began", "ended"]
     assert watcher.told == [("GET", "/v1/***", status, "2 queries in 0.10ms")]
+
+
+def test_the_secret_of_a_path_is_not_told_where_no_route_serves_it(
+    serving: Serving, ask: Ask
+) -> None:
+    watcher = Watcher()
+    app = serving("async def handler(request): ...", "Api/v1/[token]/Put.py")
+    told(app, watcher, ask, "/v1/hunter2")
+
+    assert watcher.told == [("GET", "/v1/***", 405, "2 queries in 0.10ms")]
 
 
 def test_a_stream_is_watched_to_its_end(serving: Serving, ask: Ask) -> None:

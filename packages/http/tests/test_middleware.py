@@ -90,6 +90,17 @@ def test_a_middleware_that_returns_what_has_no_form_is_a_500(
     assert run(compose(request_of().app, [wrong], handler), request_of()).status == 500
 
 
+def test_a_middleware_that_returns_nothing_is_a_500_that_names_it(request_of: RequestOf) -> None:
+    async def forgetful(request: Request, call_next: CallNext) -> Any:
+        await call_next(request)
+
+    request = request_of()
+    response = run(compose(request.app, [Layer(), forgetful], handler), request)
+
+    assert (response.status, response.headers["x-layer"]) == (500, "1")
+    assert "forgetful returned None; return what call_next gave" in str(request.error)
+
+
 def test_a_middleware_may_call_the_rest_again(request_of: RequestOf) -> None:
     calls: list[int] = []
 

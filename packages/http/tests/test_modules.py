@@ -15,6 +15,7 @@ from types import ModuleType
 import pytest
 
 from treefold_http._modules import ModuleSpace
+from treefold_router import RouteTable
 
 Write = Callable[..., Path]
 
@@ -22,7 +23,8 @@ HANDLER = "async def handler(request): ...\n"
 
 
 def load(root: Path, file: str) -> ModuleType:
-    module, _ = ModuleSpace.of(root).load_file(file)
+    packages = RouteTable.scan(root / "Api").packages
+    module, _ = ModuleSpace.of(root).load_file("Api", file.removeprefix("Api/"), packages)
     return module
 
 
@@ -55,8 +57,8 @@ def test_a_file_runs_once_and_the_first_call_says_so(write: Write) -> None:
         {"Api/v1/Get.py": "import Services.count as c\nc.n += 1\n", "Services/count.py": "n = 0\n"}
     )
     space = ModuleSpace.of(root)
-    first, ran = space.load_file("Api/v1/Get.py")
-    again, ran_again = space.load_file("Api/v1/Get.py")
+    first, ran = space.load_file("Api", "v1/Get.py", ())
+    again, ran_again = space.load_file("Api", "v1/Get.py", ())
 
     assert first is again
     assert (ran, ran_again) == (True, False)
@@ -287,6 +289,8 @@ def test_a_module_of_the_project_that_was_imported_first_is_not_imported_twice(
 ) -> None:
     root = write({"Services/__init__.py": "", "Services/count.py": "n = []"})
     (tmp_path / "link").symlink_to(root)
+    (tmp_path / "empty").mkdir()
+    ModuleSpace.of(tmp_path / "empty").enter()  # or `Services` would be that of the test before
     monkeypatch.setattr(sys, "path", [str(tmp_path / "link"), *sys.path])
     monkeypatch.delitem(sys.modules, "Services", raising=False)
     monkeypatch.delitem(sys.modules, "Services.count", raising=False)
@@ -483,7 +487,7 @@ def test_threads_that_import_the_same_name_in_two_roots_neither_meet_nor_wait_fo
         modules = {}
         for name in ("one", "two"):
             root = (Path(sys.argv[1]) / name).resolve()
-            modules[name], _ = ModuleSpace.of(root).load_file("Api/v1/Get.py")
+            modules[name], _ = ModuleSpace.of(root).load_file("Api", "v1/Get.py", ())
         threads = [
             threading.Thread(target=lambda n=n, m=m: found.update({n: m.lazy()}), daemon=True)
             for n, m in modules.items()
@@ -528,7 +532,7 @@ def test_many_threads_importing_in_two_roots_each_get_their_own(
         modules = {}
         for name in ("one", "two"):
             root = (Path(sys.argv[1]) / name).resolve()
-            modules[name], _ = ModuleSpace.of(root).load_file("Api/v1/Get.py")
+            modules[name], _ = ModuleSpace.of(root).load_file("Api", "v1/Get.py", ())
         wrong = []
         def work(name, module):
             for n in range(30):

@@ -36,7 +36,7 @@ CHAT = """
         Everybody hears it.
         '''
         async for message in websocket.iter_text():
-            await websocket.send_json(message)
+            await websocket.send_json({"text": message})
     """
 NEWS = """
     from treefold_http import EventStream
@@ -106,6 +106,56 @@ def test_an_event_stream_is_a_channel_that_sends(project: Project) -> None:
         "payload": {"type": "object", "additionalProperties": {"type": "integer"}},
     }
     assert made["operations"]["get_v2_news_send"]["bindings"] == {"http": {"method": "GET"}}
+
+
+MESSAGES = """
+from dataclasses import dataclass
+import types
+@dataclass
+class Move: x: int
+@dataclass
+class Leave: why: str
+Said = Move | Leave
+here = types.SimpleNamespace(Move=Move)
+"""
+MOVE, LEAVE = ({"$ref": f"#/components/schemas/{name}"} for name in ("Move", "Leave"))
+
+
+@pytest.mark.parametrize(
+    ("code", "schema"),
+    [
+        ("[m async for m in websocket.iter_json(Move)]", MOVE),
+        ("await websocket.receive_json(Move)", MOVE),
+        ("await websocket.receive_json(model=Move)", MOVE),
+        ("await websocket.receive_json(here.Move)", MOVE),
+        ("await websocket.receive_json(Said)", {"anyOf": [MOVE, LEAVE]}),
+        ("await websocket.receive_json(Move | Leave)", {"anyOf": [MOVE, LEAVE]}),
+        ("await websocket.receive_json(list[Move])", {"type": "array", "items": MOVE}),
+        ("await websocket.receive_json(dict[str, int])", None),
+        (
+            "await websocket.receive_json(Move); await websocket.receive_json(Leave)",
+            {"anyOf": [MOVE, LEAVE]},
+        ),
+        ("await websocket.receive_json(Move); await websocket.receive_json()", {}),
+        ("await websocket.receive_json(choose())", {}),
+        ("await websocket.receive_json(Nowhere)", {}),
+        ("await websocket.receive_json(Move if websocket.id else Leave)", {}),
+        ("await websocket.receive_json(websocket.id)", {}),
+        ("model = Move; await websocket.receive_json(model)", {}),
+        ("await websocket.receive_json(3)", {}),
+        ("await websocket.receive_json(None)", {}),
+    ],
+)
+def test_the_model_that_a_message_is_read_as_is_its_schema(
+    project: Project, code: str, schema: Any
+) -> None:
+    file = f"{MESSAGES}\nasync def handler(websocket):\n    {code}\n"
+    made = asyncapi_document(project({"Api/v1/Chat/Socket.py": file}))
+    found = made["channels"]["socket_v1_chat"]["messages"]["receive_json"]["payload"]
+
+    if schema is None:
+        schema = {"type": "object", "additionalProperties": {"type": "integer"}}
+    assert found == schema
 
 
 @pytest.mark.parametrize(

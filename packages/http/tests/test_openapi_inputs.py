@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -178,6 +179,9 @@ ITEM = {
     },
     "required": ["name"],
 }
+# Our own checks, which read a body where neither is installed, take no member that is unknown.
+EXTRAS = find_spec("pydantic") or find_spec("msgspec")
+UNKNOWN: dict[str, Any] = {} if EXTRAS else {"additionalProperties": False}
 
 
 def reference(name: str) -> dict[str, str]:
@@ -207,7 +211,7 @@ def test_a_model_is_the_json_body(
 
     assert body == {"required": required, "content": {"application/json": {"schema": schema}}}
     if "Item" in str(schema):
-        assert made["components"]["schemas"]["Item"] == ITEM
+        assert made["components"]["schemas"]["Item"] == ITEM | UNKNOWN
 
 
 def test_a_form_may_come_in_either_type(operation: Operation) -> None:

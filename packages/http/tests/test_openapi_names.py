@@ -40,7 +40,9 @@ def ids(document: dict[str, Any]) -> list[str]:
         ("Api/v1/[id]/X/[id]/Get.py", "/v1/{id}/x/{id_2}", "get_v1_by_id_x_by_id_2", ["X"]),
         ("Api/v1/My Files/Get.py", "/v1/my%20files", "get_v1_my_files", ["My Files"]),
         ("Api/v1/{id}/Get.py", "/v1/%7Bid%7D", "get_v1_id", ["{id}"]),
-        ("Api/v1/Ü/Get.py", "/v1/%C3%BC", "get_v1_x", ["Ü"]),
+        ("Api/v1/Ü/Get.py", "/v1/%C3%BC", "get_v1_u00fc", ["Ü"]),
+        ("Api/v1/Maß-Band/Get.py", "/v1/ma%C3%9F-band", "get_v1_ma_u00df_band", ["Maß-Band"]),
+        ("Api/v1/!/Get.py", "/v1/!", "get_v1_x", ["!"]),
         ("Api/v1/100%25/Get.py", "/v1/100%2525", "get_v1_100_25", ["100%25"]),
     ],
 )
@@ -68,6 +70,14 @@ def test_ids_that_would_be_one_are_told_apart(document: Document) -> None:
     )
 
     assert sorted(ids(made)) == ["get_v1_book_by_id", "get_v1_book_by_id_2", "get_v1_book_by_id_3"]
+
+
+def test_ids_of_other_scripts_stay_when_a_folder_comes(document: Document) -> None:
+    before = {"Api/v1/Книга/Get.py": HANDLER, "Api/v1/本/Get.py": HANDLER}
+    after = {"Api/v1/Автор/Get.py": HANDLER, **before}
+
+    assert len(set(ids(document(before)))) == 2
+    assert set(ids(document(before))) < set(ids(document(after, root="again")))
 
 
 def test_an_id_of_the_author_is_kept_and_copies_of_a_version_get_their_own(

@@ -114,6 +114,7 @@ def test_the_return_annotation_is_the_answer(
             "",
             {"200": {"application/json": {"type": "array", "items": ITEM}}},
         ),
+        ("response_model = Item | None", "", {"200": {"application/json": ITEM}, "204": {}}),
         ("responses = {202: Item}", "", {"2XX": {}, "202": {"application/json": ITEM}}),
         ("responses = {200: str}", " -> Item", {"200": {"text/plain": {"type": "string"}}}),
         (

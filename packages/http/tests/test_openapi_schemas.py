@@ -162,12 +162,29 @@ class Page(Generic[T]):
     next: Page[T] | None = None
 
 
+class Right(enum.IntFlag):
+    READ = 1
+    WRITE = 2
+
+
+@dataclasses.dataclass
+class Rights:
+    given: Right = Right.READ | Right.WRITE
+
+
 def test_enums_are_components() -> None:
     assert schema_of(Level) == (
         reference("Level"),
         {"Level": {"type": "integer", "enum": [1, 2]}},
     )
     assert schema_of(One)[1] == {"One": {"description": "The only one.", "enum": ["one"]}}
+
+
+def test_a_flag_is_any_sum_of_its_members() -> None:
+    _, named = schema_of(Rights)
+
+    assert named["Right"] == {"type": "integer"}
+    assert named["Rights"]["properties"]["given"]["default"] == 3
 
 
 def test_a_dataclass_may_hold_itself_and_differs_by_direction() -> None:

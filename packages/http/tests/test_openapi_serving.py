@@ -210,3 +210,26 @@ def test_nothing_of_it_is_imported_where_docs_are_off(write: Callable[..., Any])
     done = run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
 
     assert done.stdout.strip() == "[]"
+
+
+def test_a_reload_writes_them_anew(live: Callable[..., Any]) -> None:
+    model = """
+        from dataclasses import dataclass
+        @dataclass
+        class Item:
+            {0}: int
+        response_model = Item
+        async def handler(request): return {{"{0}": 1, "other": 2}}
+        """
+    app = live({"Api/v1/X/Get.py": model.format("old")})
+    before = app.answer("/openapi.json")
+    app.edit({"Api/v1/X/Get.py": model.format("new")})
+    after = app.answer("/openapi.json")
+
+    assert after.fields("etag") != before.fields("etag")
+    assert list(after.json()["components"]["schemas"]["Item"]["properties"]) == ["new"]
+    assert app.get() == {"new": 1}
+
+    app.edit({"Api/v2/X/Get.py": model.format("newer")})
+    assert list(app.get("/openapi/v2.json")["paths"]) == ["/v2/x"]
+    assert list(app.get("/openapi.json")["components"]["schemas"]) == ["Item", "Item_v2"]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
 from treefold_http import Application, Request
+from treefold_http._departures import TURN
+from treefold_http._gathering import MOST
 from treefold_http._streams import pump
 
 if TYPE_CHECKING:
@@ -65,7 +68,7 @@ def test_a_stop_ends_the_producer_and_leaves_the_end_to_be_sent(stage: Callable[
         await here.begin()
         async with asyncio.timeout(WAIT):
             chunks = until(stopping)
-            assert await pump(chunks, here.request, here.exchange.send, stopping=stopping)
+            assert await pump(chunks, here.request, here.exchange.send, stopping) == b""
         assert cancelling() == 0
         assert here.exchange.answer.body == b"x"
         await asyncio.sleep(0)
@@ -88,7 +91,7 @@ def test_a_client_that_leaves_while_the_application_stops_takes_back_one_cancell
             await asyncio.Event().wait()
 
         async with asyncio.timeout(WAIT):
-            await pump(content(), here.request, here.exchange.send, stopping=stopping)
+            await pump(content(), here.request, here.exchange.send, stopping)
         assert cancelling() == 0
 
     run(main())
@@ -116,7 +119,7 @@ def test_a_producer_that_swallows_its_cancellation_is_ended_all_the_same(
                 journal.append("finally")
 
         async with asyncio.timeout(WAIT):
-            assert not await pump(content(), here.request, here.exchange.send)
+            assert await pump(content(), here.request, here.exchange.send) is None
         assert cancelling() == 0
         assert journal == ["swallowed", "finally"]
         assert here.exchange.answer.body == b"first"
@@ -141,8 +144,7 @@ def test_a_cancellation_from_outside_that_a_producer_swallows_is_its_own_affair(
         sending = asyncio.ensure_future(pump(content(), here.request, here.exchange.send))
         await waiting.wait()
         sending.cancel()
-        assert await sending
-        assert here.exchange.answer.body == b"last words"
+        assert await sending == b"last words"
 
     run(main())
 
@@ -165,7 +167,7 @@ def test_a_cancellation_from_outside_is_raised_once_the_producer_is_closed(
         async def send(message: Message) -> None:
             await here.exchange.send(message)
 
-        sending = asyncio.ensure_future(pump(content(), here.request, send, stopping=stopping))
+        sending = asyncio.ensure_future(pump(content(), here.request, send, stopping))
         await stopping.wait()
         sending.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -194,9 +196,253 @@ def test_a_server_that_raises_because_the_client_left_ends_the_producer(
                 raise ConnectionResetError
             await here.exchange.send(message)
 
-        assert not await pump(content(), here.request, send)
+        assert await pump(content(), here.request, send) is None
         assert journal == ["finally"]
-        assert here.exchange.answer.body == b"xx"
+        assert here.exchange.answer.body == b"x" * 2 * TURN
+
+    run(main())
+
+
+def test_where_neither_producer_nor_server_waits_a_client_that_left_is_still_noticed(
+    stage: Callable[[], Stage],
+) -> None:
+    async def main() -> None:
+        here, journal = stage(), list[str]()
+        here.exchange.gone.set()
+
+        async def content() -> AsyncIterator[bytes]:
+            try:
+                while True:
+                    yield b"x"
+            finally:
+                journal.append("finally")
+
+        async def send(message: Message) -> None:
+            """As a server that drops what nobody reads."""
+
+        assert await pump(content(), here.request, send) is None
+        assert journal == ["finally"]
+
+    run(main())
+
+
+def test_chunks_without_a_wait_between_them_go_out_together_and_before_a_wait(
+    stage: Callable[[], Stage],
+) -> None:
+    async def main() -> None:
+        here, waits = stage(), asyncio.Event()
+        await here.begin()
+
+        async def content() -> AsyncIterator[bytes]:
+            yield b"a"
+            yield b""
+            yield b"b"
+            await waits.wait()
+            yield b"c"
+            yield b"d"
+
+        sending = asyncio.ensure_future(pump(content(), here.request, here.exchange.send))
+        await here.exchange.first_chunk.wait()
+        assert here.exchange.answer.body == b"ab"
+        assert len(here.exchange.answer.messages) == 2
+        waits.set()
+        assert await sending == b"cd"
+
+    run(main())
+
+
+@pytest.mark.parametrize("size", [1, 1000, MOST, 3 * MOST])
+def test_a_client_that_does_not_read_keeps_little_waiting(
+    stage: Callable[[], Stage], size: int
+) -> None:
+    async def main() -> None:
+        here, made = stage(), [0]
+        await here.begin()
+
+        async def content() -> AsyncIterator[bytes]:
+            while True:
+                made[0] += 1
+                yield b"x" * size
+
+        async def send(message: Message) -> None:
+            await asyncio.Event().wait()
+
+        sending = asyncio.ensure_future(pump(content(), here.request, send))
+        await asyncio.sleep(0.05)
+        assert (made[0] - 1) * size < MOST
+        assert made[0] <= TURN
+        sending.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await sending
+
+    run(main())
+
+
+def test_a_producer_that_computes_without_a_wait_is_heard_while_it_does(
+    stage: Callable[[], Stage],
+) -> None:
+    async def main() -> None:
+        here = stage()
+        await here.begin()
+
+        async def content() -> AsyncIterator[bytes]:
+            for _ in range(3):
+                time.sleep(0.01)  # noqa: ASYNC251 - what this is about
+                yield b"x"
+
+        assert await pump(content(), here.request, here.exchange.send) == b""
+        assert [message["body"] for message in here.exchange.answer.messages[1:]] == [b"x"] * 3
+
+    run(main())
+
+
+def test_a_cancellation_while_chunks_go_out_before_a_wait_reaches_the_producer(
+    stage: Callable[[], Stage],
+) -> None:
+    async def main() -> None:
+        here, journal, sends = stage(), list[str](), asyncio.Event()
+        await here.begin()
+
+        async def content() -> AsyncIterator[bytes]:
+            try:
+                yield b"x"
+                await asyncio.sleep(0)
+                journal.append("went on")
+            finally:
+                await asyncio.sleep(0)
+                journal.append("finally")
+
+        async def send(message: Message) -> None:
+            sends.set()
+            await asyncio.Event().wait()
+
+        sending = asyncio.ensure_future(pump(content(), here.request, send))
+        await sends.wait()
+        sending.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await sending
+        assert journal == ["finally"]
+
+    run(main())
+
+
+def test_a_cancellation_while_chunks_go_out_reaches_what_the_producer_waits_for(
+    stage: Callable[[], Stage],
+) -> None:
+    async def main() -> None:
+        here, sends = stage(), asyncio.Event()
+        await here.begin()
+        work = asyncio.ensure_future(asyncio.Event().wait())
+
+        async def content() -> AsyncIterator[bytes]:
+            yield b"x"
+            await work
+
+        async def send(message: Message) -> None:
+            sends.set()
+            await asyncio.Event().wait()
+
+        sending = asyncio.ensure_future(pump(content(), here.request, send))
+        await sends.wait()
+        sending.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await sending
+        await asyncio.wait([work])
+        assert work.cancelled()
+
+    run(main())
+
+
+def test_a_server_that_raises_because_the_client_left_ends_a_producer_that_waits(
+    stage: Callable[[], Stage],
+) -> None:
+    async def main() -> None:
+        here, journal = stage(), list[str]()
+        await here.begin()
+
+        async def content() -> AsyncIterator[bytes]:
+            try:
+                yield b"x"
+                await asyncio.Event().wait()
+            finally:
+                journal.append("finally")
+
+        async def send(message: Message) -> None:
+            raise ConnectionResetError
+
+        assert await pump(content(), here.request, send) is None
+        assert journal == ["finally"]
+        assert cancelling() == 0
+
+    run(main())
+
+
+def test_an_error_of_a_producer_is_raised_though_its_client_leaves_before_the_last_chunks(
+    stage: Callable[[], Stage],
+) -> None:
+    async def main() -> None:
+        here = stage()
+        await here.begin()
+
+        async def content() -> AsyncIterator[bytes]:
+            yield b"x"
+            raise LookupError("of the producer")
+
+        async def send(message: Message) -> None:
+            here.exchange.gone.set()
+            await asyncio.Event().wait()
+
+        with pytest.raises(LookupError, match="of the producer"):
+            await pump(content(), here.request, send)
+        assert cancelling() == 0
+
+    run(main())
+
+
+def test_a_server_that_says_at_a_full_measure_that_the_client_left_is_believed_at_once(
+    stage: Callable[[], Stage],
+) -> None:
+    async def main() -> None:
+        here, journal = stage(), list[str]()
+        await here.begin()
+
+        async def content() -> AsyncIterator[bytes]:
+            try:
+                yield b"x" * MOST
+                journal.append("asked for more")
+                await asyncio.Event().wait()
+            finally:
+                journal.append("finally")
+
+        async def send(message: Message) -> None:
+            raise ConnectionResetError
+
+        assert await pump(content(), here.request, send) is None
+        assert journal == ["finally"]
+
+    run(main())
+
+
+def test_a_server_that_fails_while_chunks_go_out_ends_the_producer(
+    stage: Callable[[], Stage],
+) -> None:
+    async def main() -> None:
+        here, journal = stage(), list[str]()
+        await here.begin()
+
+        async def content() -> AsyncIterator[bytes]:
+            try:
+                yield b"x"
+                await asyncio.sleep(0)
+            finally:
+                journal.append("finally")
+
+        async def send(message: Message) -> None:
+            raise RuntimeError("the server is at fault")
+
+        with pytest.raises(RuntimeError, match="at fault"):
+            await pump(content(), here.request, send)
+        assert journal == ["finally"]
 
     run(main())
 

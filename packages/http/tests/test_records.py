@@ -7,8 +7,8 @@ import decimal
 import enum
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal, NotRequired, TypedDict
+from dataclasses import InitVar, dataclass, field
+from typing import Any, ClassVar, Literal, NewType, NotRequired, TypedDict
 
 import pytest
 from hypothesis import given, strategies as st
@@ -20,6 +20,9 @@ from treefold_http._records import is_record, record_check
 class Colour(enum.Enum):
     RED = "red"
     ONE = 1
+
+
+ItemId = NewType("ItemId", int)
 
 
 @dataclass
@@ -41,6 +44,21 @@ class Order:
     parent: Order | None = None
     point: Point | None = None
     total: int = field(init=False, default=0)
+
+
+@dataclass
+class Scaled:
+    size: int = field(init=False)
+    unit: ClassVar[int] = 10
+    times: InitVar[int]
+    plus: InitVar[int | None] = None
+
+    def __post_init__(self, times: int, plus: int | None) -> None:
+        self.size = self.unit * times + (plus or 0)
+
+
+def scaled(times: int, plus: int | None = None) -> Scaled:
+    return Scaled(times, plus)
 
 
 @dataclass
@@ -83,6 +101,8 @@ FITS: list[tuple[Any, Any, Any]] = [
         Order(1, [], parent=Order(2, [])),
     ),
     (Order, {"id": 1, "items": [], "point": {"x": 1}}, Order(1, [], point={"x": 1})),
+    (Scaled, {"times": 2}, scaled(2)),
+    (Scaled, {"times": 2, "plus": 1}, scaled(2, 1)),
     (Point, {"x": 1, "y": 2}, {"x": 1, "y": 2}),
     (list[Item], [{"name": "a"}], [Item("a")]),
     (Item | None, None, None),
@@ -102,6 +122,9 @@ FITS: list[tuple[Any, Any, Any]] = [
     (dt.date, "2026-01-02", DAY),
     (uuid.UUID, str(ID), ID),
     (decimal.Decimal, "1.50", decimal.Decimal("1.50")),
+    (ItemId, 5, 5),
+    (list[ItemId], [5], [5]),
+    (NewType("Stock", Item), {"name": "a"}, Item("a")),
 ]
 
 
@@ -148,6 +171,16 @@ FAILS: list[tuple[Any, Any, list[tuple[str, str, str]]]] = [
         {"id": 1, "items": [], "total": 5},
         [("body.total", "total is not known here", "extra")],
     ),
+    (Scaled, {"plus": 1}, [("body.times", "times is required", "missing")]),
+    (
+        Scaled,
+        {"times": "2", "unit": 5, "size": 5},
+        [
+            ("body.size", "size is not known here", "extra"),
+            ("body.unit", "unit is not known here", "extra"),
+            ("body.times", "times should be int", "type_error"),
+        ],
+    ),
     (Point, {"y": 1}, [("body.x", "x is required", "missing")]),
     (Positive, {"number": 0}, [("body", "body should be positive", "value_error")]),
     (list[Positive], [{"number": 0}], [("body.0", "body should be positive", "value_error")]),
@@ -161,6 +194,7 @@ FAILS: list[tuple[Any, Any, list[tuple[str, str, str]]]] = [
     (Colour, 1.0, [("body", "body should be one of red, 1", "type_error")]),
     (dt.date, "yesterday", [("body", "body should be a date in ISO 8601", "value_error")]),
     (dt.date, 5, [("body", "body should be text", "type_error")]),
+    (ItemId, "5", [("body", "body should be int", "type_error")]),
 ]
 
 

@@ -10,30 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from http_reloading import CHAIN, MakeLive, X, Y, handler, header
 
-from treefold_http import Application
 from treefold_http._reload import Reloaded
 
 if TYPE_CHECKING:
-    from conftest import Answer, Live
+    from conftest import Answer
 
 Write = Callable[..., Path]
-Project = Callable[..., Application]
-MakeLive = Callable[..., "Live"]
 Ask = Callable[..., "Answer"]
-
-
-def header(answer: Answer, name: str) -> str | None:
-    values = answer.fields(name)
-    return values[0] if values else None
-
-
-def handler(expression: str, *lines: str) -> str:
-    return "\n".join([*lines, f"def handler():\n    return [{expression}]\n"])
-
-
-X = "Api/v1/X/Get.py"
-Y = "Api/v1/Y/Get.py"
 
 
 def test_a_changed_handler_serves_and_the_others_stay_the_same_objects(
@@ -77,16 +62,6 @@ def test_the_next_start_does_not_run_the_bytecode_of_a_former_save(
 
     assert cached is not None
     assert not Path(cached).exists()
-
-
-CHAIN = {
-    X: handler("a.value()", "from Services import a"),
-    Y: handler("1"),
-    "Services/__init__.py": "",
-    "Services/a.py": "from Services.b import n\ndef value(): return n\n",
-    "Services/b.py": "n = 1\n",
-    "Services/c.py": "n = 1\n",
-}
 
 
 def test_what_imports_a_changed_service_follows_through_others(live: MakeLive) -> None:

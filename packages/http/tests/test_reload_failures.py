@@ -4,43 +4,19 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from http_reloading import CHAIN, MakeLive, X, Y, handler, header
 
 from treefold_http import Application
 from treefold_http._reload import Reloaded
 
 if TYPE_CHECKING:
-    from conftest import Answer, Lines, Live
+    from conftest import Answer, Lines
 
-Write = Callable[..., Path]
 Project = Callable[..., Application]
-MakeLive = Callable[..., "Live"]
 Ask = Callable[..., "Answer"]
-
-
-def header(answer: Answer, name: str) -> str | None:
-    values = answer.fields(name)
-    return values[0] if values else None
-
-
-def handler(expression: str, *lines: str) -> str:
-    return "\n".join([*lines, f"def handler():\n    return [{expression}]\n"])
-
-
-X = "Api/v1/X/Get.py"
-Y = "Api/v1/Y/Get.py"
-
-CHAIN = {
-    X: handler("a.value()", "from Services import a"),
-    Y: handler("1"),
-    "Services/__init__.py": "",
-    "Services/a.py": "from Services.b import n\ndef value(): return n\n",
-    "Services/b.py": "n = 1\n",
-    "Services/c.py": "n = 1\n",
-}
 
 
 BROKEN = {
@@ -169,6 +145,31 @@ def test_a_boot_file_that_fails_keeps_what_it_said(live: MakeLive, file: str) ->
         app.edit({X: "def handler(n):\n    return [n]\n"})
         app.edit({file: good})
         assert app.app.report.broken == ()
+
+
+def test_a_request_is_watched_once_however_often_the_middleware_fails(live: MakeLive) -> None:
+    app = live(
+        {
+            X: "def handler():\n    return []\n",
+            "Middleware/__init__.py": "middlewares = []\n",
+            "extensions.py": """
+                class Counts:
+                    begun = 0
+
+                    def watch(self):
+                        self.begun += 1
+                        return lambda: ""
+
+                extensions = [Counts()]
+                """,
+        }
+    )
+    for n in range(3):
+        app.edit({"Middleware/__init__.py": f"1 / 0  # {n}\n"})
+    app.get()
+
+    (counts,) = app.app.site.extensions
+    assert counts.begun == 1
 
 
 def test_the_header_carries_no_line_break_and_only_ascii(live: MakeLive) -> None:

@@ -7,29 +7,15 @@ import gc
 import sys
 import threading
 import weakref
-from collections.abc import Callable
-from pathlib import Path
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
-from treefold_http import Application
+from http_reloading import MakeLive, X, Y, handler
+
 from treefold_logging import get_logger
 
 if TYPE_CHECKING:
-    from conftest import Answer, Exchange, Live
-
-Write = Callable[..., Path]
-Project = Callable[..., Application]
-MakeLive = Callable[..., "Live"]
-Ask = Callable[..., "Answer"]
-
-
-def handler(expression: str, *lines: str) -> str:
-    return "\n".join([*lines, f"def handler():\n    return [{expression}]\n"])
-
-
-X = "Api/v1/X/Get.py"
-Y = "Api/v1/Y/Get.py"
+    from conftest import Exchange
 
 
 def test_a_request_in_flight_ends_on_the_code_that_it_began_on(

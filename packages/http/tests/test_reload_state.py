@@ -9,35 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from http_reloading import CHAIN, MakeLive, X, Y, handler
 
-from treefold_http import Application, SettingsError
+from treefold_http import SettingsError
 from treefold_http._modules import ModuleSpace
 from treefold_http._reload import Reloaded, RestartNeeded
 
 if TYPE_CHECKING:
-    from conftest import Answer, Exchange, Live
+    from conftest import Exchange
 
 Write = Callable[..., Path]
-Project = Callable[..., Application]
-MakeLive = Callable[..., "Live"]
-Ask = Callable[..., "Answer"]
-
-
-def handler(expression: str, *lines: str) -> str:
-    return "\n".join([*lines, f"def handler():\n    return [{expression}]\n"])
-
-
-X = "Api/v1/X/Get.py"
-Y = "Api/v1/Y/Get.py"
-
-CHAIN = {
-    X: handler("a.value()", "from Services import a"),
-    Y: handler("1"),
-    "Services/__init__.py": "",
-    "Services/a.py": "from Services.b import n\ndef value(): return n\n",
-    "Services/b.py": "n = 1\n",
-    "Services/c.py": "n = 1\n",
-}
 
 
 VALUES = {
@@ -100,26 +81,6 @@ HOOKS = {
 }
 
 
-def test_hooks_are_exchanged_unless_a_startup_hook_is_another_one(
-    live: MakeLive,
-) -> None:
-    app = live(HOOKS)
-    old = app.app.site
-    assert isinstance(app.edit({"Services/other.py": "n = 2\n"}), Reloaded)
-    assert app.app.site.on_startup[0] is old.on_startup[0]
-    text = "from Services import db\non_startup = [db.start]\non_shutdown = []\n"
-    assert isinstance(app.edit({"hooks.py": text}), Reloaded)
-    assert app.app.site.on_shutdown == []
-
-    site, module = app.app.site, sys.modules["Services.db"]
-    assert app.edit({"Services/db.py": "def start(): ...\n"}) == RestartNeeded(
-        "a startup hook changed"
-    )
-    assert app.app.site is site
-    assert sys.modules["Services.db"] is module
-    assert app.get() == [1]
-
-
 def test_a_startup_hook_that_does_not_import_restarts_nothing(live: MakeLive) -> None:
     app = live(HOOKS)
     outcome = app.edit({"Services/db.py": "def start(:\n"})
@@ -165,10 +126,10 @@ def test_an_extension_is_told_what_goes_and_again_when_it_stays(live: MakeLive) 
     told: list[Any] = app.app.site.extensions[0].told
     app.edit({X: handler("2")})
     assert told == [["Api.v1.X.Get"]]
-    app.edit({"Services/db.py": HOOKS["Services/db.py"] + "\n"})
-    assert told[1:] == [["Services.db", "hooks"], ("back", ["Services.db", "hooks"])]
-    app.edit({"Services/other.py": "n = \n"})
-    assert told[3:] == [["Services.other", "hooks"], ("back", ["Services.other", "hooks"])]
+    app.edit({X: "def handler(:\n"})
+    assert told[1:] == [["Api.v1.X.Get"], ("back", ["Api.v1.X.Get"])]
+    app.edit({"extensions.py": "1 / 0\n"})
+    assert told[3:5] == [["Api.v1.X.Get", "extensions"], ("back", ["Api.v1.X.Get", "extensions"])]
 
 
 def test_init_runs_for_what_is_new_and_for_nothing_else(live: MakeLive) -> None:

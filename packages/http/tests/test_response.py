@@ -372,6 +372,18 @@ def test_each_constructor_takes_work_for_afterwards(make: Callable[[Any], Respon
     assert make(print).background is print
 
 
+@pytest.mark.parametrize("make", WITH_WORK)
+def test_work_that_cannot_be_called_is_refused_where_it_is_given(
+    make: Callable[[Any], Response],
+) -> None:
+    async def mail() -> None: ...
+
+    work = mail()  # what `mail` itself was meant to be
+    with pytest.raises(TypeError, match=r"^The background of a response is 'coroutine', which"):
+        make(work)
+    work.close()
+
+
 def test_the_repr_of_a_response_shows_its_status_only() -> None:
     assert repr(Response("s3cret", 201)) == "<Response 201>"
     assert repr(StreamingResponse([])) == "<StreamingResponse 200>"

@@ -64,6 +64,22 @@ REFUSED = [
         "a: str = Header()",
         "Parameter 'a' of handler() has Header() as its default; write Annotated[..., Header()]",
     ),
+    (
+        "a: Annotated[int, Body('b')]",
+        "Body('b') of parameter 'a' of handler() names a part, and a parameter takes the whole"
+        " body; write a model with that member",
+    ),
+    (
+        "a: Annotated[int, Header()] | str",
+        "Header() of parameter 'a' of handler() is inside another type, where it says nothing;"
+        " write Annotated[..., Header(...)] around the whole type",
+    ),
+    ("a: list[Annotated[int, Cookie]] = []", "Cookie() of parameter 'a' of handler() is inside"),
+    ("a: list[Annotated[int, Query()]] | None = None", "Query() of parameter 'a' of handler() is"),
+    (
+        "a: Annotated[int, Depends(print)] | Annotated[str, Depends(print)] = 5",
+        "Depends() of parameter 'a' of handler() is inside another type, where it says nothing;",
+    ),
     ("a: int = Query('b')", "Parameter 'a' of handler() has Query() as its default;"),
     ("a: str = Cookie", "Parameter 'a' of handler() has Cookie() as its default;"),
     ("a: UploadFile = File()", "Parameter 'a' of handler() has File() as its default;"),

@@ -187,6 +187,25 @@ def test_a_value_of_another_type_is_refused_with_its_source(
 
 
 @pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("log_format", "'xml'", "'text' or 'json'"),
+        ("ws_allowed_origins", "'https://a.example'", "a list of str"),
+        ("max_body", "'5'", "int"),
+        ("docs", "'yes'", "bool | None"),
+    ],
+)
+def test_a_value_that_is_refused_is_told_what_it_may_be(
+    tmp_path: Path, name: str, value: str, words: str
+) -> None:
+    (tmp_path / "treefold.toml").write_text(f"{name} = {value}\n")
+    with pytest.raises(SettingsError) as caught:
+        Settings.load(tmp_path)
+
+    assert str(caught.value) == f"Setting {name} in treefold.toml is {value}; give {words}"
+
+
+@pytest.mark.parametrize(
     ("name", "text"),
     [
         ("DOCS", "maybe"),

@@ -416,6 +416,34 @@ def test_no_secret_of_the_target_is_in_any_line(project: Project, talk: Talk, li
     assert lines_of(lines)[0].startswith("WEBSOCKET /v1/***?access_token=***&a=1 1001 ")
 
 
+@pytest.mark.parametrize(
+    ("target", "headers", "status"),
+    [
+        ("/v1/s3cret", [("origin", "http://elsewhere")], 403),
+        ("/v1/s3cret/page", [], 405),
+        ("/sub/v1/s3cret/page", [], 405),
+        ("/s3cret/page", [], 405),
+    ],
+)
+def test_no_secret_of_the_target_is_in_the_line_of_a_refusal(
+    project: Project,
+    talk: Talk,
+    lines: Lines,
+    target: str,
+    headers: list[tuple[str, str]],
+    status: int,
+) -> None:
+    page = "async def handler(request): ..."
+    app = project(
+        {"Api/v1/[token]/Socket.py": ECHO, "Api/v1/[token]/Page/Get.py": page},
+        default_version="latest",
+    )
+    talk(app, target, headers=headers, more={"root_path": "/sub"})
+
+    assert "s3cret" not in "\n".join(lines.texts())
+    assert f"/*** {status} " in lines_of(lines)[0].replace("/page", "")
+
+
 @pytest.mark.parametrize(("sent", "kept"), [("abc-1", True), ("a b", False), ("a\r\nb", False)])
 def test_an_inbound_request_id_is_honoured_where_it_is_safe(
     serving: Project, talk: Talk, lines: Lines, sent: str, kept: bool

@@ -58,6 +58,14 @@ PLACES: list[tuple[str, dict[str, Any], Any]] = [
     ("x_b_c: Annotated[str, Header()], a=5", {"headers": [("x-b-c", "5")]}, 5),
     ("a: Annotated[list[str], Header()]", {"headers": [("a", "1"), ("a", "é")]}, ["1", "é"]),
     ("a: Annotated[str, Header]", {"query": "?a=query", "headers": [("a", "header")]}, "header"),
+    (
+        "a: Annotated[str, Header()] | None = None",
+        {"query": "?a=query", "headers": [("a", "header")]},
+        "header",
+    ),
+    ("a: Annotated[int, Query('b')] | None", {"query": "?a=1&b=2"}, 2),
+    ("a: 'Annotated[list[int], Cookie()] | None'", {"headers": cookies("a=1; a=2")}, [1, 2]),
+    ("a: Annotated[str, Form] | None = None", {"headers": [FORM], "body": b"a=1"}, "1"),
     ("a: Annotated[str, Cookie()]", {"headers": cookies("a=1; a=2", "a=3")}, "1"),
     ("a: Annotated[list[str], Cookie()]", {"headers": cookies("a=1; b=2", "a=3")}, ["1", "3"]),
     ("a: Annotated[bool, Cookie('on')]", {"headers": cookies("on=true")}, True),
@@ -191,6 +199,20 @@ def test_a_file_that_is_not_there_is_required(take: Take, kind: str) -> None:
     assert answer.json()["errors"] == [
         {"loc": ["file", "a"], "msg": "a is required", "type": "missing"}
     ]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "status"),
+    [
+        ("a: Annotated[str, Form()] = 'x', b: UploadFile | None = None", 200),
+        ("a: Annotated[str, Form()]", 422),
+        ("a: UploadFile", 422),
+    ],
+)
+def test_a_request_without_a_body_is_a_form_without_fields(
+    take: Take, parameters: str, status: int
+) -> None:
+    assert take(parameters).status == status
 
 
 @pytest.mark.parametrize(

@@ -100,6 +100,32 @@ def test_s41_a_full_disk_is_reported_and_leaves_nothing(
     assert list(temporary.iterdir()) == []
 
 
+def test_what_was_appended_is_with_the_system() -> None:
+    async def use() -> list[int]:
+        spool = Spool()
+        sizes: list[int] = []
+        for chunk in (b"x" * 100_000, b"a few"):
+            await spool.append([chunk], disk=DISK)
+            sizes.append(os.fstat(file_of(spool).fileno()).st_size)
+        await close_spools([spool])
+        return sizes
+
+    assert asyncio.run(use()) == [100_000, 100_005]
+
+
+def test_a_disk_that_is_full_says_so_to_whom_appends_even_a_few_bytes() -> None:
+    spool = Spool()
+    spool._file = open("/dev/full", "wb")  # noqa: SIM115 - the spool closes it
+
+    async def use() -> None:
+        with pytest.raises(OSError, match="No space left"):
+            await spool.append([b"x"], disk=DISK)
+        await close_spools([spool])
+
+    asyncio.run(use())
+    assert file_of(spool).closed
+
+
 def test_s41_a_disk_that_fails_at_the_end_does_not_keep_other_files_open() -> None:
     failing, other = Spool(), Spool()
     failing._file = open("/dev/full", "wb")  # noqa: SIM115 - the spool closes it

@@ -103,7 +103,7 @@ def test_the_media_type_wins_over_the_default() -> None:
     ]
 
 
-def test_a_chunk_is_sent_before_the_next_is_asked_for(stage: Callable[..., Stage]) -> None:
+def test_a_chunk_is_sent_before_its_producer_waits(stage: Callable[..., Stage]) -> None:
     async def main() -> None:
         here, asked = stage(), [0]
         gate = asyncio.Semaphore(0)
@@ -112,6 +112,7 @@ def test_a_chunk_is_sent_before_the_next_is_asked_for(stage: Callable[..., Stage
             for _ in range(5):
                 asked[0] += 1
                 yield b"x"
+                await asyncio.sleep(0)
 
         async def slow(message: Any) -> None:
             if message.get("more_body"):
@@ -177,7 +178,7 @@ def test_a_client_that_leaves_ends_a_plain_generator_that_is_blocked(
         sending = asyncio.ensure_future(here.send(StreamingResponse(content())))
         await here.app.threads.run(inside.wait, WAIT)
         here.exchange.gone.set()
-        await asyncio.sleep(0)
+        await here.exchange.told.wait()
         free.set()
         await sending
         assert journal == [("finally", False)]
@@ -248,6 +249,13 @@ def test_an_error_in_mid_stream_cuts_the_answer_and_is_raised(
         assert len(asyncio.all_tasks()) == 1
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("content", [None, 5, b"abc", bytearray(b"a"), lambda: iter("a"), object()])
+def test_what_gives_no_chunks_is_refused_before_the_answer_begins(content: Any) -> None:
+    name = type(content).__qualname__
+    with pytest.raises(TypeError, match=rf"^A stream is '{name}', which gives no str or bytes; "):
+        StreamingResponse(content)
 
 
 @pytest.mark.parametrize(

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from treefold_http import Application, WebSocket, WebSocketDisconnect
+from treefold_http import Application, UnprocessableEntity, WebSocket, WebSocketDisconnect
 from treefold_http._websocket import MAX_MESSAGE
 
 if TYPE_CHECKING:
     from conftest import Socket
 
 With = Callable[..., Any]
+ITERATES = "async for _ in websocket.iter_json(Move): ..."
 Work = Callable[[WebSocket], Awaitable[Any]]
 
 
@@ -328,6 +330,83 @@ def test_a_send_to_a_client_that_left_is_a_disconnect(with_socket: With) -> None
         assert websocket.code == 1006
 
     with_socket(late, lost=1)
+
+
+# -- typed messages
+
+
+@dataclass
+class Move:
+    x: int
+
+
+@dataclass
+class Leave:
+    why: str
+
+
+def test_a_message_is_read_as_its_model(with_socket: With) -> None:
+    async def work(websocket: WebSocket) -> Any:
+        return [
+            await websocket.receive_json(Move),
+            await websocket.receive_json(Move | Leave),
+            *[move.x async for move in websocket.iter_json(Move)],
+        ]
+
+    messages = ['{"x": 1}', '{"why": "tea"}', '{"x": 2}', '{"x": 3}']
+    _, got = with_socket(work, *messages)
+
+    assert got == [Move(1), Leave("tea"), 2, 3]
+
+
+def test_a_message_that_does_not_fit_may_be_caught(with_socket: With) -> None:
+    async def work(websocket: WebSocket) -> Any:
+        with pytest.raises(UnprocessableEntity) as caught:
+            await websocket.receive_json(Move)
+        return caught.value, await websocket.receive_json(Move)
+
+    client, (error, following) = with_socket(work, '{"x": "no"}', '{"x": 2}')
+
+    assert str(error).startswith("422 The message is not valid: message.x: ")
+    assert error.errors is not None
+    assert error.errors[0]["loc"] == ["message", "x"]
+    assert following == Move(2)
+    assert client.code is None
+
+
+@pytest.mark.parametrize("read", ["await websocket.receive_json(Move)", ITERATES])
+def test_a_message_that_does_not_fit_closes_with_1008(
+    serving: Callable[..., Application], talk: Callable[..., Socket], read: str
+) -> None:
+    app = serving(
+        f"""
+from dataclasses import dataclass
+@dataclass
+class Move:
+    x: int
+async def handler(websocket):
+    await websocket.accept()
+    {read}
+""",
+        "Api/v1/X/Socket.py",
+    )
+    client = talk(app, "/v1/x", "{}", stays=True)
+
+    assert client.code == 1008
+    assert client.sent[-1]["reason"].startswith("422 The message is not valid: message.x: ")
+
+
+@pytest.mark.parametrize("text", ["{", "NaN", '{"x": 1, "x": 2}'])
+def test_json_that_is_none_closes_with_1007_whatever_the_model(
+    with_socket: With, text: str
+) -> None:
+    async def work(websocket: WebSocket) -> None:
+        with pytest.raises(WebSocketDisconnect):
+            await websocket.receive_json(Move)
+
+    client, _ = with_socket(work, text)
+
+    assert client.code == 1007
 
 
 @pytest.mark.parametrize("name", ["iter_text", "iter_bytes", "iter_json"])

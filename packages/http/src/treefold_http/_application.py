@@ -11,7 +11,8 @@ import dataclasses
 import inspect
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import cached_property
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -19,9 +20,10 @@ from typing import Any
 from treefold_http._background import BackgroundOwner
 from treefold_http._boot import BootReport, Site, build_site, plan_routes
 from treefold_http._capture import NONE, describe, read_ahead
-from treefold_http._coercion import to_response
-from treefold_http._connection import below_root
+from treefold_http._coercion import PLAIN, to_response
+from treefold_http._connection import Connection, below_root
 from treefold_http._datastructures import State
+from treefold_http._departures import Departures
 from treefold_http._errors import (
     BadRequest,
     ClientDisconnect,
@@ -35,6 +37,7 @@ from treefold_http._guard import check_request
 from treefold_http._identity import request_identity
 from treefold_http._injection import Injection
 from treefold_http._json import quick_encode
+from treefold_http._life import Life
 from treefold_http._lifespan import Lifespan
 from treefold_http._mounts import Answer, Mountable, Mounts
 from treefold_http._overrides import Overrides
@@ -42,7 +45,7 @@ from treefold_http._plan import Plan
 from treefold_http._problems import crash, departed, problem
 from treefold_http._providers import Key, Provider, Providers, ProviderScope
 from treefold_http._request import Request
-from treefold_http._response import Response
+from treefold_http._response import JSON_TYPE, Response, plain_messages
 from treefold_http._scope import Scope as InjectionScope
 from treefold_http._settings import Settings
 from treefold_http._sockets import OpenSockets, serve_socket
@@ -106,36 +109,35 @@ class Application:
         self.root = Path(app_dir).absolute()
         self.dev = dev
         self.databases: Any = None
-        self.state = State()
         self.threads = WorkerThreads()
         self.background = BackgroundOwner(self.threads)
-        self.overrides = Overrides(self._replan)
-        self.providers = Providers(self._replan)
+        self.overrides = Overrides(self.replan)
+        self.providers = Providers(self.replan)
         self.providers.open_scope = self.scope
+        self.providers.declared_here = self._declared_in_life
         self.injection = Injection(
             in_thread=self.in_thread, overrides=self.overrides, providers=self.providers
         )
         self.exception_handlers = ExceptionHandlers()
+        self.departures = Departures()
         self.sockets = OpenSockets()
         self.mounts = Mounts()
         self.lifespan = Lifespan(self)
         self._default_version = default_version
-        self._settings = settings
+        self._given_settings = settings
         self._site: Site | None = None
 
-    @property
+    @cached_property
     def settings(self) -> Settings:
         """The settings, read at first use.
 
         Raises:
             SettingsError: for an unknown name or a wrong value.
         """
-        if self._settings is None:
-            self._settings = Settings.load(self.root)
-        if self._default_version is not None:
-            chosen, self._default_version = self._default_version, None
-            self._settings = dataclasses.replace(self._settings, default_version=chosen)
-        return self._settings
+        settings = self._given_settings or Settings.load(self.root)
+        if self._default_version is None:
+            return settings
+        return dataclasses.replace(settings, default_version=self._default_version)
 
     @property
     def has_docs(self) -> bool:
@@ -149,6 +151,11 @@ class Application:
             self.boot()
         assert self._site is not None  # noqa: S101 - boot gives one or raises
         return self._site
+
+    @property
+    def state(self) -> State:
+        """Attributes of your own."""
+        return (Life.of(self) or self.lifespan.life).state
 
     @property
     def stopping(self) -> asyncio.Event:
@@ -223,7 +230,7 @@ class Application:
             BootError: when the folder does not exist or holds the application itself.
         """
         target.check(self.root)
-        self.mounts.add(prefix, target)
+        self.mounts.add(prefix, target, again=self._begins_anew)
 
     def exception_handler(
         self, kind: type[BaseException]
@@ -242,8 +249,18 @@ class Application:
         """Serve from another site; requests that have begun end on the former one."""
         self._site = site
 
-    def _replan(self) -> None:
-        if self._site is not None:
+    @property
+    def _begins_anew(self) -> bool:
+        """Whether a startup hook asks that runs beside what serves."""
+        return Life.of(self) not in (None, self.lifespan.life)
+
+    def _declared_in_life(self) -> Mapping[Any, Any] | None:
+        life = Life.of(self)
+        return life.declared if life is not None else None
+
+    def replan(self) -> None:
+        """Compose the plans anew: what is provided has changed."""
+        if self._site is not None and not self._begins_anew:
             site = self._site
             self._site = dataclasses.replace(
                 site, plans=plan_routes(self, site.modules, site.middlewares)
@@ -269,31 +286,45 @@ class Application:
         token = request_id.set(identity)
         has_body = b"content-length" in fields or b"transfer-encoding" in fields
         status = _LEFT
+        response: Response | None = None  # most answers are a type and a body: nothing to keep
+        kind, body = JSON_TYPE, b""
         try:
             try:
                 plan = self._route(request)
-                response = to_response(await plan.run(request), plan.status)
+                result = await plan.run(request)
+                plain = PLAIN.get(result.__class__) if plan.status is None else None
+                if plain is not None:
+                    encode, kind = plain
+                    body, status = encode(result), 200
+                else:
+                    response = to_response(result, plan.status)
+                    status = response.status
             except BaseException as error:  # render re-raises what is not ours to answer
                 response = await self.render(error, request)
-            status = response.status
+                status = response.status
             common = [_NOSNIFF, (b"x-request-id", identity.encode())]
             if has_body and not request.reader.complete:
                 await read_ahead(request)
                 if not request.reader.complete:
                     common.append(_CLOSE)  # or the server would read on, whatever was announced
-            if type(response) is Response:
-                start, body = response.messages(common, scope["method"] == "HEAD")
+            if response is None or type(response) is Response:
+                head = scope["method"] == "HEAD"
+                start, end = (
+                    plain_messages(common, kind, body, head)
+                    if response is None
+                    else response.messages(common, head)
+                )
                 try:
                     await send(start)
-                    await send(body)
+                    await send(end)
                 except OSError:  # how some servers say that the client left (ASGI, HTTP 2.4)
                     status = _LEFT
             else:
                 try:
-                    await response.send(request, send, common=common)
+                    await response.send(request, send, common)
                 finally:
                     status = response.status  # a file decides between 200, 206, 304 and others
-            if response.background is not None:
+            if response is not None and response.background is not None:
                 self.background.start(response.background)
             if request.work is not None:
                 self.background.start(request.work)
@@ -365,6 +396,15 @@ class Application:
             get_logger().info("no version in %s %s -> served %s", request.method, shown, version)
         return outcome
 
+    def masked_in(self, connection: Connection) -> tuple[int, ...]:
+        """Give the segments of its path that no line may show; see `Plan.masked_in`."""
+        plan = connection.plan
+        if plan is not None and plan.route is not None:
+            return plan.masked_in(connection.raw_path) if plan.masked else ()
+        site = self._site  # none where the boot failed
+        root_path = connection.scope.get("root_path", "")
+        return () if site is None else site.masked_in(connection.raw_path, root_path)
+
     async def render(self, error: BaseException, request: Request) -> Response:
         """Give the response for whatever a handler, a dependency or a middleware raised.
 
@@ -398,8 +438,7 @@ class Application:
             payload = describe(request)
         scope = request.scope
         raw_path = scope.get("raw_path") or request.raw_path
-        masked = plan.masked_in(raw_path) if plan is not None and plan.masked else ()
-        target = request_target(raw_path, scope["query_string"], masked)
+        target = request_target(raw_path, scope["query_string"], self.masked_in(request))
         log_request(scope["method"], target, status, seconds, request.id, payload, request.error)
 
 

@@ -53,6 +53,10 @@ class BackgroundOwner:
         self._tasks[task] = ", ".join(_name(call) for call in calls)
         task.add_done_callback(lambda done: self._tasks.pop(done, None))
 
+    def busy(self) -> set[asyncio.Task[None]]:
+        """Give the tasks that run now."""
+        return set(self._tasks)
+
     async def drain(self, grace: float) -> None:
         """Wait for what is running; after `grace` seconds name and cancel what is left."""
         if not self._tasks:
@@ -76,15 +80,20 @@ class BackgroundOwner:
 
 async def run_anywhere(threads: WorkerThreads, call: Call) -> Any:
     """Call an async function on the loop or a plain one in a worker thread; give its result."""
-    target: Any = call
-    while isinstance(target, partial):
-        target = target.func
-    if inspect.iscoroutinefunction(target) or inspect.iscoroutinefunction(
-        getattr(target, "__call__", None)  # noqa: B004 - the method, to see whether it is async
-    ):
+    if is_async(call):
         return await call()
     outcome = await threads.run(call)
     return await outcome if inspect.isawaitable(outcome) else outcome
+
+
+def is_async(call: Callable[..., Any]) -> bool:
+    """Whether a call gives a coroutine, seen before it is made."""
+    target: Any = call
+    while isinstance(target, partial):
+        target = target.func
+    return inspect.iscoroutinefunction(target) or inspect.iscoroutinefunction(
+        getattr(target, "__call__", None)  # noqa: B004 - the method, to see whether it is async
+    )
 
 
 def _name(call: Any) -> str:

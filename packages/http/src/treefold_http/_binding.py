@@ -14,7 +14,7 @@ import re
 import types
 import typing
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 Converter: TypeAlias = Callable[[str], Any]
@@ -99,13 +99,20 @@ def converter(annotation: Any) -> Converter | None:
         return _member({_text(member.value): member for member in annotation})
     origin = typing.get_origin(annotation)
     if origin is Literal:
-        return _member({_text(choice): choice for choice in typing.get_args(annotation)})
+        return _member(dict(_spellings(typing.get_args(annotation))))
     if origin in (typing.Union, types.UnionType):
         options = [option for option in typing.get_args(annotation) if option is not type(None)]
         return _first_of(sorted(options, key=lambda option: option is str))
     if isinstance(annotation, typing.NewType):
         return converter(annotation.__supertype__)
     return None
+
+
+def _spellings(choices: Sequence[Any]) -> Iterator[tuple[str, Any]]:
+    for choice in choices:
+        yield _text(choice), choice
+        if isinstance(choice, bool):
+            yield from (each for each in _SPELLINGS.items() if each[1] is choice)
 
 
 def _first_of(options: Sequence[Any]) -> Converter | None:

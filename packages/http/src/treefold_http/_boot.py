@@ -1,8 +1,8 @@
 """Boot: read a project and make the site that serves it.
 
 Scan, import, `init()`, plan, compose, one summary line. A handler file that fails never stops it;
-a boot file (`Middleware/`, `hooks.py`) that fails does, after everything wrong has been reported.
-Nothing is served here: the result is one `Site`, which the application swaps in as a whole.
+a boot file that fails does, after everything wrong has been reported. Nothing is served here: the
+result is one `Site`, which the application swaps in as a whole.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
+from treefold_http._boot_files import read_boot_files
+from treefold_http._connection import below_root
 from treefold_http._development import development_entries, local_hosts
 from treefold_http._errors import BootError, HTTPError
 from treefold_http._findings import BrokenFile, Findings, cause_of
-from treefold_http._installed import find_databases, model_modules
 from treefold_http._loader import HandlerModule, load_handler
-from treefold_http._middleware import check_entry, compose, entries_for
+from treefold_http._middleware import compose, entries_for
 from treefold_http._modules import ModuleSpace, dotted, write_bytecode
 from treefold_http._plan import WEBSOCKET, Plan, broken_plan, make_plan
 from treefold_http._response import Response
@@ -51,6 +51,8 @@ class Site:
         plans: route to plan.
         miss: what answers 404, 405 and synthesised OPTIONS, inside the project's middleware.
         modules: what each route's file defines, or why it is broken.
+        middlewares: what goes around every request: what development adds, then what is `listed`.
+        listed: the entries of `Middleware/`.
         default_version: the version that unversioned requests get; None where none do.
         extensions: objects of `extensions.py`, in order.
         good: by file, what served last without an error; empty without `dev=True`.
@@ -62,6 +64,7 @@ class Site:
     miss: Plan
     modules: dict[Route, HandlerModule | BrokenFile]
     middlewares: Sequence[Any]
+    listed: Sequence[Any]
     on_startup: Sequence[Callable[..., Any]]
     on_shutdown: Sequence[Callable[..., Any]]
     report: BootReport
@@ -70,9 +73,27 @@ class Site:
     good: dict[str, tuple[HandlerModule, Plan]]
     kept: dict[str, Any] = field(init=False, default_factory=dict[str, Any])
 
+    def masked_in(self, raw_path: bytes, root_path: str) -> tuple[int, ...]:
+        """Give the segments that the log must not show of a path that no plan of a route served.
+
+        Routes may be there all the same: for other methods, or behind a gate that was shut.
+
+        Args:
+            root_path: what the application is mounted at.
+        """
+        path = below_root(raw_path, root_path)
+        route = self.table.route_at(path)
+        if route is None and self.default_version is not None:
+            route = self.table.route_at(path, self.default_version)
+        return () if route is None else self.plans[route].masked_in(raw_path)
+
 
 def build_site(
-    app: Application, former: Site | None = None, *, modules_before: Collection[str] = ()
+    app: Application,
+    former: Site | None = None,
+    *,
+    modules_before: Collection[str] = (),
+    broken: Sequence[BrokenFile] = (),
 ) -> Site:
     """Read the project of an application.
 
@@ -80,41 +101,25 @@ def build_site(
         former: what serves now, in a reload: a file that fails keeps what it has there, and what
             was set up once (extensions) is not set up again.
         modules_before: modules that were loaded, and are to be again where their files are there.
+        broken: what is known to fail, and is not tried.
 
     Raises:
         BootError: when there is no `Api/` folder or a boot file fails; the message says which.
     """
     started = time.perf_counter()
-    try:
-        table = RouteTable.scan(
-            app.root / "Api",
-            auto_head=app.settings.auto_head,
-            auto_options=app.settings.auto_options,
-        )
-    except RouterError as error:
-        raise BootError(str(error)) from error
+    table = _scan(app)
     space = ModuleSpace.of(app.root)
     space.enter()
-    findings = Findings(str(space.root), former)
+    findings = Findings(str(space.root), former, list(broken))
     mounted = app.mounts.snapshot()
-    _load_models(app, space, findings)
-    middlewares = findings.boot_file(
-        lambda: _middlewares(space, findings), lambda site: site.middlewares
-    )
-    _provide(app, space, findings)
-    extensions = findings.boot_file(
-        lambda: _extensions(app, space, findings), lambda site: site.extensions
-    )
-    on_startup, on_shutdown = findings.boot_file(
-        lambda: _hooks(space, findings), lambda site: (site.on_startup, site.on_shutdown)
-    )
-    modules = {route: _load(space, route, findings) for route in table.routes}
+    files = read_boot_files(app, space, findings)
+    modules = {route: _load(space, route, table.packages, findings) for route in table.routes}
     handlers = {dotted(f"Api/{route.file.removesuffix('.py')}") for route in table.routes}
     for name in sorted(set(modules_before) - handlers):
         _load_again(space, name, findings)
-    listed = len(middlewares)
+    middlewares = files.middlewares
     if app.dev:
-        told = development_entries([app.databases, *extensions])
+        told = development_entries([app.databases, *files.extensions])
         middlewares = [*told, *local_hosts(middlewares), *middlewares]
     plans = plan_routes(app, modules, middlewares, findings)
     miss = Plan(
@@ -132,14 +137,15 @@ def build_site(
         miss=miss,
         modules=modules,
         middlewares=middlewares,
-        on_startup=on_startup,
-        on_shutdown=on_shutdown,
+        listed=files.middlewares,
+        on_startup=files.on_startup,
+        on_shutdown=files.on_shutdown,
         default_version=_default_version(app, table),
-        extensions=extensions,
+        extensions=files.extensions,
         good=good,
         report=BootReport(
             routes=len(table.routes),
-            middleware=listed,
+            middleware=len(files.middlewares),
             broken=tuple(findings.broken),
             skipped=table.skipped,
             notes=tuple(findings.notes),
@@ -152,6 +158,14 @@ def build_site(
         message = f"{findings.fatal.file} cannot be used: {findings.fatal.error}"
         raise BootError(message, site.report)
     return site
+
+
+def _scan(app: Application) -> RouteTable:
+    automatic = {"auto_head": app.settings.auto_head, "auto_options": app.settings.auto_options}
+    try:
+        return RouteTable.scan(app.root / "Api", **automatic)
+    except RouterError as error:
+        raise BootError(str(error)) from error
 
 
 def plan_routes(
@@ -212,33 +226,15 @@ def _telling(app: Application, plan: Plan, findings: Findings) -> Plan:
     return replace(plan, run=compose(app, [tell], plan.run, status=plan.status))
 
 
-def _load(space: ModuleSpace, route: Route, findings: Findings) -> HandlerModule | BrokenFile:
+def _load(
+    space: ModuleSpace, route: Route, packages: Collection[str], findings: Findings
+) -> HandlerModule | BrokenFile:
     try:
-        return load_handler(space, route)
+        return load_handler(space, route, packages)
     except KeyboardInterrupt:
         raise  # somebody at the terminal wants the boot to end
     except BaseException as error:
         return findings.add(route.file, error)
-
-
-def _load_models(app: Application, space: ModuleSpace, findings: Findings) -> None:
-    """Set the databases up, then import every module below `Models/` (rulings, 'ORM')."""
-    names = model_modules(space.root)
-    if not names and not app.settings.databases:
-        return
-    if findings.former is None:
-        try:
-            app.databases = find_databases(app)
-        except (Exception, SystemExit) as error:
-            findings.add("databases", error, fatal=True)
-            return
-    for name in names:
-        try:
-            space.load(name)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:
-            findings.add(f"{name.replace('.', '/')}.py", error, fatal=True)
 
 
 def _load_again(space: ModuleSpace, name: str, findings: Findings) -> None:
@@ -253,90 +249,6 @@ def _load_again(space: ModuleSpace, name: str, findings: Findings) -> None:
         cause = cause_of(error, findings.root) or name
         if cause not in [broken.cause for broken in findings.broken]:
             findings.add(cause.removeprefix("Api/"), error, fatal=True)
-
-
-def _boot_module(space: ModuleSpace, name: str, findings: Findings) -> ModuleType | None:
-    file = space.root / f"{name}.py"
-    if not file.is_file() and not (space.root / name / "__init__.py").is_file():
-        return None
-    shown = file.name if file.is_file() else f"{name}/__init__.py"
-    try:
-        return space.load(name)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        findings.add(shown, error, fatal=True)
-        return None
-
-
-def _middlewares(space: ModuleSpace, findings: Findings) -> Sequence[Any]:
-    module = _boot_module(space, "Middleware", findings)
-    entries: Any = getattr(module, "middlewares", [])
-    try:
-        if not isinstance(entries, (list, tuple)):
-            raise TypeError(f"`middlewares` is {type(entries).__qualname__!r}; make it a list")
-        listed = cast("Sequence[Any]", entries)
-        for entry in listed:
-            check_entry(entry)
-    except TypeError as error:
-        findings.add("Middleware/__init__.py", error, fatal=True)
-        return []
-    return listed
-
-
-def _callables(
-    module: ModuleType | None, name: str, findings: Findings
-) -> Sequence[Callable[..., Any]]:
-    entries: Any = getattr(module, name, [])
-    if isinstance(entries, (list, tuple)):
-        listed = cast("Sequence[Any]", entries)
-        if all(callable(entry) for entry in listed):
-            return listed
-    error = TypeError(
-        f"`{name}` holds something that cannot be called; make it a list of functions"
-    )
-    findings.add("hooks.py", error, fatal=True)
-    return []
-
-
-def _hooks(
-    space: ModuleSpace, findings: Findings
-) -> tuple[Sequence[Callable[..., Any]], Sequence[Callable[..., Any]]]:
-    module = _boot_module(space, "hooks", findings)
-    return (
-        _callables(module, "on_startup", findings),
-        _callables(module, "on_shutdown", findings),
-    )
-
-
-def _provide(app: Application, space: ModuleSpace, findings: Findings) -> None:
-    count = len(findings.broken)
-    module = _boot_module(space, "providers", findings)
-    if len(findings.broken) > count:
-        return
-    providers: Any = getattr(module, "providers", {})
-    try:
-        if not isinstance(providers, dict):
-            raise TypeError(f"`providers` is {type(providers).__qualname__!r}; make it a dict")
-        app.providers.declare(cast("dict[Any, Any]", providers))
-    except TypeError as error:
-        findings.add("providers.py", error, fatal=True)
-
-
-def _extensions(app: Application, space: ModuleSpace, findings: Findings) -> Sequence[Any]:
-    module = _boot_module(space, "extensions", findings)
-    entries: Any = getattr(module, "extensions", [])
-    try:
-        if not isinstance(entries, (list, tuple)):
-            raise TypeError(f"`extensions` is {type(entries).__qualname__!r}; make it a list")
-        listed = cast("Sequence[Any]", entries)
-        for extension in listed if findings.former is None else ():
-            if (setup := getattr(extension, "setup", None)) is not None:
-                setup(app)
-    except (Exception, SystemExit) as error:
-        findings.add("extensions.py", error, fatal=True)
-        return []
-    return listed
 
 
 def _default_version(app: Application, table: RouteTable) -> str | None:

@@ -34,19 +34,13 @@ def to_response(result: Any, status: int | None = None) -> Response:
         ValueError: for NaN, a status out of range, or a header that cannot be sent.
     """
     kind = result.__class__
-    plain = _PLAIN.get(kind)
+    plain = PLAIN.get(kind)
     if plain is not None:
-        encode, media_type = plain
-        made = _new(Response)  # as `plain_response`: a call more is a twentieth of all this
-        made.body = encode(result)
-        made.raw_headers = [media_type]
-        made.status = 200 if status is None else check_status(status)
-        made.background = None
-        return made
+        return _plain(plain, result, status)
     return _OTHERS.get(kind, _learn)(result, status)
 
 
-_PLAIN: dict[type, tuple[Callable[[Any], bytes], tuple[bytes, bytes]]] = {
+PLAIN: dict[type, tuple[Callable[[Any], bytes], tuple[bytes, bytes]]] = {
     dict: (dumps, JSON_TYPE),
     list: (dumps, JSON_TYPE),
     str: (str.encode, TEXT_TYPE),
@@ -55,7 +49,14 @@ _PLAIN: dict[type, tuple[Callable[[Any], bytes], tuple[bytes, bytes]]] = {
 """How values become bodies; subclasses and records are added when they are first returned."""
 
 _LEARNED = 1024
-_new = Response.__new__
+
+
+def _plain(
+    plain: tuple[Callable[[Any], bytes], tuple[bytes, bytes]], result: Any, status: int | None
+) -> Response:
+    return plain_response(
+        plain[0](result), plain[1], 200 if status is None else check_status(status)
+    )
 
 
 def _learn(result: Any, status: int | None) -> Response:
@@ -65,22 +66,20 @@ def _learn(result: Any, status: int | None) -> Response:
         return result
     for base in (dict, list, str, bytes):
         if issubclass(kind, base):
-            found = _PLAIN[base]
+            found = PLAIN[base]
             break
     else:
         if issubclass(kind, (bytearray, memoryview)):
-            found = _PLAIN[bytes]
+            found = PLAIN[bytes]
         elif hasattr(kind, "model_dump_json"):
             found = (_dump_model, JSON_TYPE)
         elif _is_record(kind):
-            found = _PLAIN[dict]
+            found = PLAIN[dict]
         else:
             return _other(kind)(result, status)
-    if len(_PLAIN) < _LEARNED:
-        _PLAIN[kind] = found
-    return plain_response(
-        found[0](result), found[1], 200 if status is None else check_status(status)
-    )
+    if len(PLAIN) < _LEARNED:
+        PLAIN[kind] = found
+    return _plain(found, result, status)
 
 
 def _other(kind: type[Any]) -> Callable[[Any, int | None], Response]:
@@ -130,7 +129,7 @@ def _tuple(content: tuple[Any, ...], status: int | None) -> Response:
             " return (content, status) or (content, status, headers)"
         )
     kind = content[0].__class__
-    plain = _PLAIN.get(kind)
+    plain = PLAIN.get(kind)
     if plain is None and issubclass(kind, (tuple, Response)):
         raise TypeError(
             f"A handler returned a tuple that starts with {kind.__qualname__!r};"

@@ -27,7 +27,12 @@ def families(annotation: Any, *, items: bool = True) -> frozenset[str]:
     Args:
         items: also what the items of a list are.
     """
-    return frozenset(filter(None, map(_family, _metadata(annotation, items=items))))
+    return frozenset(filter(None, map(family_of, _metadata(annotation, items=items))))
+
+
+def family_of(marker: Any) -> str:
+    """Give the package that checks what a marker says; "" for one that is no constraint."""
+    return _FAMILIES.get(type(marker).__module__.partition(".")[0], "")
 
 
 def constraints(markers: tuple[Any, ...]) -> list[Any]:
@@ -36,12 +41,12 @@ def constraints(markers: tuple[Any, ...]) -> list[Any]:
     Raises:
         InjectionError: for a `Field(...)` that says more than how to check a value.
     """
-    return [_refuse_more(marker) for marker in markers if _family(marker)]
+    return [_refuse_more(marker) for marker in markers if family_of(marker)]
 
 
 def is_constraint(value: Any) -> bool:
     """Whether a value is what `Field(...)` or `Meta(...)` gives."""
-    return bool(_family(value)) and type(value).__name__ in ("FieldInfo", "Meta")
+    return bool(family_of(value)) and type(value).__name__ in ("FieldInfo", "Meta")
 
 
 def unconstrained(annotation: Any) -> Any:
@@ -72,10 +77,6 @@ def value_check(annotation: Any) -> Check | None:
         return value
 
     return check
-
-
-def _family(marker: Any) -> str:
-    return _FAMILIES.get(type(marker).__module__.partition(".")[0], "")
 
 
 def _metadata(annotation: Any, *, items: bool) -> Iterator[Any]:

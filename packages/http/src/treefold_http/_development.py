@@ -67,8 +67,7 @@ class Development:
             notes = [note for end in reversed(ends) if (note := end())]
             if self._write is not None:
                 seconds = perf_counter() - started
-                plan = request.plan
-                masked = plan.masked_in(request.raw_path) if plan is not None else ()
+                masked = request.app.masked_in(request)
                 target = request_target(request.raw_path, b"", masked_segments=masked)
                 status = answered[0].status
                 self._write(request.method, target, status, seconds=seconds, notes=notes)

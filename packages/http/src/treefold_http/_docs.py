@@ -120,7 +120,7 @@ class _Relayed(Response):
         self._app = app
         self._below = below
 
-    async def send(self, request: Request, send: Send, *, common: RawHeaders) -> None:
+    async def send(self, request: Request, send: Send, common: RawHeaders) -> None:
         """Let the application answer; fields of the framework and of middleware are added."""
         root = f"{request.scope.get('root_path', '').rstrip('/')}{PREFIX}"
         scope: dict[str, Any] = {

@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import AsyncIterable, AsyncIterator, Mapping
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from treefold_http._json import dumps
@@ -115,7 +115,7 @@ class EventStream(StreamingResponse):
         ValueError: when `keep_alive` is not above 0, and as `Response`.
     """
 
-    __slots__ = ("keep_alive",)
+    __slots__ = ("_frames", "keep_alive")
 
     def __init__(
         self,
@@ -133,21 +133,28 @@ class EventStream(StreamingResponse):
             )
         if keep_alive is not None and not keep_alive > 0:
             raise ValueError(f"EventStream keep_alive is {keep_alive!r}; give seconds, or None")
+        self._frames = _Frames(source)
         super().__init__(
-            _Frames(source), status, headers, "text/event-stream; charset=utf-8", background
+            self._frames, status, headers, "text/event-stream; charset=utf-8", background
         )
         self.keep_alive = keep_alive
         self.headers.setdefault("cache-control", "no-store")
         self.headers.setdefault("x-accel-buffering", "no")
 
-    async def _produce(self, chunks: AsyncIterator[Chunk], request: Request, send: Send) -> bool:
+    def hold(self, shape: Callable[[Any], Any]) -> None:
+        """Send of the data of each event what a shape lets out; what it refuses ends the stream."""
+        self._frames.shape = shape
+
+    async def _produce(
+        self, chunks: AsyncIterator[Chunk], request: Request, send: Send
+    ) -> bytes | None:
         stopping = request.app.stopping
         if self.keep_alive is None:
-            return await pump(chunks, request, send, stopping=stopping)
+            return await pump(chunks, request, send, stopping, 0)
         wire = _Wire(send, self.keep_alive)
         keeper = asyncio.ensure_future(wire.keep_alive())
         try:
-            return await pump(chunks, request, wire.send, stopping=stopping)
+            return await pump(chunks, request, wire.send, stopping, 0)
         finally:
             # The end of the answer waits for it: a comment behind the end is an error.
             keeper.cancel()
@@ -159,10 +166,14 @@ class _Frames(AsyncIterator[bytes]):
 
     def __init__(self, source: AsyncIterable[Any]) -> None:
         self._source = aiter(source)
+        self.shape: Callable[[Any], Any] | None = None
 
     async def __anext__(self) -> bytes:
         item = await anext(self._source)
-        return (item if isinstance(item, Event) else Event(item)).encode()
+        event = item if isinstance(item, Event) else Event(item)
+        if self.shape is not None and event.data is not None:
+            event = replace(event, data=self.shape(event.data))
+        return event.encode()
 
     async def aclose(self) -> None:
         await close(self._source)

@@ -123,7 +123,7 @@ class FileResponse(Response):
             field = content_disposition(disposition or "attachment", filename)
             self.headers["content-disposition"] = field
 
-    async def send(self, request: Request, send: Send, *, common: RawHeaders) -> None:
+    async def send(self, request: Request, send: Send, common: RawHeaders) -> None:
         """Write the file, the parts of it that were asked for, or why there is none.
 
         `status` is afterwards what was sent.
@@ -210,8 +210,10 @@ class FileResponse(Response):
             await send({"type": "http.response.pathsend", "path": self.path})
         elif body is not None:
             await send({"type": "http.response.body", "body": body})
-        elif await pump(_chunks(file, answer.pieces), request, send):
-            await send({"type": "http.response.body", "body": b""})
+        else:
+            last = await pump(_chunks(file, answer.pieces), request, send)
+            if last is not None:
+                await send({"type": "http.response.body", "body": last})
 
     async def _refuse(
         self, error: Exception, request: Request, send: Send, *, common: RawHeaders
@@ -224,7 +226,7 @@ class FileResponse(Response):
             pair for pair in sendable(self.raw_headers) if pair[0] not in _OF_THE_FILE
         ]
         self.status = response.status
-        await response.send(request, send, common=common)
+        await response.send(request, send, common)
 
 
 def _partial(headers: MutableHeaders, spans: Sequence[Span], size: int) -> _Answer:

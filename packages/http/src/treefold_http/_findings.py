@@ -52,7 +52,7 @@ class Findings:
     Attributes:
         root: the application root, as the files of its modules begin.
         former: what serves now, in a reload.
-        broken: the files that failed, in order.
+        broken: the files that failed, in order; it may begin with what failed before.
         notes: what is worth knowing and no failure.
         fatal: the boot file that stops a boot; a reload is never stopped.
     """
@@ -70,21 +70,16 @@ class Findings:
             fatal: it stops a boot; in a reload, what it was is kept.
         """
         cause = cause_of(error, self.root) or (file if fatal else f"Api/{file}")
-        error = error.with_traceback(_own_frames(error))
-        found = BrokenFile(
-            file,
-            _one_line(error),
-            "".join(traceback.format_exception(error)),
-            cause=cause,
-            kept=self.former is not None and (fatal or self.last_good(file) is not None),
-        )
+        kept = self.former is not None and (fatal or self.last_good(file) is not None)
+        found = broken_file(file, error, cause=cause, kept=kept)
         if fatal and self.former is None:
             self.fatal = found
         if self.former is None:
             get_logger().error("%s failed to load: %s", file, found.error, exc_info=error)
         elif not _is_told(found, [*self.former.report.broken, *self.broken]):
             get_logger().error("%s failed to load: %s", cause, found.error, exc_info=error)
-        self.broken.append(found)
+        if (file, found.error) not in [(one.file, one.error) for one in self.broken]:
+            self.broken.append(found)
         return found
 
     def last_good(self, file: str) -> tuple[HandlerModule, Plan] | None:
@@ -97,6 +92,13 @@ class Findings:
         said = read()
         failed = len(self.broken) > count
         return former(self.former) if failed and self.former is not None else said
+
+
+def broken_file(file: str, error: BaseException, *, cause: str, kept: bool) -> BrokenFile:
+    """Give the record of a failure; the traceback of the error has no foreign frames afterwards."""
+    error = error.with_traceback(_own_frames(error))
+    text = "".join(traceback.format_exception(error))
+    return BrokenFile(file, _one_line(error), text, cause=cause, kept=kept)
 
 
 def _one_line(error: BaseException) -> str:

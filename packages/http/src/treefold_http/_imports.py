@@ -97,6 +97,17 @@ def _origin(value: Any) -> Any:
     return getattr(made_of, "__module__", None)
 
 
+def importers_of(
+    loaded: Mapping[str, ModuleType], imports: Mapping[str, Iterable[str]]
+) -> dict[str, set[str]]:
+    """Turn imports around: by name, the loaded modules that import it or hold something of it."""
+    importers: dict[str, set[str]] = {}
+    for name, module in loaded.items():
+        for imported in {*imports[name], *held_by(module)} - {name}:
+            importers.setdefault(imported, set()).add(name)
+    return importers
+
+
 def reached(starts: Iterable[str], steps: Mapping[str, Iterable[str]]) -> set[str]:
     """Give everything that some names lead to, themselves included."""
     found: set[str] = set()

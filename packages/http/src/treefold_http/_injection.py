@@ -27,7 +27,7 @@ from treefold_http._parameters import (
 )
 from treefold_http._providers import Provider, Providers
 from treefold_http._request import Request
-from treefold_http._select import check_bodies, select
+from treefold_http._select import check_bodies, lifted, select
 from treefold_http._sources import EMPTY, Binder, Errors
 from treefold_http._teardown import enter, enter_plain
 from treefold_http._types import Endpoint
@@ -36,6 +36,8 @@ from treefold_http._websocket import WebSocket
 Kind: TypeAlias = Literal["request", "websocket", "nothing"]
 """What a plan is run with: a request, a socket, or a scope of the application's own."""
 
+_FACTORY = "<factory>"
+"""What dataclasses, structs and models have in their signatures for `default_factory`."""
 _GATHERING = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 _CONNECTIONS: Mapping[Any, Kind] = {Request: "request", WebSocket: "websocket"}
 
@@ -111,6 +113,7 @@ class Writer:
             "enter": enter,
             "enter_plain": enter_plain,
             "check": _check,
+            "sent": _sent,
         }
         self.values: dict[Callable[..., Any], str] = {}
         self.open = list(inside)
@@ -150,12 +153,19 @@ class Writer:
                 self.lines.append(f"{value} = {waits}{bind}(connection, {errors})")
             else:
                 value = source
-            given.append(value if positional else f"{parameter.name}={value}")
+            given.append(value if positional else self.named(parameter, value, function))
         if bound:
             check_bodies(bound, function)
             self.lines.insert(start, f"{errors} = []")
             self.lines.append(f"if {errors}: check({errors})")
         return ", ".join(given)
+
+    def named(self, parameter: inspect.Parameter, value: str, function: Callable[..., Any]) -> str:
+        """Write an argument; one that the class itself makes anew is left out where none came."""
+        if not (isinstance(function, type) and repr(parameter.default) == _FACTORY):
+            return f"{parameter.name}={value}"
+        default = self.name("d", parameter.default)
+        return f"**sent({parameter.name!r}, {value}, {default})"
 
     def source(
         self, parameter: inspect.Parameter, function: Callable[..., Any]
@@ -170,7 +180,8 @@ class Writer:
             return self.connection(name, function)
         if isinstance(default, Dependency) and default.call is not None:
             return self.dependency(default.call, function, cached=default.use_cache)
-        annotation, markers = split(annotation_of(parameter, function))
+        whole = lifted(annotation_of(parameter, function), name, function)
+        annotation, markers = split(whole)
         marker = next((m for m in (default, *markers) if isinstance(m, Dependency)), None)
         if marker is not None:
             return self.dependency(marker.call or annotation, function, cached=marker.use_cache)
@@ -308,3 +319,7 @@ def _code(source: str) -> CodeType:
 
 def _check(errors: Errors) -> None:
     raise UnprocessableEntity("The request is not valid; `errors` says where", errors=errors)
+
+
+def _sent(name: str, value: Any, default: Any) -> dict[str, Any]:
+    return {} if value is default else {name: value}

@@ -10,16 +10,18 @@ import asyncio
 import inspect
 import signal
 import threading
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from treefold_http._background import run_anywhere
+from treefold_http._datastructures import State
 from treefold_http._disk import release_disk_threads
 from treefold_http._errors import BootError, TreefoldError
 from treefold_http._exposure import expose
+from treefold_http._life import Life
 from treefold_http._teardown import must_go_on
 from treefold_http._types import Receive, Scope, Send
 from treefold_logging import flush, get_logger
@@ -34,14 +36,19 @@ class Lifespan:
     Attributes:
         started: whether the start is done, and requests may be served.
         stopping: set when the end begins; event streams watch it.
+        life: the life that serves.
     """
 
     def __init__(self, app: Application) -> None:
         self.app = app
+        self.life = Life(app, State())
         self.started = False
         self.stopping = asyncio.Event()
         self._starting: asyncio.Future[None] | None = None
         self._undo: list[Callable[[], Awaitable[None]]] = []
+        self._shared: dict[str, Any] = {}
+        self._former: dict[Life, Sequence[Callable[..., Any]]] = {}
+        self._ending: set[asyncio.Task[None]] = set()
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Speak the lifespan protocol (ASGI, lifespan 2.0)."""
@@ -52,7 +59,8 @@ class Lifespan:
             expose(scope, error)
             await send({"type": "lifespan.startup.failed", "message": str(error)})
             return
-        scope.get("state", {}).update(vars(self.app.state))
+        self._shared = scope.get("state", {})
+        self._shared.update(vars(self.app.state))
         await send({"type": "lifespan.startup.complete"})
         with notice_stop_signals(self.begin_shutdown):
             await receive()
@@ -67,12 +75,15 @@ class Lifespan:
         """
         if self._starting is None:
             self._starting = asyncio.ensure_future(self._start())
-            self._starting.add_done_callback(self._forget_failure)
+            self._starting.add_done_callback(self._keep_outcome)
         await asyncio.shield(self._starting)
 
-    def _forget_failure(self, start: asyncio.Future[None]) -> None:
-        if start.cancelled() or start.exception() is not None:
-            self._starting = None
+    def _keep_outcome(self, start: asyncio.Future[None]) -> None:
+        self._starting = None
+        if not start.cancelled() and start.exception() is None:
+            # Not the task itself: its context holds the first life, which a reload may end.
+            self._starting = start.get_loop().create_future()
+            self._starting.set_result(None)
 
     def begin_shutdown(self) -> None:
         """Let what would never end by itself end now: event streams, open sockets."""
@@ -107,6 +118,7 @@ class Lifespan:
         for extension in app.site.extensions:
             await self._attempt(getattr(extension, "startup", None))
             self._undo.append(partial(self._end, getattr(extension, "shutdown", None)))
+        self.life.enter()
         # Shutdown hooks undo what startup hooks did: not before the first of them is through.
         for hook in app.site.on_startup[:1]:
             await self._attempt(hook)
@@ -115,6 +127,46 @@ class Lifespan:
             await self._attempt(hook)
         self.started = True
 
+    def succeed(self, life: Life, ends: Sequence[Callable[..., Any]]) -> Life:
+        """Let another life serve; give the former one, which `end_life` ends.
+
+        Args:
+            life: its startup hooks are through.
+            ends: the shutdown hooks of the former one.
+        """
+        former, self.life = self.life, life
+        life.catch_up(former)
+        for name in vars(former.state).keys() - vars(life.state).keys():
+            self._shared.pop(name, None)
+        self._shared.update(vars(life.state))
+        self._former[former] = ends
+        return former
+
+    async def end_life(self, life: Life) -> list[str]:
+        """Run the shutdown hooks of a former life, once: nothing uses what it started any more.
+
+        Returns:
+            What they are called.
+        """
+        hooks = self._former.pop(life, ())
+        if hooks:
+            task = asyncio.create_task(self.end_hooks(hooks, life))
+            self._ending.add(task)
+            task.add_done_callback(self._ending.discard)
+            await asyncio.shield(task)
+        return [hook_name(hook) for hook in hooks]
+
+    async def end_hooks(self, hooks: Sequence[Callable[..., Any]], life: Life) -> None:
+        """Run shutdown hooks in a life, in order; what fails is logged."""
+        life.enter()
+        for hook in hooks:
+            await self._end(hook)
+
+    async def run_startup_hook(self, hook: Callable[..., Any]) -> None:
+        """Run one startup hook for no longer than it may take."""
+        async with asyncio.timeout(self.app.settings.startup_timeout):
+            await self._run(hook)
+
     async def _end_databases(self) -> None:
         await self._end(getattr(self.app.databases, "shutdown", None))
 
@@ -122,22 +174,24 @@ class Lifespan:
         if hook is None:
             return
         try:
-            async with asyncio.timeout(self.app.settings.startup_timeout):
-                await self._run(hook)
+            await self.run_startup_hook(hook)
         except BaseException as error:
             if must_go_on(error):
                 raise
-            get_logger().error("startup hook %s failed", _name(hook), exc_info=error)
+            get_logger().error("startup hook %s failed", hook_name(hook), exc_info=error)
             await self._run_undo()
-            raise BootError(f"Startup hook {_name(hook)} failed: {error!r}") from error
+            raise BootError(f"Startup hook {hook_name(hook)} failed: {error!r}") from error
 
     async def _run_undo(self) -> None:
         while self._undo:
             await self._undo.pop()()
 
     async def _shutdown_hooks(self) -> None:
-        for hook in self.app.site.on_shutdown:
-            await self._end(hook)
+        for life in list(self._former):
+            await self.end_life(life)
+        if self._ending:
+            await asyncio.wait(self._ending)
+        await asyncio.create_task(self.end_hooks(self.app.site.on_shutdown, self.life))
 
     async def _end(self, hook: Callable[..., Any] | None) -> None:
         if hook is None:
@@ -147,7 +201,7 @@ class Lifespan:
         except BaseException as error:
             if must_go_on(error):
                 raise
-            get_logger().error("shutdown hook %s failed", _name(hook), exc_info=error)
+            get_logger().error("shutdown hook %s failed", hook_name(hook), exc_info=error)
 
     async def _run(self, hook: Callable[..., Any]) -> None:
         call = partial(hook, self.app) if _takes_app(hook) else hook
@@ -193,5 +247,6 @@ def _takes_app(hook: Callable[..., Any]) -> bool:
     )
 
 
-def _name(hook: Callable[..., Any]) -> str:
+def hook_name(hook: Callable[..., Any]) -> str:
+    """Give what a hook is called in messages."""
     return getattr(hook, "__qualname__", type(hook).__qualname__)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, cast
@@ -36,7 +36,8 @@ class HandlerModule:
         log_payload: whether the payload is logged.
         timeout: seconds that the handler may take; then the answer is 503.
         summary, description, tags, deprecated, operation_id: said in the OpenAPI document.
-        response_model: the type of the answer there, in place of the return annotation.
+        response_model: the type of the answer: said there in place of the return annotation, and
+            what is sent is held to it.
         responses: status to a text, a type or a table (docs/openapi.md), said there as well.
     """
 
@@ -71,14 +72,17 @@ _OPTIONS: Mapping[str, type | tuple[type, ...]] = {
 }
 
 
-def load_handler(space: ModuleSpace, route: Route) -> HandlerModule:
+def load_handler(space: ModuleSpace, route: Route, packages: Collection[str]) -> HandlerModule:
     """Import the file of a route, run its `init()`, and give what it defines.
+
+    Args:
+        packages: the folders below `Api/` that hold an `__init__.py`.
 
     Raises:
         HandlerError: when `handler` is missing or an option has a wrong type.
         BaseException: whatever the file itself raises.
     """
-    module, fresh = space.load_file(f"Api/{route.file}")
+    module, fresh = space.load_file("Api", route.file, packages)
     if fresh:
         try:
             _initialise(module)

@@ -107,7 +107,7 @@ def compose(
     for entry in reversed(entries):
         layer = getattr(entry, "http", None) or (None if hasattr(entry, "websocket") else entry)
         if layer is not None:
-            chain = _rendered(app, _bound(layer, chain), None)
+            chain = _rendered(app, _bound(layer, chain), None, layer)
     return chain
 
 
@@ -125,11 +125,21 @@ def _bound(layer: Callable[[Any, Any], Any], call_next: Any) -> Callable[[Any], 
     return lambda connection: layer(connection, call_next)
 
 
-def _rendered(app: Application, run: Endpoint, status: int | None) -> CallNext:
+def _rendered(app: Application, run: Endpoint, status: int | None, layer: Any = None) -> CallNext:
     async def call(request: Request) -> Response:
         try:
-            return to_response(await run(request), status)
+            result = await run(request)
+            if result is None and layer is not None:
+                raise _no_answer(layer)
+            return to_response(result, status)
         except BaseException as error:  # render re-raises what is not ours to answer
             return await app.render(error, request)
 
     return call
+
+
+def _no_answer(layer: Any) -> TypeError:
+    name = getattr(layer, "__qualname__", type(layer).__qualname__)
+    return TypeError(
+        f"Middleware {name} returned None; return what call_next gave, or Response.empty()"
+    )

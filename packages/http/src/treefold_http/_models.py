@@ -1,9 +1,9 @@
 """Body models: JSON bytes straight into the annotated type (rulings, 'Handlers', 6).
 
 msgspec decodes its structs; pydantic validates what its `TypeAdapter` accepts; records of the
-standard library are checked in `_records` where neither is installed. All of them see only bodies
-that `loads` has taken, because none refuses repeated names, and not each refuses NaN or lone
-surrogates.
+standard library are checked in `_records` where neither is installed, or neither checks all that
+they are constrained by. All of them see only bodies that `loads` has taken, because none refuses
+repeated names, and not each refuses NaN or lone surrogates.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from typing import Any, NamedTuple
 from treefold_http._constraints import MSGSPEC, PYDANTIC
 from treefold_http._errors import BadRequest, UnprocessableEntity
 from treefold_http._json import BACKSLASH, BOM, msgspec
+from treefold_http._member_constraints import constrained, is_pydantic, is_struct
 from treefold_http._members import required_names
-from treefold_http._parameters import options_of
-from treefold_http._records import is_record, record_check
+from treefold_http._parameters import InjectionError, options_of
+from treefold_http._records import is_record, is_typed_dict, record_check
 from treefold_http._sources import Errors
 
 
@@ -32,14 +33,12 @@ class Decoder(NamedTuple):
         shares: whether the value may hold parts of what `loads` made.
         quick: takes the body alone; gives None where it cannot say that `loads` would take it.
         names: the member names of a body that `quick` took.
-        family: the package that checks the constraints of the annotation.
     """
 
     decode: Callable[[bytes, Any], Any]
     shares: bool = False
     quick: Callable[[bytes], Any] | None = None
     names: frozenset[str] | None = None
-    family: str = ""
 
 
 def model_decoder(annotation: Any, *, anything: bool = False) -> Decoder | None:
@@ -52,29 +51,62 @@ def model_decoder(annotation: Any, *, anything: bool = False) -> Decoder | None:
         anything: also for a type that is no model, because the author asked with `Body()`.
 
     Raises:
-        InjectionError: for a type that needs a package which is not installed.
+        InjectionError: for a type that needs a package which is not installed, or a constraint that
+            the package which reads the type passes over.
     """
     if not anything and not is_model(annotation):
         return None
-    structs = any(map(_is_struct, _kinds(annotation)))
-    if not structs and (pydantic := _pydantic()) is not None:
-        decoder = _pydantic_decoder(annotation, pydantic)
+    places, readers, _ = constrained(annotation)
+    models, structs = PYDANTIC in readers, MSGSPEC in readers
+    if models or (not structs and MSGSPEC not in places):
+        _refuse_unchecked(places, PYDANTIC)
+        decoder = _pydantic_decoder(annotation, mixed=structs)
         if decoder is not None:
-            return decoder._replace(family=PYDANTIC)
-    if msgspec is not None:
+            return decoder
+        if models:
+            raise InjectionError(
+                "Before Python 3.12, pydantic reads no TypedDict of typing, and nothing else reads"
+                " what is pydantic's in it; import TypedDict from typing_extensions"
+            )
+    if msgspec is not None and (structs or PYDANTIC not in places):
+        _refuse_unchecked(places, MSGSPEC)
         try:
-            return _msgspec_decoder(annotation)._replace(family=MSGSPEC)
+            return _msgspec_decoder(annotation)
         except TypeError:  # a union of records, which it does not tell apart
             if structs:
                 raise
     return Decoder(_record_decoder(annotation), shares=True)
 
 
+def is_checked_here(annotation: Any) -> bool:
+    """Whether our own checks read a body, which alone refuse members that are not known.
+
+    Raises:
+        InjectionError: as `model_decoder`.
+    """
+    places, _, kinds = constrained(annotation)
+    if not kinds or not all(map(is_record, kinds)):
+        return False
+    if MSGSPEC not in places and not any(map(is_typed_dict, kinds)) and _pydantic() is not None:
+        return False  # pydantic reads it: its decoder takes a millisecond to make
+    decoder = model_decoder(annotation, anything=True)
+    return decoder is not None and decoder.shares
+
+
+def _refuse_unchecked(places: dict[str, str], reader: str) -> None:
+    for family, place in places.items():
+        if family != reader:
+            raise InjectionError(
+                f"The constraint on {place} is of {family}, but {reader} reads it and would pass it"
+                f" over; take the constraint from {reader}"
+            )
+
+
 def is_model(annotation: Any) -> bool:
     """Whether a parameter of that type is read from the body without being asked to."""
     kinds = list(_kinds(annotation))
     return bool(kinds) and all(
-        is_record(kind) or _is_struct(kind) or _is_pydantic(kind) for kind in kinds
+        is_record(kind) or is_struct(kind) or is_pydantic(kind) for kind in kinds
     )
 
 
@@ -92,16 +124,10 @@ def _kinds(annotation: Any) -> Iterator[Any]:
         origin = typing.get_origin(option)
         if origin in (list, typing.Annotated):
             yield from _kinds(typing.get_args(option)[0])
+        elif isinstance(option, typing.NewType):
+            yield from _kinds(option.__supertype__)
         elif option is not type(None):
             yield origin or option
-
-
-def _is_struct(kind: Any) -> bool:
-    return msgspec is not None and isinstance(kind, type) and issubclass(kind, msgspec.Struct)
-
-
-def _is_pydantic(kind: Any) -> bool:
-    return hasattr(kind, "model_validate_json")
 
 
 def _msgspec_decoder(annotation: Any) -> Decoder:
@@ -162,13 +188,21 @@ def _steps(path: str) -> list[str | int]:
     return steps
 
 
-def _pydantic_decoder(annotation: Any, pydantic: Any) -> Decoder | None:
+def _pydantic_decoder(annotation: Any, *, mixed: bool) -> Decoder | None:
+    pydantic = _pydantic()
+    if pydantic is None:
+        return None
     try:
         validate = pydantic.TypeAdapter(annotation).validate_json
     except pydantic.PydanticUserError as error:
-        if error.code != "typed-dict-version":
-            raise
-        return None  # before Python 3.12 it refuses a `typing.TypedDict`
+        if error.code == "typed-dict-version":
+            return None  # before Python 3.12 it refuses a `typing.TypedDict`
+        if mixed and isinstance(error, pydantic.errors.PydanticSchemaGenerationError):
+            raise InjectionError(
+                "msgspec reads structs and pydantic its models, and one of them reads a body; make"
+                " all of a body structs, or models"
+            ) from error
+        raise
     invalid = pydantic.ValidationError
 
     def run(body: bytes, document: Any) -> Any:
@@ -176,8 +210,9 @@ def _pydantic_decoder(annotation: Any, pydantic: Any) -> Decoder | None:
             return validate(body.removeprefix(BOM))
         except invalid as error:
             found = error.errors(include_url=False, include_context=False, include_input=False)
-            if found[0]["type"] == "json_invalid":  # what its parser refuses and ours does not
-                reason = found[0]["msg"].removeprefix("Invalid JSON: ")
+            first = found[0]  # without a place: what its parser refuses and ours does not
+            if first["type"] == "json_invalid" and not first["loc"]:
+                reason = first["msg"].removeprefix("Invalid JSON: ")
                 raise BadRequest(f"The body is not valid JSON: {reason}") from None
             entries = [
                 {"loc": ["body", *item["loc"]], "msg": item["msg"], "type": item["type"]}

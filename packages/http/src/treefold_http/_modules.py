@@ -13,8 +13,9 @@ import importlib
 import os
 import sys
 import threading
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from importlib.util import spec_from_file_location
@@ -64,7 +65,6 @@ class ModuleSpace:
         self._prefix = f"{root}/"
         self.names = PROJECT_NAMES | _own_names(root)
         self.loader = SourceLoader
-        self._seen: frozenset[str] = frozenset()
         self._parked: dict[str, ModuleType] = {}
         self._foreign: dict[str, ModuleType] = {}
 
@@ -85,24 +85,30 @@ class ModuleSpace:
         with self.current():
             return importlib.import_module(name)
 
-    def load_file(self, file: str) -> tuple[ModuleType, bool]:
-        """Import a file by its path below the root, such as `Api/v1/User/[id]/Get.py`.
+    def load_file(self, top: str, file: str, packages: Collection[str]) -> tuple[ModuleType, bool]:
+        """Import a file by its path, such as `v1/User/[id]/Get.py` below `Api`.
 
         The module is what `importlib.import_module("Api.v1.User.[id].Get")` gives, and relative
         imports in it resolve inside its folder.
 
+        Args:
+            top: a folder of the root.
+            packages: the folders below `top` that hold an `__init__.py`; to look for it in all of
+                them would be a fifth of a boot.
+
         Returns:
             The module, and whether this call was the one that ran it.
         """
-        folder, _, leaf = file.removesuffix(".py").rpartition("/")
+        inside, _, leaf = file.removesuffix(".py").rpartition("/")
+        folder = f"{top}/{inside}" if inside else top
         package_name = dotted(folder)
         name = f"{package_name}.{leaf}"
         with self.current():
             known = sys.modules.get(name)
             if known is not None:
                 return known, False
-            self._run_packages(folder)
-            path = f"{self._prefix}{file}"
+            self._run_packages(top, inside, packages)
+            path = f"{self._prefix}{top}/{file}"
             spec = ModuleSpec(name, self.loader(name, path, self), origin=path)
             spec.has_location = True
             module = _module_of(spec, package_name)
@@ -132,7 +138,6 @@ class ModuleSpace:
     def look_again(self) -> None:
         """Notice top-level modules that are new on the disk."""
         self.names = PROJECT_NAMES | _own_names(self.root)
-        self._seen = frozenset()
         importlib.invalidate_caches()
 
     def forget(self, module: ModuleType) -> None:
@@ -140,18 +145,23 @@ class ModuleSpace:
         with self.current():
             sys.modules.pop(module.__name__, None)
 
-    def _run_packages(self, folder: str) -> None:
+    def _run_packages(self, top: str, inside: str, packages: Collection[str]) -> None:
         """Import the packages of a handler that have an `__init__.py`, outermost first.
 
         A folder without one is a package once somebody asks for it: most are never asked for, and
         1,000 routes have 2,500.
         """
-        steps = folder.split("/")
-        chain = ["/".join(steps[:count]) for count in range(1, len(steps) + 1)]
-        for package in chain:
-            if package not in self._seen and os.path.isfile(f"{self._prefix}{package}/__init__.py"):
-                importlib.import_module(dotted(package))
-        self._seen = frozenset(chain)  # the next file is below most of them: routes are sorted
+        if not packages:
+            return
+        steps = inside.split("/") if inside else []
+        for count in range(len(steps) + 1):
+            package = "/".join(steps[:count])
+            if package not in packages:
+                continue
+            path = "/".join([top, *steps[:count]])
+            name = dotted(path)
+            if name not in sys.modules and os.path.isfile(f"{self._prefix}{path}/__init__.py"):
+                importlib.import_module(name)
 
     @contextmanager
     def current(self) -> Generator[None]:
@@ -249,6 +259,54 @@ def _with_dots(name: str, path: Sequence[str] | None) -> ModuleSpec | None:
     spec = ModuleSpec(name, None, is_package=True)
     spec.submodule_search_locations = [folder]
     return spec
+
+
+class View:
+    """Modules of a root that some code sees in the place of everybody else's.
+
+    Attributes:
+        modules: by dotted name; None where there is to be none. Nothing while it sees what all see.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.modules: dict[str, ModuleType | None] = {}
+        self._root = root
+        self._shown = False
+
+    @contextmanager
+    def turn(self) -> Generator[None]:
+        """Let `sys.modules` show these modules, for as long as an import takes.
+
+        What the import loads of the project belongs to this view.
+        """
+        space = ModuleSpace.of(self._root)
+        with space.current():
+            if self._shown or not self.modules:
+                yield
+                return
+            before = {name: sys.modules.get(name) for name in self.modules}
+            show(self.modules)
+            known, self._shown = space.loaded().keys(), True
+            try:
+                yield
+            finally:
+                self._shown = False
+                loaded = space.loaded()
+                self.modules |= {n: loaded[n] for n in loaded.keys() - known}
+                show(dict.fromkeys(self.modules) | before)
+
+
+seen: ContextVar[View | None] = ContextVar("treefold_modules_seen", default=None)
+"""The modules that the code of a context sees; None for those of `sys.modules`."""
+
+
+def show(modules: Mapping[str, ModuleType | None]) -> None:
+    """Put modules into `sys.modules`, and take those out for which there is None."""
+    for name, module in modules.items():
+        if module is None:
+            sys.modules.pop(name, None)
+        else:
+            sys.modules[name] = module
 
 
 def take_turns() -> None:
@@ -365,6 +423,9 @@ def _import_in_own_space(
     Our lock is taken even where nothing changes places: Python locks the name of a module while it
     imports it, and two threads that take the two locks in different orders wait for ever.
     """
+    if (view := seen.get()) is not None and view.modules:
+        with view.turn():
+            return _plain_import(name, globals, locals, fromlist or (), level)
     loader = globals.get("__loader__") if globals else None
     if not isinstance(loader, SourceLoader):
         return _plain_import(name, globals, locals, fromlist or (), level)
@@ -374,6 +435,9 @@ def _import_in_own_space(
 
 def _import_module_in_own_space(name: str, package: str | None = None) -> ModuleType:
     """`importlib.import_module` once a second root lives here."""
+    if (view := seen.get()) is not None and view.modules:
+        with view.turn():
+            return _plain_import_module(name, package)
     loader = sys._getframe(1).f_globals.get("__loader__")
     if not isinstance(loader, SourceLoader):
         return _plain_import_module(name, package)

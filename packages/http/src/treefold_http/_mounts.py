@@ -43,8 +43,11 @@ class Mounts:
     def __bool__(self) -> bool:
         return bool(self._by_prefix)
 
-    def add(self, prefix: str, target: Mountable) -> None:
+    def add(self, prefix: str, target: Mountable, *, again: bool = False) -> None:
         """Mount something at a prefix.
+
+        Args:
+            again: in the place of what is there.
 
         Raises:
             ValueError: when the prefix is no path, names a version, or is taken.
@@ -54,7 +57,7 @@ class Mounts:
             raise ValueError(f"Mount prefix {prefix!r} is no path; give one such as '/static'")
         if version_number(parts[0]) is not None:
             raise ValueError(f"Mount prefix {prefix!r} lies in a version; choose one outside")
-        if parts in self._by_prefix:
+        if parts in self._by_prefix and not again:
             raise ValueError(f"Mount prefix {prefix!r} is taken; choose another")
         self._by_prefix[parts] = target
 

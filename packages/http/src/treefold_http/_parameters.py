@@ -43,12 +43,12 @@ def annotation_of(parameter: inspect.Parameter, function: Callable[..., Any]) ->
     holder = type("holder", (), {"__annotations__": {parameter.name: parameter.annotation}})
     try:
         hints = typing.get_type_hints(holder, _globals(function), include_extras=True)
+        return unaliased(hints[parameter.name])
     except Exception as error:
         raise InjectionError(
             f"The annotation {parameter.annotation!r} of {parameter.name!r} in {label(function)}"
             f" cannot be resolved: {error}; import the names that it uses"
         ) from error
-    return hints[parameter.name]
 
 
 def _is_plain(annotation: Any) -> bool:
@@ -59,8 +59,45 @@ def _is_plain(annotation: Any) -> bool:
     if isinstance(annotation, type):
         return True
     if isinstance(annotation, (types.GenericAlias, types.UnionType)):
-        return all(map(_is_plain, annotation.__args__))
+        return not is_alias(annotation) and all(map(_is_plain, annotation.__args__))
     return typing.get_origin(annotation) is Annotated and _is_plain(annotation.__origin__)
+
+
+def unaliased(annotation: Any, inside: tuple[Any, ...] = ()) -> Any:
+    """Give what `type` statements name, also in options and in the items of lists.
+
+    Args:
+        inside: the names that are being replaced already; one that holds itself stays.
+    """
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if is_alias(annotation):
+        alias = origin or annotation
+        return annotation if alias in inside else unaliased(named(annotation), (*inside, alias))
+    if origin is Annotated:
+        return Annotated[unaliased(arguments[0], inside), *annotation.__metadata__]
+    if origin is list and arguments:
+        return list[unaliased(arguments[0], inside)]
+    if origin in (typing.Union, types.UnionType):
+        options = tuple(unaliased(each, inside) for each in arguments)
+        return typing.Union[options]  # noqa: UP007 - made of a tuple
+    return annotation
+
+
+def is_alias(annotation: Any) -> bool:
+    """Whether it is a name that a `type` statement gave, also with arguments: `Page[Item]`."""
+    alias = typing.get_origin(annotation) or annotation
+    return type(alias).__name__ == "TypeAliasType"  # of typing or typing_extensions
+
+
+def named(annotation: Any) -> Any:
+    """Give what a `type` statement names, with the arguments of `Page[Item]` in their places."""
+    alias = typing.get_origin(annotation) or annotation
+    given = dict(zip(alias.__type_params__, typing.get_args(annotation), strict=False))
+    value = alias.__value__
+    if isinstance(value, typing.TypeVar):
+        return given.get(value, value)
+    wanted = getattr(value, "__parameters__", ()) if given else ()
+    return value[tuple(given.get(each, each) for each in wanted)] if wanted else value
 
 
 def split(annotation: Any) -> tuple[Any, tuple[Any, ...]]:

@@ -72,6 +72,12 @@ def make_plan(app: Application, route: Route, module: HandlerModule, outer: Sequ
     """
     entries = entries_for(route, [*outer, *module.middlewares])
     run = _endpoint(app, route, module.handler)
+    if module.response_model is not None:
+        # Imported where a first module has one: nobody else is to pay for it.
+        from treefold_http._answer_model import hold_answers, hold_messages
+
+        hold = hold_messages if route.method == WEBSOCKET else hold_answers
+        run = hold(run, module, route.file)
     if module.timeout is not None:
         run = _within(run, module.timeout)
     if route.method == WEBSOCKET:

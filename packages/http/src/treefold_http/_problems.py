@@ -46,8 +46,12 @@ def crash(error: BaseException, connection: Connection) -> Response:
 
 
 def departed(connection: Connection) -> Response:
-    """Give what is logged for a request whose client left before its end; nobody reads it."""
-    return _response(_document("Client Closed Request", 499, "The client left", connection), {})
+    """Give what is logged for a request whose client left before its end; nobody reads it.
+
+    A server that gave up on the client, and answered itself, says in the scope with which status.
+    """
+    status: int = connection.scope.get("treefold.answered", 499)
+    return _response(_document("Client Closed Request", status, "The client left", connection), {})
 
 
 _HIDDEN = "The server failed to answer this request"

@@ -38,11 +38,14 @@ class Providers:
         values: what has been made for the application.
         declared: what `providers.py` says; `app.provide` wins over it.
         open_scope: gives the scope in which a value is made, set by the application.
+        declared_here: gives what `providers.py` says to the code that asks, where that is something
+            else; set by the application.
     """
 
     def __init__(self, changed: Callable[[], None]) -> None:
         self._changed = changed
         self.open_scope: Callable[[], Any] = object
+        self.declared_here: Callable[[], Mapping[Key, Provider] | None] = lambda: None
         self.declared: dict[Key, Provider] = {}
         self._added: dict[Key, Provider] = {}
         self.values: dict[Provider, Any] = {}
@@ -76,7 +79,16 @@ class Providers:
         return found or self._of(name)
 
     def _of(self, key: Key) -> Provider | None:
-        return self._added.get(key) or self.declared.get(key)
+        declared = self.declared_here()
+        return self._added.get(key) or (self.declared if declared is None else declared).get(key)
+
+    def snapshot(self) -> dict[Key, Provider]:
+        """Give what was added, for `restore`."""
+        return dict(self._added)
+
+    def restore(self, added: dict[Key, Provider]) -> None:
+        """Forget what was added since a snapshot."""
+        self._added = added
 
     async def value(self, provider: Provider, make: Callable[[Any], Awaitable[Any]]) -> Any:
         """Give the application's value of a provider; `make` runs once, whoever asks first."""

@@ -1,8 +1,9 @@
 """Records of the standard library from JSON: dataclasses and TypedDicts, checked by ourselves.
 
-For projects that have installed neither msgspec nor pydantic (rulings, 'Handlers', 6). A type
-becomes a tree of checks once, at boot, so what cannot be checked is refused there. Values are taken
-as they are: no text becomes a number. What JSON has no form for (dates, UUID, Decimal) is text.
+For projects that have installed neither msgspec nor pydantic, and for what takes both to check
+(rulings, 'Handlers', 6). A type becomes a tree of checks once, at boot, so what cannot be checked
+is refused there. Values are taken as they are: no text becomes a number. What JSON has no form for
+(dates, UUID, Decimal) is text.
 """
 
 from __future__ import annotations
@@ -11,10 +12,18 @@ import dataclasses
 import enum
 import typing
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, TypeAlias, cast
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, cast
 
 from treefold_http._binding import converter
-from treefold_http._parameters import InjectionError, options_of, shown
+from treefold_http._constraints import families, value_check
+from treefold_http._parameters import (
+    InjectionError,
+    is_alias,
+    named,
+    options_of,
+    shown,
+    split,
+)
 from treefold_http._sources import Errors, entry
 
 Loc: TypeAlias = list[str | int]
@@ -41,8 +50,12 @@ class _Planner:
 
     def __init__(self) -> None:
         self.records: dict[Any, _Record] = {}
+        self.named: dict[Any, Check] = {}
 
     def check(self, annotation: Any) -> Check:
+        bare, markers = split(annotation)
+        if markers:
+            return self.constrained(bare, markers)
         options = options_of(annotation)
         if len(options) > 1:
             return _union([self.check(option) for option in options], annotation)
@@ -50,8 +63,14 @@ class _Planner:
             return _anything
         if is_record(annotation):
             return self.record(annotation)
+        if is_alias(annotation):
+            return self.alias(annotation)
+        if hasattr(annotation, "__supertype__"):  # NewType
+            return self.check(annotation.__supertype__)
         arguments = typing.get_args(annotation)
         origin = typing.get_origin(annotation) or annotation
+        if origin in _QUALIFIERS:
+            return self.check(arguments[0])
         if origin is Literal:
             return _choice({_exact(choice): choice for choice in arguments})
         if origin is list and arguments:
@@ -70,6 +89,25 @@ class _Planner:
             )
         return _text(convert)
 
+    def alias(self, annotation: Any) -> Check:
+        def later(value: Any, loc: Loc, errors: Errors) -> Any:
+            return self.named[annotation](value, loc, errors)
+
+        if annotation not in self.named:  # what it names may hold it
+            self.named[annotation] = later
+            self.named[annotation] = self.check(named(annotation))
+        return later
+
+    def constrained(self, annotation: Any, markers: tuple[Any, ...]) -> Check:
+        inner = self.check(annotation)
+        if typing.get_origin(annotation) in _QUALIFIERS:
+            annotation = typing.get_args(annotation)[0]
+        # What is in it is checked already; pydantic would refuse some of that.
+        origin = typing.get_origin(annotation) or annotation
+        bare = origin if origin in (list, dict) else dict if is_typed_dict(origin) else annotation
+        whole = Annotated[bare, *markers]
+        return _with(inner, value_check(whole)) if families(whole, items=False) else inner
+
     def dict(self, arguments: tuple[Any, ...]) -> Check:
         if arguments[0] not in (str, Any):
             raise InjectionError(
@@ -83,14 +121,14 @@ class _Planner:
         if known is None:
             known = self.records[kind] = _Record(kind)
             try:
-                hints = typing.get_type_hints(kind)
+                hints = typing.get_type_hints(kind, include_extras=True)
             except Exception as error:
                 raise InjectionError(
                     f"The annotations of {shown(kind)} cannot be resolved: {error};"
                     " import the names that they use"
                 ) from error
-            fields = hints if is_typed_dict(kind) else [f.name for f in _fields(kind)]
-            known.checks.update({name: self.check(hints[name]) for name in fields})
+            fields = hints if is_typed_dict(kind) else _fields(kind, hints)
+            known.checks.update({name: self.check(type_taken(hints[name])) for name in fields})
             known.required = frozenset(filter(required_in(kind), fields))
         return known
 
@@ -124,8 +162,16 @@ class _Record:
             errors.append(entry(loc, error))
 
 
-def _fields(kind: Any) -> list[dataclasses.Field[Any]]:
-    return [field for field in dataclasses.fields(kind) if field.init]
+def _fields(kind: Any, hints: Mapping[str, Any]) -> list[str]:
+    """What the constructor of a dataclass takes: fields, and what `__post_init__` alone gets."""
+    known: Mapping[str, dataclasses.Field[Any]] = kind.__dataclass_fields__
+    named = [name for name, field in known.items() if field.init]
+    return [name for name in named if ClassVar not in (hints[name], typing.get_origin(hints[name]))]
+
+
+def type_taken(hint: Any) -> Any:
+    """Give the type of what a constructor takes; an `InitVar` holds it."""
+    return cast("Any", hint).type if isinstance(hint, dataclasses.InitVar) else hint
 
 
 def is_typed_dict(kind: Any) -> bool:
@@ -139,12 +185,34 @@ def required_in(kind: Any) -> Callable[[str], bool]:
     """Give what says whether a field of a record must be there."""
     if not is_typed_dict(kind):
         missing = dataclasses.MISSING
-        fields = {field.name: field for field in _fields(kind)}
+        fields: Mapping[str, dataclasses.Field[Any]] = kind.__dataclass_fields__
         return lambda name: fields[name].default is fields[name].default_factory is missing
     # `__required_keys__` does not know the marks in annotations that are text.
     marks = typing.get_type_hints(kind, include_extras=True)
     known = {typing.Required: True, typing.NotRequired: False}
-    return lambda name: known.get(typing.get_origin(marks[name]), name in kind.__required_keys__)
+
+    def is_required(name: str) -> bool:
+        mark = typing.get_origin(split(marks[name])[0])
+        return known.get(mark, name in kind.__required_keys__)
+
+    return is_required
+
+
+def _with(inner: Check, further: Callable[[Any], Any] | None) -> Check:
+    if further is None:
+        return inner
+
+    def check(value: Any, loc: Loc, errors: Errors) -> Any:
+        before = len(errors)
+        made = inner(value, loc, errors)
+        if len(errors) > before:
+            return None
+        try:
+            return further(made)
+        except ValueError as error:
+            errors.append(entry(loc, error))
+
+    return check
 
 
 def _wrong(message: str, loc: Loc, errors: Errors) -> None:
@@ -235,6 +303,8 @@ def _union(options: list[Check], annotation: Any) -> Check:
 
     return check
 
+
+_QUALIFIERS = (typing.Required, typing.NotRequired)
 
 _EXACT: Mapping[Any, Check] = {
     str: _of(str),

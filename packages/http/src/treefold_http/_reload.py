@@ -1,28 +1,43 @@
 """Reload: changed files in, another site beside the running one out; then they change places.
 
 What changed and what imports it is imported anew, everything else stays the object that it is. What
-fails keeps its last good version. Nothing is watched here, and no request passes through.
+fails keeps its last good version. Where startup hooks change, they run before the places change.
+Nothing is watched here, and no request passes through.
 """
 
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
+import traceback
 from collections.abc import Callable, Collection, Generator, Iterable
 from contextlib import contextmanager
-from dataclasses import dataclass
-from importlib.machinery import ExtensionFileLoader
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from treefold_http._boot import Site, build_site
-from treefold_http._findings import BrokenFile
-from treefold_http._imports import held_by, imports_of, reached
-from treefold_http._modules import ModuleSpace, dotted, take_turns
+from treefold_http._change import (
+    HOOKS,
+    Change,
+    Held,
+    Modules,
+    is_compiled,
+    modules_of,
+    needed_by_hooks,
+)
+from treefold_http._findings import BrokenFile, broken_file
+from treefold_http._imports import imports_of, reached
+from treefold_http._life import Life
+from treefold_http._modules import ModuleSpace, View, take_turns
 from treefold_http._providers import Provider
 from treefold_http._replacement import FreshLoader, Replacement
 from treefold_http._settings import Settings
+from treefold_http._starting import Failure, Starting, other_hooks
+from treefold_logging import get_logger
 from treefold_router import Route
 
 if TYPE_CHECKING:
@@ -40,8 +55,10 @@ class Reloaded:
         added: routes that are new.
         removed: routes that are gone.
         broken: every file that does not load now, an older failure included.
-        seconds: how long it took.
+        seconds: how long it took, startup hooks included.
         replaced: providers whose values of the application are given to nobody any more.
+        started: the startup hooks that ran for it.
+        former: the life that is to end when nothing uses it any more, where hooks started over.
     """
 
     files: tuple[str, ...]
@@ -50,6 +67,8 @@ class Reloaded:
     broken: tuple[BrokenFile, ...]
     seconds: float
     replaced: tuple[Provider, ...]
+    started: tuple[str, ...] = ()
+    former: Life | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,27 +94,35 @@ class Reloader:
         self._space = ModuleSpace.of(app.root)
         self._settings = Settings.load(app.root)
         self._imports: dict[str, tuple[ModuleType, frozenset[str]]] = {}
-        self._unfit: set[str] = set()
-        self._undone: set[str] = set()
+        self._unfit: frozenset[str] = frozenset()
+        self._undone: frozenset[str] = frozenset()
+        self._held: Held | None = None
+        self._pending: _Pending | None = None
         self._space.loader = FreshLoader
         take_turns()
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether a start was given up for the sake of other changes: reload once more."""
+        return self._held is not None and not self._held.broken
 
     def look_around(self) -> None:
         """Read what each module imports, which the first reload would have to do otherwise."""
         with self._space.current():
             self._read_imports(self._space.loaded())
 
-    def reload(self, changed: Iterable[str]) -> Reloaded | RestartNeeded | None:
+    def reload(self, changed: Iterable[str]) -> Reloaded | RestartNeeded | Starting | None:
         """Take up changed files.
 
         It is called on the event loop, from a callback: no request runs meanwhile, and what is
-        imported sees no running loop, as at boot.
+        imported sees no running loop, as at boot. Startup hooks that still run have been abandoned.
 
         Args:
             changed: files below the application root that are new, different or gone.
 
         Returns:
-            What came of it; None where nothing that serves has changed.
+            What came of it; None where nothing that serves has changed. A `Starting` is begun by
+            the caller, who calls `finish` when it has ended.
 
         Raises:
             SettingsError: a changed settings file is wrong; the former settings stay.
@@ -103,15 +130,28 @@ class Reloader:
             BaseException: what the import of a module could not be kept from raising
                 (KeyboardInterrupt). Everything is as before.
         """
-        self._undone |= set(changed)
+        self._undone |= frozenset(changed)
+        if self._pending is not None:
+            change = self._let_go(self._pending)
+            self._held, self._undone = self._hold(change), self._undone | change.others
         reason = self._unsettled(self._undone)
-        if reason is None:
-            with self._space.current(), _no_loop():
-                outcome = self._exchange(self._undone)
-        else:
-            outcome = RestartNeeded(reason)
-        self._undone = set()
-        return outcome
+        return RestartNeeded(reason) if reason is not None else self._exchange()
+
+    def finish(self, starting: Starting) -> Reloaded | RestartNeeded | Starting | None:
+        """Take up what came of startup hooks; called and raises as `reload`."""
+        pending = self._pending
+        if pending is None or pending.starting is not starting:
+            return None
+        if starting.failure is None:
+            with self._space.current():
+                return self._take_over(pending, starting)
+        change = self._let_go(pending)
+        if starting.failure.is_taken:
+            return RestartNeeded(_said(starting.failure))
+        broken = _broken_start(starting.failure, self._space.root)
+        get_logger().error("%s", broken.error, exc_info=starting.failure.error)
+        self._held, self._undone = self._hold(change, (broken,)), change.others
+        return self._exchange(holds=True)
 
     def _unsettled(self, changed: Collection[str]) -> str | None:
         names = sorted(name for name in changed if "/" not in name)
@@ -122,44 +162,123 @@ class Reloader:
                 return f"the settings in {name} changed"
         return None
 
-    def _exchange(self, changed: Collection[str]) -> Reloaded | RestartNeeded | None:
+    def _exchange(self, *, holds: bool = False) -> Reloaded | RestartNeeded | Starting | None:
+        outcome: Reloaded | RestartNeeded | Starting | None
+        with self._space.current(), _no_loop():
+            try:
+                outcome = self._build(holds=holds)
+            except _Restart as needed:
+                outcome = RestartNeeded(str(needed))
+            except _Blocked as blocked:
+                self._held = self._hold(blocked.change, blocked.broken)
+                self._undone = blocked.change.others
+                return self._exchange(holds=True)
+        self._undone = frozenset()
+        return outcome
+
+    def _build(self, *, holds: bool) -> Reloaded | Starting | None:
         started = time.perf_counter()
         app, former = self._app, self._app.site
-        declared = app.providers.declared
         loaded = self._space.loaded()
         imports = self._read_imports(loaded)
-        stale = self._stale(changed, loaded, imports)
-        for name in stale:
-            if isinstance(loaded[name].__loader__, ExtensionFileLoader):
-                return RestartNeeded(f"{self._file_of(loaded[name])} is compiled")
+        modules = Modules(self._space.root, loaded, imports)
+        change = self._change(modules, former, holds=holds)
+        for name in change.stale:
+            if is_compiled(loaded[name]):
+                raise _Restart(f"{modules.file_of(loaded[name])} is compiled")
         self._space.look_again()
+        values = _Values(app)
         told = [getattr(app, "databases", None), *former.extensions]
-        forgotten = [_forgotten(extension, stale) for extension in told]
+        forgotten = [_forgotten(extension, change.stale) for extension in told]
+        starting = None
         try:
-            with Replacement(self._space, stale) as replacement:
-                site = build_site(app, former, modules_before=stale)
-                if reason := _starts_anew(former, site):
-                    raise _Restart(reason)
-                needed = reached(_modules_of(site.report.broken), imports)
-                self._unfit = replacement.restore(needed)
-        except BaseException as error:
-            app.providers.declared = declared
-            _remember(forgotten, stale)
-            if isinstance(error, _Restart):
-                return RestartNeeded(str(error))
+            with Replacement(self._space, change.stale) as replacement:
+                broken = self._held.broken if self._held is not None else ()
+                site = build_site(app, former, modules_before=change.stale, broken=broken)
+                if not _alike(former.extensions, site.extensions):
+                    raise _Restart("extensions.py, or what it imports, changed")
+                if _starts_over(former, site, change):
+                    _check_start(former, site, change, modules)
+                    if app.lifespan.started:
+                        life = app.lifespan.life.next(View(app.root), app.providers.declared)
+                        starting = Starting(app, former, site, life)
+                needed = reached(modules_of(site.report.broken), imports)
+                unfit = replacement.restore(needed)
+                if starting is not None:
+                    starting.life.view.modules = replacement.step_aside()
+        except BaseException:
+            values.restore()
+            _remember(forgotten, change.stale)
             raise
-        _remember(forgotten, self._unfit)
-        app.exchange_site(site)
-        for name in stale - self._unfit:
-            del self._imports[name]  # or they would live until the next reload
+        _remember(forgotten, unfit)
+        fresh = change.stale - unfit
+        pending = _Pending(
+            starting=starting,
+            site=site,
+            change=change,
+            replacement=replacement,
+            values=values,
+            unfit=frozenset(unfit),
+            files=tuple(sorted({modules.file_of(loaded[name]) for name in fresh})),
+            remember=partial(_remember, forgotten, fresh),
+            started=started,
+        )
+        if starting is None:
+            return self._swap(pending)
+        values.restore()
+        self._pending = pending
+        return starting
+
+    def _change(self, modules: Modules, former: Site, *, holds: bool) -> Change:
+        held = self._held
+        if held is not None and not holds and modules.wants(held, self._undone):
+            self._undone, self._held = self._undone | held.files, None
+        return modules.change(
+            self._undone,
+            self._unfit,
+            starts=bool(former.on_startup),
+            holds=self._held is not None,
+        )
+
+    def _swap(self, pending: _Pending, **facts: Any) -> Reloaded | None:
+        app, served = self._app, self._app.site
+        self._unfit = pending.unfit
+        app.exchange_site(pending.site)
+        for name in pending.change.stale - pending.unfit:
+            self._imports.pop(name, None)  # or they would live until the next reload
         used = set(app.providers.declared.values())
         return _outcome(
-            former,
-            site,
-            files=tuple(sorted({self._file_of(loaded[n]) for n in stale if n not in self._unfit})),
-            replaced=tuple(made for made in declared.values() if made not in used),
-            seconds=time.perf_counter() - started,
+            served,
+            pending.site,
+            files=pending.files,
+            replaced=tuple(p for p in pending.values.declared.values() if p not in used),
+            seconds=time.perf_counter() - pending.started,
+            **facts,
         )
+
+    def _take_over(self, pending: _Pending, starting: Starting) -> Reloaded | None:
+        """Swap modules, values and site at once: the startup hooks have run."""
+        self._pending = None
+        app, life = self._app, starting.life
+        former = app.lifespan.succeed(life, starting.ends)
+        former.view.modules = pending.replacement.follow(life.view.modules)
+        former.declared, app.providers.declared = app.providers.declared, dict(life.declared or {})
+        life.view.modules, life.declared = {}, None
+        outcome = self._swap(pending, started=tuple(starting.names), former=former)
+        if app.providers.snapshot() != pending.values.added:
+            app.replan()  # a startup hook has provided something
+        return outcome
+
+    def _let_go(self, pending: _Pending) -> Change:
+        """Forget a site whose startup hooks failed or were given up; give what it was to be."""
+        self._pending = None
+        pending.remember()
+        pending.values.restore()
+        return pending.change
+
+    def _hold(self, change: Change, broken: tuple[BrokenFile, ...] = ()) -> Held:
+        names = needed_by_hooks(self._space.root) | modules_of(broken)
+        return Held(change.held, frozenset(names), broken)
 
     def _read_imports(self, loaded: dict[str, ModuleType]) -> dict[str, frozenset[str]]:
         known = self._imports
@@ -171,30 +290,49 @@ class Reloader:
         }
         return {name: names for name, (_, names) in self._imports.items()}
 
-    def _stale(
-        self,
-        changed: Collection[str],
-        loaded: dict[str, ModuleType],
-        imports: dict[str, frozenset[str]],
-    ) -> set[str]:
-        importers: dict[str, set[str]] = {}
-        for name, module in loaded.items():
-            for imported in {*imports[name], *held_by(module)} - {name}:
-                importers.setdefault(imported, set()).add(name)
-        # By name too: what failed to import a module, or its package, may want it now.
-        seeds = {_module_name(path) for path in changed} | self._unfit
-        seeds |= {name for name, module in loaded.items() if self._file_of(module) in changed}
-        return reached(seeds, importers) & loaded.keys()
 
-    def _file_of(self, module: ModuleType) -> str:
-        file = getattr(module, "__file__", None)
-        if file is None:
-            return ""
-        return str(file)[len(str(self._space.root)) + 1 :].replace("\\", "/")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Pending:
+    """A site that is built, and what it takes to let it serve or to forget it."""
+
+    starting: Starting | None
+    site: Site
+    change: Change
+    replacement: Replacement
+    values: _Values
+    unfit: frozenset[str]
+    files: tuple[str, ...]
+    remember: Callable[[], None]
+    started: float
+
+
+class _Values:
+    """What a build and startup hooks change of an application, as it was."""
+
+    def __init__(self, app: Application) -> None:
+        self._app = app
+        self.declared = app.providers.declared
+        self.added = app.providers.snapshot()
+        self._mounted = app.mounts.snapshot()
+
+    def restore(self) -> None:
+        """Have everything as it was."""
+        self._app.providers.declared = self.declared
+        self._app.providers.restore(dict(self.added))
+        self._app.mounts.restore(dict(self._mounted))
 
 
 class _Restart(Exception):
-    """Ends an exchange that would leave something started by old code only."""
+    """Ends an exchange that only another process can make."""
+
+
+class _Blocked(Exception):
+    """Ends an exchange in which hooks cannot start over."""
+
+    def __init__(self, change: Change, broken: tuple[BrokenFile, ...]) -> None:
+        super().__init__()
+        self.change = change
+        self.broken = broken
 
 
 def _imports_of(module: ModuleType) -> frozenset[str]:
@@ -207,45 +345,69 @@ def _imports_of(module: ModuleType) -> frozenset[str]:
         return frozenset()
 
 
-def _starts_anew(former: Site, site: Site) -> str | None:
-    """Why a site cannot take over: what has been started by old code is to be started by new."""
-    if not _alike(former.extensions, site.extensions):
-        return "extensions.py, or what it imports, changed"
-    if not _alike(former.on_startup, site.on_startup):
-        return "a startup hook changed"
-    return None
+def _starts_over(former: Site, site: Site, change: Change) -> bool:
+    """Whether startup hooks are others; ones that fail to import do not say what they are."""
+    if _kept(site, frozenset({HOOKS})):
+        return bool(change.over)
+    other = other_hooks(site.on_startup, former.on_startup)
+    return bool(other or other_hooks(former.on_startup, site.on_startup))
+
+
+def _check_start(former: Site, site: Site, change: Change, modules: Modules) -> None:
+    """Refuse a start that would leave something with two lives at once."""
+    if change.over and (kept := _kept(site, change.over)):
+        raise _Blocked(change, kept)
+    if getattr(sys.modules.get(HOOKS), "restart_on_change", False):
+        raise _Restart("a startup hook changed, and hooks.py says restart_on_change")
+    ends = other_hooks(former.on_shutdown, site.on_shutdown)
+    if former.on_startup and (shared := modules.in_both(change, ends=bool(ends))):
+        raise _Restart(f"hooks.py changed, and extensions.py uses {shared} as well")
+
+
+def _kept(site: Site, names: Collection[str]) -> tuple[BrokenFile, ...]:
+    """The broken files whose former modules, of these names, would go on."""
+    broken = [one for one in site.report.broken if one.kept]
+    return tuple(one for one in broken if not modules_of([one]).isdisjoint(names))
+
+
+def _said(failure: Failure) -> str:
+    text = " ".join(f"{type(failure.error).__name__}: {failure.error}".split())
+    return f"startup hook {failure.hook} failed: {text}"
+
+
+def _broken_start(failure: Failure, root: Path) -> BrokenFile:
+    own = f"{root}/"
+    frames = [f.f_code.co_filename for f, _ in traceback.walk_tb(failure.error.__traceback__)]
+    files = [file.removeprefix(own) for file in frames if file.startswith(own)]
+    cause = files[-1] if files else "hooks.py"
+    found = broken_file("hooks.py", failure.error, cause=cause, kept=True)
+    return replace(found, error=_said(failure))
 
 
 def _alike(former: Collection[Any], now: Collection[Any]) -> bool:
     return list(map(id, former)) == list(map(id, now))
 
 
-def _forgotten(extension: Any, names: set[str]) -> Callable[[frozenset[str]], Any] | None:
+def _forgotten(extension: Any, names: Collection[str]) -> Callable[[frozenset[str]], Any] | None:
     """Tell an extension which modules go, by its method `reload`; give what takes that back."""
     tell = getattr(extension, "reload", None)
     return tell(frozenset(names)) if tell is not None else None
 
 
-def _remember(forgotten: Iterable[Callable[[frozenset[str]], Any] | None], names: set[str]) -> None:
+def _remember(
+    forgotten: Iterable[Callable[[frozenset[str]], Any] | None], names: Collection[str]
+) -> None:
     for remember in forgotten:
         if remember is not None and names:
             remember(frozenset(names))
 
 
-def _modules_of(broken: Iterable[BrokenFile]) -> set[str]:
-    files = [one for one in broken if one.kept]
-    return {_module_name(f) for one in files for f in (f"Api/{one.file}", one.file, one.cause)}
-
-
-def _module_name(path: str) -> str:
-    return dotted(path.removesuffix(".py").removesuffix("/__init__"))
-
-
-def _outcome(former: Site, site: Site, **facts: Any) -> Reloaded | None:
-    before = {(route.method, route.template, route.file): route for route in former.table.routes}
+def _outcome(served: Site, site: Site, **facts: Any) -> Reloaded | None:
+    before = {(route.method, route.template, route.file): route for route in served.table.routes}
     after = {(route.method, route.template, route.file): route for route in site.table.routes}
-    changed_report = former.report.broken != site.report.broken
-    if not facts["files"] and before.keys() == after.keys() and not changed_report:
+    changed_report = served.report.broken != site.report.broken
+    anything = facts["files"] or facts.get("former") or changed_report
+    if not anything and before.keys() == after.keys():
         return None
     return Reloaded(
         added=tuple(route for key, route in after.items() if key not in before),

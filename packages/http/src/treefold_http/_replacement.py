@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from importlib.util import cache_from_source
 from types import CodeType, ModuleType, TracebackType
 from typing import Any
 
-from treefold_http._modules import ModuleSpace, SourceLoader, adopt
+from treefold_http._modules import ModuleSpace, SourceLoader, adopt, show
 
 
 class FreshLoader(SourceLoader):
@@ -96,6 +96,41 @@ class Replacement:
             if package in sys.modules:
                 setattr(sys.modules[package], leaf, self.former[name])
         return back
+
+    def step_aside(self) -> dict[str, ModuleType | None]:
+        """Put every former module back, for now; give the new ones, and None for what is gone.
+
+        Whoever runs goes on with what it had; the new ones are for a `View`, and for `follow`.
+        """
+        loaded = self._space.loaded()
+        fresh: dict[str, ModuleType | None] = dict.fromkeys(self.former.keys() - loaded.keys())
+        fresh |= {n: module for n, module in loaded.items() if self._before.get(n) is not module}
+        self._take_out(fresh)
+        self.restore(self.former, anyway=True)
+        return fresh
+
+    def follow(self, fresh: Mapping[str, ModuleType | None]) -> dict[str, ModuleType | None]:
+        """Let new modules that had stepped aside take over; give what they replace.
+
+        What former code has imported for the first time since then is imported anew.
+        """
+        former = {name: self.former.get(name) for name in fresh}
+        meanwhile = self._space.loaded().keys() - self._before.keys()
+        self._take_out({*fresh, *meanwhile})
+        show(fresh)
+        for name, module in fresh.items():
+            package, _, leaf = name.rpartition(".")
+            if module is not None and package in sys.modules:
+                setattr(sys.modules[package], leaf, module)
+        return former
+
+    def _take_out(self, names: Collection[str]) -> None:
+        """Take modules out of `sys.modules`, and out of those packages that stay."""
+        for name in names:
+            sys.modules.pop(name, None)
+            package, _, leaf = name.rpartition(".")
+            if package in self._before and package not in self.former:
+                vars(self._before[package]).pop(leaf, None)
 
 
 class _Hidden:

@@ -134,6 +134,8 @@ class Request(Connection):
     async def form(self) -> FormData:
         """Give the text fields of an urlencoded or multipart form; parsed once, with `files`.
 
+        A request without a body and without a content type has none.
+
         Raises:
             UnsupportedMediaType: when the body is no form.
             BadRequest: when it is malformed, or has more parts than are taken.
@@ -164,14 +166,21 @@ class Request(Connection):
         try:
             return self.parsed_form
         except AttributeError:
-            limits = self._form_limits()
-            if self.content_type == URLENCODED:
-                await self.reader.read()  # kept: for the log, and for body() after form()
-            async with aclosing(self.reader.stream()) as chunks:
-                form = await parse_form(self._form_type(), chunks, limits=limits)
-            self.on_leave(form.close)
+            if self.reader.declared == 0 and not self.content_type:
+                form = ParsedForm(FormData(), MultiMapping())  # no body: nothing was sent
+            else:
+                form = await self._read_form()
             self.parsed_form = form
             return form
+
+    async def _read_form(self) -> ParsedForm:
+        limits = self._form_limits()
+        if self.content_type == URLENCODED:
+            await self.reader.read()  # kept: for the log, and for body() after form()
+        async with aclosing(self.reader.stream()) as chunks:
+            form = await parse_form(self._form_type(), chunks, limits=limits)
+        self.on_leave(form.close)
+        return form
 
     def _form_type(self) -> str:
         return self.headers.get("content-type", "")

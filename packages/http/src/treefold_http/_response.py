@@ -67,7 +67,7 @@ class Response:
 
     Raises:
         ValueError: for a status out of range, or a header that could split the answer.
-        TypeError: when the content is neither str nor bytes.
+        TypeError: when the content is neither str nor bytes, or the background cannot be called.
     """
 
     __slots__ = ("_headers", "background", "body", "raw_headers", "status")
@@ -96,6 +96,11 @@ class Response:
     ) -> None:
         self.status = check_status(status)
         self.raw_headers = [encode_header(k, v) for k, v in headers.items()] if headers else []
+        if background is not None and not callable(cast("object", background)):
+            raise TypeError(
+                f"The background of a response is {type(background).__qualname__!r}, which cannot"
+                " be called; give the function itself, with its arguments in functools.partial"
+            )
         self.background = background
 
     @classmethod
@@ -188,7 +193,7 @@ class Response:
             {"type": "http.response.body", "body": b"" if head else body},
         )
 
-    async def send(self, request: Request, send: Send, *, common: RawHeaders) -> None:
+    async def send(self, request: Request, send: Send, common: RawHeaders) -> None:
         """Write the answer: one start and one body message, or what a subclass makes of it."""
         start, body = self.messages(common, request.method == "HEAD")
         await send(start)
@@ -330,6 +335,8 @@ class Response:
 
 def sendable(fields: RawHeaders) -> RawHeaders:
     """Give the fields without those that are not the author's to write."""
+    if len(fields) == 1 and fields[0][0] == b"content-type":
+        return fields.copy()
     return [pair for pair in fields if pair[0] not in _OURS]
 
 
@@ -344,6 +351,20 @@ def plain_response(body: bytes, kind: tuple[bytes, bytes], status: int) -> Respo
 
 
 _new = Response.__new__
+
+
+def plain_messages(
+    common: RawHeaders, kind: tuple[bytes, bytes], body: bytes, head: bool
+) -> tuple[Message, Message]:
+    """Give what `plain_response(body, kind, 200).messages(common, head)` gives."""
+    return (
+        {
+            "type": "http.response.start",
+            "status": 200,
+            "headers": [*common, kind, _LENGTHS[len(body)]],
+        },
+        {"type": "http.response.body", "body": b"" if head else body},
+    )
 
 
 def _encoded(content: object) -> bytes:

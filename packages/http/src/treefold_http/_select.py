@@ -7,8 +7,10 @@ Explicit markers first, then uploads and body models, then scalars from path or 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any, NamedTuple, get_args, get_origin
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from types import UnionType
+from typing import Annotated, Any, NamedTuple, NewType, Optional, Union, get_args, get_origin
 
 from treefold_http._binding import Converter, converter
 from treefold_http._constraints import (
@@ -19,10 +21,11 @@ from treefold_http._constraints import (
     unconstrained,
     value_check,
 )
+from treefold_http._dependencies import Dependency
 from treefold_http._errors import UnprocessableEntity
 from treefold_http._json import loads
 from treefold_http._models import Decoder, model_decoder, text_converter
-from treefold_http._parameters import EMPTY, InjectionError, label, options_of, shown
+from treefold_http._parameters import EMPTY, InjectionError, label, options_of, shown, split
 from treefold_http._sources import (
     Binder,
     Body,
@@ -90,6 +93,58 @@ def constrained(annotation: Any, markers: tuple[Any, ...]) -> Any:
     return Annotated[annotation, *kept] if kept else annotation
 
 
+def lifted(annotation: Any, name: str, function: Callable[..., Any]) -> Any:
+    """Give `Annotated[str | None, Header()]` for `Annotated[str, Header()] | None`.
+
+    What says where a value comes from is of the whole parameter: passed over, a client could send
+    in the query what a dependency was to provide.
+
+    Raises:
+        InjectionError: when it stands inside a list, or at one of several types.
+    """
+    if isinstance(annotation, type):
+        return annotation
+    bare, markers = split(annotation)
+    options = [option for option in options_of(bare) if option is not type(None)]
+    if len(options) == 1 and options[0] is not bare:
+        inner, found = split(options[0])
+        if said := [_of(inner, marker) for marker in found if _says_where(marker)]:
+            kept = [marker for marker in found if not _says_where(marker)]
+            bare = Optional[Annotated[inner, *kept] if kept else inner]  # noqa: UP045 - made here
+            annotation = Annotated[bare, *said, *markers]
+    hidden = next(_hidden(bare), None)
+    if hidden is not None:
+        kind = "Depends" if isinstance(hidden, Dependency) else _class_of(hidden).__name__
+        raise InjectionError(
+            f"{kind}() of parameter {name!r} of {label(function)} is inside another type, where it"
+            f" says nothing; write Annotated[..., {kind}(...)] around the whole type"
+        )
+    return annotation
+
+
+def _says_where(marker: Any) -> bool:
+    return isinstance(marker, Dependency) or _is_source(marker)
+
+
+def _of(inner: Any, marker: Any) -> Any:
+    nameless = isinstance(marker, Dependency) and marker.call is None
+    return replace(marker, call=inner) if nameless else marker
+
+
+def _class_of(source: Any) -> type:
+    return source if isinstance(source, type) else type(source)
+
+
+def _hidden(annotation: Any) -> Iterator[Any]:
+    """What says where a value comes from, inside unions and lists."""
+    if get_origin(annotation) not in (list, Union, UnionType):
+        return
+    for each in get_args(annotation):
+        inner, markers = split(each)
+        yield from filter(_says_where, markers)
+        yield from _hidden(inner)
+
+
 def check_bodies(binders: Sequence[tuple[str, Binder]], function: Callable[..., Any]) -> None:
     """Refuse a function that asks for more than one body, or for a body and parts of a form.
 
@@ -154,6 +209,11 @@ def _explicit(
     parameter: inspect.Parameter, annotation: Any, source: Source, function: Callable[..., Any]
 ) -> Binder:
     if isinstance(source, Body):
+        if source.alias is not None:
+            raise InjectionError(
+                f"Body({source.alias!r}) of parameter {parameter.name!r} of {label(function)} names"
+                " a part, and a parameter takes the whole body; write a model with that member"
+            )
         decoder = model_decoder(annotation, anything=True)
         assert decoder is not None  # noqa: S101 - anything was asked for
         return _body_binder(parameter, annotation, decoder)
@@ -258,6 +318,8 @@ def _item(annotation: Any) -> Any:
         return None
     if get_origin(options[0]) is Annotated:
         return _item(options[0])
+    if isinstance(options[0], NewType):
+        return _item(options[0].__supertype__)
     return get_args(options[0])[0] if get_origin(options[0]) is list else None
 
 
@@ -268,12 +330,6 @@ def _checked(convert: Converter, check: Check | None) -> Converter:
 
 
 def _body_binder(parameter: inspect.Parameter, annotation: Any, decoder: Decoder) -> Binder:
-    if unchecked := families(annotation) - {decoder.family}:
-        raise InjectionError(
-            f"The body {parameter.name!r} is read without {min(unchecked)}, which its constraint is"
-            " of; take the constraint from the package that the model is of"
-        )
-
     async def bind(connection: Any, errors: Errors) -> Any:
         fields = connection.fields
         if fields.get(b"content-type") != b"application/json" or b"content-encoding" in fields:

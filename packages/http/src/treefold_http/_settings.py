@@ -21,6 +21,7 @@ from types import MappingProxyType
 from typing import Any, Literal, cast
 
 from treefold_http._errors import SettingsError
+from treefold_http._parameters import shown
 from treefold_logging import mask
 
 _NO_DATABASES: Mapping[str, str] = MappingProxyType({})
@@ -214,5 +215,11 @@ def _wrong(name: str, value: Any, wanted: Any, source: str) -> SettingsError:
         return SettingsError(
             f'Setting databases in {source} is no table of alias = "url"; make it one'
         )
-    shown = getattr(wanted, "__name__", None) or str(wanted)
-    return SettingsError(f"Setting {name} in {source} is {value!r}; give {shown}")
+    return SettingsError(f"Setting {name} in {source} is {value!r}; give {_words(wanted)}")
+
+
+def _words(wanted: Any) -> str:
+    """What a value may be, as it is written in a file."""
+    if typing.get_origin(wanted) is Literal:
+        return " or ".join(map(repr, typing.get_args(wanted)))
+    return "a list of str" if typing.get_origin(wanted) is tuple else shown(wanted)

@@ -240,13 +240,12 @@ def _refusal(websocket: WebSocket, error: BaseException | None) -> Response:
 
 
 def _log(websocket: WebSocket, refusal: int | None, seconds: float) -> None:
-    plan = websocket.plan
     log_request(
         "WEBSOCKET",
         request_target(
             websocket.raw_path,
             websocket.scope["query_string"],
-            masked_segments=plan.masked_in(websocket.raw_path) if plan else (),
+            masked_segments=websocket.app.masked_in(websocket),
         ),
         refusal or websocket.code or LOST,
         seconds,

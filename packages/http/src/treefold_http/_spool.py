@@ -84,6 +84,7 @@ class Spool:
                 self._file, self._directory = _open_private()
             self._file.seek(0, os.SEEK_END)
             self._file.writelines(chunks)
+            self._file.flush()  # a full disk is told to whom appends, not to whom reads
 
     def _read(self, start: int, size: int) -> bytes:
         with self._lock:

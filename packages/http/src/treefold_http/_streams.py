@@ -1,7 +1,8 @@
 """Answers that are sent while they are produced.
 
-Each chunk goes out before the next is asked for, so a slow client slows the producer and nothing
-piles up. A client that leaves ends the producer: its `finally` runs before the request is over.
+A chunk goes out before its producer waits for the next one; what is produced without a wait goes
+out together, at most 64 KiB at a time, so a slow client slows the producer and nothing piles up. A
+client that leaves ends the producer: its `finally` runs before the request is over.
 """
 
 from __future__ import annotations
@@ -12,14 +13,18 @@ from collections.abc import (
     AsyncIterable,
     AsyncIterator,
     Awaitable,
-    Callable,
     Iterable,
     Iterator,
     Mapping,
 )
+from contextlib import suppress
 from contextvars import copy_context
+from time import perf_counter
+from types import AsyncGeneratorType
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+from treefold_http._departures import TURN
+from treefold_http._gathering import HELD, MOST, Gathering, flushing
 from treefold_http._response import (
     BODILESS,
     BYTES_TYPE,
@@ -36,6 +41,10 @@ if TYPE_CHECKING:
 Chunk: TypeAlias = str | bytes
 StreamContent: TypeAlias = AsyncIterable[Chunk] | Iterable[Chunk]
 
+_BYTES = (bytes, bytearray, memoryview)
+_GENERATOR: Any = AsyncGeneratorType
+"""What most streams are; to ask the abstract class takes longer than three chunks."""
+
 
 class StreamingResponse(Response):
     """An answer whose body comes from an iterator, async or plain.
@@ -44,6 +53,10 @@ class StreamingResponse(Response):
         content: gives str (sent as UTF-8) or bytes; a plain iterator runs in a worker thread.
         status, headers, media_type, background: as in `Response`; the default type is
             application/octet-stream.
+
+    Raises:
+        TypeError: when the content cannot be iterated, or is bytes; and as `Response`.
+        ValueError: as `Response`.
     """
 
     __slots__ = ("content",)
@@ -56,34 +69,50 @@ class StreamingResponse(Response):
         media_type: str | None = None,
         background: Background | None = None,
     ) -> None:
+        if type(content) is not _GENERATOR:
+            _check_content(content)
         self.content = content
         self.body = b""
         self._prepare(status, headers, background)
         if media_type is not None:
             self.headers["content-type"] = media_type
-        elif "content-type" not in self.headers:
+        elif not headers or "content-type" not in self.headers:
             self.raw_headers.append(BYTES_TYPE)
 
-    async def send(self, request: Request, send: Send, *, common: RawHeaders) -> None:
+    async def send(self, request: Request, send: Send, common: RawHeaders) -> None:
         """Write the start, then each chunk as it is produced, then the end."""
         if self.status in BODILESS:
             await close(self.content)
-            await super().send(request, send, common=common)
+            await super().send(request, send, common)
             return
         fields = sendable(self.raw_headers) + common
         start = {"type": "http.response.start", "status": self.status, "headers": fields}
-        end = {"type": "http.response.body", "body": b""}
         if request.method == "HEAD":
             await close(self.content)
             await send(start)
-            await send(end)
+            await send({"type": "http.response.body", "body": b""})
             return
         await send(start)
-        if await self._produce(_iterator(self.content, request), request, send):
-            await send(end)
+        content: Any = self.content
+        chunks = content if type(content) is _GENERATOR else _iterator(content, request)
+        last = await self._produce(chunks, request, send)
+        if last is not None:
+            await send({"type": "http.response.body", "body": last})
 
-    async def _produce(self, chunks: AsyncIterator[Chunk], request: Request, send: Send) -> bool:
-        return await pump(chunks, request, send)
+    def _produce(
+        self, chunks: AsyncIterator[Chunk], request: Request, send: Send
+    ) -> Awaitable[bytes | None]:
+        return pump(chunks, request, send)
+
+
+def _check_content(content: object) -> None:
+    """Refuse what could only fail when the answer has begun."""
+    name = type(content).__qualname__
+    if isinstance(content, _BYTES) or not isinstance(content, (AsyncIterable, Iterable)):
+        raise TypeError(
+            f"A stream is {name!r}, which gives no str or bytes; give an iterator,"
+            " such as a generator function gives when it is called"
+        )
 
 
 def _iterator(content: StreamContent, request: Request) -> AsyncIterator[Chunk]:
@@ -96,59 +125,64 @@ async def pump(
     chunks: AsyncIterator[Chunk],
     request: Request,
     send: Send,
-    *,
     stopping: asyncio.Event | None = None,
-) -> bool:
-    """Send every chunk, then close the producer; False when the client left before the last.
+    most: int = MOST,
+) -> bytes | None:
+    """Send the chunks, then close the producer.
 
     Args:
         stopping: ends the producer early when it is set; the answer then ends like any other.
+        most: bytes of chunks that go out together; 0 sends each by itself.
+
+    Returns:
+        The last bytes, to be sent with the end; None when the client left before it.
     """
     task = asyncio.current_task()
     assert task is not None, "a request runs in a task"  # noqa: S101 - the event loop's promise
-    over = left = False
+    departures = request.app.departures
+    departures.add(task, request, stopping)
+    over, gathering = departures.over, Gathering(send)
 
-    async def watch(cause: Callable[[], Awaitable[object]], *, leaves: bool) -> None:
-        nonlocal over, left
-        await cause()
-        if not over:
-            over, left = True, leaves
-            task.cancel()
-
-    watchers: list[asyncio.Task[None]] = []
-
-    def begin() -> None:
-        leave = watch(request.reader.wait_for_disconnect, leaves=True)
-        watchers.append(loop.create_task(leave))
-        if stopping is not None:
-            watchers.append(loop.create_task(watch(stopping.wait, leaves=False)))
-
-    # Where nothing waits, nobody can be seen to leave, and no task is made: it is half of a stream.
-    loop = asyncio.get_running_loop()
-    soon = loop.call_soon(begin)
-    try:
+    async def produce() -> AsyncIterator[Chunk]:
+        count, due = 0, perf_counter() + HELD
         async for chunk in chunks:
-            if over:  # a producer that swallows its cancellation goes on for nobody
-                break
-            data = chunk if type(chunk) is bytes else _encoded(chunk)
-            try:
-                await send({"type": "http.response.body", "body": data, "more_body": True})
-            except OSError:  # how some servers say that the client left (ASGI, HTTP 2.4)
-                left = True
-                break
+            if gathering.left or (over and task in over):  # some swallow their cancellation
+                return chunks
+            gathering.add(chunk if type(chunk) is bytes else _encoded(chunk))
+            count += 1
+            if gathering.size >= most or count == TURN or perf_counter() > due:
+                await gathering.flush()
+                if gathering.left:
+                    return chunks
+                await asyncio.sleep(0)
+                count, due = 0, perf_counter() + HELD
+        return _ENDED if type(chunks) is _GENERATOR else chunks
+
+    unclosed = chunks
+    try:
+        unclosed = await flushing(produce(), gathering)
     except asyncio.CancelledError:
-        if not over:
+        if task not in over and not gathering.left:
             raise
+    except GeneratorExit:
+        raise
+    except BaseException:
+        with suppress(asyncio.CancelledError):  # the client left too: what failed is to be known
+            await gathering.flush()  # as far as it came
+        raise
     finally:
-        soon.cancel()
-        for watcher in watchers:
-            watcher.cancel()
+        outcome = departures.remove(task)
         # Ours to take back, whether the producer let it through or not; never anybody else's.
-        cancelled = over and task.uncancel() > 0
-        await close(chunks)
+        cancelled = outcome is not None and task.uncancel() > 0
+        if unclosed is not _ENDED:
+            await close(unclosed)
     if cancelled:
         raise asyncio.CancelledError
-    return not left
+    return None if outcome or gathering.left else gathering.take()
+
+
+_ENDED: Any = object()
+"""Stands for a generator that has run to its end and needs no closing."""
 
 
 class _FromThread(AsyncIterator[Chunk]):
@@ -189,7 +223,7 @@ _END = object()
 def _encoded(chunk: Any) -> bytes:
     if isinstance(chunk, str):
         return chunk.encode()
-    if isinstance(chunk, (bytes, bytearray, memoryview)):
+    if isinstance(chunk, _BYTES):
         return bytes(cast("bytes", chunk))
     raise TypeError(f"A stream gave {type(chunk).__qualname__!r}; give str or bytes")
 

@@ -8,11 +8,12 @@ decided in `_sockets`, before a handler runs.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from treefold_http._connection import Connection
+from treefold_http._departures import TURN
 from treefold_http._errors import BadRequest
 from treefold_http._header_fields import encode_header
 from treefold_http._json import dumps, loads
@@ -21,6 +22,8 @@ from treefold_http._types import Message, Receive, Scope, Send
 
 if TYPE_CHECKING:
     from treefold_http._application import Application
+
+T = TypeVar("T")
 
 MAX_MESSAGE = 1024 * 1024
 LAST_WORD = 1.0
@@ -62,20 +65,23 @@ class WebSocket(Connection):
         accepted: whether the handshake was answered.
         task: what runs its handler.
         dropped: whether it was closed from outside of its handler.
+        shape: what of a value `send_json` may send; None for all of it.
     """
 
-    __slots__ = ("_send", "accepted", "code", "dropped", "max_message", "task")
+    __slots__ = ("_send", "_since", "accepted", "code", "dropped", "max_message", "shape", "task")
 
     def __init__(
         self, scope: Scope, receive: Receive, app: Application, id: str, send: Send
     ) -> None:
         super().__init__(scope, receive, app, id)
         self._send = send
+        self._since = 0
         self.accepted = False
         self.code: int | None = None
         self.max_message = MAX_MESSAGE
         self.task: asyncio.Task[Any] | None = None
         self.dropped = False
+        self.shape: Callable[[Any], Any] | None = None
 
     @property
     def subprotocols(self) -> list[str]:
@@ -140,17 +146,36 @@ class WebSocket(Connection):
             raise await self._refuse(TOO_BIG, "Message too big")
         return data
 
-    async def receive_json(self) -> Any:
+    @overload
+    async def receive_json(self) -> Any: ...
+    @overload
+    async def receive_json(self, model: type[T]) -> T: ...
+    @overload
+    async def receive_json(self, model: Any) -> Any: ...
+
+    async def receive_json(self, model: Any = None) -> Any:
         """Give the next message, which must be text that is JSON.
+
+        Args:
+            model: the type of the message, as that of a body; None takes any JSON. It is said in
+                the AsyncAPI document where it is a name in the code of the handler.
 
         Raises:
             WebSocketDisconnect: as `receive_text`, and for JSON that is none (1007).
+            UnprocessableEntity: for a message that does not fit the model; closes with 1008 where
+                the handler does not catch it.
         """
         text = await self.receive_text()
         try:
-            return loads(text.encode())
+            body = text.encode()
+            document = loads(body)
         except (BadRequest, UnicodeEncodeError) as error:
             raise await self._refuse(BAD_DATA, "Not valid JSON") from error
+        if model is None:
+            return document
+        from treefold_http._messages import read_message
+
+        return read_message(model, body, document)
 
     async def send_text(self, text: str) -> None:
         """Send a text message.
@@ -175,8 +200,11 @@ class WebSocket(Connection):
 
         Raises:
             WebSocketDisconnect: when the socket is closed.
-            TypeError, ValueError: when a part of the value has no JSON form.
+            TypeError, ValueError: when a part of the value has no JSON form, or is not what the
+                `response_model` of the handler's module says.
         """
+        if self.shape is not None:
+            value = self.shape(value)
         await self.send_text(dumps(value).decode())
 
     async def iter_text(self) -> AsyncIterator[str]:
@@ -195,11 +223,22 @@ class WebSocket(Connection):
         except WebSocketDisconnect:
             return
 
-    async def iter_json(self) -> AsyncIterator[Any]:
-        """Give JSON messages until the socket is closed."""
+    @overload
+    def iter_json(self) -> AsyncIterator[Any]: ...
+    @overload
+    def iter_json(self, model: type[T]) -> AsyncIterator[T]: ...
+    @overload
+    def iter_json(self, model: Any) -> AsyncIterator[Any]: ...
+
+    async def iter_json(self, model: Any = None) -> AsyncIterator[Any]:
+        """Give JSON messages until the socket is closed.
+
+        Args, Raises:
+            model: as for `receive_json`; a message that does not fit ends it.
+        """
         try:
             while True:
-                yield await self.receive_json()
+                yield await self.receive_json(model)
         except WebSocketDisconnect:
             return
 
@@ -255,6 +294,10 @@ class WebSocket(Connection):
         await self._write(message)
 
     async def _write(self, message: Message) -> None:
+        self._since += 1
+        if self._since == TURN:
+            self._since = 0
+            await asyncio.sleep(0)
         try:
             await self._send(message)
         except OSError:  # ASGI 2.4: a server says so when the client has left

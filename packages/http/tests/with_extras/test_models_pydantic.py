@@ -21,7 +21,7 @@ import datetime as dt
 from dataclasses import dataclass
 from typing import Annotated, Any, Generic, Literal, Optional, TypeVar, Union
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, Json, field_validator
 from typing_extensions import TypedDict
 
 T = TypeVar("T")
@@ -46,6 +46,10 @@ class Dog(BaseModel):
 
 class Node(BaseModel):
     next: "Optional[Node]" = None
+
+class Packed(BaseModel):
+    count: int
+    data: Json[list[int]]
 
 class Page(BaseModel, Generic[T]):
     items: list[T]
@@ -167,6 +171,17 @@ FAILS: list[tuple[str, bytes, list[dict[str, Any]]]] = [
         "Checked",
         b'{"a":0}',
         [{"loc": ["body", "a"], "msg": "Value error, must be positive", "type": "value_error"}],
+    ),
+    (
+        "Packed",
+        b'{"count":1,"data":"[1,"}',
+        [
+            {
+                "loc": ["body", "data"],
+                "msg": "Invalid JSON: EOF while parsing a value at line 1 column 3",
+                "type": "json_invalid",
+            }
+        ],
     ),
     ("Item", b"", [{"loc": ["body"], "msg": "body is required", "type": "missing"}]),
     ("Item | None", b"", [{"loc": ["body"], "msg": "body is required", "type": "missing"}]),

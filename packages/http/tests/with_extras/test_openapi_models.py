@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import importlib
+import json
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
+from treefold_http import Application
+from treefold_http.openapi import openapi_document
 from treefold_http.openapi._symmetry import is_symmetric
 
+if TYPE_CHECKING:
+    from packages.http.tests.conftest import Answer
+
+Ask = Callable[..., "Answer"]
 Document = Callable[..., dict[str, Any]]
 
 
@@ -180,6 +188,96 @@ def test_constraints_on_parameters_are_said(document: Document) -> None:
         "default": "aa",
     }
     assert found["code"]["schema"]["maxLength"] == 3
+
+
+READ = """
+    from dataclasses import dataclass
+    from enum import Enum
+    from typing import Annotated, Generic, Literal, TypeVar
+
+    from msgspec import Meta, Struct
+    from pydantic import ConfigDict, Field
+    from typing_extensions import TypedDict
+
+    T = TypeVar("T")
+
+    @dataclass
+    class Defaults:
+        size: int = Field(gt=0)
+        word: str = Field(default="a", max_length=2)
+
+    @dataclass
+    class Renamed:
+        sender: Annotated[str, Field(alias="from")]
+
+    class Closed(TypedDict):
+        __pydantic_config__ = ConfigDict(extra="forbid")
+        size: int
+
+    @dataclass
+    class Both:
+        low: Annotated[int, Meta(gt=0)]
+        high: Annotated[int, Field(lt=10)]
+
+    @dataclass
+    class Outer:
+        inner: list[Both]
+
+    class Page(Struct, Generic[T]):
+        items: list[T]
+
+    class Hue(Enum):
+        RED = "red"
+
+    @dataclass
+    class Table:
+        hues: dict[Hue, int]
+        words: dict[Annotated[str, Field(min_length=2)], int]
+        either: dict[Literal["a", "b"], int]
+
+    @dataclass
+    class Encoded:
+        data: Annotated[bytes, Meta(max_length=2)]
+"""
+
+
+@pytest.mark.parametrize(
+    ("model", "taken", "refused"),
+    [
+        ("Defaults", {"size": 1}, [{}, {"size": 0}, {"size": 1, "word": "abc"}]),
+        ("Renamed", {"from": "a"}, [{"sender": "a"}]),
+        ("Closed", {"size": 1}, [{"size": 1, "more": 1}]),
+        ("Both", {"low": 1, "high": 1}, [{"low": 0, "high": 1}, {"low": 1, "high": 1, "x": 1}]),
+        ("Outer", {"inner": []}, [{"inner": [{"low": 1, "high": 1, "x": 1}]}, {"more": 1}]),
+        ("Page[int]", {"items": [1]}, [{"items": ["a"]}, {}]),
+        (
+            "Table",
+            {"hues": {"red": 1}, "words": {"ab": 1}, "either": {"a": 1}},
+            [
+                {"hues": {"a": 1}, "words": {}, "either": {}},
+                {"hues": {}, "words": {"a": 1}, "either": {}},
+                {"hues": {}, "words": {}, "either": {"c": 1}},
+            ],
+        ),
+        ("Encoded", {"data": "YWI="}, [{"data": 1}]),
+    ],
+)
+def test_the_document_takes_what_the_reader_of_the_body_takes(
+    serving: Callable[..., Application],
+    ask: Ask,
+    model: str,
+    taken: Any,
+    refused: list[Any],
+) -> None:
+    text = f"{READ}\n    async def handler(given: {model}): ..."
+    app = serving(text, "Api/v1/X/Post.py")
+    made = openapi_document(app)
+    body = made["paths"]["/v1/x"]["post"]["requestBody"]["content"]["application/json"]
+    validator: Any = Draft202012Validator({**body["schema"], "components": made["components"]})
+
+    for document in (taken, *refused):
+        answer = ask(app, "POST", "/v1/x", chunks=[json.dumps(document).encode()])
+        assert (answer.status == 204) is validator.is_valid(document) is (document is taken)
 
 
 MSGSPEC = """

@@ -65,7 +65,7 @@ def test_leaving_a_stream_runs_the_finally_of_its_generator(app: Application) ->
     async def main() -> bool:
         async with AsyncTestClient(app) as client:
             async with client.stream("GET", "/v1/ticks") as answer:
-                assert await anext(answer.aiter_text()) == "tick"
+                assert (await anext(answer.aiter_text())).startswith("tick")
             return app.state.closed
 
     assert asyncio.run(main())

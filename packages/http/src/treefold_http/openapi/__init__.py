@@ -13,7 +13,7 @@ from treefold_http.openapi._serving import Documents, serve_documents
 if TYPE_CHECKING:
     from treefold_http._application import Application
 
-__all__ = ["asyncapi_document", "openapi_document", "serve_documents"]
+__all__ = ["asyncapi_document", "openapi_document", "scheme_clashes", "serve_documents"]
 
 
 def openapi_document(app: Application, version: str | None = None) -> dict[str, Any]:
@@ -40,6 +40,18 @@ def asyncapi_document(app: Application, version: str | None = None) -> dict[str,
         As `openapi_document`.
     """
     return _document(app, "asyncapi", version)
+
+
+def scheme_clashes(app: Application) -> list[str]:
+    """Say which security schemes have one name and different content, and where each is written.
+
+    Args:
+        app: the application, booted or not.
+
+    Raises:
+        BootError, SettingsError: when the project cannot be read.
+    """
+    return [str(clash) for clash in Documents.of(app).clashes()]
 
 
 def _document(app: Application, kind: str, version: str | None) -> dict[str, Any]:

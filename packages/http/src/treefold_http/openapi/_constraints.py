@@ -25,6 +25,8 @@ _LENGTHS: Mapping[str, tuple[str, str]] = {
     "object": ("minProperties", "maxProperties"),
 }
 
+_ENCODED = "base64"
+
 
 def constrain(schema: dict[str, Any], markers: Iterable[Any]) -> dict[str, Any]:
     """Give a schema with what the metadata of an annotation says.
@@ -35,8 +37,9 @@ def constrain(schema: dict[str, Any], markers: Iterable[Any]) -> dict[str, Any]:
             over.
     """
     said: dict[str, Any] = {}
+    kind = _ENCODED if "contentEncoding" in schema else schema.get("type")
     for marker in markers:
-        _read(marker, schema.get("type"), said)
+        _read(marker, kind, said)
     return beside(schema, said)
 
 
@@ -49,16 +52,22 @@ def _read(marker: Any, kind: Any, said: dict[str, Any]) -> None:
         value = plain(getattr(marker, name, None))
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             said[keyword] = value
-    least, most = _LENGTHS.get(kind, ("minLength", "maxLength"))
-    for name, keyword in (("min_length", least), ("max_length", most)):
-        value = getattr(marker, name, None)
-        if type(value) is int:
-            said[keyword] = value
+    _read_lengths(marker, kind, said)
     pattern = getattr(marker, "pattern", None)
     pattern = getattr(pattern, "pattern", pattern)
     if isinstance(pattern, str):
         said["pattern"] = pattern
     _read_words(marker, said)
+
+
+def _read_lengths(marker: Any, kind: Any, said: dict[str, Any]) -> None:
+    if kind == _ENCODED:  # they count bytes, and the schema would count letters
+        return
+    least, most = _LENGTHS.get(kind, ("minLength", "maxLength"))
+    for name, keyword in (("min_length", least), ("max_length", most)):
+        value = getattr(marker, name, None)
+        if type(value) is int:
+            said[keyword] = value
 
 
 def _read_words(marker: Any, said: dict[str, Any]) -> None:

@@ -6,16 +6,19 @@ Neither is imported here: whoever has such a type has imported its package alrea
 from __future__ import annotations
 
 import sys
+import typing
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from treefold_http._constraints import family_of
 from treefold_http._json import msgspec
+from treefold_http._parameters import split
 
 _TARGET = "#/$defs/{%s}"
 
 
 def foreign_schema(
-    annotation: Any, mode: Literal["input", "output"]
+    annotation: Any, mode: Literal["input", "checked", "output"]
 ) -> tuple[dict[str, Any], Mapping[str, dict[str, Any]]] | None:
     """Give the schema of a type and the definitions that it refers to as `#/$defs/...`.
 
@@ -24,7 +27,7 @@ def foreign_schema(
     """
     if hasattr(annotation, "model_json_schema"):
         return _of_pydantic(annotation.model_json_schema, annotation, mode)
-    if hasattr(annotation, "__struct_fields__"):
+    if hasattr(typing.get_origin(annotation) or annotation, "__struct_fields__"):
         return _of_msgspec(annotation)
     pydantic = sys.modules.get("pydantic")
     if pydantic is None:
@@ -35,14 +38,33 @@ def foreign_schema(
         return None
 
 
+def asks_pydantic(record: Any) -> bool:
+    """Whether a dataclass or a TypedDict says what only pydantic hears when it reads one.
+
+    That is a configuration, a `Field(...)` as the default of a member or with another name for it,
+    and bytes, which pydantic takes as text.
+    """
+    members: Mapping[str, Any] = getattr(record, "__dataclass_fields__", {})
+    return (
+        hasattr(record, "__pydantic_config__")
+        or any(family_of(member.default) for member in members.values())
+        or any(map(_asks, typing.get_type_hints(record, include_extras=True).values()))
+    )
+
+
+def _asks(hint: Any) -> bool:
+    renamed = any(getattr(marker, "validation_alias", None) for marker in split(hint)[1])
+    return renamed or hint is bytes or any(map(_asks, typing.get_args(hint)))
+
+
 def _of_pydantic(
     make: Any, annotation: Any, mode: str
 ) -> tuple[dict[str, Any], Mapping[str, dict[str, Any]]]:
     # Answers are dumped by `model_dump(mode="json")`, which takes aliases only where it is told to.
     config: Mapping[str, Any] = getattr(annotation, "model_config", None) or {}
-    by_alias = mode == "input" or bool(config.get("serialize_by_alias", False))
+    by_alias = mode != "output" or bool(config.get("serialize_by_alias", False))
     schema = make(
-        mode="validation" if mode == "input" else "serialization",
+        mode="serialization" if mode == "output" else "validation",
         by_alias=by_alias,
         ref_template=_TARGET % "model",
     )

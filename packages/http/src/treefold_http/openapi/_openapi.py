@@ -59,7 +59,7 @@ def _socket(found: Described, schemas: Schemas) -> dict[str, Any]:
 
 
 def schemes_of(routes: Sequence[Described]) -> dict[str, Mapping[str, Any]]:
-    """Give the security schemes by name; of two with one name the first."""
+    """Give the security schemes by name."""
     found: dict[str, Mapping[str, Any]] = {}
     for route in routes:
         demand: Security

@@ -98,7 +98,7 @@ def _body(described: Described, schemas: Schemas) -> dict[str, Any] | None:
     fields = described.sent("form", "file")
     content: dict[str, Any] = {}
     if models:
-        found = [schemas.of(model.annotation, "input") for model in models]
+        found = [schemas.of_body(model.annotation) for model in models]
         content[JSON] = {"schema": found[0] if len(found) == 1 else {"allOf": found}}
     if fields:
         form = {"schema": _form(fields, schemas)}

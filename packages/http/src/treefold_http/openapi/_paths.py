@@ -60,7 +60,14 @@ def _unique(name: str, taken: Mapping[str, str]) -> str:
 
 
 def _word(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_") or "x"
+    return re.sub(r"[^A-Za-z0-9]+", _between, text).strip("_") or "x"
+
+
+def _between(found: re.Match[str]) -> str:
+    # Letters of other scripts by number: else two folders would have one id, and a third one would
+    # change which of the two is `_2`.
+    letters = "".join(f"u{ord(letter):04x}" for letter in found[0] if letter.isalnum())
+    return f"_{letters}_" if letters else "_"
 
 
 def operation_ids(

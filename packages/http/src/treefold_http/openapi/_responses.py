@@ -115,8 +115,10 @@ def _add_success(described: Described, found: _Answers) -> None:
     module = described.module
     annotation = returned(described)
     if module.response_model is not None and not gives_events(annotation):
-        status = str(module.status_code or _literal_status(annotation) or 200)
-        _add(found, module.response_model, status, described)
+        status = module.status_code or _literal_status(annotation)
+        for option in options_of(module.response_model):
+            empty = option is type(None) and status is None  # it is 204 then
+            _add(found, option, None if empty else str(status or 200), described)
         return
     status = None if module.status_code is None else str(module.status_code)
     for option in options_of(annotation):

@@ -16,6 +16,7 @@ from treefold_http._middleware import entries_for
 from treefold_http._plan import WEBSOCKET
 from treefold_http._security import Security, security_of
 from treefold_http.openapi._code import Reading, read_code
+from treefold_http.openapi._credentials import Clash, joined, name_schemes
 from treefold_http.openapi._inputs import Input, taken_by
 from treefold_http.openapi._paths import Place, operation_ids, place_of
 from treefold_logging import get_logger
@@ -59,11 +60,11 @@ class Described:
         return [found for found in self.inputs if found.place in places]
 
 
-def describe_routes(app: Application, site: Site) -> list[Described]:
+def describe_routes(app: Application, site: Site) -> tuple[list[Described], list[Clash]]:
     """Describe every route of a site; one that cannot be served is left out.
 
     One whose description fails all the same is left out too, with a line in the log: the rest of
-    the document does not suffer for it.
+    the document does not suffer for it. Beside them, the security schemes that share a name.
     """
     places = [
         (route, place_of(route), module.operation_id if isinstance(module, HandlerModule) else None)
@@ -83,7 +84,7 @@ def describe_routes(app: Application, site: Site) -> list[Described]:
             get_logger().warning(
                 "%s is not in the OpenAPI document: %s", route.file, error, exc_info=error
             )
-    return found
+    return name_schemes(found, app.root)
 
 
 class _Reader:
@@ -118,7 +119,7 @@ def _describe(
     reading = read(module.handler)
     readings = [reading, *map(read, taken.functions)]
     marked = [*entries, *taken.functions, module.handler]
-    demands = {found.name: found for target in marked for found in security_of(target)}
+    demands = joined(found for target in marked for found in security_of(target))
     return Described(
         route=route,
         module=module,
@@ -127,7 +128,7 @@ def _describe(
         inputs=taken.inputs,
         reading=reading,
         statuses=frozenset(status for found in readings for status in found.statuses),
-        security=tuple(demands.values()),
+        security=demands,
     )
 
 

@@ -20,15 +20,19 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar, cast
 
-from treefold_http._parameters import EMPTY, options_of
+from treefold_http._models import is_checked_here
+from treefold_http._parameters import EMPTY, options_of, split
 from treefold_http._records import is_record, is_typed_dict, required_in
 from treefold_http.openapi._components import Components, Schema, beside
 from treefold_http.openapi._constraints import constrain, plain, with_default
-from treefold_http.openapi._foreign import foreign_schema
+from treefold_http.openapi._foreign import asks_pydantic, foreign_schema
 from treefold_http.openapi._symmetry import is_symmetric
 
-Mode: TypeAlias = Literal["input", "output"]
-"""Whether a schema says what is taken or what is given: they differ in defaults."""
+Mode: TypeAlias = Literal["input", "checked", "output"]
+"""Whether a schema says what is taken or what is given: they differ in defaults.
+
+What is `checked` is taken by our own checks, which refuse members that a record does not know.
+"""
 
 _SCALARS: Mapping[Any, Schema] = {
     Any: {},
@@ -75,6 +79,14 @@ class Schemas:
         except Exception:  # the types are the author's, and so is the code that runs in them
             return {}
 
+    def of_body(self, annotation: Any) -> Schema:
+        """Give the schema of a JSON body or a message, as whoever reads it takes it."""
+        try:
+            mode: Mode = "checked" if is_checked_here(annotation) else "input"
+        except Exception:  # nothing reads such a type, and so it says nothing
+            return {}
+        return self.of(annotation, mode)
+
     def _of(self, annotation: Any, mode: Mode, given: Arguments) -> Schema:
         try:
             known = _SCALARS.get(annotation)
@@ -115,13 +127,17 @@ class Schemas:
         if origin is tuple:
             return self._tuple(arguments, mode, given)
         if origin in _TABLES:
-            return {
-                "type": "object",
-                "additionalProperties": self._of(arguments[1], mode, given),
-            }
+            return self._table(arguments, mode, given)
         if is_record(origin) and not _is_foreign(origin):
             return self._generic(annotation, origin, arguments, mode, given)
         return self._foreign(annotation, mode)
+
+    def _table(self, arguments: Sequence[Any], mode: Mode, given: Arguments) -> Schema:
+        names, values = arguments
+        table: Schema = {"type": "object", "additionalProperties": self._of(values, mode, given)}
+        if _are_texts(names):
+            table["propertyNames"] = self._of(names, mode, given)
+        return table
 
     def _union(self, options: Sequence[Any], mode: Mode, given: Arguments) -> Schema:
         schemas: list[Schema] = []
@@ -148,6 +164,8 @@ class Schemas:
         if _is_foreign(kind):
             return self._foreign(kind, mode)
         if is_record(kind):
+            if mode == "input" and asks_pydantic(kind) and (found := self._foreign(kind, mode)):
+                return found
             return self._named(kind, kind, mode, lambda: self._record(kind, mode, _NONE))
         if (names := _tuple_fields(kind)) is not None:
             hints = typing.get_type_hints(cast("Any", kind), include_extras=True)
@@ -186,7 +204,7 @@ class Schemas:
             return known
         chosen: str = name or home.__name__
         others = other_names(chosen, home, mode)
-        node = self.components.add((key, mode), chosen, others=others, late=mode == "input")
+        node = self.components.add((key, mode), chosen, others=others, late=mode != "output")
         try:
             self.components.fill(node, make())
         except Exception:  # as in `of`; the name stays, and says nothing
@@ -203,7 +221,7 @@ class Schemas:
             fields = [f for f in dataclasses.fields(kind) if f.init or mode == "output"]
             names = [f.name for f in fields]
             defaults = {f.name: f.default for f in fields if f.default is not dataclasses.MISSING}
-            needed = required_in(kind) if mode == "input" else bool
+            needed = bool if mode == "output" else required_in(kind)
             required = [name for name in names if needed(name)]
         properties: dict[str, Schema] = {}
         for name in names:
@@ -212,6 +230,8 @@ class Schemas:
         made: Schema = {"type": "object", "properties": properties}
         if required:
             made["required"] = required
+        if mode == "checked":
+            made["additionalProperties"] = False
         return {**_described(kind), **made}
 
     def _foreign(self, annotation: Any, mode: Mode) -> Schema:
@@ -233,11 +253,12 @@ class Schemas:
         for name in inner:
             key = (annotation, mode, name)
             others = other_names(name, annotation, mode)
-            nodes[name] = self.components.add(key, name, others=others, late=mode == "input")
+            nodes[name] = self.components.add(key, name, others=others, late=mode != "output")
         for name, definition in inner.items():
             self.components.fill(nodes[name], self._linked(definition, nodes))
         linked = self._linked(schema, nodes)
-        if not isinstance(annotation, type) or not _is_foreign(annotation):
+        named = isinstance(annotation, type) and _is_foreign(annotation)
+        if not named and not is_record(annotation):
             return linked
         target = schema.get("$ref")
         if target is not None:
@@ -245,7 +266,7 @@ class Schemas:
             return linked
         name = annotation.__name__
         others = other_names(name, annotation, mode)
-        node = self.components.add((annotation, mode), name, others=others, late=mode == "input")
+        node = self.components.add((annotation, mode), name, others=others, late=mode != "output")
         self.components.fill(node, linked)
         return self.components.refer(node)
 
@@ -284,13 +305,23 @@ def _local(target: str) -> str:
 
 def other_names(name: str, home: Any, mode: Mode) -> list[str]:
     """Give what a schema is called where another one has its name."""
-    names = [f"{name}Input"] if mode == "input" else []
+    names = [] if mode == "output" else [f"{name}Input"]
     module = str(getattr(home, "__module__", "")).split(".")
     if module[0] == "Api" and len(module) > 1:
         names += [f"{name}_{module[1]}", "_".join([name, *module[1:]])]
     else:
         names.append("_".join([*module, name]))
     return names
+
+
+def _are_texts(names: Any) -> bool:
+    """Whether the keys of a table are texts of which not all will do."""
+    bare, markers = split(names)
+    if isinstance(bare, type) and issubclass(bare, enum.Enum):
+        return all(isinstance(member.value, str) for member in bare)
+    if typing.get_origin(bare) is Literal:
+        return all(isinstance(choice, str) for choice in typing.get_args(bare))
+    return bare is str and bool(markers)
 
 
 def _is_foreign(kind: Any) -> bool:
@@ -321,13 +352,17 @@ def _choices(values: Sequence[Any]) -> Schema:
 
 
 def _enum(kind: type[enum.Enum]) -> Schema:
+    if issubclass(kind, enum.Flag):  # its values are sums of what is named
+        return {**_described(kind), "type": "integer"}
     schema = _choices([member.value for member in kind])
     if "const" in schema:
         schema = {"enum": [schema["const"]]}
     return {**_described(kind), **schema}
 
 
-_PLAIN_DOCS = frozenset(filter(None, (enum.Enum.__doc__, enum.IntEnum.__doc__)))
+_PLAIN_DOCS = frozenset(
+    filter(None, (each.__doc__ for each in (enum.Enum, enum.IntEnum, enum.Flag, enum.IntFlag)))
+)
 
 
 def _described(kind: type) -> Schema:

@@ -18,6 +18,7 @@ from treefold_http._errors import HTTPError, MethodNotAllowed, NotFound
 from treefold_http._json import dumps
 from treefold_http._response import Response
 from treefold_http.openapi._asyncapi import write_asyncapi
+from treefold_http.openapi._credentials import Clash
 from treefold_http.openapi._info import read_info
 from treefold_http.openapi._openapi import write_openapi
 from treefold_http.openapi._routes import Described, describe_routes
@@ -50,6 +51,7 @@ class Documents:
         self._site = site
         self._lock = threading.RLock()
         self._routes: list[Described] | None = None
+        self._clashes: list[Clash] = []
         self._written: dict[tuple[str, str | None], dict[str, Any]] = {}
         self._encoded: dict[tuple[str, str | None, str], tuple[bytes, str]] = {}
 
@@ -75,12 +77,23 @@ class Documents:
         with self._lock:
             found = self._written.get((kind, version))
             if found is None:
-                if self._routes is None:
-                    self._routes = describe_routes(self._app, self._site)
                 info = read_info(self._app.root, self._site.table.latest)
-                found = _KINDS[kind](self._routes, info, version=version)
+                found = _KINDS[kind](self._described(), info, version=version)
                 self._written[kind, version] = found
             return found
+
+    def clashes(self) -> list[Clash]:
+        """Give the security schemes that share a name with another."""
+        with self._lock:
+            self._described()
+            return self._clashes
+
+    def _described(self) -> list[Described]:
+        if self._routes is None:
+            self._routes, self._clashes = describe_routes(self._app, self._site)
+            for clash in self._clashes:
+                get_logger().warning("%s", clash)
+        return self._routes
 
     def encoded(self, kind: str, version: str | None, root_path: str) -> tuple[bytes, str]:
         """Give a document as it travels, and its entity tag.

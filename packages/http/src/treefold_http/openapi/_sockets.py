@@ -1,11 +1,12 @@
 """Messages of a socket: what its code reads and writes, since nothing else says it.
 
-`websocket.iter_json()` in a handler means that JSON comes in, `send_text` that text goes out.
-`response_model` is the type of what goes out as JSON.
+`websocket.iter_json(Move)` in a handler means that such JSON comes in, `send_text` that text goes
+out. `response_model` is the type of what goes out as JSON.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from treefold_http.openapi._components import Schema
@@ -36,8 +37,21 @@ def messages_of(found: Described, schemas: Schemas) -> dict[str, Any]:
     made: dict[str, Any] = {}
     if received:
         made["receive"] = {MEDIA_TYPES[kind]: dict(_SCHEMAS[kind]) for kind in sorted(received)}
+        if "json" in received:
+            made["receive"][MEDIA_TYPES["json"]] = _any_of(found.reading.models, schemas)
     if sent or model is not None:
         made["send"] = {MEDIA_TYPES[kind]: dict(_SCHEMAS[kind]) for kind in sorted(sent)}
     if model is not None:
         made["send"][MEDIA_TYPES["json"]] = schemas.of(model, "output")
     return made
+
+
+def _any_of(models: Sequence[Any], schemas: Schemas) -> Schema:
+    made: list[Schema] = []
+    for model in models:
+        schema = schemas.of_body(model)
+        if not schema:
+            return {}
+        if schema not in made:
+            made.append(schema)
+    return made[0] if len(made) == 1 else {"anyOf": made}

@@ -1,0 +1,154 @@
+"""The files of a project that every request depends on: read at boot, each in its way.
+
+`Models/`, `Middleware/`, `providers.py`, `extensions.py` and `hooks.py` (rulings, 'Middleware,
+lifecycle, background'). One that fails is a fatal finding, and the others are read nevertheless, so
+that a boot reports everything at once. Files of handlers are the business of `_loader`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from treefold_http._findings import Findings
+from treefold_http._installed import find_databases, model_modules
+from treefold_http._middleware import check_entry
+from treefold_http._modules import ModuleSpace
+
+if TYPE_CHECKING:
+    from treefold_http._application import Application
+
+
+class BootFiles(NamedTuple):
+    """What the boot files list, in their order."""
+
+    middlewares: Sequence[Any]
+    extensions: Sequence[Any]
+    on_startup: Sequence[Callable[..., Any]]
+    on_shutdown: Sequence[Callable[..., Any]]
+
+
+def read_boot_files(app: Application, space: ModuleSpace, findings: Findings) -> BootFiles:
+    """Import the models and read the boot files; what fails goes into the findings.
+
+    In a reload a file that fails keeps what it had listed last.
+    """
+    _load_models(app, space, findings)
+    middlewares = findings.boot_file(
+        lambda: _middlewares(space, findings), lambda site: site.listed
+    )
+    _provide(app, space, findings)
+    extensions = findings.boot_file(
+        lambda: _extensions(app, space, findings), lambda site: site.extensions
+    )
+    on_startup, on_shutdown = findings.boot_file(
+        lambda: _hooks(space, findings), lambda site: (site.on_startup, site.on_shutdown)
+    )
+    return BootFiles(middlewares, extensions, on_startup, on_shutdown)
+
+
+def _load_models(app: Application, space: ModuleSpace, findings: Findings) -> None:
+    """Set the databases up, then import every module below `Models/` (rulings, 'ORM')."""
+    names = model_modules(space.root)
+    if not names and not app.settings.databases:
+        return
+    if findings.former is None:
+        try:
+            app.databases = find_databases(app)
+        except (Exception, SystemExit) as error:
+            findings.add("databases", error, fatal=True)
+            return
+    for name in names:
+        try:
+            space.load(name)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            findings.add(f"{name.replace('.', '/')}.py", error, fatal=True)
+
+
+def _boot_module(space: ModuleSpace, name: str, findings: Findings) -> ModuleType | None:
+    file = space.root / f"{name}.py"
+    if not file.is_file() and not (space.root / name / "__init__.py").is_file():
+        return None
+    shown = file.name if file.is_file() else f"{name}/__init__.py"
+    try:
+        return space.load(name)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        findings.add(shown, error, fatal=True)
+        return None
+
+
+def _listed(module: ModuleType | None, name: str) -> Sequence[Any]:
+    entries: Any = getattr(module, name, [])
+    if not isinstance(entries, (list, tuple)):
+        raise TypeError(f"`{name}` is {type(entries).__qualname__!r}; make it a list")
+    return cast("Sequence[Any]", entries)
+
+
+def _middlewares(space: ModuleSpace, findings: Findings) -> Sequence[Any]:
+    module = _boot_module(space, "Middleware", findings)
+    try:
+        listed = _listed(module, "middlewares")
+        for entry in listed:
+            check_entry(entry)
+    except TypeError as error:
+        findings.add("Middleware/__init__.py", error, fatal=True)
+        return []
+    return listed
+
+
+def _callables(
+    module: ModuleType | None, name: str, findings: Findings
+) -> Sequence[Callable[..., Any]]:
+    try:
+        listed = _listed(module, name)
+        for entry in listed:
+            if not callable(entry):
+                raise TypeError(
+                    f"`{name}` holds {entry!r}, which cannot be called; make it a list of functions"
+                )
+    except TypeError as error:
+        findings.add("hooks.py", error, fatal=True)
+        return []
+    return listed
+
+
+def _hooks(
+    space: ModuleSpace, findings: Findings
+) -> tuple[Sequence[Callable[..., Any]], Sequence[Callable[..., Any]]]:
+    module = _boot_module(space, "hooks", findings)
+    return (
+        _callables(module, "on_startup", findings),
+        _callables(module, "on_shutdown", findings),
+    )
+
+
+def _provide(app: Application, space: ModuleSpace, findings: Findings) -> None:
+    count = len(findings.broken)
+    module = _boot_module(space, "providers", findings)
+    if len(findings.broken) > count:
+        return
+    providers: Any = getattr(module, "providers", {})
+    try:
+        if not isinstance(providers, dict):
+            raise TypeError(f"`providers` is {type(providers).__qualname__!r}; make it a dict")
+        app.providers.declare(cast("dict[Any, Any]", providers))
+    except TypeError as error:
+        findings.add("providers.py", error, fatal=True)
+
+
+def _extensions(app: Application, space: ModuleSpace, findings: Findings) -> Sequence[Any]:
+    module = _boot_module(space, "extensions", findings)
+    try:
+        listed = _listed(module, "extensions")
+        for extension in listed if findings.former is None else ():
+            if (setup := getattr(extension, "setup", None)) is not None:
+                setup(app)
+    except (Exception, SystemExit) as error:
+        findings.add("extensions.py", error, fatal=True)
+        return []
+    return listed

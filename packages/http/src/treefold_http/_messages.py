@@ -1,0 +1,42 @@
+"""Typed messages of a socket: JSON into the annotated type, by what reads the bodies of requests.
+
+Imported with the first message that is read so; a socket that takes any JSON needs none of it.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from treefold_http._errors import UnprocessableEntity
+from treefold_http._models import Decoder, model_decoder
+from treefold_http._parameters import InjectionError, shown
+
+
+def read_message(model: Any, body: bytes, document: Any) -> Any:
+    """Give a message as its type.
+
+    Args:
+        body, document: the message, and what `loads` made of it.
+
+    Raises:
+        InjectionError: for a type that needs a package which is not installed.
+        UnprocessableEntity: for a message that does not fit; `errors` says where.
+    """
+    try:
+        return _decoder(model).decode(body, document)
+    except UnprocessableEntity as error:
+        errors = [{**each, "loc": ["message", *each["loc"][1:]]} for each in error.errors or ()]
+        first = errors[0]
+        where = ".".join(map(str, first["loc"]))
+        raise UnprocessableEntity(
+            f"The message is not valid: {where}: {first['msg']}", errors=errors
+        ) from None
+
+
+@lru_cache(maxsize=256)
+def _decoder(model: Any) -> Decoder:
+    decoder = model_decoder(model, anything=True)
+    if decoder is None:
+        raise InjectionError(f"No message can be read as {shown(model)}; give a model")
+    return decoder
