@@ -73,16 +73,43 @@ def test_a_broken_handler_is_reported_and_a_failure(
     assert last == "2 routes: 0 duplicate, 1 broken, 0 skipped"
 
 
-def test_a_broken_boot_file_is_reported_with_the_rest(treefold: Treefold, project: Project):
+BOOT_FILES = [
+    "Middleware/__init__.py",
+    "Models/user.py",
+    "extensions.py",
+    "hooks.py",
+    "providers.py",
+]
+
+
+@pytest.mark.parametrize("file", BOOT_FILES)
+def test_a_broken_boot_file_is_reported_where_it_lies_and_with_the_rest(
+    treefold: Treefold, project: Project, file: str
+):
     root = project("User/Get.py")
-    write(root, "hooks.py", "1 / 0\n")
+    write(root, file, "1 / 0\n")
+    write(root, "Api/v1/User/Get.py", "1 / 0\n")
     code, out, _ = treefold("check")
     assert code == 1
     assert out.splitlines() == [
         "[skipped] Api/User/Get.py: not under a version folder (vN)",
-        "[broken] hooks.py cannot be used: ZeroDivisionError: division by zero",
-        "0 routes: 0 duplicate, 1 broken, 1 skipped",
+        f"[broken] {file}: ZeroDivisionError: division by zero",
+        "[broken] Api/v1/User/Get.py: ZeroDivisionError: division by zero",
+        "1 routes: 0 duplicate, 2 broken, 1 skipped",
     ]
+    code, out, _ = treefold("check", "--strict", "--format", "github")
+    assert out.splitlines()[1:] == [
+        f"::error file={broken}::[broken] ZeroDivisionError: division by zero"
+        for broken in (file, "Api/v1/User/Get.py")
+    ]
+
+
+def test_a_database_that_cannot_be_used_is_no_file(treefold: Treefold, project: Project):
+    root = project("v1/User/Get.py")
+    write(root, "treefold.toml", '[databases]\ndefault = "oracle://x"\n')
+    code, out, _ = treefold("check", "--format", "github")
+    assert code == 1
+    assert out.startswith("::error::[broken] ")
 
 
 def test_a_wrong_setting_is_reported(treefold: Treefold, project: Project):
@@ -99,6 +126,21 @@ def test_lints_are_reported_only_when_strict(treefold: Treefold, project: Projec
     assert code == 1
     assert out.startswith("[lint] One position is named 'id' and 'uid'")
     assert out.endswith("2 routes: 0 duplicate, 0 broken, 0 skipped, 1 lint\n")
+
+
+def test_one_name_for_two_security_schemes_is_a_lint(treefold: Treefold, project: Project):
+    root = project()
+    for name, scheme in (("A", "basic"), ("B", "bearer")):
+        text = "from treefold_http import secured\n@secured({scheme!r}, name='login')\n"
+        text += "async def handler(request): ...\n"
+        write(root, f"Api/v1/{name}/Get.py", text.format(scheme=scheme))
+    assert treefold("check")[0] == 0
+    code, out, _ = treefold("check", "--strict")
+    assert code == 1
+    assert out.startswith(
+        "[lint] Security scheme 'login' is not the same at Api/v1/A/Get.py:2"
+        " and at Api/v1/B/Get.py:2; "
+    )
 
 
 def test_strict_still_takes_skipped_files(treefold: Treefold, project: Project):
@@ -121,6 +163,24 @@ def test_github_annotates(treefold: Treefold, project: Project):
     project("User/Get.py")
     assert treefold("check", "--format", "github")[1] == (
         "::warning file=Api/User/Get.py::[skipped] not under a version folder (vN)\n"
+    )
+
+
+@pytest.mark.parametrize("checkout", [True, False], ids=["checkout", "working directory"])
+def test_github_finds_the_file_of_a_project_that_lies_deeper(
+    treefold: Treefold, project: Project, monkeypatch: pytest.MonkeyPatch, checkout: bool
+):
+    """An annotation is shown at its line only where it names the file from the checkout on."""
+    root = project("User/Get.py")
+    monkeypatch.delenv("GITHUB_WORKSPACE", raising=False)
+    if checkout:
+        monkeypatch.setenv("GITHUB_WORKSPACE", str(root.parent))
+        out = treefold("check", "--format", "github")[1]
+    else:
+        monkeypatch.chdir(root.parent)
+        out = treefold("check", "--format", "github", "--app-dir", "project")[1]
+    assert out == (
+        "::warning file=project/Api/User/Get.py::[skipped] not under a version folder (vN)\n"
     )
 
 

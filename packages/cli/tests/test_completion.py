@@ -89,6 +89,12 @@ def test_every_shell_is_offered_the_word(root: Path, shell: str, typed: str, exp
     assert expected in "\n".join(offered(root, typed, shell))
 
 
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize("typed", ["treefold nope ", "treefold version nope x"])
+def test_a_mistyped_command_writes_nothing_into_the_line(root: Path, shell: str, typed: str):
+    offered(root, typed, shell)
+
+
 def test_no_handler_is_imported_and_no_project_is_needed(root: Path, tmp_path: Path):
     (root / "Api/v1/User/Get.py").write_text("open('imported', 'w')\n")
     assert offered(root, "treefold why get /", "bash") == URLS

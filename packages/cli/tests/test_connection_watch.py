@@ -4,6 +4,7 @@ import asyncio
 import importlib.util
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from treefold_cli._connection_watch import Watch
+from treefold_cli._socket_protocol import GuardedWebSockets
+from treefold_http import Application
 
 PARSERS = {"h11": "_h11_protocol:PatientH11"}
 if importlib.util.find_spec("httptools"):  # an extra; the other suites always have it
@@ -128,6 +131,73 @@ def test_r13_a_connection_that_says_nothing_is_closed(serve: Serve) -> None:
             assert not server.state.connections
 
     run(main())
+
+
+UPGRADE = (
+    b"GET /x HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+    b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+)
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("first", [b"", HEAD + b"Content-Length: 0\r\n\r\n"])
+@pytest.mark.parametrize("in_parts", [False, True])
+def test_a_websocket_may_last(serve: Serve, first: bytes, in_parts: bool) -> None:
+    ended = asyncio.Event()
+
+    async def socket_too(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            return await reads(scope, receive, send)
+        await receive()
+        await send({"type": "websocket.accept"})
+        await ended.wait()
+        await send({"type": "websocket.send", "text": "hi"})
+        await send({"type": "websocket.close"})
+
+    async def main() -> None:
+        async with serve(socket_too, ws=GuardedWebSockets) as server:
+            reader, writer = await server.connect()
+            if first:
+                writer.write(first)
+                assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200")
+            for part in (UPGRADE[:20], UPGRADE[20:]) if in_parts else (UPGRADE,):
+                writer.write(part)
+                await asyncio.sleep(0.05)
+            assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 101")
+            await asyncio.sleep(3 * Watch.HEAD_SECONDS)
+            ended.set()
+            assert await reader.readexactly(4) == b"\x81\x02hi"
+
+    run(main())
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("slow", [True, False])
+def test_r12_a_body_that_was_too_slow_is_logged_as_it_was_answered(
+    serve: Serve, tmp_path: Path, caplog: pytest.LogCaptureFixture, slow: bool
+) -> None:
+    handler = tmp_path / "Api/v1/X/Post.py"
+    handler.parent.mkdir(parents=True)
+    handler.write_text("async def handler(request):\n    return len(await request.body())\n")
+    app = Application(tmp_path)
+
+    async def main() -> None:
+        async with serve(app) as server:
+            reader, writer = await server.connect()
+            writer.write(b"POST /v1/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n")
+            writer.write(b"abc")
+            if slow:
+                assert (await reader.read()).startswith(LATE)
+            else:
+                await server.until(lambda: len(server.state.tasks) == 1)
+                writer.close()
+            await server.until(lambda: "POST /v1/x" in caplog.text)
+        await app.lifespan.stop()
+
+    caplog.set_level("INFO")
+    run(main())
+    assert f"POST /v1/x {408 if slow else 499} " in caplog.text
+    assert "Traceback" not in caplog.text
 
 
 @pytest.mark.usefixtures("quick")
@@ -336,5 +406,32 @@ def test_d07_what_comes_above_the_limit_is_503_and_idle_connections_do_not_count
             reader, writer = idle[0]
             writer.write(request)
             assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200 ")
+
+    run(main())
+
+
+def test_a_client_that_left_behind_an_unread_body_leaves_no_connection(serve: Serve) -> None:
+    """Nobody sees it go while reading is paused, and its socket cannot be shut down any more."""
+
+    async def main() -> None:
+        gate = asyncio.Event()
+
+        async def waits(scope: Any, receive: Any, send: Any) -> None:
+            await gate.wait()
+            with suppress(OSError):  # one write alone, to which the other side says no
+                headers = [(b"connection", b"close")]
+                await send({"type": "http.response.start", "status": 204, "headers": headers})
+                await send({"type": "http.response.body", "body": b""})
+
+        async with serve(waits) as server:
+            _, writer = await server.connect()
+            writer.write(HEAD + b"Content-Length: 9000000\r\n\r\n" + b"x" * 4_000_000)
+            connections: set[Any] = server.state.connections
+            await server.until(lambda: any(c.flow and c.flow.read_paused for c in connections))
+            writer.transport.abort()
+            await server.until(writer.transport.is_closing)
+            await asyncio.sleep(0)  # closed in a callback
+            gate.set()
+            await server.until(lambda: not connections)
 
     run(main())

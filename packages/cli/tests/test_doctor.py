@@ -125,6 +125,18 @@ def test_a_database_that_is_not_there_fails_without_its_password(
     ]
 
 
+def test_a_redis_url_that_the_client_refuses_fails_without_its_password(
+    executable: Executable, root: Path
+):
+    done = executable("doctor", cwd=root, REDIS_URL="hunter2@127.0.0.1:6379")
+    assert done.returncode == 1
+    assert (
+        "fail redis     REDIS_URL: the URL is of no kind that Redis has"
+        "  (let it begin with redis://, rediss://, unix://)\n"
+    ) in done.stdout
+    assert "hunter2" not in done.stdout
+
+
 @pytest.fixture
 def free_port() -> int:
     with socket.socket() as free:
@@ -162,7 +174,7 @@ def test_another_kind_of_server_is_not_taken_for_it(
 ):
     port = stranger(b"HTTP/1.1 400 Bad Request\r\n\r\n")
     with pytest.raises(Unreachable, match=f"127.0.0.1:{port} answers, but not as "):
-        check(f"x://127.0.0.1:{port}")
+        check(f"redis://127.0.0.1:{port}")
 
 
 @pytest.mark.parametrize("check", [check_postgres, check_redis])
@@ -171,7 +183,7 @@ def test_a_server_that_is_silent_is_given_up(
 ):
     port = stranger(b"")
     with pytest.raises(Unreachable, match=f"does not answer within {PATIENCE:g} s"):
-        check(f"x://127.0.0.1:{port}")
+        check(f"redis://127.0.0.1:{port}")
 
 
 @pytest.mark.parametrize(
@@ -182,6 +194,8 @@ def test_a_server_that_is_silent_is_given_up(
         ("postgresql:///x?host=/nowhere", "/nowhere/.s.PGSQL.5432 cannot be reached"),
         ("redis://nowhere.invalid", "nowhere.invalid:6379 cannot be reached"),
         ("unix:///nowhere.sock", "/nowhere.sock cannot be reached"),
+        ("127.0.0.1:6379", "the URL is of no kind that Redis has"),
+        ("http://127.0.0.1:6379", "the URL is of no kind that Redis has"),
     ],
 )
 def test_what_cannot_be_reached_is_named(url: str, message: str):

@@ -76,6 +76,20 @@ def test_links_are_followed_but_not_in_circles(tmp_path: Path):
     assert len(found) < 20
 
 
+def test_a_folder_with_a_dot_is_a_segment_below_api_and_nothing_elsewhere(tmp_path: Path):
+    routes = {"Api/v1/openapi.json/Get.py", "Api/v1/.well-known/Jwks/Get.py", "Api/v1/[a.b]/Get.py"}
+    write(tmp_path, *routes, "shop.egg-info/x.py", "Services/.idea/x.py")
+    assert look(str(tmp_path)).keys() == routes
+
+
+def test_a_link_that_leads_nowhere_hides_nothing_beside_it(tmp_path: Path):
+    names = {f"Api/v1/X/{name}.py" for name in ("Delete", "Get", "Post", "Put")}
+    write(tmp_path, *names)
+    (tmp_path / "Api/v1/X/Patch.py").symlink_to("nowhere.py")
+    (tmp_path / "Api/v1/X/loop").symlink_to("loop")
+    assert look(str(tmp_path)).keys() == names
+
+
 def test_a_folder_that_is_gone_is_empty(tmp_path: Path):
     assert look(str(tmp_path / "gone")) == {}
 

@@ -2,6 +2,7 @@
 
 import os
 import pty
+import re
 import subprocess
 import sys
 
@@ -35,8 +36,14 @@ def on_a_terminal(program: str) -> str:
 
 def test_a_long_block_is_told_and_wiped_away():
     shown = on_a_terminal(PROGRAM.format(patience=0.02, seconds=0.5))
-    assert shown.startswith("\rComparing ... 1 s\rComparing ... 2 s")
-    assert shown.endswith("\r\x1b[K")
+    assert shown.startswith("Comparing ... 1 s\rComparing ... 2 s\r")
+    assert shown.endswith(" s\r\x1b[K")
+
+
+def test_what_the_block_prints_takes_the_place_of_the_word():
+    program = PROGRAM.format(patience=0.02, seconds=0.5) + "    print('fine', file=sys.stderr)\n"
+    shown = on_a_terminal(f"import sys\n{program}")
+    assert re.search(r"\rComparing \.\.\. \d+ s\rfine\r\n", shown)
 
 
 def test_a_short_block_says_nothing():

@@ -3,6 +3,7 @@
 import http.client
 import signal
 import socket
+import subprocess
 import time
 import urllib.parse
 from collections.abc import Callable
@@ -137,18 +138,69 @@ def test_a_running_request_is_finished_before_the_end(start: Start, project: Pro
     assert server.process.wait(timeout=30) == 0
 
 
-def test_a_second_signal_does_not_wait(start: Start, project: Project):
-    root = project()
-    write(root, "Api/v1/Stuck/Get.py", waiting_handler(600))
-    server = start("serve", cwd=root).started()
+HANGING = {
+    "waits": "await asyncio.Event().wait()",
+    "does not listen": """
+    while True:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            pass""",
+    "blocks the loop": "time.sleep(600)",
+    "keeps the loop busy": "while True: pass",
+    "waits in a thread": "await asyncio.to_thread(time.sleep, 600)",
+}
+
+
+@pytest.mark.parametrize(
+    ("command", "number"),
+    [
+        (("dev",), signal.SIGINT),
+        (("serve",), signal.SIGTERM),
+        (("serve", "--workers", "2"), signal.SIGINT),
+        (("serve", "--workers", "2"), signal.SIGTERM),
+    ],
+)
+@pytest.mark.parametrize("hangs", HANGING.values(), ids=HANGING)
+def test_a_second_signal_ends_what_hangs_at_once(
+    start: Start, project: Project, command: tuple[str, ...], number: int, hangs: str
+):
+    root = project("v1/Health/Get.py")
+    write(
+        root,
+        "Api/v1/Stuck/Get.py",
+        "import asyncio, time\nasync def handler(request):\n"
+        f"    print('inside', flush=True)\n    {hangs}\n",
+    )
+    server = start(*command, cwd=root).started()
+    wait_until(server.url, served=True)
     with connect(server.url) as connection:
         connection.request("GET", "/v1/stuck")
         server.wait_for("inside")
-        server.process.send_signal(signal.SIGTERM)
-        wait_until(server.url, served=False)
         began = time.monotonic()
-        assert server.stop(signal.SIGTERM) == 0
+        server.process.send_signal(number)
+        with pytest.raises(subprocess.TimeoutExpired):
+            server.process.wait(0.5)  # one signal waits for what runs
+        assert server.stop(number) == 128 + number
     assert time.monotonic() - began < 10
+    assert "ended at once by a second signal; what ran is cut off" in server.output
+
+
+@pytest.mark.parametrize("command", ["dev", "serve"])
+def test_a_second_signal_ends_a_shutdown_hook_that_hangs(
+    start: Start, project: Project, command: str
+):
+    root = project("v1/Health/Get.py")
+    write(
+        root,
+        "hooks.py",
+        "import time\ndef stop():\n    print('inside', flush=True)\n    time.sleep(600)\n"
+        "on_shutdown = [stop]\n",
+    )
+    server = start(command, cwd=root).started()
+    server.process.send_signal(signal.SIGINT)
+    server.wait_for("inside")
+    assert server.stop(signal.SIGTERM) == 143
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -138,6 +138,18 @@ def test_brackets_in_paths_are_no_trap(
     assert f"{passed} passed" in done.stdout
 
 
+@pytest.mark.parametrize("arguments", [[], ["/v1/user/3/orders"], ["Tests/test_api.py"]])
+def test_the_project_itself_may_lie_below_brackets(
+    executable: Executable, root: Path, tmp_path: Path, arguments: list[str]
+):
+    (root / "Tests/test_import.py").unlink()
+    moved = root.rename(tmp_path / "a [project]")
+    options = ["-q", "-p", "no:cacheprovider", "-k", "not nothing"]
+    done = executable("test", *arguments, *options, cwd=moved)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert " passed" in done.stdout
+
+
 def test_the_exit_code_is_that_of_pytest(executable: Executable, root: Path):
     put(root, "Tests/test_red.py", "def test_red():\n    assert '/v1/health' == 1\n")
     options = ["-q", "-p", "no:cacheprovider"]

@@ -103,13 +103,14 @@ class _Group(_TextParameters, TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name = args[0]
-        if name.startswith("-") or self.get_command(ctx, name) is not None:
+        known = name.startswith("-") or self.get_command(ctx, name) is not None
+        if known or ctx.resilient_parsing:  # who asks for completion is typing
             return super().resolve_command(ctx, args)
         import difflib  # 6 ms for who mistypes
 
-        known = self.list_commands(ctx)
-        close = difflib.get_close_matches(name, known, 1)
-        hint = f"did you mean {close[0]!r}" if close else f"use one of {', '.join(known)}"
+        names = self.list_commands(ctx)
+        close = difflib.get_close_matches(name, names, 1)
+        hint = f"did you mean {close[0]!r}" if close else f"use one of {', '.join(names)}"
         raise CommandError(f"Unknown command {self.words + name!r}; {hint}", code=MISUSE)
 
 

@@ -24,6 +24,10 @@ _TOO_SLOW = (
 )
 
 
+ANSWERED = "treefold.answered"
+"""The key in a scope under which the application finds what was answered in its place."""
+
+
 class Watch:
     """Watches one connection; the protocol tells it what arrives.
 
@@ -79,6 +83,8 @@ class Watch:
 
     def look(self, size: int) -> None:
         """See, after the protocol took some bytes, what it waits for now."""
+        if self._ended:
+            return  # with these bytes the connection became a socket's
         protocol = self._protocol
         cycle: Any = protocol.cycle  # None before the first request, whatever its type says
         if cycle is None or cycle.response_complete:  # the head of the next is not whole
@@ -101,7 +107,10 @@ class Watch:
         self._begun = False
 
     def end(self) -> None:
-        """Let go of the protocol: with it in a circle, buffers would wait for a collection."""
+        """Watch this connection no more: it is over, or speaks another protocol from now on.
+
+        The protocol is let go: with it in a circle, buffers would wait for a collection.
+        """
         self.stop()
         self._ended = True
         del self._protocol
@@ -117,8 +126,12 @@ class Watch:
         if not unread or self.is_closing() or not self._inner.can_write_eof():
             self._inner.close()
         else:
+            try:
+                self._inner.write_eof()
+            except OSError:  # the client is gone, which nobody sees while reading is paused
+                self._inner.abort()
+                return
             self._lingers = True
-            self._inner.write_eof()
             self._protocol.flow.resume_reading()
             self._received, self._left = 0, self.LINGER_SECONDS
             self._arm(self.LINGER_SILENCE, self._linger_on)
@@ -140,7 +153,7 @@ class Watch:
         self._inner.close()
 
     def _body_is_slow(self) -> None:
-        cycle = self._protocol.cycle
+        cycle: Any = self._protocol.cycle
         if self._ticks is None or not cycle.more_body or cycle.response_complete:
             self.stop()
             return
@@ -153,6 +166,7 @@ class Watch:
             self._arm(self.BODY_TICK, self._body_is_slow)
             return
         if not cycle.response_started:
+            cycle.scope[ANSWERED] = 408
             self._inner.write(_TOO_SLOW)
         self.stop()
         self._inner.close()

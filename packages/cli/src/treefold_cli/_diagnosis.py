@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-from treefold_cli._reachable import Unreachable, check_postgres, check_redis, check_sqlite
+from treefold_cli._reachable import (
+    Unreachable,
+    check_postgres,
+    check_redis,
+    check_sqlite,
+    log_in_to_postgres,
+)
 
 if TYPE_CHECKING:
     from treefold_http import Settings
@@ -217,13 +223,26 @@ def databases(urls: Mapping[str, str]) -> Iterator[Finding]:
         if scheme == "sqlite":
             yield _asked("database", f"{alias}: sqlite", check_sqlite, url)
         elif scheme in ("postgres", "postgresql"):
-            yield _asked("database", f"{alias}: postgresql", check_postgres, url)
+            found = _asked("database", f"{alias}: postgresql", check_postgres, url)
             if _version("asyncpg") is None:
+                yield found
                 text = f"{alias}: the driver asyncpg is not installed"
                 yield Finding(FAIL, "database", text, "pip install 'treefold[postgres]'")
+            else:
+                yield _logged_in(found, url) if found.status == OK else found
         else:
             advice = "give sqlite:///file or postgresql://host/name"
             yield Finding(FAIL, "database", f"{alias}: unknown kind {scheme!r}", advice)
+
+
+def _logged_in(found: Finding, url: str) -> Finding:
+    try:
+        if log_in_to_postgres(url):
+            return found
+    except Unreachable as error:
+        return Finding(FAIL, "database", f"{found.text} {error}", error.advice)
+    text = f"{found.text}, not logged in: treefold-orm is not installed"
+    return Finding(WARN, "database", text, "pip install 'treefold-orm[postgres]'")
 
 
 def redis() -> Iterator[Finding]:
@@ -238,4 +257,4 @@ def _asked(topic: str, name: str, check: Callable[[str], str], url: str) -> Find
     try:
         return Finding(OK, topic, f"{name} at {check(url)}")
     except Unreachable as error:
-        return Finding(FAIL, topic, f"{name}: {error}", "start it, or mend the URL")
+        return Finding(FAIL, topic, f"{name}: {error}", error.advice)

@@ -15,7 +15,7 @@ _CODE = (".py", ".so", ".pyd")
 _AT_ROOT = frozenset(
     {"pyproject.toml", "treefold.toml", ".env", ".env.local", ".env.dev", ".env.development"}
 )
-_FOREIGN = frozenset({"__pycache__", "node_modules"})
+_FOREIGN = frozenset({"__pycache__", "node_modules", ".git"})
 _SECOND = 1_000_000_000
 
 
@@ -28,19 +28,17 @@ def look(root: str) -> Look:
     pending: list[tuple[str, str, frozenset[int]]] = [(root, "", frozenset())]
     while pending:
         folder, prefix, above = pending.pop()
-        try:
-            with os.scandir(folder) as listing:
-                for entry in listing:
-                    if _matters(entry.name, prefix):
-                        at = entry.stat()
-                        found[prefix + entry.name] = (at.st_mtime_ns, at.st_size, at.st_ino)
-                    elif "." not in entry.name and entry.is_dir():
-                        inode = entry.stat().st_ino
-                        if inode not in above and _is_own(entry, top=not prefix):
-                            below = f"{prefix}{entry.name}/"
-                            pending.append((entry.path, below, above | {inode}))
-        except OSError:
-            continue  # it went while we looked: gone, and the next look says so
+        for entry in _listed(folder):
+            try:
+                if _matters(entry.name, prefix):
+                    at = entry.stat()
+                    found[prefix + entry.name] = (at.st_mtime_ns, at.st_size, at.st_ino)
+                elif _may_hold_code(entry.name, prefix) and entry.is_dir():
+                    inode = entry.stat().st_ino
+                    if inode not in above and _is_own(entry, top=not prefix):
+                        pending.append((entry.path, f"{prefix}{entry.name}/", above | {inode}))
+            except OSError:
+                continue  # a link that leads nowhere, or it went while we looked
     return found
 
 
@@ -71,6 +69,19 @@ def may_matter(path: str) -> bool:
     if os.path.basename(os.path.dirname(path)) in _FOREIGN or name in _FOREIGN:
         return False
     return _matters(name, "") or "." not in name
+
+
+def _listed(folder: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as listing:
+            return list(listing)
+    except OSError:
+        return []  # it went while we looked, and the next look says so
+
+
+def _may_hold_code(folder: str, prefix: str) -> bool:
+    """No package has a dot in its name; in `Api/`, such a folder is a segment of a URL."""
+    return "." not in folder or prefix.startswith("Api/")
 
 
 def _matters(name: str, prefix: str) -> bool:

@@ -37,5 +37,5 @@ class PatientH11(H11Protocol):
 
     def handle_websocket_upgrade(self, event: Any) -> None:
         """Leave the connection to the WebSocket."""
-        self._watch.stop()
+        self._watch.end()
         super().handle_websocket_upgrade(event)

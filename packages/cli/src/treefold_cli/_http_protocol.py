@@ -44,7 +44,7 @@ class PatientHttpTools(HttpToolsProtocol):
 
     def handle_websocket_upgrade(self) -> None:
         """Leave the connection to the WebSocket."""
-        self._watch.stop()
+        self._watch.end()
         super().handle_websocket_upgrade()
 
     def on_response_complete(self) -> None:

@@ -37,6 +37,7 @@ def _tell(what: str, done: threading.Event) -> None:
     seconds = 0
     while not done.wait(_PATIENCE):
         seconds += 1
-        print(f"\r{what} ... {seconds} s", end="", file=sys.stderr, flush=True)
+        # The cursor goes back at once: what the block itself prints takes the place of the word.
+        print(f"{what} ... {seconds} s\r", end="", file=sys.stderr, flush=True)
     if seconds:
-        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+        print("\x1b[K", end="", file=sys.stderr, flush=True)

@@ -1,7 +1,8 @@
 """A pytest plugin that keeps the tests of a choice; `treefold test` loads it into its pytest.
 
 pytest takes a `[` in a path for the parameters of a test, so files below bracket folders cannot be
-named to it. The choice comes as JSON in a variable: files from the root, and tests in them.
+named to it. The choice comes as JSON in a variable: files from the root, and tests in them. Without
+one, all that is left to do is a project that lies below such a folder itself.
 """
 
 import json
@@ -54,7 +55,9 @@ def _below(item: pytest.Item) -> str:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Take the choice, if there is one."""
+    """Take the choice, if there is one, and the project where its own path holds a `[`."""
+    if config.args == [os.fspath(config.invocation_params.dir)]:  # nothing is named
+        config.args[:] = [os.curdir]
     if choice := os.environ.get(VARIABLE):
         config.pluginmanager.register(
             _Chosen(config.invocation_params.dir, json.loads(choice)), "treefold-choice"

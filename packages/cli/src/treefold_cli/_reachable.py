@@ -1,25 +1,41 @@
-"""Is a server there, and is it the one the URL says? One connection, one short question.
+"""Is a server there, is it the one the URL says, and does it let us in? One short connection each.
 
-Knows the first bytes of PostgreSQL and Redis and no driver: the command line imports no ORM, and a
-driver may not be installed. Names and passwords are not tried, and never printed.
+Knows the first bytes of PostgreSQL, the commands of Redis, and no driver: the command line imports
+no ORM. The login to PostgreSQL is made by the package that owns the databases, where it is there.
+Names of users and passwords are never printed.
 """
 
+import asyncio
 import os
 import socket
 import ssl
 import struct
+from collections.abc import Mapping, Sequence
 from contextlib import closing
-from urllib.parse import SplitResult, parse_qs, urlsplit
+from importlib.metadata import entry_points
+from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 PATIENCE = 2.0
 """Seconds until a server that does not answer counts as unreachable."""
 
 _SSL_REQUEST = struct.pack("!ii", 8, 80877103)  # PostgreSQL, "Message Formats": SSLRequest
-_PING = b"*1\r\n$4\r\nPING\r\n"
+_GROUP = "treefold.extensions"
+_START = "start it, or mend the URL"
+
+
+_SQLITE = b"SQLite format 3\0"
 
 
 class Unreachable(Exception):
-    """Nobody answers, or somebody else does; `str()` is one clause without the password."""
+    """Nobody answers, somebody else does, or we are not let in; `str()` is one clause.
+
+    Attributes:
+        advice: what to do.
+    """
+
+    def __init__(self, message: str, advice: str = _START) -> None:
+        super().__init__(message)
+        self.advice = advice
 
 
 def check_postgres(url: str) -> str:
@@ -45,8 +61,27 @@ def check_postgres(url: str) -> str:
     return where
 
 
+def log_in_to_postgres(url: str) -> bool:
+    """Log in as the application does, by the extension that owns its databases.
+
+    Returns:
+        Whether there is such an extension: without one, nothing can be said.
+
+    Raises:
+        Unreachable: it takes no login.
+    """
+    for point in entry_points(group=_GROUP, name="databases"):
+        refusal = getattr(point.load()(), "refusal", None)
+        if refusal is not None:
+            text, advice = asyncio.run(refusal(url, patience=PATIENCE))
+            if text:
+                raise Unreachable(text, advice)
+            return True
+    return False
+
+
 def check_redis(url: str) -> str:
-    """Send `PING`; one that wants a password first is there as well.
+    """Log in as the URL says, choose its database and send `PING`.
 
     Args:
         url: `redis://`, `rediss://` or `unix://`.
@@ -55,16 +90,64 @@ def check_redis(url: str) -> str:
         Where it answers.
 
     Raises:
-        Unreachable: nothing is there, or it is no Redis.
+        Unreachable: nothing is there, it is no Redis, or it does not let us in; or the URL is none.
     """
+    if not url.startswith(_REDIS_SCHEMES):  # the client refuses it; it may begin with a password
+        schemes = ", ".join(_REDIS_SCHEMES)
+        raise Unreachable("the URL is of no kind that Redis has", f"let it begin with {schemes}")
     parts = _split(url)
     path = parts.path if parts.scheme == "unix" else ""
     host, port = parts.hostname or "localhost", _port(parts, 6379)
     where = path or f"{host}:{port}"
-    answer = _ask(where, _PING, host=host, port=port, path=path, tls=parts.scheme == "rediss")
-    if not answer.startswith((b"+PONG", b"-NOAUTH", b"-DENIED", b"-LOADING")):
+    commands = _redis_commands(parts)
+    answer = _ask(
+        where,
+        b"".join(map(_redis_command, commands)),
+        host=host,
+        port=port,
+        path=path,
+        tls=parts.scheme == "rediss",
+        lines=len(commands),
+    )
+    for line in answer.splitlines():
+        known = (r for r in _REDIS_REFUSALS if line.startswith(r))
+        if (start := next(known, None)) is not None:
+            text, advice = _REDIS_REFUSALS[start]
+            raise Unreachable(f"{where} {text}", advice)
+    if answer.splitlines()[-1:] != [b"+PONG"]:
         raise Unreachable(f"{where} answers, but not as Redis does")
     return where
+
+
+_REDIS_SCHEMES = ("redis://", "rediss://", "unix://")
+_REDIS_REFUSALS: Mapping[bytes, tuple[str, str]] = {
+    b"-NOAUTH": ("wants a password", "put it into the URL: redis://:password@host"),
+    b"-WRONGPASS": ("refuses the user or the password", "mend the URL"),
+    b"-ERR invalid password": ("refuses the user or the password", "mend the URL"),
+    b"-ERR AUTH": ("has no password, and the URL names one", "take it out of the URL"),
+    b"-ERR Client sent AUTH": ("has no password, and the URL names one", "take it out of the URL"),
+    b"-NOPERM": ("does not let this user do PING or SELECT", "mend its rights, or the URL"),
+    b"-ERR DB index": ("has no database of that number", "mend the number at the end of the URL"),
+    b"-ERR invalid DB": ("has no database of that number", "mend the number at the end of the URL"),
+    b"-DENIED": ("takes connections from its own machine only", "see its protected-mode"),
+    b"-LOADING": ("loads its data still", "wait until it is ready"),
+}
+
+
+def _redis_commands(parts: SplitResult) -> list[list[str]]:
+    """`AUTH`, `SELECT` and `PING`, as far as the URL asks for them."""
+    query = parse_qs(parts.query)
+    user = unquote(parts.username or "") or query.get("username", [""])[0]
+    password = unquote(parts.password or "") or query.get("password", [""])[0]
+    number = "" if parts.scheme == "unix" else parts.path.strip("/")
+    number = query.get("db", [number])[0]
+    commands = [["AUTH", user, password] if user else ["AUTH", password]] if password else []
+    return [*commands, *([["SELECT", number]] if number else []), ["PING"]]
+
+
+def _redis_command(words: Sequence[str]) -> bytes:
+    encoded = [word.encode() for word in words]
+    return b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in encoded)
 
 
 def check_sqlite(url: str) -> str:
@@ -90,6 +173,11 @@ def check_sqlite(url: str) -> str:
     wanted = path if os.path.exists(path) else folder
     if not os.access(wanted, os.R_OK | os.W_OK):
         raise Unreachable(f"{wanted!r} cannot be written")
+    if os.path.isfile(path):
+        with open(path, "rb") as file:
+            start = file.read(len(_SQLITE))
+        if start not in (b"", _SQLITE):
+            raise Unreachable(f"{path!r} is no SQLite database", "mend the URL")
     return path
 
 
@@ -108,7 +196,14 @@ def _port(parts: SplitResult, default: int) -> int:
 
 
 def _ask(
-    where: str, question: bytes, *, host: str, port: int, path: str, tls: bool = False
+    where: str,
+    question: bytes,
+    *,
+    host: str,
+    port: int,
+    path: str,
+    tls: bool = False,
+    lines: int = 0,
 ) -> bytes:
     try:
         with closing(_connect(host, port, path=path)) as plain:
@@ -116,7 +211,13 @@ def _ask(
             server = _encrypted(plain, host) if tls else plain
             with closing(server):
                 server.sendall(question)
-                return server.recv(64)
+                answer = server.recv(4096)
+                while answer and answer.count(b"\n") < lines and b"HTTP" not in answer:
+                    more = server.recv(4096)
+                    if not more:
+                        break
+                    answer += more
+                return answer
     except TimeoutError as error:
         raise Unreachable(f"{where} does not answer within {PATIENCE:g} s") from error
     except (OSError, UnicodeError) as error:

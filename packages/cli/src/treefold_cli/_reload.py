@@ -10,15 +10,17 @@ import importlib
 import time
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from treefold_cli._files import Look, changed, look, may_matter, top_folders
 from treefold_cli._server import Server
 from treefold_http import Application, TreefoldError
-from treefold_http.reload import Reloaded, Reloader, RestartNeeded
+from treefold_http.reload import Reloaded, Reloader, RestartNeeded, Starting
 from treefold_logging import get_logger
 
 _log = get_logger("dev")
+
+Outcome: TypeAlias = Reloaded | RestartNeeded | Starting | None
 
 _QUIET = 0.015
 """Seconds without another change before a save counts as whole."""
@@ -40,23 +42,11 @@ async def follow(app: Application, server: Server, seen: Look) -> None:
         server: what serves it; it is told to start again where only that helps.
         seen: the files as they were before the boot.
     """
-    reloader = Reloader(app)
-    retiring: set[asyncio.Task[None]] = set()
+    follower = Follower(app, server)
     async with Watch(app.root, seen) as watch:
         _log.info("watching %s", app.root)
-        await asyncio.to_thread(reloader.look_around)
-        while True:
-            files = await watch.changes()
-            outcome = await _on_the_loop(lambda f=files: _take_up(reloader, f, server))
-            if isinstance(outcome, RestartNeeded):
-                start_again(app, server, outcome.reason)
-                return
-            if isinstance(outcome, Reloaded):
-                _tell(outcome, files)
-                if outcome.replaced:
-                    task = asyncio.create_task(_retire(app, outcome, server.busy()))
-                    retiring.add(task)
-                    task.add_done_callback(retiring.discard)
+        await follower.look_around()
+        start_again(app, server, await follower.run(watch))
 
 
 def start_again(app: Application | None, server: Server, reason: str) -> None:
@@ -208,25 +198,112 @@ async def _on_the_loop(call: Callable[[], Any]) -> Any:
     return await done
 
 
-def _take_up(
-    reloader: Reloader, files: Collection[str], server: Server
-) -> Reloaded | RestartNeeded | None:
-    try:
-        with server.interruptible():
-            return reloader.reload(files)
-    except KeyboardInterrupt:
-        return None  # the server is ending
-    except TreefoldError as error:
-        _log.error("not reloaded: %s", error)
-    except BaseException as error:
-        _log.error("not reloaded: %s", ", ".join(sorted(files)), exc_info=error)
-    return None
+class Follower:
+    """Takes up changes as they come, startup hooks that run meanwhile included.
+
+    Args:
+        app: the application, booted.
+        server: what serves it.
+    """
+
+    def __init__(self, app: Application, server: Server) -> None:
+        self._app = app
+        self._server = server
+        self._reloader = Reloader(app)
+        self._starting: Starting | None = None
+        self._hooks: asyncio.Task[None] | None = None
+        self._awaiting: frozenset[str] = frozenset()
+        self._older: set[asyncio.Task[Any]] = set()
+        self._retiring: set[asyncio.Task[None]] = set()
+
+    async def look_around(self) -> None:
+        """Do what the first change would have to wait for."""
+        await asyncio.to_thread(self._reloader.look_around)
+
+    async def run(self, watch: Watch) -> str:
+        """Take up changes until the process is to start again; give the reason."""
+        changes = asyncio.ensure_future(watch.changes())
+        try:
+            while True:
+                waiting: set[asyncio.Future[Any]] = {changes, *filter(None, [self._hooks])}
+                await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                if self._hooks is not None and self._hooks.done():
+                    outcome = await self._finish()
+                else:
+                    files = changes.result()
+                    changes = asyncio.ensure_future(watch.changes())
+                    outcome = await self._take_up(files)
+                if isinstance(outcome, RestartNeeded):
+                    return outcome.reason
+        finally:
+            changes.cancel()
+            await self._abandon()
+
+    async def _take_up(self, files: Collection[str]) -> Outcome:
+        await self._abandon()  # what they start on is not the newest any more
+        outcome = await self._heed(files, lambda: self._reloader.reload(files))
+        if self._reloader.is_behind and not isinstance(outcome, RestartNeeded):
+            return await self._heed((), lambda: self._reloader.reload(()))
+        return outcome
+
+    async def _finish(self) -> Outcome:
+        starting, self._starting, self._hooks = self._starting, None, None
+        assert starting is not None  # noqa: S101 - its hooks have run
+        files: Collection[str] = ()
+        if starting.failure is None:
+            files, self._awaiting = self._awaiting, frozenset()
+        return await self._heed(files, lambda: self._reloader.finish(starting))
+
+    async def _abandon(self) -> None:
+        starting, self._starting, self._hooks = self._starting, None, None
+        if starting is not None:
+            await starting.abandon()
+
+    async def _heed(self, files: Collection[str], call: Callable[[], Outcome]) -> Outcome:
+        """Make a call to the reloader; say what came of it and see to what follows."""
+        outcome = await _on_the_loop(lambda: self._guarded(files, call))
+        if isinstance(outcome, Starting):
+            self._starting, self._hooks = outcome, outcome.begin()
+            self._awaiting |= frozenset(files)
+            if outcome.names:
+                _log.info("startup hooks run anew: %s", ", ".join(outcome.names))
+        elif isinstance(outcome, Reloaded):
+            _tell(outcome, files)
+            self._retire(outcome)
+        return outcome
+
+    def _guarded(self, files: Collection[str], call: Callable[[], Outcome]) -> Outcome:
+        try:
+            with self._server.interruptible():
+                return call()
+        except KeyboardInterrupt:
+            return None  # the server is ending
+        except TreefoldError as error:
+            _log.error("not reloaded: %s", error)
+        except BaseException as error:
+            _log.error("not reloaded: %s", ", ".join(sorted(files)), exc_info=error)
+        return None
+
+    def _retire(self, outcome: Reloaded) -> None:
+        """See that what only older requests have is cleaned up when these have ended."""
+        if outcome.former is None and not outcome.replaced:
+            return
+        busy = {*self._server.busy(), *self._app.background.busy()}
+        users = busy
+        if outcome.former is not None:  # what began before it has a life of its own
+            users, self._older = busy - self._older, busy
+        task = asyncio.create_task(_end_former(self._app, outcome, users))
+        self._retiring.add(task)
+        task.add_done_callback(self._retiring.discard)
 
 
-async def _retire(app: Application, outcome: Reloaded, busy: Collection[asyncio.Task[Any]]) -> None:
-    """Clean up values that only older requests have, when these have ended."""
-    if busy:
-        await asyncio.wait(busy)
+async def _end_former(
+    app: Application, outcome: Reloaded, users: Collection[asyncio.Task[Any]]
+) -> None:
+    if users:
+        await asyncio.wait(users)
+    if outcome.former is not None and (names := await app.lifespan.end_life(outcome.former)):
+        _log.info("shutdown hooks of the former code have run: %s", ", ".join(names))
     try:
         await app.providers.close(outcome.replaced)
     except Exception as error:
@@ -235,9 +312,9 @@ async def _retire(app: Application, outcome: Reloaded, busy: Collection[asyncio.
 
 def _tell(outcome: Reloaded, files: Collection[str]) -> None:
     broken = {one.cause for one in outcome.broken}
-    saved = sorted(set(files) - broken)
-    if saved or outcome.files:
-        text = _summary(saved, others=len(set(outcome.files) - set(files)))
+    fresh = set(outcome.files) - broken
+    if saved := sorted(set(files) - broken or fresh):
+        text = _summary(saved, others=len(fresh.difference(files, saved)))
         _log.info("reloaded in %.0f ms: %s", outcome.seconds * 1000, text)
     for word, routes in (("new", outcome.added), ("gone", outcome.removed)):
         for route in routes:

@@ -12,6 +12,7 @@ import logging
 import os
 import signal
 import socket
+import threading
 from collections.abc import Awaitable, Callable, Generator
 from types import FrameType
 from typing import Any
@@ -118,7 +119,7 @@ def run_workers(
     Raises:
         CommandError: the application did not start.
     """
-    supervisor = Multiprocess(_config(factory, workers=workers, limit=limit), sockets=[listener])
+    supervisor = Workers(_config(factory, workers=workers, limit=limit), sockets=[listener])
     try:
         supervisor.run()
     finally:
@@ -146,6 +147,7 @@ class Server(uvicorn.Server):
         self._beside = beside
         self._tasks: list[asyncio.Future[None]] = []
         self._interruptible = False
+        self._is_told = False
 
     def start_again(self) -> None:
         """End as soon as what runs has ended; who asks meanwhile waits for the next process."""
@@ -210,17 +212,7 @@ class Server(uvicorn.Server):
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        forcing = asyncio.create_task(self._cut_off_when_forced())
         await super().shutdown(sockets)
-        forcing.cancel()
-
-    async def _cut_off_when_forced(self) -> None:
-        # From Python 3.12 on a listener counts as closed only when its connections are, so
-        # without this a forced end would still wait for the grace period.
-        while not self.force_exit:  # noqa: ASYNC110 - a signal handler sets it, not a task
-            await asyncio.sleep(0.05)
-        for connection in list(self.server_state.connections):
-            connection.transport.abort()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
@@ -234,11 +226,42 @@ class Server(uvicorn.Server):
                 signal.signal(number, handler)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        self.force_exit = self.should_exit  # the second signal, of either kind, does not wait
-        self.should_exit = True
+        if self._is_told:
+            _end_at_once(sig)
+        self._is_told = self.should_exit = True
         self.starts_again = False
         if self._interruptible:
             raise KeyboardInterrupt
+
+
+class Workers(Multiprocess):
+    """Several processes that serve; a second stop signal ends all of them at once."""
+
+    def __init__(self, config: uvicorn.Config, sockets: list[socket.socket]) -> None:
+        super().__init__(config, sockets)
+        self._is_told = False
+        for number in HANDLED_SIGNALS:
+            signal.signal(number, self._stop)
+
+    def _stop(self, sig: int, frame: FrameType | None) -> None:
+        if self._is_told:
+            for worker in self.processes:
+                worker.process.kill()
+            _end_at_once(sig)
+        self._is_told = True
+        self.signal_queue.append(sig)
+
+
+def _end_at_once(sig: int) -> None:
+    """End this process, whatever hangs in it, with the code that a shell gives for the signal."""
+
+    def end() -> None:
+        get_logger().warning("ended at once by a second signal; what ran is cut off")
+        flush(1.0)
+        os._exit(128 + sig)
+
+    # In a thread: the signal may have come while this one held a lock of the log.
+    threading.Thread(target=end, daemon=True).start()
 
 
 def _report(task: asyncio.Future[None]) -> None:

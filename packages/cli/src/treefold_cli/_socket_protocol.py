@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
@@ -24,7 +24,14 @@ class GuardedWebSockets(WebSocketsSansIOProtocol):
     """How many of the server's tasks are sockets: they do not count as requests (D-07)."""
 
     async def run_asgi(self) -> None:
-        """Run the application over the socket."""
+        """Run the application over the socket; a refusal is an answer, which uvicorn denies."""
+        app = self.app
+
+        async def answers(scope: Any, receive: Any, send: Any) -> None:
+            await app(scope, receive, send)
+            self.handshake_complete |= self.close_sent
+
+        self.app = answers
         GuardedWebSockets.running += 1
         try:
             await super().run_asgi()

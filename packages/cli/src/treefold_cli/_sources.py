@@ -7,20 +7,24 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-_ELSEWHERE = frozenset({"node_modules", "__pycache__", "site-packages"})
+_ELSEWHERE = frozenset({"node_modules", "__pycache__", "site-packages", ".git"})
 
 
 def project_files(root: Path) -> Iterator[Path]:
     """Give every file below `root`, sorted in its folder; links to folders are not followed.
 
-    Hidden folders, virtual environments and what tools install are left out.
+    Hidden folders, virtual environments and what tools install are left out; in `Api/` a folder
+    such as `.well-known` is a segment of a URL.
     """
+    api = root / "Api"
     for folder, names, files in os.walk(root):
-        names[:] = sorted(name for name in names if _is_own(folder, name))
+        shows = Path(folder).is_relative_to(api)
+        names[:] = sorted(name for name in names if _is_own(folder, name, shows_hidden=shows))
         place = Path(folder)
         yield from (place / name for name in sorted(files) if (place / name).is_file())
 
 
-def _is_own(folder: str, name: str) -> bool:
+def _is_own(folder: str, name: str, *, shows_hidden: bool) -> bool:
     is_environment = os.path.exists(os.path.join(folder, name, "pyvenv.cfg"))
-    return not name.startswith(".") and name not in _ELSEWHERE and not is_environment
+    is_shown = shows_hidden or not name.startswith(".")
+    return is_shown and name not in _ELSEWHERE and not is_environment

@@ -5,8 +5,11 @@ imported, by booting the application once without serving it.
 """
 
 import contextlib
+import os
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -37,12 +40,16 @@ def check(
     api = find_api(app_dir)
     with translated(RouterError):
         table = RouteTable.scan(api)
-    problems = [*_of_table(table), *_of_boot(app_dir, strict=strict)]
+    problems = [*_of_table(table), *_of_boot(app_dir, table, strict=strict)]
     if strict:
         problems += (
             Problem(Kind.LINT, finding.message, _below_root(finding.files), code=finding.code)
             for finding in table.lint()
         )
+    if form == "github":
+        problems = [
+            replace(problem, files=_in_repository(app_dir, problem)) for problem in problems
+        ]
     for line in render(problems, form=form, routes=len(table.routes)):
         write(line)
     return FAILURE if any(problem.kind.fails for problem in problems) else OK
@@ -56,8 +63,8 @@ def _of_table(table: RouteTable) -> Iterator[Problem]:
         yield Problem(Kind.SKIPPED, skipped.reason, _below_root((skipped.file,)))
 
 
-def _of_boot(app_dir: str, *, strict: bool) -> Iterator[Problem]:
-    from treefold_http import Application, TreefoldError
+def _of_boot(app_dir: str, table: RouteTable, *, strict: bool) -> Iterator[Problem]:
+    from treefold_http import Application, BootError, TreefoldError
     from treefold_logging import flush
 
     app = Application(app_dir)
@@ -65,16 +72,36 @@ def _of_boot(app_dir: str, *, strict: bool) -> Iterator[Problem]:
         # What handlers print is not the report.
         with contextlib.redirect_stdout(sys.stderr), working("Loading"):
             app.boot()
+        report, is_booted = app.report, True
     except TreefoldError as error:
-        yield Problem(Kind.BROKEN, str(error))
-        return
+        is_booted = False
+        report = error.report if isinstance(error, BootError) else None
+        if report is None:
+            yield Problem(Kind.BROKEN, str(error))
+            return
     finally:
         flush()
-    for broken in app.report.broken:
-        files = _below_root((broken.file,))
-        yield Problem(Kind.BROKEN, broken.error, files, detail=broken.traceback)
+    handlers = {route.file for route in table.routes}
+    for broken in report.broken:
+        # What is no handler lies beside `Api/`, and `databases` is no file at all.
+        files = _below_root((broken.file,)) if broken.file in handlers else (broken.file,)
+        known = files if files[0].endswith(".py") else ()
+        yield Problem(Kind.BROKEN, broken.error, known, detail=broken.traceback)
     if strict:
-        yield from (Problem(Kind.NOTE, note) for note in app.report.notes)
+        yield from (Problem(Kind.NOTE, note) for note in report.notes)
+        if is_booted:  # what serves nothing has no documents
+            from treefold_http.openapi import scheme_clashes
+
+            for clash in scheme_clashes(app):
+                yield Problem(Kind.LINT, clash, code="security-scheme")
+
+
+def _in_repository(app_dir: str, problem: Problem) -> tuple[str, ...]:
+    """Name files as annotations do: from the root of the checkout, else from where we are."""
+    checkout, place = os.environ.get("GITHUB_WORKSPACE", ""), os.path.realpath(app_dir)
+    holds = checkout and Path(place).is_relative_to(os.path.realpath(checkout))
+    below = os.path.relpath(place, os.path.realpath(checkout if holds else os.curdir))
+    return tuple(Path(below, file).as_posix() for file in problem.files)
 
 
 def _below_root(files: Iterable[str]) -> tuple[str, ...]:

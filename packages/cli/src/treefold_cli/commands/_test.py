@@ -20,6 +20,7 @@ from treefold_cli._tools import require, run_module
 from treefold_router import RouterError, RouteTable
 
 __test__ = False  # or pytest would take the command for a test
+_PLUGIN = "treefold_cli._pytest_choice"  # by name: it imports pytest, as the child does
 _NONE_COLLECTED = 5  # pytest's own code
 _WITH_VALUE = frozenset({"-k", "-m", "-p", "-c", "-o", "-W", "-n"})
 
@@ -47,16 +48,16 @@ def test(
     root = Path(app_dir).absolute()
     given = arguments or []
     environment = dict(os.environ)
-    options = ["-p", "treefold", "--treefold-app-dir", os.fspath(root), *given]
+    options = ["-p", _PLUGIN, "-p", "treefold", "--treefold-app-dir", os.fspath(root)]
     if any(map(_is_ours, given)):
-        from treefold_cli import _pytest_choice
+        from treefold_cli._pytest_choice import VARIABLE
 
         choice, rest = _split(root, given)
         if not choice:
             return _NONE_COLLECTED
-        environment[_pytest_choice.VARIABLE] = json.dumps(choice)
-        options = ["-p", _pytest_choice.__name__, *options[:4], *rest]
-    code, _ = run_module("pytest", options, cwd=root, environment=environment)
+        environment[VARIABLE] = json.dumps(choice)
+        given = rest
+    code, _ = run_module("pytest", [*options, *given], cwd=root, environment=environment)
     return code
 
 
