@@ -213,6 +213,7 @@ class InProcess(Served):
 
     @contextmanager
     def _redirected(self) -> Generator[None, None, None]:
+        assert flush(PATIENCE)  # what others of this process have logged is not of this application
         descriptor, stream = os.dup(2), sys.stderr
         os.dup2(self._stderr.fileno(), 2)
         sys.stderr = self._stderr
@@ -253,7 +254,11 @@ class InProcess(Served):
         return await answer
 
     async def _send(self, calls: Sequence[Call]) -> list[Answer]:
-        return await asyncio.gather(*(self._answer(call) for call in calls))
+        before = asyncio.all_tasks()
+        answers = await asyncio.gather(*(self._answer(call) for call in calls))
+        if begun := asyncio.all_tasks() - before:  # nobody hears what they log once this loop rests
+            await asyncio.wait(begun, timeout=PATIENCE)
+        return answers
 
     async def _answer(self, call: Call) -> Answer:
         exchange = _Exchange(call)
@@ -365,8 +370,8 @@ class Process(Served):
     def wait_for(self, find: Callable[[list[str]], T | None]) -> T:
         return self._stderr.wait_for(find)
 
-    def stop(self) -> str:
-        written = self._end(signal.SIGTERM)
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> str:
+        written = self._end(number)
         assert self._process.returncode == 0, written
         assert not re.search(r"^.+: \w*Warning: .+$", written, re.MULTILINE), written
         return written

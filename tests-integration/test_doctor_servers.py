@@ -4,7 +4,9 @@ The servers are those of `TREEFOLD_TEST_POSTGRES` and `TREEFOLD_TEST_REDIS`, els
 the wheels that the environment of these tests holds.
 """
 
+import asyncio
 import contextlib
+import importlib
 import importlib.util
 import os
 import shutil
@@ -25,14 +27,40 @@ TREE = {"Api/v1/Health/Get.py": "async def handler(request): return {}\n"}
 @pytest.fixture(scope="module")
 def postgres(repository: Path) -> Iterator[str]:
     """The same server as that of the ORM's tests."""
+    with orm_postgres(repository).server() as dsn:
+        yield dsn
+
+
+def orm_postgres(repository: Path) -> Any:
     file = repository / "packages/orm/tests/orm_postgres.py"
     spec = importlib.util.spec_from_file_location("orm_postgres", file)
     assert spec is not None
     assert spec.loader is not None
     module: Any = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    with module.server() as dsn:
-        yield dsn
+    return module
+
+
+@pytest.fixture(scope="module")
+def with_password(repository: Path) -> Iterator[str]:
+    """A PostgreSQL that asks for a password, which everybody else's does not."""
+    with orm_postgres(repository).started() as server:
+        asyncio.run(ask_for_passwords(server.dsn))
+        yield server.dsn.replace("postgres@", "postgres:right%3Ahunter2@")
+
+
+async def ask_for_passwords(dsn: str) -> None:
+    driver: Any = importlib.import_module("asyncpg")
+    connection = await driver.connect(dsn)
+    await connection.execute("ALTER USER postgres PASSWORD 'right:hunter2'")
+    rules = await connection.fetchval("SHOW hba_file")
+    await asyncio.to_thread(Path(rules).write_text, "host all all 127.0.0.1/32 scram-sha-256\n")
+    await connection.execute("SELECT pg_reload_conf()")
+    await connection.close()
+    with contextlib.suppress(driver.InvalidPasswordError):
+        async with asyncio.timeout(20):  # until the server has read its rules anew
+            while True:
+                await (await driver.connect(dsn)).close()
 
 
 @pytest.fixture(scope="module")
@@ -45,9 +73,10 @@ def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def started(folder: Path) -> Generator[str]:
+def started(folder: Path, *options: str) -> Generator[str]:
     port = free_port()
     words = [binary(), "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", folder]
+    words += options
     child = subprocess.Popen(words, stdout=subprocess.DEVNULL)
     try:
         deadline = time.monotonic() + 20
@@ -121,3 +150,90 @@ def test_a_redis_that_has_gone_fails(tmp_path: Path) -> None:
     done = doctor(root, REDIS_URL=url)
     assert done.returncode == 1
     assert "cannot be reached (Connection refused)  (start it, or mend the URL)" in done.stdout
+
+
+def lines(done: "subprocess.CompletedProcess[str]", topic: str) -> list[str]:
+    assert "hunter2" not in done.stdout + done.stderr
+    return [line for line in done.stdout.splitlines() if line.split()[1:2] == [topic]]
+
+
+def place_of(url: str) -> str:
+    return url.rpartition("@")[2].partition("/")[0]
+
+
+def test_a_database_is_logged_in_to(tmp_path: Path, with_password: str, postgres: str) -> None:
+    root = write_tree(tmp_path, TREE)
+    place = place_of(with_password)
+    absent = with_password.rpartition("/")[0] + "/nothing_of_this_name"
+    trusting = postgres.rpartition("/")[0] + "/nothing_of_this_name"
+    cases = {
+        with_password: ("ok", f"at {place}", ""),
+        with_password.replace("right%3A", "wrong"): (
+            "fail",
+            f"at {place} refuses the password, or knows no such user",
+            "mend the URL, or set the password anew",
+        ),
+        with_password.replace("postgres:", "nobody_hunter2:"): (
+            "fail",
+            f"at {place} refuses the password, or knows no such user",
+            "mend the URL, or set the password anew",
+        ),
+        absent: (
+            "fail",
+            f"at {place} has no database 'nothing_of_this_name'",
+            "make it (createdb nothing_of_this_name), or mend the URL",
+        ),
+        trusting: (
+            "fail",
+            f"at {place_of(trusting)} has no database 'nothing_of_this_name'",
+            "make it (createdb nothing_of_this_name), or mend the URL",
+        ),
+    }
+    stranger = trusting.replace("//postgres@", "//hunter2@")
+    cases[stranger] = (
+        "fail",
+        f"at {place_of(stranger)} refuses the user, or connections from here",
+        "mend the URL, or see its pg_hba.conf",
+    )
+    for url, (status, text, advice) in cases.items():
+        done = doctor(root, TREEFOLD_DATABASE_URL=url)
+        shown = f"{status:<4} database  default: postgresql {text}"
+        assert lines(done, "database") == [f"{shown}  ({advice})" if advice else shown]
+        assert done.returncode == (status == "fail")
+
+
+def test_redis_is_logged_in_to(tmp_path: Path) -> None:
+    root = write_tree(tmp_path / "project", TREE)
+    with started(tmp_path, "--requirepass", "right hunter2") as url:
+        host = url.removeprefix("redis://")
+        cases = {
+            f"redis://:right%20hunter2@{host}": "",
+            f"redis://default:right%20hunter2@{host}/3": "",
+            f"redis://:wrong-hunter2@{host}": f"{host} refuses the user or the password",
+            f"redis://hunter2:x@{host}/0": f"{host} refuses the user or the password",
+            url: f"{host} wants a password",
+            f"redis://:right%20hunter2@{host}/99": f"{host} has no database of that number",
+        }
+        for each, text in cases.items():
+            done = doctor(root, TREEFOLD_REDIS_URL=each)
+            (line,) = lines(done, "redis")
+            assert done.returncode == bool(text)
+            assert text in line
+            assert line.startswith("fail" if text else "ok")
+
+
+def test_a_redis_without_a_password_says_so_where_the_url_has_one(
+    tmp_path: Path,
+) -> None:
+    root = write_tree(tmp_path / "project", TREE)
+    with started(tmp_path) as url:
+        done = doctor(root, REDIS_URL=url.replace("//", "//:hunter2@"))
+        assert done.returncode == 1
+        assert "has no password, and the URL names one  (take it out" in lines(done, "redis")[0]
+
+
+def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
+    root = write_tree(tmp_path, TREE | {"notes.txt": "not a database at all"})
+    done = doctor(root, TREEFOLD_DATABASE_URL=f"sqlite:///{root}/notes.txt")
+    assert done.returncode == 1
+    assert lines(done, "database")[0].endswith("notes.txt' is no SQLite database  (mend the URL)")

@@ -26,7 +26,8 @@ EXAMPLES = 10
 
 RULES = ("POST /v1/order", "POST /v1/user")
 """Operations with a rule that no schema says, and a 422 for it: a basket must not be empty, and a
-user has what the model takes as a name and an address."""
+user has what the model takes as a name and an address. The sample keeps to the standard library,
+whose types have no word for either; pydantic's would have."""
 
 
 @pytest.fixture

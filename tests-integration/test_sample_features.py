@@ -90,3 +90,14 @@ def test_the_shop_says_in_its_own_words_that_a_book_is_sold_out(client: TestClie
     answer = client.post("/v1/order", json={"lines": {FOUNDATION: 50}}, headers=ADA)
     assert answer.status_code == 409
     assert answer.json()["sold_out"] == FOUNDATION
+
+
+def test_a_user_is_sent_without_what_the_model_of_the_answer_does_not_name(
+    client: TestClient,
+) -> None:
+    new = {"name": "grace", "email": "grace@example.org", "password": "correct horse"}
+    place = client.post("/v1/user", json=new).headers["location"]
+    answer = client.get(place)
+
+    assert sorted(answer.json()) == ["id", "name"]
+    assert answer.json()["name"] == "grace"

@@ -60,6 +60,14 @@ def test_messages_name_the_real_files(root: Path, tmp_path: Path, checker: str) 
     assert everything(root) == before
 
 
+def test_a_route_in_a_hidden_folder_is_checked(tmp_path: Path) -> None:
+    bad = "def handler(request: object) -> int:\n    return 'no'\n"
+    root = write_tree(tmp_path / "project", {"Api/v1/.well-known/Jwks/Get.py": bad})
+    done = typecheck(root, "--with", "mypy", cache=tmp_path)
+    assert (done.returncode, done.stderr) == (1, "1 files with mypy\n")
+    assert done.stdout.startswith("Api/v1/.well-known/Jwks/Get.py:2: error: ")
+
+
 @pytest.mark.parametrize("checker", ["mypy", "pyright"])
 def test_a_sound_project_passes_and_options_go_on(tmp_path: Path, checker: str) -> None:
     sound = {name: text for name, text in TREE.items() if "[id]" not in name}

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from facts import MIB, cost_of, descriptors, eventually
 from serving import Process, write_tree
-from socket_client import close_code, handshake
+from socket_client import close_code, dial, handshake
 from wire import ServeOnSocket, Wire, statuses
 
 HOST = b"Host: localhost\r\n"
@@ -31,6 +31,19 @@ WATCH = """
             while not await request.is_disconnected():
                 await asyncio.sleep(0.01)
             get_logger().info("gone %s", request.id)
+        """
+ENDLESS = """
+        from treefold import StreamingResponse, get_logger
+
+        async def chunks(name):
+            try:
+                while True:
+                    yield b"x" * 65536
+            finally:
+                get_logger().info("ended %s", name)
+
+        async def handler(request):
+            return StreamingResponse(chunks(request.id))
         """
 TREE = {
     "Api/v1/Ok/Get.py": "async def handler(request): return {}",
@@ -63,24 +76,24 @@ TREE = {
         async def handler(request):
             return EventStream(ticks(request.id))
         """,
-    "Api/v1/Endless/Get.py": """
-        from treefold import StreamingResponse, get_logger
-
-        async def chunks(name):
-            try:
-                while True:
-                    yield b"x" * 65536
-            finally:
-                get_logger().info("ended %s", name)
-
-        async def handler(request):
-            return StreamingResponse(chunks(request.id))
-        """,
+    "Api/v1/Endless/Get.py": ENDLESS,
+    "Api/v1/Endless/Post.py": ENDLESS,
     "Api/v1/Echo/Ws.py": """
         async def handler(websocket):
             await websocket.accept()
             async for text in websocket.iter_text():
                 await websocket.send_text(text)
+        """,
+    "Api/v1/Flood/Ws.py": """
+        from treefold import WebSocketDisconnect, get_logger
+
+        async def handler(websocket):
+            await websocket.accept()
+            try:
+                while True:
+                    await websocket.send_text("x" * 1000)
+            finally:
+                get_logger().info("ended %s", websocket.id)
         """,
     "Api/v1/Stuck/Get.py": """
         import asyncio
@@ -215,6 +228,62 @@ def stoppable(
         server.stop()
 
 
+@pytest.mark.parametrize("pause", [0, 0.002, 0.02])
+@pytest.mark.parametrize(
+    "head", [b"GET /v1/endless HTTP/1.1\r\n", b"POST /v1/endless HTTP/1.1\r\nContent-Length: 9\r\n"]
+)
+def test_r10_a_stream_without_a_pause_ends_with_its_client_and_holds_nobody_up(
+    server: Process, head: bytes, pause: float
+) -> None:
+    # Once the client has left, neither the producer nor the server waits for anything.
+    name = f"{head[:4].decode().strip()}-{pause}"
+    for number in range(5):
+        with Wire(server) as wire:
+            wire.send(head + HOST + f"X-Request-ID: {name}-{number}\r\n\r\n".encode())
+            time.sleep(pause)
+    for number in range(5):
+        assert said(server, f"ended {name}-{number}")
+    with Wire(server) as wire:
+        assert wire.send(b"GET /v1/ok HTTP/1.1\r\n" + HOST + b"\r\n")
+        assert wire.answer().status == 200
+
+
+@pytest.mark.parametrize("pause", [0, 0.002, 0.02])
+def test_r10_a_socket_that_only_sends_ends_with_its_client_and_holds_nobody_up(
+    server: Process, pause: float
+) -> None:
+    for number in range(5):
+        with Wire(server) as wire:
+            name = f"X-Request-ID: flood-{pause}-{number}\r\n".encode()
+            wire.send(handshake(server, "/v1/flood", name))
+            assert wire.at_least(100)
+            time.sleep(pause)
+    for number in range(5):
+        assert said(server, f"ended flood-{pause}-{number}")
+    with Wire(server) as wire:
+        assert wire.send(b"GET /v1/ok HTTP/1.1\r\n" + HOST + b"\r\n")
+        assert wire.answer().status == 200
+
+
+@pytest.mark.parametrize("seconds", [12, pytest.param(50, marks=pytest.mark.long)])
+def test_what_is_quiet_and_nobody_ends_stays_open_beyond_every_limit(
+    server: Process, seconds: int
+) -> None:
+    name = f"quiet-{seconds}"
+    request = b"GET /v1/events HTTP/1.1\r\n" + HOST + f"X-Request-ID: {name}\r\n\r\n".encode()
+    with dial(server, "/v1/echo") as socket, Wire(server) as events:
+        events.send(request)
+        received = b""
+        while b"first" not in received:
+            received += events.at_least(1)
+        time.sleep(seconds)  # longer than a head, or with 50 a body and a ping, may take
+        socket.send("still here")
+        assert socket.recv(timeout=5) == "still here"
+        (so_far,) = server.wait_for(lambda lines: ["\n".join(lines)])
+        assert name not in so_far
+    assert said(server, f"ended {name}")
+
+
 def test_r18_a_stop_ends_streams_and_sockets_at_once(stoppable: Process) -> None:
     with Wire(stoppable) as events, Wire(stoppable) as socket, Wire(stoppable) as idle:
         idle.send(b"GET /v1/ok HTTP/1.1\r\n" + HOST + b"\r\n")
@@ -284,6 +353,36 @@ def test_r12_a_body_of_one_byte_a_second_is_408(server: Process) -> None:
         for wire in wires:
             assert statuses(wire.rest()) == [408]
     assert cost.memory < 20 * MIB
+
+
+@pytest.mark.parametrize("kind", ["unread", "streamed"])
+def test_r26_an_upload_costs_what_is_on_its_way_and_not_its_size(
+    serve_on_socket: ServeOnSocket, kind: str
+) -> None:
+    server = serve_on_socket(
+        {
+            "Api/v1/Unread/Post.py": """
+                import asyncio
+                async def handler(request):
+                    await asyncio.sleep(4)
+                """,
+            "Api/v1/Streamed/Post.py": """
+                async def handler(request):
+                    async for _ in request.stream():
+                        pass
+                """,
+            "Api/v1/Ok/Get.py": "async def handler(request): return {}",
+            "treefold.toml": "max_body = 100_000_000\n",
+        }
+    )
+    head = f"POST /v1/{kind} HTTP/1.1\r\nTransfer-Encoding: chunked\r\n".encode() + HOST
+    body = b"\r\n400000\r\n" + b"x" * 0x3FFFFF
+    with cost_of(server) as cost, ExitStack() as stack:
+        for wire in [stack.enter_context(Wire(server)) for _ in range(60)]:
+            wire.send_what_fits(head + body, seconds=0.03)
+        assert server.get("/v1/ok").status == 200
+    assert cost.memory < 60 * MIB  # of 240 that were sent; a quarter of one was measured for each
+    assert eventually(lambda: descriptors(server) < 50)
 
 
 @pytest.mark.long

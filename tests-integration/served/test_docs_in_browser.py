@@ -55,6 +55,56 @@ BOOKS: Mapping[str, str] = {
         deprecated = True
         async def handler(isbn): return {"isbn": isbn}
         """,
+    "Api/v1/Book/[isbn]/Put.py": """
+        from typing import Annotated
+        from treefold import Form, UploadFile
+        summary = "Its cover"
+        async def handler(
+            isbn: str,
+            cover: UploadFile,
+            alt: Annotated[str, Form()] = "",
+            by: Annotated[str, Form()] = "",
+        ):
+            return {"size": cover.size, "alt": alt, "by": by}
+        """,
+    "Api/v1/Book/[isbn]/Delete.py": """
+        from treefold import Depends, Request, Unauthorized, secured
+        summary = "Take it away"
+        @secured("bearer")
+        def who(request: Request):
+            if request.headers.get("authorization") != "Bearer ada":
+                raise Unauthorized("Who are you?")
+        async def handler(isbn: str, who=Depends(who)):
+            return {"gone": isbn}
+        """,
+    "Api/v1/Book/[isbn]/Patch.py": """
+        from treefold import secured
+        summary = "Sort them"
+        @secured("basic")
+        async def handler(request): return {}
+        """,
+    "Api/v1/Tick/Socket.py": '''
+        from dataclasses import dataclass
+        from treefold import WebSocket
+        summary = "Count"
+        @dataclass
+        class Step:
+            by: int
+            note: str = "a step"
+        @dataclass
+        class Total:
+            total: int
+        response_model = Total
+        async def handler(websocket: WebSocket, start: int = 5):
+            """Counts what you send.
+
+            From `start` on.
+            """
+            await websocket.accept()
+            async for step in websocket.iter_json(Step):
+                start += step.by
+                await websocket.send_json(Total(start))
+        ''',
     "Api/v1/Chat/[room]/Socket.py": """
         from treefold import WebSocket
         summary = "A chat room"
@@ -70,12 +120,13 @@ BOOKS: Mapping[str, str] = {
         import asyncio
         from treefold import Event, EventStream
         summary = "Ticks"
-        async def ticks(request):
-            yield Event({"n": 1, "from": request.query.get("from")}, "tick", id="t1")
+        async def ticks(request, since):
+            said = {"n": 1, "from": request.query.get("from"), "since": since}
+            yield Event(said, "tick", id="t1")
             yield Event({"n": 2}, "tick")
             await asyncio.Event().wait()
-        async def handler(request) -> EventStream:
-            return EventStream(ticks(request))
+        async def handler(request, since: int = 0) -> EventStream:
+            return EventStream(ticks(request, since))
         """,
     "Api/v2/Book/Get.py": """
         summary = "List the books, by page"
@@ -83,6 +134,61 @@ BOOKS: Mapping[str, str] = {
         """,
     "Api/v2/Book/Put.py": "import nothing_of_this_name\n",
     "Api/v2/Book/Services/Get.py": "async def handler(request): return {}\n",
+}
+
+LOANS: Mapping[str, str] = {
+    "Api/v1/Loan/Patch.py": """
+        import datetime
+        from typing import Annotated
+        from treefold import Form, UploadFile
+        summary = "Many at once"
+        async def handler(
+            tags: Annotated[list[str], Form()] = [],
+            years: Annotated[list[int], Form()] = [],
+            since: Annotated[datetime.date | None, Form()] = None,
+            days: Annotated[list[datetime.date], Form()] = [],
+            rank: Annotated[int | None, Form()] = None,
+            covers: list[UploadFile] = [],
+        ):
+            names = [cover.filename for cover in covers]
+            return {"got": [tags, years, since, days, rank, names]}
+        """,
+    "Api/v1/Loan/Delete.py": """
+        from typing import Annotated
+        from treefold import Cookie
+        summary = "Take what is named away"
+        async def handler(request, seat: Annotated[str, Cookie()] = ""):
+            return {"got": await request.json(), "seat": seat}
+        """,
+    "Api/v1/Loan/Get.py": """
+        summary = "All of them"
+        async def handler(): return [{"isbn": str(n), "title": "x" * 80} for n in range(50_000)]
+        """,
+    "Api/v1/Scan/Socket.py": """
+        from treefold import WebSocket
+        summary = "Bytes, backwards"
+        async def handler(websocket: WebSocket):
+            await websocket.accept()
+            async for data in websocket.iter_bytes():
+                await websocket.send_bytes(data[::-1])
+        """,
+    "Api/v1/Fine/Socket.py": """
+        from dataclasses import dataclass
+        from typing import Annotated
+        from pydantic import Field
+        from treefold import WebSocket
+        summary = "Fines"
+        @dataclass
+        class Fine:
+            days: Annotated[int, Field(gt=0)]
+            share: Annotated[float, Field(gt=0, lt=1)]
+            cents: Annotated[int, Field(ge=7, multiple_of=5)]
+            reason: Annotated[str, Field(min_length=6)]
+        async def handler(websocket: WebSocket):
+            await websocket.accept()
+            async for fine in websocket.iter_json(Fine):
+                await websocket.send_json({"paid": fine.cents})
+        """,
 }
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\"><svg onload=alert(2)>'"
@@ -107,9 +213,15 @@ HOSTILE_TREE: Mapping[str, str] = {
     "Api/v1/Chat/Socket.py": f"""
         summary = {HOSTILE!r}
         description = {LINKS!r}
-        async def handler(websocket):
+        from dataclasses import dataclass
+        @dataclass
+        class Said:
+            text: str = {HOSTILE!r}
+        response_model = Said
+        async def handler(websocket, since: str = {HOSTILE!r}):
             await websocket.accept()
             await websocket.send_text({HOSTILE!r})
+            await websocket.receive_json(Said)
         """,
     "Api/v1/Broken/Get.py": f"raise ValueError({HOSTILE!r})\n",
 }
@@ -140,6 +252,12 @@ def started(root: Path) -> Iterator[Process]:
 def books(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
     """The shop of this module."""
     yield from started(write_tree(tmp_path_factory.mktemp("books"), BOOKS))
+
+
+@pytest.fixture(scope="module")
+def loans(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+    """Bodies and answers that are hard on a page."""
+    yield from started(write_tree(tmp_path_factory.mktemp("loans"), LOANS))
 
 
 @pytest.fixture(scope="module")
@@ -225,12 +343,18 @@ def test_the_version_switch_shows_one_version(books: Process, open_docs: Open) -
     expect(page.get_by_label("Version")).to_have_value("v2")
     page.get_by_label("Version").select_option("All versions")
     expect(tree.locator("summary .name").first).to_have_text("v1")
+    route(page, "GET /v1/book List the books")
+    page.get_by_label("Version").select_option("v2")
+    expect(page.locator("h1 code")).to_have_text("/v2/book")
+    expect(page.get_by_placeholder("page")).to_be_visible()
 
 
 def test_a_get_is_sent_with_its_parameters(books: Process, open_docs: Open) -> None:
     watched = open_docs(books)
     page = watched.page
     route(page, "GET /v1/book List the books")
+    statuses = page.locator(".responses-table .response-col_status:not(.col_header)")
+    expect(statuses).to_have_text(["2XX", "400", "422"])
     page.get_by_placeholder("author").fill("Le Guin")
     execute(page)
 
@@ -238,6 +362,24 @@ def test_a_get_is_sent_with_its_parameters(books: Process, open_docs: Open) -> N
     expect(answer.locator("tbody .response-col_status")).to_contain_text("200")
     expect(answer.locator("tbody .response-col_description")).to_contain_text('"author": "Le Guin"')
     expect(answer.locator("tbody .response-col_description")).to_contain_text('"limit": 20')
+
+
+def test_keys_send_a_try_out(books: Process, open_docs: Open) -> None:
+    page = open_docs(books).page
+    answer = page.locator(".live-responses-table")
+    route(page, "GET /v1/book List the books")
+    page.get_by_placeholder("author").press_sequentially("Woolf")
+    page.keyboard.press("Enter")
+    expect(answer).to_contain_text('"author": "Woolf"')
+    route(page, "POST /v1/book Add a book")
+    body = page.get_by_role("textbox", name="Request body")
+    body.fill('{"isbn": "1", "title": "Orlando"}')
+    body.press("Enter")
+    body.press("Control+Enter")
+    expect(answer).to_contain_text('"title": "Orlando"')
+    route(page, "GET /v1/book/{isbn} One book")
+    page.get_by_placeholder("isbn").press("Enter")
+    expect(page.get_by_text("Required field is not provided")).to_be_visible()
 
 
 def test_a_post_is_sent_with_its_body_and_leads_to_its_masked_line(
@@ -293,18 +435,196 @@ def test_socket_messages_are_exchanged(books: Process, open_docs: Open) -> None:
     expect(page.get_by_role("button", name="Connect", exact=True)).to_be_visible()
 
 
+def test_a_socket_with_types_is_tried_with_what_they_say(books: Process, open_docs: Open) -> None:
+    watched = open_docs(books)
+    page = watched.page
+    route(page, "WS /v1/tick Count")
+    expect(page.locator(".page .prose")).to_have_text("From start on.")
+    messages = page.get_by_role("region", name="Messages")
+    expect(messages.locator("h2")).to_have_text(["You send Step", "You get Total"])
+    messages.get_by_text("Schema").first.click()
+    expect(messages.locator("details pre").first).to_contain_text('"required": [')
+
+    page.get_by_role("textbox", name="start").fill("37")
+    page.get_by_role("button", name="Connect", exact=True).click()
+    said = page.get_by_role("log", name="Messages")
+    expect(said).to_contain_text("Connected to /v1/tick")
+    message = page.get_by_role("textbox", name="Message")
+    assert json.loads(message.input_value()) == {"by": 0, "note": "a step"}
+    message.fill('{"by": 5}')
+    page.get_by_role("button", name="Send").click()
+    expect(said.locator(".line.in")).to_contain_text('"total": 42')
+    watched.keep("socket-typed-light")
+    message.fill('{"by": "no"}')
+    page.get_by_role("button", name="Send").click()
+    expect(said).to_contain_text("Closed with code 1008: 422 The message is not valid: message.by")
+
+
+def test_credentials_are_asked_for_where_a_route_wants_them_and_sent(
+    books: Process, open_docs: Open
+) -> None:
+    page = open_docs(books, fresh=True).page
+    authorize = page.get_by_role("button", name="Authorize")
+    route(page, "GET /v1/book List the books")
+    expect(page.get_by_role("button", name="Execute")).to_be_visible()
+    expect(authorize).to_have_count(0)
+    route(page, "DELETE /v1/book/{isbn} Take it away")
+    authorize.click()
+    asked = page.locator(".modal-ux")
+    expect(asked).to_contain_text("bearer")
+    expect(asked).not_to_contain_text("basic")
+    asked.get_by_role("textbox").fill("ada")
+    asked.get_by_role("button", name="Authorize").click()
+    page.keyboard.press("Escape")
+    page.get_by_placeholder("isbn").fill("1")
+    execute(page)
+
+    expect(page.locator(".live-responses-table")).to_contain_text('"gone": "1"')
+
+
+def test_the_answer_comes_into_sight_and_leads_to_its_line(books: Process, open_docs: Open) -> None:
+    page = open_docs(books).page
+    route(page, "POST /v1/book Add a book")
+    execute(page)
+
+    expect(page.locator(".live-responses-table .response-col_status").last).to_be_in_viewport()
+    page.get_by_role("button", name="Show in the log").click()
+    expect(page.locator(".lines .found")).to_contain_text("POST /v1/book 201")
+    expect(page.get_by_role("button", name="Log", exact=True)).to_have_attribute(
+        "aria-expanded", "true"
+    )
+
+
+def test_fields_of_a_form_have_names_and_boxes_of_their_own(
+    books: Process, open_docs: Open, tmp_path: Path
+) -> None:
+    page = open_docs(books).page
+    route(page, "PUT /v1/book/{isbn} Its cover")
+    page.get_by_role("textbox", name="isbn").fill("1")
+    cover = tmp_path / "a.png"
+    cover.write_bytes(b"12345")
+    page.get_by_label("cover", exact=True).set_input_files(cover)
+    page.get_by_role("textbox", name="by").fill("ada")
+    page.get_by_role("textbox", name="by").fill("")
+    boxes = page.get_by_role("checkbox")
+    before = [box.is_checked() for box in boxes.all()]
+    page.get_by_text("Send empty value").last.click()
+    assert [box.is_checked() for box in boxes.all()] == [before[0], not before[1]]
+    execute(page)
+
+    expect(page.locator(".live-responses-table")).to_contain_text('"size": 5')
+
+
+def test_a_form_sends_what_is_typed_and_each_item_of_a_list(
+    loans: Process, open_docs: Open, tmp_path: Path
+) -> None:
+    page = open_docs(loans).page
+    answer = page.locator(".live-responses-table .highlight-code").first
+    route(page, "PATCH /v1/loan Many at once")
+    execute(page)
+    expect(answer).to_have_text(
+        re.compile(r'"got": \[\s*(\[\],\s*){2}null,\s*\[\],\s*null,\s*\[\]\s*\]')
+    )
+
+    for name in ("one.png", "two.png"):
+        (tmp_path / name).write_bytes(b"12345")
+        page.locator("[data-property-name=covers] .json-schema-form-item-add").click()
+        page.get_by_label("covers", exact=True).last.set_input_files(tmp_path / name)
+    for field, kind, items in (
+        ("tags", "string", ["a", "b,c"]),
+        ("years", "integer", ["1", "2"]),
+        ("days", "string", ["2030-01-31"]),
+    ):
+        for item in items:
+            row = page.locator(f"[data-property-name={field}]")
+            row.get_by_role("button", name=f"Add {kind} item").click()
+            page.get_by_label(field, exact=True).last.fill(item)
+    page.get_by_role("button", name="Execute").click()
+
+    for text in ('"b,c"', "2", '"2030-01-31"', '"two.png"'):
+        expect(answer).to_contain_text(text)
+
+
+def test_a_body_without_a_schema_is_typed(loans: Process, open_docs: Open) -> None:
+    page = open_docs(loans).page
+    route(page, "DELETE /v1/loan Take what is named away")
+    page.get_by_role("textbox", name="Request body").fill('{"named": ["1"]}')
+    execute(page)
+
+    expect(page.locator(".live-responses-table")).to_contain_text('"named"')
+    expect(page.locator(".live-responses-table")).not_to_contain_text("Undocumented")
+
+
+def test_a_cookie_says_that_what_is_typed_does_not_arrive(loans: Process, open_docs: Open) -> None:
+    page = open_docs(loans).page
+    route(page, "DELETE /v1/loan Take what is named away")
+    page.get_by_role("textbox", name="seat").fill("7")
+    row = page.locator("tr[data-param-in=cookie] .parameters-col_description")
+    execute(page)
+
+    expect(page.locator(".live-responses-table")).to_contain_text('"seat": ""')
+    words = row.evaluate("cell => getComputedStyle(cell, '::after').content")
+    assert "a browser sends the cookies that it has" in words
+
+
+def test_a_long_answer_is_shown_in_part_and_saved_whole(loans: Process, open_docs: Open) -> None:
+    page = open_docs(loans).page
+    route(page, "GET /v1/loan All of them")
+    execute(page)
+    expect(page.locator(".long-answer pre")).to_contain_text('[{"isbn":"0","title":"xxxx')
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Save all of it").click()
+
+    assert len(json.loads(saved.value.path().read_text())) == 50_000
+
+
+def test_a_socket_takes_bytes_where_it_says_so(loans: Process, open_docs: Open) -> None:
+    page = open_docs(loans).page
+    route(page, "WS /v1/scan Bytes, backwards")
+    page.get_by_role("button", name="Connect").click()
+    message, said = (
+        page.get_by_label("Message", exact=True),
+        page.get_by_role("log", name="Messages"),
+    )
+    expect(message).to_be_focused()
+    message.fill("0a f")
+    message.press("Control+Enter")
+    expect(said).to_contain_text("pairs of hexadecimal digits")
+    message.fill("0a FF")
+    message.press("Control+Enter")
+
+    expect(said).to_contain_text("2 bytes: 0a ff")
+    expect(said).to_contain_text("2 bytes: ff 0a")
+
+
+def test_the_first_message_of_a_socket_is_one_that_it_takes(
+    loans: Process, open_docs: Open
+) -> None:
+    page = open_docs(loans).page
+    route(page, "WS /v1/fine Fines")
+    expect(page.get_by_label("Send as")).to_be_hidden()
+    page.get_by_role("button", name="Connect").click()
+    expect(page.get_by_label("Message", exact=True)).to_be_focused()
+    page.get_by_role("button", name="Send").click()
+
+    expect(page.get_by_role("log", name="Messages")).to_contain_text('"paid": 10')
+
+
 def test_an_event_stream_is_watched_and_stopped(books: Process, open_docs: Open) -> None:
     watched = open_docs(books)
     page = watched.page
     route(page, "SSE /v1/tick Ticks")
     expect(page.get_by_role("button", name="Execute")).to_be_hidden()
-    page.get_by_role("textbox", name="Query").fill("from=here")
+    expect(page.locator(".operation .parameters")).to_be_hidden()
+    page.get_by_role("textbox", name="since").fill("7")
+    page.get_by_role("textbox", name="More of the query").fill("from=here")
     page.get_by_role("button", name="Listen").click()
 
     events = page.get_by_role("log", name="Events")
     expect(events.locator(".line.in")).to_have_count(2)
     expect(events.locator(".line.in").first).to_contain_text("event tick, id t1")
     expect(events.locator(".line.in").first).to_contain_text('"from": "here"')
+    expect(events.locator(".line.in").first).to_contain_text('"since": 7')
     expect(events.locator(".line.note").first).to_contain_text("200 text/event-stream")
     watched.keep("events-light")
     page.get_by_role("button", name="Stop").click()
@@ -348,6 +668,30 @@ def test_what_changes_in_the_application_is_shown_without_a_reload(
         with page.expect_response(re.compile("/docs/site.json$")) as answer:
             page.request.get(f"http://127.0.0.1:{server.address[1]}/v1/say")
         assert answer.value.ok
+
+
+def test_what_is_typed_stays_while_something_else_changes(tmp_path: Path, open_docs: Open) -> None:
+    root = write_tree(
+        tmp_path,
+        {
+            "Api/v1/Say/Get.py": "async def handler(what: str = ''): return {'said': what}\n",
+            "Api/v1/Other/Get.py": "async def handler(request): return {}\n",
+            "Api/v1/Third/Get.py": "async def handler(request): return {}\n",
+        },
+    )
+    for server in started(root):
+        page = open_docs(server).page
+        page.locator("#tree summary", has_text="Third").click()
+        route(page, "GET /v1/say Get.py")
+        page.get_by_placeholder("what").fill("half a sentence")
+        (root / "Api/v1/Other/Post.py").write_text("async def handler(request): return {}\n")
+        expect(page.get_by_role("link", name="POST /v1/other")).to_be_visible()
+        expect(page.get_by_placeholder("what")).to_have_value("half a sentence")
+        expect(page.get_by_role("link", name="GET /v1/third")).to_be_hidden()
+        (root / "Api/v1/Say/Get.py").write_text(
+            "async def handler(words: str = ''): return {'said': words}\n"
+        )
+        expect(page.get_by_placeholder("words")).to_be_visible()
 
 
 def test_everything_is_reached_by_keys(books: Process, open_docs: Open) -> None:
@@ -403,7 +747,10 @@ def test_contrast_labels_and_roles_are_in_order(
         "POST /v1/book Add a book",
         "GET /v1/book/{isbn} One book",
         "WS /v1/chat/{room} A chat room",
+        "WS /v1/tick Count",
         "SSE /v1/tick Ticks",
+        "PUT /v1/book/{isbn} Its cover",
+        "DELETE /v1/book/{isbn} Take it away",
     ):
         route(page, name)
         if "book" in name:
@@ -426,11 +773,19 @@ def test_it_works_at_400_pixels(books: Process, open_docs: Open, axe: str) -> No
     watched.keep("narrow-start")
     page.get_by_role("button", name="Routes").click()
     watched.keep("narrow-menu")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("navigation", name="Routes")).to_be_hidden()
+    expect(page.get_by_role("button", name="Routes")).to_be_focused()
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.querySelector('#main').inert")
     route(page, "POST /v1/book Add a book")
     expect(page.get_by_role("navigation", name="Routes")).to_be_hidden()
     execute(page)
     watched.keep("narrow-operation")
 
+    execute(page)
+    outside = "document.documentElement.scrollHeight - innerHeight"
+    assert page.evaluate(outside) == 0, "Only the parts of the page scroll, never the whole"
     widths = page.evaluate(
         """[document.documentElement, document.querySelector("#main")]
             .map((element) => element.scrollWidth - element.clientWidth)"""
@@ -454,6 +809,8 @@ def test_s115_hostile_text_is_text_everywhere(
         expect(page.locator(".operation")).to_contain_text("[x](javascript:alert(3))")
         execute(page)
         tree.filter(has_text="WS").click()
+        expect(page.get_by_role("region", name="Messages")).to_contain_text("onerror=alert(1)")
+        expect(page.get_by_role("textbox", name="Message")).to_have_value(re.compile("onerror"))
         page.get_by_role("button", name="Connect", exact=True).click()
         expect(page.get_by_role("log", name="Messages")).to_contain_text(HOSTILE)
         page.keyboard.press("Escape")

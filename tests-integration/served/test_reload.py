@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
 import signal
+import socket
 import statistics
+import sysconfig
+import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -138,7 +140,40 @@ def project(routes: int) -> dict[str, str]:
         "Services/__init__.py": "",
         "Services/words.py": "from Services.number import N\ndef n():\n    return N\n",
         "Services/number.py": "N = 1000\n",
+        "Api/v1/Pool/Get.py": """
+            import Services.pool
+            async def handler(request):
+                return await Services.pool.pool.ask()
+        """,
+        "Services/pool.py": POOL.format(n=1000),
+        "hooks.py": HOOKS.format(n=1000),
     }
+
+
+POOL = """
+    import asyncio
+    pool = None
+    class Pool:
+        open = False
+        async def connect(self):
+            await asyncio.sleep(0.05)
+            self.open = True
+        async def ask(self):
+            await asyncio.sleep(0.01)
+            assert self.open
+            return [{n}]
+"""
+HOOKS = """
+    from Services import pool
+    async def start(app):
+        pool.pool = pool.Pool()
+        await pool.pool.connect()
+        app.state.hooks = {n}
+    async def stop(app):
+        assert app.state.hooks == {n}
+        pool.pool.open = False
+    on_startup, on_shutdown = [start], [stop]
+"""
 
 
 SOCKET = """
@@ -152,12 +187,21 @@ async def handler(websocket):
 def test_100_edits_under_load_fail_no_request_and_are_all_seen(start: Start) -> None:
     dev = start(project(100))
     took: list[float] = []
+    hooks = 0
     with (
         dial(dev.server, "/v1/echo") as old,
-        Crowd(dev, ["/v1/x", "/v1/y", "/v1/many7/5"], keep=True) as crowd,
+        Crowd(dev, ["/v1/x", "/v1/y", "/v1/pool", "/v1/many7/5"], keep=True) as crowd,
     ):
         for number in range(1001, 1101):
-            if number % 2:
+            if number % 20 == 0:  # a startup hook itself
+                dev.save("hooks.py", HOOKS.format(n=number))
+                dev.lines("startup hooks run anew: start", hooks := hooks + 1)
+                dev.lines("reloaded in", number - 1000)
+            elif number % 10 == 0:  # what it imports
+                dev.save("Services/pool.py", POOL.format(n=number))
+                dev.until("/v1/pool", [number], BOUND)
+                hooks += 1
+            elif number % 2:
                 dev.save("Api/v1/X/Get.py", f"async def handler(request):\n    return [{number}]\n")
                 took.append(dev.until("/v1/x", [number], BOUND))
             else:
@@ -176,7 +220,11 @@ def test_100_edits_under_load_fail_no_request_and_are_all_seen(start: Start) -> 
     for got in crowd.answers:
         assert got["/v1/x"] == sorted(got["/v1/x"])
         assert got["/v1/y"] == sorted(got["/v1/y"])
+        assert got["/v1/pool"] == sorted(got["/v1/pool"])
         assert got["/v1/many7/5"] == [[5, 7]] * len(got["/v1/many7/5"])
+    dev.lines("shutdown hooks of the former code have run: stop", hooks - 1)
+    assert "restarting" not in dev.terminal()
+    assert "failed" not in dev.terminal()
     print(f"save to served: median {statistics.median(took):.3f}, worst {max(took):.3f} seconds")
     assert statistics.median(took) < 0.5
 
@@ -205,6 +253,13 @@ def test_a_broken_file_keeps_its_last_good_version_in_every_place(start: Start) 
         dev.save("Services/number.py", f"N = {number}\n")
         dev.until("/v1/y", [number])
         assert dev.server.get("/v1/y").values("x-treefold-broken") == []
+
+
+def test_what_did_not_load_is_not_called_reloaded(start: Start) -> None:
+    dev = start(project(1))
+    dev.save("Api/v1/X/Get.py", "handler = 3\n")
+    dev.lines("broken, its last good version serves: Api/v1/X/Get.py")
+    assert "reloaded in" not in dev.terminal()
 
 
 def test_new_moved_and_deleted_files_and_folders_change_the_routes(start: Start) -> None:
@@ -317,6 +372,54 @@ def test_a_settings_change_starts_again_and_refuses_nobody(start: Start, kind: s
     assert min(keeping.count, closing.count) > 10
 
 
+def a_shared_object() -> Path:
+    """A compiled module of this interpreter; which ones are files depends on who built it."""
+    folder = Path(sysconfig.get_config_var("DESTSHARED"))
+    names = ("_bisect", "_heapq", "_queue", "_opcode", "_json")
+    return next(file for name in names for file in sorted(folder.glob(f"{name}.*")))
+
+
+@pytest.mark.parametrize("kind", ["h11", "httptools"])
+def test_a_compiled_module_that_changes_starts_again_and_refuses_nobody(
+    start: Start, kind: str
+) -> None:
+    compiled = a_shared_object()
+    name = compiled.name.partition(".")[0]
+    handler = f"""
+        from pathlib import Path
+        from Services import {name}
+        SIZE = Path({name}.__file__).stat().st_size
+        async def handler(request):
+            assert {name}.__name__ == "Services.{name}"
+            return [SIZE]
+    """
+    content = compiled.read_bytes()
+    dev = start(project(1), kind)
+
+    def replace(text: bytes) -> None:
+        draft = dev.root / f"Services/{compiled.name}.draft"
+        draft.write_bytes(text)
+        draft.replace(dev.root / "Services" / compiled.name)
+
+    replace(content)
+    dev.save("Api/v1/Fast/Get.py", handler)
+    dev.until("/v1/fast", [len(content)])
+    targets = ["/v1/x", "/v1/fast"]
+    with (
+        Crowd(dev, targets, keep=True, clients=2) as keeping,
+        Crowd(dev, targets, keep=False, clients=2) as closing,
+    ):
+        for number in (1, 2):
+            replace(content + b"\0" * number)
+            dev.lines(f"restarting: Services/{compiled.name} is compiled", number)
+            dev.until("/v1/fast", [len(content) + number])
+    for crowd in (keeping, closing):
+        assert crowd.failures == []
+        for got in crowd.answers:
+            assert got["/v1/fast"] == sorted(got["/v1/fast"])
+            assert got["/v1/fast"][-1] == [len(content) + 2]
+
+
 def test_a_wrong_setting_is_said_and_what_serves_goes_on(start: Start) -> None:
     dev = start(project(1))
     dev.save("treefold.toml", "graec = 5\n")
@@ -325,15 +428,106 @@ def test_a_wrong_setting_is_said_and_what_serves_goes_on(start: Start) -> None:
     assert dev.get() == [1000]
 
 
-def test_a_startup_hook_that_fails_answers_503_until_it_is_mended(start: Start) -> None:
-    dev = start(project(1) | {"hooks.py": "on_startup = []\n"})
-    dev.save("hooks.py", "def start():\n    raise OSError('no database')\non_startup = [start]\n")
+def test_a_startup_hook_that_fails_keeps_what_serves_until_it_is_mended(start: Start) -> None:
+    dev = start(project(1))
+    failing = HOOKS.format(n=2).replace("await pool.pool.connect()", "raise OSError('no database')")
+    dev.save("hooks.py", failing)
+    dev.lines("startup hook start failed: OSError: no database")
+    dev.lines("broken, its last good version serves: hooks.py")
+    assert dev.get("/v1/pool") == [1000]
+    (told,) = dev.server.get("/v1/x").values("x-treefold-broken")
+    assert told == "hooks.py: startup hook start failed: OSError: no database"
+    assert "startup hook start failed" in dev.server.get("/docs/site.json").body.decode()
+    dev.save("Services/number.py", "N = 5\n")
+    dev.until("/v1/y", [5])
+    dev.save("hooks.py", HOOKS.format(n=3))
+    dev.lines("shutdown hooks of the former code have run: stop")
+    dev.lines(" ms: hooks.py")
+    assert dev.server.get("/v1/x").values("x-treefold-broken") == []
+    assert dev.get("/v1/pool") == [1000]
+
+
+def test_a_process_that_cannot_start_again_answers_503_until_it_is_mended(start: Start) -> None:
+    dev = start(
+        project(1) | {"hooks.py": "restart_on_change = True\ndef f(): ...\non_startup = [f]\n"}
+    )
+    dev.save(
+        "hooks.py",
+        "restart_on_change = True\ndef f():\n    raise OSError('no database')\non_startup = [f]\n",
+    )
     dev.until("/v1/x", 503)
     assert b"did not start" in dev.server.get("/v1/x").body
     dev.save("hooks.py", "on_startup = []\n")
     dev.until("/v1/x", [1000])
     dev.save("Services/number.py", "N = 5\n")
     dev.until("/v1/y", [5])
+
+
+def test_a_hook_that_wants_the_port_of_the_running_one_starts_again(start: Start) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    hooks = """
+        import socket
+        def start(app):
+            app.state.own = socket.create_server(("127.0.0.1", {port}))
+            app.state.n = {n}
+        def stop(app):
+            app.state.own.close()
+        on_startup, on_shutdown = [start], [stop]
+    """
+    handler = "async def handler(request):\n    return [request.app.state.n]\n"
+    files = {"hooks.py": hooks.format(port=port, n=1), "Api/v1/N/Get.py": handler}
+    dev = start(project(1) | files)
+    with Crowd(dev, ["/v1/x", "/v1/n"], keep=False, clients=2) as crowd:
+        dev.save("hooks.py", hooks.format(port=port, n=2))
+        dev.lines("restarting: startup hook start failed: OSError: [Errno")
+        dev.until("/v1/n", [2])
+    assert crowd.failures == []
+
+
+def test_an_open_socket_has_what_its_hooks_started_until_it_closes(start: Start) -> None:
+    dev = start(
+        project(1)
+        | {
+            "Api/v1/Ask/Socket.py": """
+        from Services import pool
+        async def handler(websocket):
+            await websocket.accept()
+            async for _ in websocket.iter_text():
+                await websocket.send_json(await pool.pool.ask())
+    """
+        }
+    )
+    with dial(dev.server, "/v1/ask") as old:
+        for number in (1, 2, 3):
+            dev.save("Services/pool.py", POOL.format(n=number))
+            dev.until("/v1/pool", [number])
+            dev.lines(" ms: Services/pool.py (with ", number)
+            old.send("?")
+            assert json.loads(old.recv(PATIENCE)) == [1000]
+        # Nothing but the socket holds on: what came between has ended.
+        dev.lines("shutdown hooks of the former code have run: stop", 2)
+        assert dev.terminal().count("shutdown hooks of the former code have run") == 2
+    dev.lines("shutdown hooks of the former code have run: stop", 3)
+    assert dev.get("/v1/pool") == [3]
+
+
+def test_a_hook_that_hangs_is_given_up_for_the_next_save_and_by_a_stop(start: Start) -> None:
+    dev = start(project(1))
+    hangs = HOOKS.format(n=2).replace("await pool.pool.connect()", "await asyncio.Event().wait()")
+    dev.save("hooks.py", f"import asyncio\n{textwrap.dedent(hangs)}")
+    dev.lines("startup hooks run anew: start")
+    dev.save("Api/v1/X/Get.py", "async def handler(request):\n    return [7]\n")
+    dev.until("/v1/x", [7], BOUND)
+    assert dev.get("/v1/pool") == [1000]
+    dev.lines("startup hooks run anew: start", 2)
+    dev.save("hooks.py", HOOKS.format(n=3))
+    dev.lines("shutdown hooks of the former code have run: stop")
+    dev.save("hooks.py", f"import asyncio\n{textwrap.dedent(hangs)}")
+    dev.lines("startup hooks run anew: start", 4)
+    started = time.monotonic()
+    assert "Traceback" not in dev.server.stop()
+    assert time.monotonic() - started < 5
 
 
 def test_values_of_the_application_close_when_older_requests_have_ended(start: Start) -> None:
@@ -367,13 +561,14 @@ def test_values_of_the_application_close_when_older_requests_have_ended(start: S
     ("number", "hanging"),
     [(signal.SIGTERM, "import time; time.sleep(60)"), (signal.SIGINT, "while True: pass")],
 )
-def test_a_stop_ends_a_reload_that_hangs(start: Start, number: int, hanging: str) -> None:
+def test_a_stop_ends_a_reload_that_hangs(
+    start: Start, number: signal.Signals, hanging: str
+) -> None:
     dev = start(project(1))
     dev.save("Services/number.py", f"import sys\nprint('hangs', file=sys.stderr)\n{hanging}\n")
     dev.lines("hangs")
     started = time.monotonic()
-    os.kill(dev.server.pid, number)
-    dev.server.stop()
+    dev.server.stop(number)
     assert time.monotonic() - started < 5
 
 

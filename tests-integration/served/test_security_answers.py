@@ -389,3 +389,61 @@ def test_s57_a_416_and_a_412_of_a_file_carry_it_too(app: Served) -> None:
 def test_s57_a_request_id_that_came_is_on_the_error(app: Served) -> None:
     answer = app.get("/v1/crash", ("X-Request-ID", "given-1"))
     assert (answer.id, answer.json()["request_id"]) == ("given-1", "given-1")
+
+
+HEADS = {
+    "Api/v1/Json/Get.py": "def handler(): return {'a': 1}",
+    "Api/v1/Text/Get.py": "def handler(): return 'x' * 1000",
+    "Api/v1/Empty/Get.py": "def handler(): return None",
+    "Api/v1/Stream/Get.py": """
+        async def handler():
+            for _ in range(3):
+                yield b"x" * 1000
+        """,
+    "Api/v1/File/Get.py": """
+        from treefold import FileResponse
+        def handler(): return FileResponse(__file__)
+        """,
+    "Api/v1/Fails/Get.py": "def handler(): 1 / 0",
+    "Api/v1/Own/Get.py": "def handler(): return 'get'",
+    "Api/v1/Own/Head.py": "from treefold import Response\n"
+    "def handler(): return Response(headers={'X-Own': 'yes'})",
+    "treefold.toml": "auto_head = true\n",
+}
+
+
+@pytest.fixture(scope="module")
+def heads(serve_on_socket: ServeOnSocket) -> Process:
+    return serve_on_socket(HEADS)
+
+
+@pytest.mark.parametrize("path", ["json", "text", "empty", "stream", "file", "fails", "nothing"])
+def test_s12_an_automatic_head_has_the_fields_of_get_and_no_byte_of_body(
+    heads: Process, path: str
+) -> None:
+    """On one connection, where a byte too many would be taken for the next answer."""
+    request = f" /v1/{path} HTTP/1.1\r\nHost: localhost\r\nX-Request-ID: same\r\n".encode()
+
+    def fields(answer: Answer) -> list[tuple[str, str]]:
+        # How a body of unknown length would be framed need not be said (RFC 9112, 6.1).
+        return [pair for pair in answer.headers if pair[0] not in ("date", "transfer-encoding")]
+
+    with Wire(heads) as wire:
+        for _ in range(2):
+            wire.send(b"GET" + request + b"\r\n")
+            got = wire.answer("GET")
+            wire.send(b"HEAD" + request + b"\r\n")
+            head = wire.answer("HEAD")
+            assert (head.status, head.body) == (got.status, b"")
+            assert fields(head) == fields(got)
+        wire.send(b"HEAD" + request + b"Connection: close\r\n\r\n")
+        received = wire.rest()
+    assert received.endswith(b"\r\n\r\n")
+    assert received.count(b"\r\n\r\n") == 1
+
+
+def test_s12_allow_names_an_automatic_head_and_a_file_comes_first(heads: Process) -> None:
+    answer = heads.request("PUT", "/v1/json")
+    assert (answer.status, answer.value("allow")) == (405, "GET, HEAD")
+    own = heads.request("HEAD", "/v1/own")
+    assert (own.value("x-own"), own.body) == ("yes", b"")

@@ -2,7 +2,8 @@
 
 Folders: `served` and `tests` are this suite and its parent, the others are `packages/*/tests`.
 
-    S-01 to S-12  tests/test_security_routing
+    S-01 to S-11  tests/test_security_routing
+    S-12  tests/test_security_routing  served/test_security_answers
     S-13  tests/test_security_routing  served/test_security_framing  http/test_guard
     S-14  tests/test_security_routing  served/test_security_framing  router/test_table
     S-15  served/test_security_hosts  http/middleware/test_trusted_hosts

@@ -172,6 +172,14 @@ def test_s71_what_is_refused_for_http_is_refused_for_a_socket(
     assert len(lines_of(server, answer.id)) == 1
 
 
+def test_a_refusal_is_no_error_of_the_server(server: Process) -> None:
+    for target in ("/v1/none", "/v1/ok"):
+        answer = knock(server, target)
+        lines_of(server, answer.id)
+    (so_far,) = server.wait_for(lambda lines: ["\n".join(lines)])
+    assert "handshake" not in so_far.replace("refused a WebSocket handshake", "")
+
+
 @pytest.mark.parametrize(
     ("fields", "status"),
     [

@@ -115,6 +115,10 @@ async def socket(websocket: WebSocket, room: str) -> None:
     await websocket.accept()
     async for text in websocket.iter_text():
         await websocket.send_json({"room": room, "text": text})
+    first: User = await websocket.receive_json(User)
+    async for user in websocket.iter_json(User):
+        names: list[str] = [first.name, user.name]
+        await websocket.send_json(names)
 
 
 app = Application("shop", dev=True, default_version="latest")

@@ -6,7 +6,22 @@ import datetime
 from typing import assert_type
 
 from treefold import Depends, NotFound, Request
-from treefold.orm import Avg, Count, F, FilterSet, Model, Q, Reverse, fields, transaction
+from treefold.orm import (
+    CTE,
+    Avg,
+    Count,
+    F,
+    FilterSet,
+    Model,
+    Q,
+    Reverse,
+    SearchIndex,
+    SearchQuery,
+    SearchRank,
+    SearchVector,
+    fields,
+    transaction,
+)
 
 
 class Author(Model):
@@ -17,6 +32,7 @@ class Author(Model):
 
 class Genre(Model):
     name = fields.CharField(max_length=60)
+    within = fields.ForeignKey("Genre", null=True, related_name="parts")
 
 
 class Book(Model):
@@ -25,6 +41,9 @@ class Book(Model):
     genres = fields.ManyToManyField(Genre, related_name="books")
     cents = fields.PositiveIntegerField()
     stock = fields.PositiveIntegerField(default=3)
+
+    class Meta:
+        indexes = (SearchIndex(["title"], config="english"),)
 
 
 class Shelf(FilterSet):
@@ -48,6 +67,16 @@ async def found(id: int) -> Book:
     assert_type(book.author.name, str)
     assert_type(book.author.born, datetime.date | None)
     return book
+
+
+async def searched(request: Request) -> list[Book]:
+    below = CTE.recursive(Genre.objects.filter(name="Fiction"), "parts", depth="level")
+    titles, words = SearchVector("title"), SearchQuery(request.query.get("q") or "")
+    books = Book.objects.filter(titles.matches(words), genres__in=below.objects)
+    counts = CTE(Book.objects.values("author").annotate(written=Count("id")))
+    ranked = books.join(counts, author="author").order_by(SearchRank(titles, words).desc())
+    assert_type(await below.objects.afirst(), Genre | None)
+    return await ranked[:20]
 
 
 async def sold(quantity: int, book: Book = Depends(found)) -> int:
