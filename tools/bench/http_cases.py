@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +27,7 @@ ITEM = {
     "active": True,
     "tags": ["gethen", "ekumen", "winter"],
     "scores": [1.5, 2.25, 3.125],
-    "address": {"street": "1 Main Street", "city": "Portland", "zip": "97201"},
+    "address": {"street": "1 Main Street", "city": "Portland", "zip": "97201", "country": "US"},
     "bio": "a book is a box of words until you open it " * 16,
 }
 BODY = json.dumps(ITEM).encode()
@@ -40,7 +40,8 @@ UPLOAD = (
     + BOUNDARY
     + b"--\r\n"
 )
-CHUNKS = 100
+CHUNKS = 16
+CHUNK = b"x" * 4096
 HEADERS: Header = [
     (b"host", b"127.0.0.1:8000"),
     (b"user-agent", b"bench"),
@@ -58,14 +59,21 @@ def with_body(kind: bytes, body: bytes) -> Header:
 JSON_HEADERS = with_body(b"application/json", BODY)
 UPLOAD_HEADERS = with_body(b"multipart/form-data; boundary=" + BOUNDARY, UPLOAD)
 
-_FIELDS = """
+_ITEMS = """
+class Address({base}):
+    street: str
+    city: str
+    zip: str
+    country: str
+
+class Item({base}):
     name: str
     email: str
     age: int
     active: bool
     tags: list[str]
     scores: list[float]
-    address: dict[str, str]
+    address: Address
     bio: str
 
 async def handler(item: Item):
@@ -77,8 +85,8 @@ USER = "async def handler(request):\n    return dict(request.path_params)\n"
 TREE = {
     "v1/Hello/Get.py": HELLO,
     "v1/User/[id]/Get.py": USER,
-    "v1/Items/Post.py": f"import msgspec\n\nclass Item(msgspec.Struct):{_FIELDS}",
-    "v1/Checked/Post.py": f"from pydantic import BaseModel\n\nclass Item(BaseModel):{_FIELDS}",
+    "v1/Items/Post.py": f"import msgspec\n{_ITEMS.format(base='msgspec.Struct')}",
+    "v1/Checked/Post.py": f"from pydantic import BaseModel\n{_ITEMS.format(base='BaseModel')}",
     "v1/Di/Get.py": """
 from treefold_http import Depends
 
@@ -90,9 +98,11 @@ async def handler(who=Depends(user)): return {"user": who["name"]}
     "v1/Stream/Get.py": f"""
 from treefold_http import StreamingResponse
 
+CHUNK = b"x" * {len(CHUNK)}
+
 async def chunks():
     for _ in range({CHUNKS}):
-        yield b"x" * 1024
+        yield CHUNK
 
 async def handler(request):
     return StreamingResponse(chunks())
@@ -113,10 +123,10 @@ async def handler(websocket):
 
 
 @contextmanager
-def project(routes: int = 0) -> Generator[Path]:
-    """Write the tree, and so many more routes beside it; gone afterwards."""
+def project(routes: int = 0, tree: Mapping[str, str] = TREE) -> Generator[Path]:
+    """Write a tree, and so many more routes beside it; gone afterwards."""
     root = Path(tempfile.mkdtemp(prefix="treefold-bench-"))
-    files = dict(TREE)
+    files = dict(tree)
     for number in range(routes // 2):
         files[f"v1/Static{number}/Leaf/Get.py"] = HELLO
         files[f"v1/Dyn{number}/[id]/Leaf/Get.py"] = USER
@@ -152,7 +162,7 @@ async def bare_stream(scope: Any, receive: Any, send: Any) -> None:
     headers = [(b"content-type", b"application/octet-stream")]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     for _ in range(CHUNKS):
-        await send({"type": "http.response.body", "body": b"x" * 1024, "more_body": True})
+        await send({"type": "http.response.body", "body": CHUNK, "more_body": True})
     await send({"type": "http.response.body", "body": b""})
 
 
@@ -170,6 +180,15 @@ async def floor_user(scope: Any, receive: Any, send: Any) -> None:
     await _answer(send, _encode({"id": scope["raw_path"].split(b"/")[3].decode()}))
 
 
+class Address(msgspec.Struct):
+    """A part of the body of `items`."""
+
+    street: str
+    city: str
+    zip: str
+    country: str
+
+
 class Item(msgspec.Struct):
     """The body of `items`."""
 
@@ -179,7 +198,7 @@ class Item(msgspec.Struct):
     active: bool
     tags: list[str]
     scores: list[float]
-    address: dict[str, str]
+    address: Address
     bio: str
 
 
@@ -294,7 +313,7 @@ CASES = [
         bar=7.0,
         bare_table=0.15,
         per=CHUNKS,
-        count=20,
+        count=100,
     ),
 ]
 UPLOAD_CASE = Case(
