@@ -4,12 +4,14 @@ The names of the tests carry the row. Where a server refuses before the applicat
 answer is the server's, and the expectation is written per way of serving.
 """
 
+import socket
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 
 import pytest
 from http_messages import read_answer
-from serving import Process, Serve, Served, write_tree
+from serving import PATIENCE, Process, Serve, Served, write_tree
 
 ECHO = """
 async def handler(request):
@@ -400,6 +402,23 @@ def test_s18_surprising_parameter_names_are_plain_keys(app: Served) -> None:
 )
 def test_s21_a_flood_of_headers_is_431(app: Served, headers: list[tuple[str, str]]) -> None:
     assert app.get("/v1/ok", *headers).status == 431
+
+
+@pytest.mark.parametrize("parser", ["h11", "httptools"])
+@pytest.mark.parametrize(("size", "status"), [(20_000, 200), (31_000, 200), (33_000, 431)])
+def test_s21_a_header_that_comes_in_pieces_is_taken_up_to_the_same_limit(
+    sockets: Mapping[str, Process], parser: str, size: int, status: int
+) -> None:
+    head = b"GET /v1/ok HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX-Long: "
+    with socket.create_connection(sockets[parser].address, PATIENCE) as connection:
+        for piece in (head + b"x" * (size - 100), b"x" * 100, b"\r\n\r\n"):
+            connection.sendall(piece)
+            time.sleep(0.05)  # until the server has read it
+        received = b"".join(iter(lambda: connection.recv(65536), b""))
+    answer = read_answer("GET", received)
+    assert answer.status == status
+    assert answer.value("x-content-type-options") == "nosniff"
+    assert answer.id
 
 
 def test_s21_an_honest_number_of_headers_is_taken(app: Served) -> None:

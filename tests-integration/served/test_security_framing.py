@@ -267,14 +267,36 @@ def test_s20_a_body_on_a_get_is_no_next_request(server: Process) -> None:
         pytest.param(b"Cookie: a=b\r\n" * 5_000, id="5,000 cookies"),
     ],
 )
-def test_s21_a_flood_of_fields_is_refused_at_little_cost(server: Process, fields: bytes) -> None:
+def test_s21_a_flood_of_fields_is_refused_at_little_cost(
+    server: Process, parser: str, fields: bytes
+) -> None:
     with cost_of(server) as cost, Wire(server) as wire:
         wire.send(b"GET /v1/ok HTTP/1.1\r\n" + HOST + b"Connection: close\r\n" + fields + b"\r\n")
         answer = wire.answer()
-    # h11 gives up at 64 KiB of an incomplete header, with a 400 of the server.
-    assert answer.status == (431 if is_of_the_application(answer) else 400)
+    # What does not end within 64 KiB is refused by the server: by h11 as what is no request.
+    assert answer.status in ((431,) if parser == "httptools" else (400, 431))
     assert cost.cpu < 0.25
     assert cost.memory < 16 * MIB
+
+
+@pytest.mark.parametrize(
+    "begin",
+    [
+        pytest.param(b"GET /v1/ok HTTP/1.1\r\n" + HOST, id="head"),
+        pytest.param(NEXT + b"GET /v1/ok HTTP/1.1\r\n", id="second head"),
+        pytest.param(
+            b"GET /v1/wait HTTP/1.1\r\n" + HOST + b"\r\nGET / HTTP/1.1\r\n", id="while one runs"
+        ),
+        pytest.param(CHUNKED + b"1\r\nx\r\n0\r\n", id="trailers"),
+    ],
+)
+def test_s21_what_does_not_end_is_not_kept(server: Process, begin: bytes) -> None:
+    with cost_of(server) as cost, Wire(server) as wire:
+        wire.send_what_fits(begin + b"X-Same: 1\r\n" * 6_000_000, seconds=1)
+    assert cost.memory < 16 * MIB
+    with Wire(server) as wire:
+        wire.send(NEXT.replace(b"/ok", b"/release"))
+        assert wire.answer().status == 204
 
 
 MIXES = [';"\\,', "=;", '"\\"', ",,", "a=b;", "q=0.", "bytes=0-1,", '\\"', "; ;", "(", "%"]

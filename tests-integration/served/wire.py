@@ -11,6 +11,7 @@ import select
 import socket
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -60,11 +61,16 @@ class Wire:
         return True
 
     def send_what_fits(self, data: bytes, *, seconds: float) -> int:
-        """Send until all is sent or nobody has read for a while; give the bytes that went out."""
+        """Send until all is sent, nobody has read for a while, or the server closes.
+
+        Returns:
+            How many bytes went out.
+        """
         view = memoryview(data)
         self._socket.setblocking(False)
-        while view and select.select([], [self._socket], [], seconds)[1]:
-            view = view[self._socket.send(view) :]
+        with suppress(BrokenPipeError, ConnectionResetError):
+            while view and select.select([], [self._socket], [], seconds)[1]:
+                view = view[self._socket.send(view) :]
         self._socket.settimeout(PATIENCE)
         return len(data) - len(view)
 

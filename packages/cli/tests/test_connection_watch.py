@@ -11,7 +11,7 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from treefold_cli._connection_watch import Watch
+from treefold_cli._connection_watch import HEAD_BYTES, Watch
 from treefold_cli._socket_protocol import GuardedWebSockets
 from treefold_http import Application
 
@@ -223,6 +223,117 @@ def test_r11_bytes_that_go_on_coming_do_not_prolong_it(serve: Serve, first: byte
             dripping = asyncio.ensure_future(drip(writer, b"x"))
             assert (await reader.readuntil(b"Timeout\r\n")).startswith(LATE)
             dripping.cancel()
+
+    run(main())
+
+
+BROKEN = HEAD + b"Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\nno size\r\n"
+
+
+def test_a_body_that_breaks_the_protocol_is_400_and_a_client_that_left(serve: Serve) -> None:
+    seen: list[str] = []
+
+    async def late(scope: Any, receive: Any, send: Any) -> None:
+        await asyncio.sleep(0.1)
+        while (message := await receive()).get("more_body"):
+            pass
+        seen.append(message["type"])
+        await answer(send)  # as one who does not look would
+        seen.append("answered")
+
+    async def main() -> None:
+        async with serve(late) as server:
+            assert (await server.exchange(BROKEN)).startswith(b"HTTP/1.1 400 ")
+            await server.until(lambda: len(seen) == 2)
+        assert seen == ["http.disconnect", "answered"]
+
+    run(main())
+
+
+LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
+
+
+@asynccontextmanager
+async def flooding(writer: asyncio.StreamWriter, piece: bytes) -> AsyncGenerator[list[int]]:
+    """Send on and on, as fast as the connection takes it; give the sizes of what it took."""
+    taken: list[int] = []
+
+    async def flood() -> None:
+        with suppress(ConnectionError):
+            while True:
+                writer.write(piece)
+                await writer.drain()
+                taken.append(len(piece))
+
+    sending = asyncio.ensure_future(flood())
+    try:
+        yield taken
+    finally:
+        sending.cancel()
+
+
+FIELDS = b"X-Same: 1\r\n" * 1000
+
+
+@pytest.mark.parametrize("first", [b"", HEAD + b"Content-Length: 0\r\n\r\n"])
+@pytest.mark.parametrize(
+    ("begin", "piece"),
+    [
+        pytest.param(b"GET / HTTP/1.1\r\nHost: a\r\n", FIELDS, id="fields"),
+        pytest.param(b"GET / HTTP/1.1\r\nX-Long: ", b"x" * 10_000, id="a value"),
+        pytest.param(b"GET / HTTP/1.1\r\nX-", b"x" * 10_000, id="a name"),
+        pytest.param(b"GET /", b"x" * 10_000, id="a target"),
+    ],
+)
+def test_s21_a_head_that_grows_without_end_is_refused(
+    serve: Serve, first: bytes, begin: bytes, piece: bytes
+) -> None:
+    async def main() -> None:
+        async with serve(reads, h11_max_incomplete_event_size=HEAD_BYTES) as server:
+            reader, writer = await server.connect()
+            if first:
+                writer.write(first)
+                await reader.readuntil(b"ok")
+            writer.write(begin)
+            async with flooding(writer, piece):
+                received = await reader.readline()
+            # h11 refuses it itself, as what is no request
+            assert received in (LARGE, b"HTTP/1.1 400 Bad Request\r\n", b"HTTP/1.1 400 \r\n")
+
+    run(main())
+
+
+def test_s21_trailers_that_grow_without_end_are_refused(serve: Serve) -> None:
+    seen: list[str] = []
+
+    async def note(scope: Any, receive: Any, send: Any) -> None:
+        while (message := await receive()).get("more_body"):
+            pass
+        seen.append(message["type"])
+
+    async def main() -> None:
+        async with serve(note, h11_max_incomplete_event_size=HEAD_BYTES) as server:
+            _, writer = await server.connect()
+            writer.write(HEAD + b"Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n")
+            async with flooding(writer, FIELDS):
+                await server.until(lambda: bool(seen))
+        assert seen == ["http.disconnect"]
+
+    run(main())
+
+
+def test_s21_a_head_that_grows_behind_a_running_request_is_not_kept(serve: Serve) -> None:
+    async def waits(scope: Any, receive: Any, send: Any) -> None:
+        await receive()
+        assert (await receive())["type"] == "http.disconnect"
+
+    async def main() -> None:
+        async with serve(waits, h11_max_incomplete_event_size=HEAD_BYTES) as server:
+            _, writer = await server.connect()
+            writer.write(b"GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\n")
+            async with flooding(writer, FIELDS * 10) as taken:
+                await asyncio.sleep(0.5)
+            assert sum(taken) < 16 * 1024 * 1024  # the rest of it is in the kernel's buffers
 
     run(main())
 

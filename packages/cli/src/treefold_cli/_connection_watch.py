@@ -1,7 +1,8 @@
 """The time that one HTTP connection may take, and how it ends: what uvicorn leaves to a proxy.
 
-A head that does not come, a body that trickles, an answer that would be lost because the client is
-still sending: each is watched here, for either parser. Nothing here knows the application.
+A head that does not come or does not end, a body that trickles, an answer that would be lost
+because the client is still sending: each is watched here, for either parser. Nothing here knows the
+application.
 """
 
 from __future__ import annotations
@@ -9,19 +10,31 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 if TYPE_CHECKING:
     from uvicorn.protocols.http.h11_impl import H11Protocol
     from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-_TOO_SLOW = (
-    b"HTTP/1.1 408 Request Timeout\r\n"
-    b"content-type: text/plain; charset=utf-8\r\n"
-    b"content-length: 15\r\n"
-    b"connection: close\r\n\r\n"
-    b"Request Timeout"
-)
+HEAD_BYTES = 64 * 1024
+"""How much of a head, or of the trailers of a body, may wait for its end (S-21).
+
+Above the 32 KiB of fields and 8 KiB of a target that the application takes: it refuses what is just
+beyond its limits itself, with a request id and a line in the log.
+"""
+
+
+def _refusal(status: int) -> bytes:
+    phrase = HTTPStatus(status).phrase
+    return (
+        f"HTTP/1.1 {status} {phrase}\r\n"
+        "content-type: text/plain; charset=utf-8\r\n"
+        "x-content-type-options: nosniff\r\n"
+        f"content-length: {len(phrase)}\r\n"
+        "connection: close\r\n\r\n"
+        f"{phrase}"
+    ).encode("ascii")
 
 
 ANSWERED = "treefold.answered"
@@ -86,8 +99,8 @@ class Watch:
         if self._ended:
             return  # with these bytes the connection became a socket's
         protocol = self._protocol
-        cycle: Any = protocol.cycle  # None before the first request, whatever its type says
-        if cycle is None or cycle.response_complete:  # the head of the next is not whole
+        cycle: Any = protocol.cycle
+        if self._is_idle():  # the head of the next is not whole
             self._begun = True
             if self._waits_for is None and protocol.timeout_keep_alive_task is None:
                 self._arm(self.HEAD_SECONDS, self._head_is_late)
@@ -119,10 +132,21 @@ class Watch:
         """Close the connection; while its client still sends, only the side that answers.
 
         A socket that is closed with bytes unread resets the connection, and the answer may be lost
-        with it (RFC 9112, 9.6).
+        with it (RFC 9112, 9.6). Where the application has not answered it is closed at once: that
+        may still write, which cannot follow the end of a side, and must learn that nobody listens.
         """
         cycle: Any = None if self._ended else self._protocol.cycle
-        unread = cycle is not None and cycle.more_body
+        self._close(unread=cycle is not None and cycle.more_body and cycle.response_complete)
+
+    def refuse_head(self) -> None:
+        """End a connection on which a head, or the trailers of a body, grow without an end."""
+        if self.is_closing():
+            return
+        self._answer(431)
+        self.stop()
+        self._close(unread=self._is_idle())
+
+    def _close(self, *, unread: bool) -> None:
         if not unread or self.is_closing() or not self._inner.can_write_eof():
             self._inner.close()
         else:
@@ -148,7 +172,7 @@ class Watch:
 
     def _head_is_late(self) -> None:
         if self._begun:
-            self._inner.write(_TOO_SLOW)
+            self._answer(408)
         self.stop()
         self._inner.close()
 
@@ -165,11 +189,22 @@ class Watch:
         if len(self._ticks) < self.BODY_TICKS or sum(self._ticks) >= self.BODY_LEAST:
             self._arm(self.BODY_TICK, self._body_is_slow)
             return
-        if not cycle.response_started:
-            cycle.scope[ANSWERED] = 408
-            self._inner.write(_TOO_SLOW)
+        self._answer(408)
         self.stop()
         self._inner.close()
+
+    def _answer(self, status: int) -> None:
+        """Answer in the application's place, unless that has an answer under way."""
+        cycle: Any = self._protocol.cycle
+        if not self._is_idle():
+            if cycle.response_started or not cycle.more_body:
+                return
+            cycle.scope[ANSWERED] = status
+        self._inner.write(_refusal(status))
+
+    def _is_idle(self) -> bool:
+        cycle: Any = self._protocol.cycle  # None before the first request, whatever its type says
+        return cycle is None or cycle.response_complete
 
     def _linger_on(self) -> None:
         self._left -= self.LINGER_SILENCE

@@ -21,6 +21,7 @@ import uvicorn
 from uvicorn.server import HANDLED_SIGNALS
 from uvicorn.supervisors import Multiprocess
 
+from treefold_cli._connection_watch import HEAD_BYTES
 from treefold_cli._errors import MISUSE, CommandError
 from treefold_logging import flush, get_logger
 
@@ -288,6 +289,7 @@ def _config(app: Any, *, workers: int = 1, limit: int | None = None) -> uvicorn.
         app,
         factory=isinstance(app, str),
         http=_HTTPTOOLS if importlib.util.find_spec("httptools") else _H11,
+        h11_max_incomplete_event_size=HEAD_BYTES,
         ws=_SOCKET_PROTOCOL,
         workers=workers,
         lifespan="on",
