@@ -192,8 +192,8 @@ def test_a_project_without_any_route_starts_and_answers_404(serve: Serve) -> Non
     [
         ({"hooks.py": "import no_such_module"}, "hooks.py"),
         ({"hooks.py": "raise SystemExit"}, "hooks.py"),
-        ({"hooks.py": "on_startup = 5"}, "`on_startup` holds something that cannot be called"),
-        ({"hooks.py": "on_startup = [5]"}, "`on_startup` holds something that cannot be called"),
+        ({"hooks.py": "on_startup = 5"}, "`on_startup` is 'int'; make it a list"),
+        ({"hooks.py": "on_startup = [5]"}, "`on_startup` holds 5, which cannot be called; make it"),
         ({"hooks.py": "def f(): 1 / 0\non_startup = [f]"}, "Startup hook f failed"),
         ({"Middleware/__init__.py": "middlewares = [5]"}, "Middleware entry 5 cannot be called"),
         ({"Middleware/__init__.py": "import no_such_module"}, "Middleware/__init__.py"),

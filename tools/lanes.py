@@ -1,0 +1,50 @@
+"""`python tools/lanes.py a,b c,d -- ARGUMENT ...` runs hatch scripts in lanes, side by side.
+
+The scripts of one lane follow each other, all with the same arguments. The first lane is watched
+as it runs; what another one prints comes whole when it has ended. Nothing is skipped: a script that
+fails ends its lane, and the command with its exit code after the others.
+"""
+
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from typing import IO
+
+
+def main() -> None:
+    words = sys.argv[1:]
+    split = words.index("--") if "--" in words else len(words)
+    lanes, arguments = words[:split], words[split + 1 :]
+    if not lanes:
+        sys.exit("usage: python tools/lanes.py SCRIPT[,SCRIPT ...] ... [-- ARGUMENT ...]")
+    with ThreadPoolExecutor(len(lanes)) as threads:
+        beside = [threads.submit(buffered, lane, arguments) for lane in lanes[1:]]
+        codes = [run(lanes[0], arguments, None)]
+        for lane in beside:
+            code, printed = lane.result()
+            sys.stdout.write(printed)
+            sys.stdout.flush()
+            codes.append(code)
+    sys.exit(next(filter(None, codes), 0))
+
+
+def buffered(lane: str, arguments: list[str]) -> tuple[int, str]:
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as printed:
+        code = run(lane, arguments, printed)
+        printed.seek(0)
+        return code, printed.read()
+
+
+def run(lane: str, arguments: list[str], printed: IO[str] | None) -> int:
+    for script in lane.split(","):
+        print(f"hatch run {script}", file=printed or sys.stdout, flush=True)
+        command = ["hatch", "run", script, *arguments]
+        done = subprocess.run(command, stdout=printed, stderr=printed, check=False)
+        if done.returncode:
+            return done.returncode
+    return 0
+
+
+if __name__ == "__main__":
+    main()
