@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis.errors import Unsatisfiable
 from serving import write_tree
 
@@ -28,6 +28,10 @@ RULES = ("POST /v1/order", "POST /v1/user")
 """Operations with a rule that no schema says, and a 422 for it: a basket must not be empty, and a
 user has what the model takes as a name and an address. The sample keeps to the standard library,
 whose types have no word for either; pydantic's would have."""
+
+FRAMING = {"host", "content-length", "transfer-encoding"}
+"""Fields that no document speaks of: what is wrong with them is no message of HTTP, and a 400. They
+are made up at times, of words that stand in the modules that happen to be loaded."""
 
 
 @pytest.fixture
@@ -74,6 +78,7 @@ def _check(operation: Any, mode: Any, headers: dict[str, str]) -> None:
     )
     @given(operation.as_strategy(generation_mode=mode))
     def check(case: Any) -> None:
+        assume(not FRAMING & {name.lower() for name in case.headers or ()})
         case.call_and_validate(headers=headers, excluded_checks=excluded)
 
     with suppress(Unsatisfiable):  # nothing that does not fit: no input at all
