@@ -3,7 +3,8 @@
     hatch run bench-openapi [--routes 500] [--bar 200]
 
 CPU time of the process, boot excluded: the routes take path and query parameters, dataclass bodies,
-pydantic models and typed answers in turn, as a project of that size would. Best of three projects.
+pydantic models and typed answers in turn, as a project of that size would. The median of several
+projects, each beside the floor of a boot, carried to the machine where the bar was set.
 """
 
 from __future__ import annotations
@@ -13,6 +14,10 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from statistics import median
+
+from boot_floor import TABLE as BOOT_FLOOR, boot_floor
+from http_cases import project as floor_project
 
 from treefold_http import Application
 from treefold_http.openapi import openapi_document
@@ -110,10 +115,17 @@ def main() -> int:
     parser.add_argument("--bar", type=float, default=200.0, help="milliseconds of CPU")
     options = parser.parse_args()
     configure(level="ERROR")
-    best, paths = min(measure(options.routes) for _ in range(3))
-    print(f"first document of {options.routes} routes, {paths} paths: {best:.0f} ms of CPU")
-    print(f"bar {options.bar:.0f} ms: {'holds' if best <= options.bar else 'BROKEN'}")
-    return 0 if best <= options.bar else 1
+    spent, ratios, paths = list[float](), list[float](), 0
+    with floor_project(1000, {}) as root:
+        for _ in range(9):
+            taken, paths = measure(options.routes)
+            spent.append(taken)
+            ratios.append(taken / boot_floor(root))
+    figure = median(ratios) * BOOT_FLOOR
+    print(f"first document of {options.routes} routes, {paths} paths: {min(spent):.0f} ms at best")
+    print(f"{median(ratios):.2f} floors of a boot of 1,000 routes, {figure:.0f} ms where one is 40")
+    print(f"bar {options.bar:.0f} ms: {'holds' if figure <= options.bar else 'BROKEN'}")
+    return 0 if figure <= options.bar else 1
 
 
 if __name__ == "__main__":
