@@ -15,6 +15,7 @@ from orm_models import Author, Country, Everything, Keyed, Order, Post, Tag
 from treefold_orm import (
     CheckViolation,
     DatabaseError,
+    F,
     FieldError,
     NotNullViolation,
     StaleObject,
@@ -91,6 +92,63 @@ async def test_a_version_field_refuses_lost_updates(db: Any, half: Any) -> None:
     await half(made).refresh()
     made.total = decimal.Decimal(3)
     await half(made).save()
+    assert (await half(Order.objects).get()).version == 3
+
+
+async def test_an_update_of_rows_makes_what_was_read_before_stale(db: Any, half: Any) -> None:
+    made = await half(Order.objects).create(number=1, shop="s", total=decimal.Decimal(1))
+    assert await half(Order.objects.filter(number=1)).update(total=F("total") + 1) == 1
+    made.paid = True
+    with pytest.raises(StaleObject):
+        await half(made).save()
+    assert (await half(Order.objects).get()).version == 2
+    assert await half(Order.objects).update(version=7) == 1
+    assert (await half(Order.objects).get()).version == 7
+
+
+async def test_bulk_update_refuses_lost_updates(db: Any, half: Any) -> None:
+    await half(Order.objects).bulk_create([order(n) for n in range(5)])
+    mine = [each async for each in Order.objects.order_by("number").aiterator()]
+    theirs = await half(Order.objects).get(number=3)
+    theirs.shop = "t"
+    await half(theirs).save()
+    for each in mine:
+        each.paid = True
+    with pytest.raises(
+        StaleObject, match="One Order of these was changed or deleted since it was read"
+    ):
+        await half(Order.objects).bulk_update(mine, ["paid"], batch_size=2)
+    assert await half(Order.objects.filter(paid=True)).count() == 0
+    assert [each.version for each in mine] == [1] * 5
+
+    await half(mine[3]).refresh()
+    mine[3].paid = True
+    assert await half(Order.objects).bulk_update(mine, ["paid"], batch_size=2) == 5
+    assert [each.version for each in mine] == [2, 2, 2, 3, 2]
+    assert sorted([each.version async for each in Order.objects.all()]) == [
+        2,
+        2,
+        2,
+        2,
+        3,
+    ]
+    mine[0].shop = "u"
+    await half(mine[0]).save()
+    with pytest.raises(FieldError, match=r"Order.version counts the writes"):
+        await half(Order.objects).bulk_update(mine, ["version"])
+
+
+async def test_an_upsert_makes_what_was_read_before_stale(db: Any, half: Any) -> None:
+    made = await half(Order.objects).create(number=1, shop="s", total=decimal.Decimal(1))
+    (stored,) = await half(Order.objects).bulk_create(
+        [order(1, total="5.00")], update_conflicts=["total"], unique_fields=["shop", "number"]
+    )
+    made.paid = True
+    with pytest.raises(StaleObject):
+        await half(made).save()
+    assert (await half(Order.objects).get()).version == 2
+    stored.paid = True
+    await half(stored).save()
     assert (await half(Order.objects).get()).version == 3
 
 

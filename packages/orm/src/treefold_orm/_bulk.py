@@ -20,10 +20,10 @@ from treefold_orm._compile._writes import (
     unnest_plan,
 )
 from treefold_orm._connections import database_for
-from treefold_orm._errors import FieldError
+from treefold_orm._errors import FieldError, StaleObject
 from treefold_orm._fields._base import Field
 from treefold_orm._meta import Meta
-from treefold_orm._saving import clean_value, remember
+from treefold_orm._saving import clean_value, loaded_value, remember
 from treefold_orm._statement import Operation, Statement
 
 if TYPE_CHECKING:
@@ -230,17 +230,25 @@ def _remember_stored(database: Database, meta: Meta, rows: list[Any], stored: An
 def update(
     meta: Meta, rows: list[Model], alias: str, *, fields: Sequence[str], batch_size: int
 ) -> Operation[int]:
-    """Write the named fields of all rows."""
+    """Write the named fields of all rows, or `StaleObject` where a version is no longer theirs."""
     if isinstance(batch_size, bool) or batch_size < 1:
         raise FieldError(f"batch_size={batch_size!r} must be a number of at least 1")
     columns = tuple(_field(meta, name) for name in fields)
     if not columns or meta.pk in columns:
         raise FieldError("bulk_update needs the names of fields to write, the key not among them")
+    version = meta.version
+    if version in columns:
+        raise FieldError(
+            f"{meta.name}.{version.name} counts the writes: bulk_update does so itself"
+        )
     for row in rows:
         if row.pk is None:
             raise FieldError(f"bulk_update takes stored instances: one {meta.name} has no key")
     database = database_for(alias)
-    most = min(batch_size, max(1, PARAMETERS // (len(columns) + 1)))
+    known = (meta.pk,) if version is None else (meta.pk, version)
+    width = len(known) + len(columns)
+    most = min(batch_size, max(1, PARAMETERS // width))
+    written: list[Any] = []
     total = done = 0
     while done < len(rows):
         size = _piece(len(rows) - done, most)
@@ -252,13 +260,31 @@ def update(
                 key, bulk_update_plan(database.dialect, meta, columns, rows=size)
             )
         params = [
-            value for row in part for value in (row.pk, *(clean_value(row, f) for f in columns))
+            value
+            for row in part
+            for value in (*_known(row, version), *(clean_value(row, f) for f in columns))
         ]
         args = params if plan.bind is None else plan.bind(params)
-        total += yield Statement("count", plan.sql, args)
-        width = len(columns) + 1
-        for i, row in enumerate(part):
-            if row._row is not None:
-                remember(row, columns, args[i * width + 1 : (i + 1) * width])
+        count = yield Statement("count", plan.sql, args)
+        if version is not None and count != size:
+            raise StaleObject(
+                f"One {meta.name} of these was changed or deleted since it was read: read it again"
+            )
+        total += count
+        written += args
         done += size
+    for i, row in enumerate(rows):  # only now: a later batch that fails undoes the former
+        if row._row is not None:
+            given = written[i * width : (i + 1) * width]
+            remember(row, columns, given[len(known) :])
+            if version is not None:
+                setattr(row, version.attname, given[1] + 1)
+                remember(row, (version,), (given[1] + 1,))
     return total
+
+
+def _known(row: Model, version: AnyField | None) -> tuple[Any, ...]:
+    """The key of a row, and the version that it was read with."""
+    if version is None:
+        return (row.pk,)
+    return row.pk, clean_value(row, version) if row._row is None else loaded_value(row, version)

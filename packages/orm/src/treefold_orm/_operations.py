@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from treefold_orm._compile._nodes import Expr
 from treefold_orm._connections import database_for
 from treefold_orm._errors import FieldError, TooManyRows, UniqueViolation
-from treefold_orm._expressions import Expression, freeze_value
+from treefold_orm._expressions import Expression, F, freeze_value
 from treefold_orm._fields._base import Field
 from treefold_orm._meta import Meta
 from treefold_orm._names import check_alias, check_untainted
@@ -193,6 +193,9 @@ def update(query: QueryBuilder[Any, Any], values: Mapping[str, Any]) -> Operatio
             sets.append((field, freeze_value(value, scope, field)))
         else:
             sets.append((field, scope.param(field.clean(value), field)))
+    version = query._meta.version
+    if version is not None and all(field is not version for field, _ in sets):
+        sets.append((version, freeze_value(F(version.name) + 1, scope, version)))
     database = database_for(query._alias)
     key = ("update", whole, tuple(sets))
     plan = database.plans.get(key)

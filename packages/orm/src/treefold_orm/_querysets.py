@@ -412,6 +412,10 @@ class QuerySet(BaseQuery[M, M], Generic[M]):
     ) -> int:
         """Write the named fields of many instances with few statements; return how many rows
         matched.
+
+        Raises:
+            StaleObject: one changed since it was read, and the model has a version field; then none
+                is written.
         """
         from treefold_orm import _bulk
 

@@ -172,7 +172,7 @@ def _update(instance: Model, database: Database, fields: Fields) -> Operation[No
     version = meta.version
     expected = 0
     if version is not None:
-        expected = _loaded(instance, version)
+        expected = loaded_value(instance, version)
         setattr(instance, version.attname, expected + 1)
     key = ("save", meta, fields)
     plan = database.plans.get(key)
@@ -200,7 +200,8 @@ def _update(instance: Model, database: Database, fields: Fields) -> Operation[No
     remember(instance, fields, args)
 
 
-def _loaded(instance: Model, field: AnyField) -> Any:
+def loaded_value(instance: Model, field: AnyField) -> Any:
+    """The value of a column when the row was read or last written."""
     return instance._row[(instance._shape or instance._meta.columns).index(field)]
 
 

@@ -105,20 +105,26 @@ def can_unnest(fields: Fields) -> bool:
 def _insert(
     meta: Meta, source: SQL, fields: Fields, *, returning: Fields, conflict: Conflict | None
 ) -> SQL:
-    tail = SQL("") if conflict is None else _conflict(conflict)
+    tail = SQL("") if conflict is None else _conflict(meta, conflict)
     if returning:
         tail = SQL("{} RETURNING {}", tail, join(", ", map(column_name, returning)))
     return SQL("INSERT INTO {} {}{}", table_name(meta), source, tail)
 
 
-def _conflict(conflict: Conflict) -> SQL:
+def _conflict(meta: Meta, conflict: Conflict) -> SQL:
     target = (
         SQL(" ({})", join(", ", map(column_name, conflict.target))) if conflict.target else SQL("")
     )
     if not conflict.update:
         return SQL(" ON CONFLICT{} DO NOTHING", target)
     sets = [SQL("{} = EXCLUDED.{}", column_name(f), column_name(f)) for f in conflict.update]
+    if meta.version is not None and meta.version not in conflict.update:
+        sets.append(_next_version(table_name(meta), meta.version))
     return SQL(" ON CONFLICT{} DO UPDATE SET {}", target, join(", ", sets))
+
+
+def _next_version(table: SQL, version: AnyField) -> SQL:
+    return SQL("{} = {}.{} + 1", column_name(version), table, column_name(version))
 
 
 def _array_type(field: AnyField) -> SQL:
@@ -157,10 +163,13 @@ def update_row_plan(
 
 
 def bulk_update_plan(dialect: Dialect, meta: Meta, fields: Fields, *, rows: int) -> Plan:
-    """Update several rows by key at once; parameters are key and values, row by row."""
+    """Update several rows by key at once; parameters are the key, the version expected where the
+    model has one, and the values, row by row.
+    """
     builder = Builder()
     alias = builder.alias()
-    columns = (meta.pk, *fields)
+    known = (meta.pk,) if meta.version is None else (meta.pk, meta.version)
+    columns = (*known, *fields)
     width = len(columns)
     groups: list[SQL] = []
     for row in range(rows):
@@ -170,15 +179,23 @@ def bulk_update_plan(dialect: Dialect, meta: Meta, fields: Fields, *, rows: int)
         ]
         groups.append(SQL("({})", join(", ", cells)))
     # both databases name the columns of a bare VALUES list column1, column2 and so on
-    sets = [SQL("{} = given.column{}", column_name(f), number(i + 2)) for i, f in enumerate(fields)]
+    sets = [
+        SQL("{} = given.column{}", column_name(f), number(i))
+        for i, f in enumerate(fields, len(known) + 1)
+    ]
+    if meta.version is not None:
+        sets.append(_next_version(alias, meta.version))
+    same = [
+        SQL("{}.{} = given.column{}", alias, column_name(f), number(i))
+        for i, f in enumerate(known, 1)
+    ]
     statement = SQL(
-        "UPDATE {} AS {} SET {} FROM (VALUES {}) AS given WHERE {}.{} = given.column1",
+        "UPDATE {} AS {} SET {} FROM (VALUES {}) AS given WHERE {}",
         table_name(meta),
         alias,
         join(", ", sets),
         join(", ", groups),
-        alias,
-        column_name(meta.pk),
+        join(" AND ", same),
     )
     return finish(builder, statement, dialect, given=rows * width)
 
