@@ -27,7 +27,7 @@ from treefold_http._parameters import (
 )
 from treefold_http._providers import Provider, Providers
 from treefold_http._request import Request
-from treefold_http._select import check_bodies, lifted, select
+from treefold_http._select import Taken, check_bodies, lifted, select
 from treefold_http._sources import EMPTY, Binder, Errors
 from treefold_http._teardown import enter, enter_plain
 from treefold_http._types import Endpoint
@@ -116,6 +116,7 @@ class Writer:
             "sent": _sent,
         }
         self.values: dict[Callable[..., Any], str] = {}
+        self.taken: list[Taken] = []
         self.open = list(inside)
 
     def compile(self, handler: Callable[..., Any]) -> Endpoint:
@@ -155,7 +156,8 @@ class Writer:
                 value = source
             given.append(value if positional else self.named(parameter, value, function))
         if bound:
-            check_bodies(bound, function)
+            self.taken += [(function, name, binder) for name, binder in bound]
+            check_bodies(self.taken)
             self.lines.insert(start, f"{errors} = []")
             self.lines.append(f"if {errors}: check({errors})")
         return ", ".join(given)

@@ -19,7 +19,7 @@ from treefold_http._errors import BadRequest, UnprocessableEntity
 from treefold_http._json import BACKSLASH, BOM, msgspec
 from treefold_http._member_constraints import constrained, is_pydantic, is_struct
 from treefold_http._members import required_names
-from treefold_http._parameters import InjectionError, options_of
+from treefold_http._parameters import InjectionError, options_of, shown
 from treefold_http._records import is_record, is_typed_dict, record_check
 from treefold_http._sources import Errors
 
@@ -72,7 +72,7 @@ def model_decoder(annotation: Any, *, anything: bool = False) -> Decoder | None:
         _refuse_unchecked(places, MSGSPEC)
         try:
             return _msgspec_decoder(annotation)
-        except TypeError:  # a union of records, which it does not tell apart
+        except TypeError:  # a union of records, which it does not tell apart, or a foreign type
             if structs:
                 raise
     return Decoder(_record_decoder(annotation), shares=True)
@@ -130,8 +130,29 @@ def _kinds(annotation: Any) -> Iterator[Any]:
             yield origin or option
 
 
+def _unknown_to_msgspec(info: Any, place: str, seen: set[int]) -> Iterator[str]:
+    """Find what it can describe and not decode; a type that holds itself is looked at once."""
+    if id(info) in seen:
+        return
+    seen.add(id(info))
+    if type(info).__name__ == "CustomType":
+        yield f"{shown(info.cls)}, which {place} asks for"
+    for field in getattr(info, "fields", ()):
+        yield from _unknown_to_msgspec(field.type, f"{shown(info.cls)}.{field.name}", seen)
+    parts = [getattr(info, name, None) for name in ("item_type", "key_type", "value_type", "type")]
+    for part in (*parts, *getattr(info, "types", ()), *getattr(info, "item_types", ())):
+        if part is not None:
+            yield from _unknown_to_msgspec(part, place, seen)
+
+
 def _msgspec_decoder(annotation: Any) -> Decoder:
     assert msgspec is not None  # noqa: S101 - the caller has looked
+    foreign = next(_unknown_to_msgspec(msgspec.inspect.type_info(annotation), "a body", set()), "")
+    if foreign:
+        raise InjectionError(
+            f"msgspec knows no {foreign}: it would refuse every body; take a type that it knows, or"
+            " make the model one of pydantic"
+        )
     decode = msgspec.json.Decoder(annotation).decode
     invalid = msgspec.ValidationError
 

@@ -7,10 +7,21 @@ Explicit markers first, then uploads and body models, then scalars from path or 
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from types import UnionType
-from typing import Annotated, Any, NamedTuple, NewType, Optional, Union, get_args, get_origin
+from typing import (
+    Annotated,
+    Any,
+    NamedTuple,
+    NewType,
+    Optional,
+    TypeAlias,
+    Union,
+    get_args,
+    get_origin,
+)
 
 from treefold_http._binding import Converter, converter
 from treefold_http._constraints import (
@@ -145,23 +156,33 @@ def _hidden(annotation: Any) -> Iterator[Any]:
         yield from _hidden(inner)
 
 
-def check_bodies(binders: Sequence[tuple[str, Binder]], function: Callable[..., Any]) -> None:
-    """Refuse a function that asks for more than one body, or for a body and parts of a form.
+Taken: TypeAlias = tuple[Callable[..., Any], str, Binder]
+"""A function, its parameter, and what binds it."""
+
+
+def check_bodies(taken: Sequence[Taken]) -> None:
+    """Refuse a function that asks for more than one body, and a body beside parts of a form.
+
+    Args:
+        taken: what a handler and its dependencies take, those of one function side by side.
 
     Raises:
         InjectionError: names the two parameters; a request has one body, and each would get all
             of it.
     """
-    models = [name for name, binder in binders if binder.body == "json"]
-    forms = [name for name, binder in binders if binder.body == "form"]
-    if len(models) > 1:
-        raise InjectionError(
-            f"{label(function)} takes the body twice, as {models[0]!r} and as {models[1]!r};"
-            " put both into one model"
-        )
+    models = [(function, name) for function, name, binder in taken if binder.body == "json"]
+    forms = [(function, name) for function, name, binder in taken if binder.body == "form"]
+    for (function, name), (other, again) in itertools.pairwise(models):
+        if function is other and name != again:
+            raise InjectionError(
+                f"{label(function)} takes the body twice, as {name!r} and as {again!r};"
+                " put both into one model"
+            )
     if models and forms:
+        (function, model), (other, field) = models[0], forms[0]
+        beside = "" if function is other else f"{label(other)} takes "
         raise InjectionError(
-            f"{label(function)} takes {models[0]!r} from a JSON body and {forms[0]!r} from a form;"
+            f"{label(function)} takes {model!r} from a JSON body and {beside}{field!r} from a form;"
             " a request carries one of them"
         )
 

@@ -260,6 +260,40 @@ def test_a_struct_beside_it_is_refused_at_boot(serving: Serving, record: str) ->
     assert "msgspec reads structs and pydantic its models" in words
 
 
+@pytest.mark.parametrize(
+    ("member", "named"),
+    [
+        ("AnyUrl", "AnyUrl, which Inner.a asks for"),
+        ("list[dict[str, AnyUrl]] | None", "AnyUrl, which Inner.a asks for"),
+        ("Box", "Path, which Box.place asks for"),
+    ],
+)
+def test_a_type_that_msgspec_does_not_know_is_refused_at_boot(
+    serving: Serving, member: str, named: str
+) -> None:
+    box = (
+        "from pathlib import Path\nfrom pydantic import AnyUrl\n"
+        "class Box(Struct):\n    place: Path\n    inside: 'Box | None' = None\n"
+    )
+    words = refusal(serving, f"{NAMES}\n{box}{source('struct', member)}")
+    assert f"msgspec knows no {named}: it would refuse every body; take a type" in words
+
+
+def test_a_struct_may_hold_itself_and_all_that_msgspec_knows(serving: Serving, ask: Ask) -> None:
+    text = (
+        f"{NAMES}\nimport datetime, decimal, uuid, enum\n"
+        "class Kind(enum.Enum):\n    A = 'a'\n"
+        "class Inner(Struct):\n    when: datetime.datetime\n    price: decimal.Decimal\n"
+        "    key: uuid.UUID | None = None\n    kind: Kind = Kind.A\n"
+        "    next: 'Inner | None' = None\n"
+        "    more: tuple[int, ...] = ()\n    some: frozenset[str] = frozenset()\n"
+        "    pair: tuple[int, str] | None = None\n    any: Any = None\n    raw: bytes = b''\n"
+        "async def handler(body: Inner): return 'taken'\n"
+    )
+    whole = '{"when": "2026-01-02T03:04:05Z", "price": "1.5", "next": null, "more": [1]}'
+    assert statuses(serving, ask, text, whole, '{"when": 1}') == [200, 422]
+
+
 def test_another_name_in_a_struct_is_refused_at_boot(serving: Serving) -> None:
     words = refusal(serving, source("struct", "Annotated[int, Field(alias='b')]"))
     assert "msgspec reads structs and pydantic its models" in words

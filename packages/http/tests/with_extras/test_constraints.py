@@ -28,6 +28,9 @@ class Row(Struct):
     name: str
 
 UserId = NewType("UserId", int)
+
+def field(x: "Annotated[str, Form()]"):
+    return x
 """
 
 QUERY = [
@@ -153,6 +156,10 @@ def test_a_bad_item_is_named_by_its_place(serving: Serving, ask: Ask) -> None:
         ("a: Item, b: Item", "handler() takes the body twice, as 'a' and as 'b'; put both into"),
         ("a: Item, b: Annotated[int, Body()]", "handler() takes the body twice, as 'a' and as 'b'"),
         ("a: Item, b: Annotated[str, Form()]", "takes 'a' from a JSON body and 'b' from a form; a"),
+        (
+            "a: Item, b: Annotated[str, Depends(field)]",
+            "handler() takes 'a' from a JSON body and field() takes 'x' from a form; a request",
+        ),
         ("a: Item, b: UploadFile", "takes 'a' from a JSON body and 'b' from a form; a request"),
     ],
 )  # fmt: skip
