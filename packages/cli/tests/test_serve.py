@@ -186,6 +186,16 @@ def test_a_second_signal_ends_what_hangs_at_once(
     assert "ended at once by a second signal; what ran is cut off" in server.output
 
 
+def test_workers_end_with_the_process_that_started_them(start: Start, project: Project):
+    root = project("v1/Health/Get.py")
+    write(root, "hooks.py", "def bye():\n    print('bye', flush=True)\non_shutdown = [bye]\n")
+    server = start("serve", "--workers", "2", cwd=root).started()
+    wait_until(server.url, served=True)
+    server.process.kill()
+    wait_until(server.url, served=False)
+    server.wait_for("bye")
+
+
 @pytest.mark.parametrize("command", ["dev", "serve"])
 def test_a_second_signal_ends_a_shutdown_hook_that_hangs(
     start: Start, project: Project, command: str

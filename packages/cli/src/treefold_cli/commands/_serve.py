@@ -17,7 +17,7 @@ from treefold_cli._project import find_api
 if TYPE_CHECKING:
     from treefold_http import Application
 
-_FACTORY = "treefold_http:create_app"
+_FACTORY = "treefold_cli._worker:create_app"
 
 
 def serve(
