@@ -286,7 +286,7 @@ FIELDS = b"X-Same: 1\r\n" * 1000
     ],
 )
 def test_s21_a_head_that_grows_without_end_is_refused(
-    serve: Serve, first: bytes, begin: bytes, piece: bytes
+    serve: Serve, caplog: pytest.LogCaptureFixture, first: bytes, begin: bytes, piece: bytes
 ) -> None:
     async def main() -> None:
         async with serve(reads, h11_max_incomplete_event_size=HEAD_BYTES) as server:
@@ -299,6 +299,8 @@ def test_s21_a_head_that_grows_without_end_is_refused(
                 received = await reader.readline()
             # h11 refuses it itself, as what is no request
             assert received in (LARGE, b"HTTP/1.1 400 Bad Request\r\n", b"HTTP/1.1 400 \r\n")
+            (line,) = [each.message for each in caplog.records if each.levelname == "WARNING"]
+            assert "more than 65536 bytes" in line or line == "Invalid HTTP request received."
 
     run(main())
 

@@ -123,7 +123,7 @@ async def test_bulk_update_refuses_lost_updates(db: Any, half: Any) -> None:
 
     await half(mine[3]).refresh()
     mine[3].paid = True
-    assert await half(Order.objects).bulk_update(mine, ["paid"], batch_size=2) == 5
+    assert await half(Order.objects).bulk_update([*mine, mine[0]], ["paid"], batch_size=2) == 5
     assert [each.version for each in mine] == [2, 2, 2, 3, 2]
     assert sorted([each.version async for each in Order.objects.all()]) == [
         2,

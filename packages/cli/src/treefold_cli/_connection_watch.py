@@ -142,6 +142,8 @@ class Watch:
         """End a connection on which a head, or the trailers of a body, grow without an end."""
         if self.is_closing():
             return
+        # No request came of it, so that no line of one says why its client failed.
+        self._protocol.logger.warning("refused a head of more than %d bytes with 431", HEAD_BYTES)
         self._answer(431)
         self.stop()
         self._close(unread=self._is_idle())

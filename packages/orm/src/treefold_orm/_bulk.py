@@ -244,6 +244,7 @@ def update(
     for row in rows:
         if row.pk is None:
             raise FieldError(f"bulk_update takes stored instances: one {meta.name} has no key")
+    rows = list({id(row): row for row in rows}.values())  # twice the same is one write
     database = database_for(alias)
     known = (meta.pk,) if version is None else (meta.pk, version)
     width = len(known) + len(columns)
