@@ -2,7 +2,8 @@
 database.
 
 A query is its model, a tuple of steps without values (the key), and a tuple of values (the
-parameters). Equal keys share one compiled plan.
+parameters). Equal keys share one compiled plan. What each kind of step means to a statement is said
+by `replay` in `_compile/_state.py`.
 """
 
 from __future__ import annotations

@@ -210,6 +210,11 @@ def _nested_columns(frame: Frame, state: State, *, keys: bool = False) -> list[S
 
 
 def select(frame: Frame, state: State, columns: list[SQL], *, nested: bool = False) -> SQL:
+    """The statement of a query, its columns written already.
+
+    Combined queries, `distinct(fields)` and filters on windows have shapes of their own, in that
+    order; all others are one SELECT.
+    """
     if state.combined:
         return _combined(frame, state, columns, nested=nested)
     if state.distinct_on:
