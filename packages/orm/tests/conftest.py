@@ -21,15 +21,18 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import orm_amounts
 import orm_models
 import orm_postgres
+from crossing.engines import engines as engines  # a fixture of the tables of types
 
 from treefold_orm import Model, aclose_all, close_all, configure, create_all
-from treefold_orm._compile._sqlite import SQLite
-from treefold_orm._connections import _databases, database_for
-from treefold_orm._meta import Meta
-from treefold_orm._schema import CreateTable, _metas, plan_tables
-from treefold_orm.drivers._base import Database
+from treefold_orm._compile.sqlite import SQLite
+from treefold_orm._drivers.base import Database
+from treefold_orm._fields.meta import Meta
+from treefold_orm._runtime.connections import _databases, database_for
+from treefold_orm._schema.create import _metas, plan_tables
+from treefold_orm._schema.records import CreateTable
 
 _numbers = itertools.count()
 
@@ -112,7 +115,7 @@ def engine(request: pytest.FixtureRequest) -> str:
 
 
 class Place:
-    """Where a test's database is, so that a test can configure it anew."""
+    """Where a test's database is, so that a test can configure it again."""
 
     def __init__(self, engine: str, address: str, schema: str) -> None:
         self.engine = engine
@@ -212,6 +215,35 @@ def empty(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterat
         admin.run(f"DROP SCHEMA {schema} CASCADE")
     close_all()
     _databases.clear()
+
+
+@pytest.fixture
+def rows(
+    engine: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
+    """The rows of `orm_amounts`, in tables that are made once."""
+    _databases.clear()
+    place = _amounts.get(engine)
+    if place is None:
+        if engine == "sqlite":
+            file = tmp_path_factory.mktemp("amounts") / "amounts.sqlite3"
+            place = Place(engine, str(file), "")
+        else:
+            admin: Admin = request.getfixturevalue("admin")
+            admin.run("CREATE SCHEMA amounts")
+            place = Place(engine, admin.dsn, "amounts")
+        place.configure()
+        create_all(*orm_amounts.ALL)
+        _amounts[engine] = place
+    else:
+        place.configure()
+    orm_amounts.fill()
+    yield
+    close_all()
+    _databases.clear()
+
+
+_amounts: dict[str, Place] = {}
 
 
 def order_of(models: tuple[type[Model], ...]) -> list[Meta]:

@@ -6,13 +6,14 @@ import datetime as dt
 import decimal
 import enum
 import uuid
+from typing import Self
 
 from treefold_orm import (
     CheckConstraint,
     Index,
-    Manager,
     Model,
     Q,
+    QuerySet,
     Reverse,
     UniqueConstraint,
     fields,
@@ -51,10 +52,10 @@ class Tag(Model):
     name = fields.CharField(max_length=40, unique=True)
 
 
-class PostManager(Manager["Post"]):
-    """A manager with a method of its own."""
+class PostQuery(QuerySet["Post"]):
+    """A query with a method of its own."""
 
-    def popular(self) -> PostManager:
+    def popular(self) -> Self:
         """Posts with many views."""
         return self.filter(views__gte=100)
 
@@ -69,7 +70,7 @@ class Post(Model):
     editor = fields.ForeignKey(Author, null=True, related_name="edited")
     author_id: int
     tags = fields.ManyToManyField(Tag, related_name="posts")
-    objects = PostManager()
+    objects = PostQuery.as_manager()
 
 
 class Comment(Model):

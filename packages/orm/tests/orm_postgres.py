@@ -166,7 +166,7 @@ class Server:
 
 
 def free_port() -> int:
-    """A port nobody listens on."""
+    """A port that no server listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]

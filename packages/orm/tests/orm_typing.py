@@ -9,27 +9,39 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import uuid
-from typing import Any, assert_type
+from typing import Any, Self, assert_type
 
 from treefold_orm import (
+    CASCADE,
     CTE,
+    SET_NULL,
     BaseQuery,
     Column,
+    CompositePrimaryKey,
     Condition,
     Count,
+    ExclusionConstraint,
     Func,
+    Index,
+    Lower,
     Manager,
     ManyRelated,
     Model,
     Page,
     PlanStep,
     Q,
+    QuerySet,
+    Range,
+    RangeOperators,
     RelatedManager,
     Reverse,
     SearchIndex,
     SearchQuery,
     SearchRank,
     SearchVector,
+    TextChoices,
+    UniqueConstraint,
+    ValidationError,
     fields,
     transaction,
 )
@@ -44,18 +56,37 @@ class Writer(Model):
     books: Reverse[Book]
 
 
+class Form(TextChoices):
+    """Text with labels."""
+
+    NOVEL = "n", "A novel"
+    STORY = "s"
+
+
 class Genre(Model):
     """The far side."""
 
     code = fields.UUIDField(primary_key=True)
 
 
+class BookQuery(QuerySet["Book"]):
+    """A query of one's own, whose methods follow each other."""
+
+    def long(self) -> Self:
+        """Books with many pages."""
+        return self.filter(pages__gte=500)
+
+
 class BookManager(Manager["Book"]):
     """A manager of one's own."""
 
-    def long(self) -> BookManager:
-        """Books with many pages."""
-        return self.filter(pages__gte=500)
+    def get_queryset(self) -> QuerySet[Book]:
+        """Only books with a title."""
+        return super().get_queryset().exclude(title="")
+
+    def thick(self) -> QuerySet[Book]:
+        """Books with very many pages."""
+        return self.filter(pages__gte=1000)
 
 
 class Book(Model):
@@ -63,16 +94,38 @@ class Book(Model):
 
     title = fields.CharField(max_length=10)
     pages = fields.IntegerField(default=0)
+    form = fields.CharField(max_length=1, choices=Form, default=Form.NOVEL)
     price = fields.DecimalField(max_digits=5, decimal_places=2)
     published = fields.DateTimeField(null=True)
     writer = fields.ForeignKey(Writer, related_name="books")
     editor = fields.ForeignKey(Writer, null=True, related_name="edited")
     genres = fields.ManyToManyField(Genre)
     sequel = fields.ForeignKey("Book", null=True, related_name="before")
-    objects = BookManager()
+    objects = BookQuery.as_manager()
+    titled = BookManager()
+    both = BookManager.from_queryset(BookQuery)()
 
     class Meta:
         indexes = (SearchIndex(["title"], config="english", weights="A"),)
+
+
+class Entry(Model):
+    """A key of several columns, a default of the database, constraints over expressions."""
+
+    pk = CompositePrimaryKey("book", "number")
+    book = fields.ForeignKey(Book, CASCADE, related_name="lines")
+    number = fields.IntegerField()
+    text = fields.TextField(db_default="", verbose_name="words", help_text="One line")
+    begins = fields.IntegerField(null=True, db_default=None)
+    ends = fields.IntegerField(null=True)
+
+    class Meta:
+        constraints = (
+            UniqueConstraint(Lower("text"), "number", name="one", condition=Q(number__gt=1)),
+            UniqueConstraint("number", nulls_distinct=False, deferrable="deferred"),
+            ExclusionConstraint([(Range("begins", "ends"), RangeOperators.OVERLAPS)], name="apart"),
+        )
+        indexes = (Index("-number", Lower("text").desc(), name="by_number", include=["book"]),)
 
 
 class Loud(Func):
@@ -102,6 +155,52 @@ def instances(book: Book, writer: Writer, genre: Genre) -> None:
     book.writer = None  # type: ignore[assignment]  # not nullable
 
 
+async def relations(book: Book, writer: Writer, genre: Genre) -> None:
+    """Related managers take rows of their model or keys."""
+    assert_type(writer.books.create(title="x"), Book)
+    assert_type(writer.books.remove(book), int)
+    assert_type(await writer.books.aclear(), int)
+    writer.books.add(book, 5)
+    writer.books.set(Book.objects.filter(pages=3), clear=True)
+    await book.genres.aset([genre], through_defaults={"note": "x"})
+    assert_type(await book.genres.aget_or_create(code=1), tuple[Genre, bool])
+    assert_type(await book.genres.acreate(through_defaults={"note": "x"}), Genre)
+    assert_type(Book.genres.through, type[Any])
+    assert_type(book.genres.through, type[Any])
+    await book.arefresh_from_db(fields=["title"])
+    fields.ForeignKey(Writer, CASCADE)
+    fields.ForeignKey(Writer, SET_NULL, null=True)
+    fields.ForeignKey(Writer, "CASCADE")
+    fields.ForeignKey(Writer, "PROTECT")  # type: ignore[call-overload]  # not a rule
+
+
+async def keys(entry: Entry) -> None:
+    """A key of several columns is compared with tuples."""
+    assert_type(entry.number, int)
+    assert_type(entry.begins, int | None)
+    assert_type(await Entry.objects.aget(pk=(1, 2)), Entry)
+    entry.pk = (1, 2)
+    entry.pk = None
+    Entry.objects.filter(Entry.pk == (1, 2)).order_by(Entry.pk.desc())
+    UniqueConstraint("a", deferrable="later")  # type: ignore[arg-type]  # "deferred" or "immediate"
+
+
+def choices(book: Book) -> None:
+    """Members are text with a label; what is wrong with an instance comes by field."""
+    assert_type(Form.NOVEL.label, str)
+    assert_type(Form.NOVEL.value, str)
+    assert_type(Form("n"), Form)
+    assert_type(Form.choices, list[tuple[Any, str]])
+    assert_type(Form.labels, list[str])
+    assert_type(book.form, str)
+    book.form = Form.STORY
+    Book.objects.filter(Book.form == Form.STORY)
+    try:
+        book.full_clean(exclude=["pages"])
+    except ValidationError as error:
+        assert_type(error.message_dict, dict[str, list[str]])
+
+
 def expressions() -> None:
     """Class access gives typed expressions."""
     assert_type(Book.title, Column[str])
@@ -116,7 +215,7 @@ def expressions() -> None:
 async def queries() -> None:
     """Queries know their model, and rows in other forms know their types."""
     assert_type(Writer.objects, Manager[Writer])
-    assert_type(Writer.objects.filter(name="x"), Manager[Writer])
+    assert_type(Writer.objects.filter(name="x"), QuerySet[Writer])
     assert_type(Writer.objects.get(name="x"), Writer)
     assert_type(await Writer.objects.aget(id=1), Writer)
     assert_type(await Writer.objects.filter(name="x").afirst(), Writer | None)
@@ -124,13 +223,21 @@ async def queries() -> None:
     assert_type(await Writer.objects.acount(), int)
     assert_type(await Writer.objects.acreate(name="x"), Writer)
     assert_type(Writer.objects.all()[0], Writer)
-    assert_type(Book.objects.long().filter(pages=1).long(), BookManager)
+    assert_type(Book.objects.long().filter(pages=1).long(), BookQuery)
     assert_type(await Book.objects.long().aget(id=1), Book)
     assert_type(Book.objects.values("title"), BaseQuery[Book, dict[str, Any]])
     assert_type(await Book.objects.values_list(Book.title, Book.pages), list[tuple[str, int]])
     assert_type(await Book.objects.values_list(Book.title, flat=True), list[str])
     assert_type(await Book.objects.values_list("title", "pages"), list[tuple[Any, ...]])
-    assert_type(Book.objects.reverse(), BookManager)
+    assert_type(Book.objects.reverse(), BookQuery)
+    assert_type(Book.titled, BookManager)
+    assert_type(Book.titled.thick(), QuerySet[Book])
+    assert_type(await Book.titled, list[Book])
+    assert_type(Book.titled[0], Book)
+    assert_type(Book.titled[:3], QuerySet[Book])
+    Book.titled.filter(pages=1).thick()  # type: ignore[attr-defined]  # of the manager only
+    assert_type(Book.both.long().filter(pages=1).long(), BookQuery)
+    assert_type(await Book.both.aget(id=1), Book)
     assert_type(Book.objects.keyset(3), Page[Book])
     assert_type((await Book.objects.akeyset(3, after="x")).items[0].title, str)
     assert_type(Book.objects.explain(), str)
@@ -149,8 +256,8 @@ async def ctes() -> None:
     counts = CTE(Book.objects.values("writer").annotate(n=Count("id")))
     assert_type(counts, CTE[Book, dict[str, Any]])
     assert_type(await counts.objects.filter(n__gt=1), list[dict[str, Any]])
-    assert_type(Writer.objects.join(counts, writer="pk"), Manager[Writer])
-    assert_type(Book.objects.long().left_join(counts, writer="writer").long(), BookManager)
+    assert_type(Writer.objects.join(counts, writer="pk"), QuerySet[Writer])
+    assert_type(Book.objects.long().left_join(counts, writer="writer").long(), BookQuery)
     assert_type(CTE(Book.objects.long()).objects, BaseQuery[Book, Book])
     pairs = CTE(Book.objects.values_list(Book.title, Book.pages))
     assert_type(await pairs.objects, list[tuple[str, int]])
@@ -167,7 +274,7 @@ async def searches() -> None:
     assert_type(vector.matches("x"), Condition)
     query = SearchQuery("x or y", kind="websearch")
     found = Book.objects.filter(vector.matches(query), title__search=query)
-    assert_type(found.annotate(rank=SearchRank(vector, query)), BookManager)
+    assert_type(found.annotate(rank=SearchRank(vector, query)), BookQuery)
     SearchQuery("x", kind="raw")  # type: ignore[arg-type]  # a closed list
 
 

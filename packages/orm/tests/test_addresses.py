@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from treefold_orm import ConfigurationError
-from treefold_orm._addresses import check_address, masked
+from treefold_orm._runtime.addresses import check_address, masked
 
 SECRET = "hunter2"
 
@@ -17,6 +17,7 @@ SECRET = "hunter2"
         "sqlite:///:memory:",
         "sqlite://:memory:",
         "sqlite:////tmp/db.sqlite3",
+        "sqlite:///db.sqlite3?synchronous=full",
         "postgresql://localhost/shop",
         "postgres://user:p%40ss@db.example:5432/shop?pool_size=10&sslmode=require",
         "postgresql:///shop?host=/var/run/postgresql",
@@ -39,7 +40,8 @@ def test_good_addresses_pass(address: str) -> None:
         ("sqlite://db.sqlite3", "names no file; give sqlite:///file.sqlite3"),
         ("sqlite://", "names no file"),
         ("sqlite:///", "names no file"),
-        ("sqlite:///db.sqlite3?mode=ro", "SQLite takes none"),
+        ("sqlite:///db.sqlite3?mode=ro", "SQLite takes no option 'mode'"),
+        ("sqlite:///db.sqlite3?synchronous=off", "one of 'normal', 'full', got 'off'"),
         ("sqlite:///no/such/folder/db.sqlite3", "which is no folder"),
         (f"postgresql://user:{SECRET}@host:54x2/db", "give the port as a number"),
         (f"postgresql://user:{SECRET}@host:99999/db", "give the port as a number"),

@@ -330,7 +330,7 @@ REFUSED: list[tuple[str, Any]] = [
     ("no field 'x'", lambda: Author.objects.join(totals(), author="x")),
     ("needs at least one column", lambda: Author.objects.join(totals())),
     (
-        "takes a CTE, not PostManager",
+        "takes a CTE, not ManagerFromPostQuery",
         lambda: Author.objects.join(cast("Any", Post.objects), id="pk"),
     ),
     (
@@ -374,7 +374,6 @@ REFUSED: list[tuple[str, Any]] = [
             Exists(CTE(Post.objects.filter(title=OuterRef("name"))).objects)
         ).explain_sql(),
     ),
-    ("aggregate\\(\\) cannot follow", lambda: totals().objects.distinct().aggregate(n=Sum("n"))),
     ("joined CTE may repeat", lambda: Author.objects.join(totals(), author="pk").keyset(3)),
     ("leads to many rows", lambda: Author.objects.join(totals(), author="posts__id").explain_sql()),
 ]
@@ -388,9 +387,9 @@ def test_what_makes_no_sense_is_refused(db: Any, message: str, build: Any) -> No
 
 def test_names_of_a_request_are_refused(db: Any) -> None:
     name = next(iter(taint({"author": "x"})))
-    with pytest.raises(TaintedInput):
+    with pytest.raises(TaintedInput, match="comes from a request"):
         Author.objects.join(totals(), **{name: "pk"})
-    with pytest.raises(TaintedInput):
+    with pytest.raises(TaintedInput, match="comes from a request"):
         totals().objects.filter(**{name: 1})
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from orm_models import Order, Post, Tag
 
-from treefold_orm import Count, PlanStep, UnsupportedFeature
+from treefold_orm import Count, FieldError, PlanStep, UnsupportedFeature
 
 
 async def test_explain_returns_the_databases_plan_as_text(db: Any, half: Any) -> None:
@@ -18,7 +18,8 @@ async def test_explain_returns_the_databases_plan_as_text(db: Any, half: Any) ->
 
 async def test_the_tree_names_tables_and_what_is_read_from_end_to_end(db: Any, half: Any) -> None:
     plan = await half(Post.objects.filter(body="x")).explain(plan=True)
-    assert isinstance(plan, PlanStep)
+    assert type(plan) is PlanStep
+    assert len(list(plan.walk())) >= 1
     assert plan.full_scans == ["post"]
     assert plan.indexes == []
     assert all(step.detail for step in plan.walk())
@@ -31,7 +32,8 @@ async def test_the_tree_names_indexes(db: Any, half: Any) -> None:
     by_name = await half(Tag.objects.filter(name="t5")).explain(plan=True)
     by_key = await half(Order.objects.filter(pk=5)).explain(plan=True)
     assert by_key.indexes in (["primary key"], ["order_pkey"])
-    assert by_name.full_scans == [] or by_name.indexes == []  # few rows may be read as they are
+    # few rows may be read as they are, and then no index is named
+    assert (by_name.full_scans, len(by_name.indexes)) in (([], 1), (["tag"], 0))
     assert [step.table for step in by_key.walk() if step.table] == ["order"]
 
 
@@ -56,7 +58,8 @@ async def test_analyze_measures_on_postgres(db: Any, half: Any, engine: str) -> 
 
 async def test_s_104_the_options_of_explain_are_closed(db: Any, half: Any) -> None:
     for text in ("FORMAT XML) SELECT 1; --", "yes"):
-        with pytest.raises(TypeError):
+        with pytest.raises(TypeError, match="unexpected keyword argument"):
             await half(Tag.objects).explain(**{text: True})
-    found = await half(Tag.objects).explain(analyze="BUFFERS) SELECT 1; --")
-    assert "tag" in found.lower() or "t0" in found
+    for text in ("BUFFERS) SELECT 1; --", 1, None):
+        with pytest.raises(FieldError, match=r"explain\(analyze=\) must be True or False, got"):
+            await half(Tag.objects).explain(analyze=text)

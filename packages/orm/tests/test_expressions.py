@@ -52,7 +52,6 @@ from treefold_orm import (
     Sum,
     Trim,
     Trunc,
-    UnsupportedFeature,
     Upper,
     Value,
     When,
@@ -183,7 +182,7 @@ async def test_aggregates_of_decimals_are_exact(db: Any, half: Any) -> None:
     )
     assert found["total"] == decimal.Decimal("0.60")
     assert str(found["top"]) == "0.30"
-    assert found["mean"] == pytest.approx(0.2)
+    assert str(found["mean"]) == "0.200000"
     query = Order.objects.annotate(more=F("total") + decimal.Decimal("0.005"), twice=F("total") * 2)
     rows = [(str(o.more.normalize()), o.twice) for o in await half.rows(query.order_by("number"))]
     assert rows[0] == ("0.105", decimal.Decimal("0.20"))
@@ -204,8 +203,8 @@ async def test_update_with_expressions(db: Any, half: Any) -> None:
 
 
 def test_update_from_another_table_is_refused() -> None:
-    from treefold_orm._compile._sqlite import SQLite
-    from treefold_orm._compile._writes import update_plan
+    from treefold_orm._compile.sqlite import SQLite
+    from treefold_orm._compile.writes import update_plan
 
     query = Post.objects.all()
     node = F("author__name").freeze(query._scope())
@@ -225,6 +224,23 @@ async def test_case_when(db: Any, half: Any) -> None:
     rows = [p.size for p in await half.rows(Post.objects.annotate(size=size).order_by("title"))]
     assert rows == ["small", "big", "big", "middle"]
     assert await half(Post.objects.annotate(size=size).filter(size="big")).count() == 2
+
+
+async def test_a_text_in_case_is_a_field_as_in_functions(db: Any, half: Any) -> None:
+    await library(half)
+    shown = Case(When(views__gte=10, then="title"), default="author__name")
+    query = Post.objects.select_related("author").annotate(shown=shown).order_by("title")
+    rows = [(p.shown, p.title if p.views >= 10 else p.author.name) for p in await half.rows(query)]
+    assert [found for found, _ in rows] == [wanted for _, wanted in rows]
+    assert len({name in {"a1", "a2", "b1", "b2", "b3"} for name, _ in rows}) == 2
+    for wrong in (
+        Case(When(views=1, then="big"), default="title"),
+        Case(When(views=1, then="title"), default="big"),
+    ):
+        with pytest.raises(FieldError, match="Post has no field 'big'"):
+            Post.objects.annotate(shown=wrong)
+    with pytest.raises(FieldError, match="'author__password' leads to a sensitive field"):
+        Post.objects.annotate(shown=Case(When(views=1, then="author__password")))
 
 
 async def test_subquery_and_exists(db: Any, half: Any) -> None:
@@ -455,8 +471,8 @@ async def test_combined_queries_are_ordered_by_any_column_of_theirs(db: Any, hal
         ),
         (lambda: Author.objects.annotate(n=Count("password")), "sensitive"),
         (
-            lambda: Author.objects.annotate(n=Sum(F("posts__views") + F("age"))),
-            "takes fields of that relation only",
+            lambda: Author.objects.annotate(n=Sum(F("posts__views") + F("edited__views"))),
+            "cannot take fields of two to-many relations",
         ),
     ],
 )
@@ -473,15 +489,6 @@ async def test_regex_works_where_it_is_switched_on(db: Any, half: Any, place: An
     place.configure(regex=True)
     assert await half(Post.objects.filter(title__regex="^a[12]$")).count() == 2
     assert await half(Post.objects.filter(title__iregex="^B")).count() == 1
-
-
-async def test_what_sqlite_cannot_do_exactly_is_refused(db: Any, engine: str) -> None:
-    query = Order.objects.annotate(x=F("total") / 3)
-    if engine == "sqlite":
-        with pytest.raises(UnsupportedFeature, match="SQLite keeps Decimals as scaled integers"):
-            query.explain_sql()
-    else:
-        assert "/" in query.explain_sql()
 
 
 @pytest.mark.parametrize("name", ["None", "class", "lambda", "import"])

@@ -26,9 +26,9 @@ from treefold_orm import (
     configure,
     registry,
 )
-from treefold_orm._connections import _databases, database_for
-from treefold_orm._extension import Databases
-from treefold_orm._meta import _entered
+from treefold_orm._fields.meta import _entered
+from treefold_orm._framework.extension import Databases
+from treefold_orm._runtime.connections import _databases, database_for
 from treefold_orm.testing import sandbox
 
 
@@ -204,6 +204,7 @@ def test_models_of_two_applications_stay_apart(
 async def test_tables_are_made_of_the_models_of_this_application(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(registry, "_models", {})  # those of other tests belong to no application
     monkeypatch.setitem(sys.modules, "Models.shop", ModuleType("Models.shop"))
     for name, column in (("one", "title"), ("two", "name")):
         root = tmp_path / name

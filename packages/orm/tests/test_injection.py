@@ -1,7 +1,7 @@
 """Hostile text through every public argument: the statement stays the same, or there is none.
 
 The bulk is made by a seeded generator, since a case costs less than choosing it otherwise would.
-The number of cases is TREEFOLD_INJECTION_CASES (200,000 unless set); for the long run:
+The number of cases is TREEFOLD_INJECTION_CASES (40,000 unless set); for the long run:
 
     TREEFOLD_INJECTION_CASES=1000000 python -m pytest packages/orm/tests/test_injection.py
 """
@@ -30,38 +30,47 @@ from treefold_orm import (
     Extract,
     F,
     Func,
+    JSONObject,
+    Lag,
+    LPad,
     Model,
     OrderBy,
     ORMError,
     OuterRef,
+    Position,
     Prefetch,
     Q,
     Rank,
     Replace,
+    RowRange,
     SearchIndex,
     SearchQuery,
     SearchRank,
     SearchVector,
+    StringAgg,
     Subquery,
     Sum,
     Trunc,
     Value,
     When,
     Window,
-    _paging,
     any_of,
     fields,
 )
-from treefold_orm._compile._dialect import Dialect
-from treefold_orm._compile._postgres import Postgres
-from treefold_orm._compile._select import aggregate_plan, count_plan, exists_plan, rows_plan
-from treefold_orm._compile._sqlite import SQLite
-from treefold_orm._compile._writes import delete_plan, update_plan
-from treefold_orm._names import quote
-from treefold_orm._schema import CreateSearchIndex, SearchDef, literal, statements
-from treefold_orm._search_index import search_indexes
+from treefold_orm._base.names import quote
+from treefold_orm._compile.aggregate_query import aggregate_plan
+from treefold_orm._compile.dialect import Dialect
+from treefold_orm._compile.postgres import Postgres
+from treefold_orm._compile.select import count_plan, exists_plan, rows_plan
+from treefold_orm._compile.sqlite import SQLite
+from treefold_orm._compile.writes import delete_plan, update_plan
+from treefold_orm._queries import paging
+from treefold_orm._schema.constants import literal
+from treefold_orm._schema.ddl import statements
+from treefold_orm._schema.schema_search import CreateSearchIndex, SearchDef
+from treefold_orm._search.search_index import search_indexes
 
-CASES = int(os.environ.get("TREEFOLD_INJECTION_CASES", "200000"))
+CASES = int(os.environ.get("TREEFOLD_INJECTION_CASES", "40000"))
 DIALECTS: tuple[Dialect, ...] = (SQLite(), Postgres())
 PIECES = [
     "'",
@@ -155,19 +164,19 @@ class Dashed(Func):
 
 def paged(text: str, dialect: Dialect) -> str:
     """The text of a page whose cursor holds a value, or is one."""
-    query, terms = _paging._total(Author.objects.order_by("name"))
-    mark = _paging._mark(query, terms)
+    query, terms = paging._total(Author.objects.order_by("name"))
+    mark = paging._mark(query, terms)
     made = base64.urlsafe_b64encode(json.dumps([mark, text, 5]).encode()).decode().rstrip("=")
     return rows(
-        _paging._beyond(query, terms, _paging._read(query, terms, made), backwards=False), dialect
+        paging._beyond(query, terms, paging._read(query, terms, made), backwards=False), dialect
     )
 
 
 def cursor(text: str, dialect: Dialect) -> str:
     """The text of a page whose cursor is made up."""
-    query, terms = _paging._total(Author.objects.order_by("name"))
+    query, terms = paging._total(Author.objects.order_by("name"))
     return rows(
-        _paging._beyond(query, terms, _paging._read(query, terms, text), backwards=False), dialect
+        paging._beyond(query, terms, paging._read(query, terms, text), backwards=False), dialect
     )
 
 
@@ -223,6 +232,15 @@ VALUES: dict[str, Callable[[str, Dialect], str]] = {
     "Value": of(lambda t: Author.objects.annotate(x=Value(t))),
     "Concat": of(lambda t: Author.objects.annotate(x=Concat("name", Value(t)))),
     "Replace": of(lambda t: Author.objects.annotate(x=Replace("name", t, t))),
+    "StringAgg": of(
+        lambda t: Author.objects.annotate(x=StringAgg("posts__title", t, default=Value(t)))
+    ),
+    "LPad": of(lambda t: Author.objects.annotate(x=LPad("name", 9, t))),
+    "Position": of(lambda t: Author.objects.annotate(x=Position("name", t))),
+    "JSONObject": of(lambda t: Author.objects.annotate(x=JSONObject(a=Value(t), b="name"))),
+    "key of a JSONObject": of(lambda t: Author.objects.annotate(x=JSONObject(**{t: "name"}))),
+    "Lag": of(lambda t: Post.objects.annotate(x=Window(Lag("title", default=Value(t))))),
+    "in with expressions": of(lambda t: Author.objects.filter(name__in=[F("name"), t])),
     "Coalesce": of(lambda t: Author.objects.annotate(x=Coalesce("name", Value(t)))),
     "Case": of(
         lambda t: Author.objects.annotate(x=Case(When(name=t, then=Value(t)), default=Value(t)))
@@ -290,13 +308,23 @@ NAMES: dict[str, Callable[[str, Dialect], str]] = {
     "values_list": of(lambda t: Author.objects.values_list(t, named=True)),
     "annotation": of(lambda t: Author.objects.annotate(**{t: Count("posts")})),
     "F": of(lambda t: Author.objects.annotate(x=F(t))),
+    "unnamed aggregate": of(lambda t: Author.objects.annotate(Count(t))),
+    "order of StringAgg": of(
+        lambda t: Author.objects.annotate(x=StringAgg("posts__title", ",", order_by=t))
+    ),
+    "exclude of a frame": of(
+        lambda t: Post.objects.annotate(
+            x=Window(Count("id"), frame=RowRange(exclude=t))  # pyright: ignore[reportArgumentType] - any text on purpose
+        )
+    ),
+    "operand": of(lambda t: Author.objects.annotate(x=Concat("name", t))),
     "Count": of(lambda t: Author.objects.annotate(x=Count(t))),
     "Sum": of(lambda t: Author.objects.values("age").annotate(x=Sum(t))),
     "OuterRef": of(lambda t: Author.objects.filter(Exists(Post.objects.filter(title=OuterRef(t))))),
     "Func": of(lambda t: Author.objects.annotate(x=Dashed(t, "name"))),
     "cursor": cursor,
     "distinct": of(lambda t: Post.objects.distinct(t)),
-    "latest": of(lambda t: Author.objects._by_time([t], latest=True)),
+    "latest": of(lambda t: Author.objects.all()._by_time([t], latest=True)),
     "dates": of(lambda t: Everything.objects.dates(t, "year")),
     "dates unit": of(lambda t: Everything.objects.dates("day", t)),  # pyright: ignore[reportArgumentType] - any text on purpose
     "dates order": of(lambda t: Everything.objects.dates("day", "year", t)),  # pyright: ignore[reportArgumentType] - any text on purpose
@@ -349,7 +377,7 @@ OWN = {f'"{search_indexes(Essay._meta)[0].name_on(Essay._meta)}"'} | {
 
 
 def hostile(source: random.Random) -> str:
-    """A text made of pieces that mean something to somebody."""
+    """A text made of pieces that have a meaning to a parser."""
     text = "".join(source.choices(PIECES, k=source.randint(1, 5)))
     if source.random() < 0.2:
         text += "".join(chr(source.randrange(1, 0x2FF)) for _ in range(source.randint(1, 6)))
@@ -390,7 +418,7 @@ def test_hostile_text_never_changes_a_statement(share: int) -> None:
     source = random.Random(20260101 + share)  # noqa: S311, RUF100 - the same cases in every run
     wanted = {(t, d.name): VALUES[t]("benign", d) for t in VALUES for d in DIALECTS}
     values, names = list(VALUES), list(NAMES)
-    refused = 0
+    refused = pieces = 0
     for case in range(CASES // 4):
         text = hostile(source)
         dialect = DIALECTS[case // 16 & 1]
@@ -401,8 +429,9 @@ def test_hostile_text_never_changes_a_statement(share: int) -> None:
         elif kind < 13:
             check_name(names[source.randrange(len(names))], dialect, text)
         else:
+            pieces += 1
             refused += check_pieces(kind, dialect, text)
-    assert refused < CASES
+    assert 0 < refused < pieces / 2
 
 
 def check_pieces(kind: int, dialect: Dialect, text: str) -> int:

@@ -30,7 +30,7 @@ from treefold_orm import (
     read_only,
     transaction,
 )
-from treefold_orm._connections import _databases
+from treefold_orm._runtime.connections import _databases
 
 PGBOUNCER = os.environ.get("TREEFOLD_TEST_PGBOUNCER")
 SERVERS = 3
@@ -111,7 +111,7 @@ async def test_every_kind_of_call_works(kind: str, half: Any, database: str) -> 
         ]
         _, created = await half(Country.objects).get_or_create(name="Peru")
         assert not created
-        with pytest.raises(UniqueViolation):
+        with pytest.raises(UniqueViolation, match=r"Country\.name exists already"):
             await half(Country.objects).create(name="Peru")
         sql = "SELECT name FROM author WHERE name = :name"
         got = await half.call(lambda: raw(sql, name="a1"), lambda: araw(sql, name="a1"))
@@ -164,9 +164,9 @@ async def test_read_only_blocks_hold_without_a_setting_of_the_session(
         await half(Tag.objects).create(name="a")
         with read_only():
             assert await half(Tag.objects).count() == 1
-            with pytest.raises(ReadOnlyViolation):
+            with pytest.raises(ReadOnlyViolation, match="read-only"):
                 await half(Tag.objects).create(name="b")
-            with pytest.raises(ReadOnlyViolation):
+            with pytest.raises(ReadOnlyViolation, match="read-only"):
                 await half(Tag.objects).raw("DELETE FROM tag RETURNING id, name")
         assert await half(Tag.objects).count() == 1
 

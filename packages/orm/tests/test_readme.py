@@ -1,4 +1,4 @@
-"""The README's code, run as it stands there, by somebody who has nothing but the package."""
+"""The README's code, run as it stands, with nothing but the package installed."""
 
 from __future__ import annotations
 
@@ -32,6 +32,9 @@ def test_the_examples_run_as_they_stand(tmp_path: Path) -> None:
         "[('Ann', 1)]",
         "Hello again Bob",
         "['Hello again'] True",
+        "[('HELLO!', 'short'), ('HELLO AGAIN!', 'long')]",
+        "{'names': 'Ann, Bob'}",
+        "2",
         "['hello-again']",
         "[('Ann', 1), ('Bob', 1)]",
         "[('Trees', 0), ('Old oak trees', 1)]",

@@ -368,7 +368,7 @@ REFUSED: list[tuple[str, Any]] = [
         lambda: CTE.recursive(Person.objects.all(), "boss", carry=cast("Any", {"p": "name"})),
     ),
     (
-        "begins as text and goes on as bigint",
+        r"text\) and int have no type in common",
         lambda: CTE.recursive(Person.objects.all(), "boss", carry={"p": ("name", Length("name"))}),
     ),
     (
@@ -408,7 +408,7 @@ def test_names_of_a_request_are_refused() -> None:
         lambda: CTE.recursive(people, "staff", depth=name),
         lambda: CTE.recursive(people, "staff", carry={name: ("name", "name")}),
     ):
-        with pytest.raises(TaintedInput):
+        with pytest.raises(TaintedInput, match="comes from a request"):
             build()
 
 

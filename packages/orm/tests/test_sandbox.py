@@ -23,7 +23,7 @@ from treefold_orm import (
     create_all,
     transaction,
 )
-from treefold_orm._connections import _databases
+from treefold_orm._runtime.connections import _databases
 from treefold_orm.testing import sandbox
 
 
@@ -59,7 +59,7 @@ async def test_both_halves_and_other_loops_are_in_it(db: Any) -> None:
 async def test_a_refused_statement_costs_nothing_else(db: Any, half: Half) -> None:
     with sandbox():
         await half(Country.objects).create(name="once")
-        with pytest.raises(UniqueViolation):
+        with pytest.raises(UniqueViolation, match=r"Country\.name exists already"):
             await half(Country.objects).create(name="once")
         await half(Country.objects).create(name="twice")
         assert await names(half) == ["once", "twice"]
@@ -151,7 +151,7 @@ def test_without_a_database_it_says_so() -> None:
 
 def test_what_cannot_be_opened_is_raised_where_the_sandbox_is(tmp_path: Path) -> None:
     configure("sqlite", tmp_path / "missing" / "x.sqlite3")
-    with pytest.raises(Exception, match="database file cannot be used"), sandbox():
+    with pytest.raises(Exception, match=r"database file .* cannot be used"), sandbox():
         pass
     _databases.clear()
 

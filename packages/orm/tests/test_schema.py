@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from orm_models import ALL, Author, Club, Order, Person, Post
 
 from treefold_orm import (
     CheckConstraint,
+    CheckViolation,
     Index,
     Lower,
     Model,
@@ -21,19 +23,19 @@ from treefold_orm import (
     create_all,
     fields,
 )
-from treefold_orm._compile._postgres import Postgres
-from treefold_orm._compile._sqlite import SQLite
-from treefold_orm._schema import (
+from treefold_orm._compile.postgres import Postgres
+from treefold_orm._compile.sqlite import SQLite
+from treefold_orm._schema.constants import literal
+from treefold_orm._schema.create import plan_tables
+from treefold_orm._schema.ddl import statements
+from treefold_orm._schema.describe import table_of
+from treefold_orm._schema.records import (
     AddForeignKey,
     CreateIndex,
     CreateTable,
     DropTable,
     ForeignKeyDef,
     IndexDef,
-    literal,
-    plan_tables,
-    statements,
-    table_of,
 )
 
 
@@ -88,14 +90,33 @@ async def test_partial_unique_constraints_and_expression_indexes(empty: Any, hal
     await half(Seat.objects).bulk_create(
         [Seat(row=1, name="a"), Seat(row=1, name="b"), Seat(row=1, name="c", taken=True)]
     )
-    with pytest.raises(UniqueViolation):
+    with pytest.raises(UniqueViolation, match=r"Seat\.row exists already"):
         await half(Seat.objects).create(row=1, name="d", taken=True)
+
+
+async def test_a_check_over_a_list_of_values(empty: Any, half: Any) -> None:
+    class Ticket(Model):
+        state = fields.CharField(max_length=10)
+        price = fields.DecimalField(max_digits=6, decimal_places=2)
+
+        class Meta:
+            constraints = (
+                CheckConstraint(Q(state__in=["new", "it's"]), name="known_state"),
+                CheckConstraint(~Q(price__in=[decimal.Decimal("1.50"), 2]), name="other_price"),
+            )
+
+    await create(half, Ticket)
+    await half(Ticket.objects).create(state="it's", price=3)
+    with pytest.raises(CheckViolation, match="known_state"):
+        await half(Ticket.objects).create(state="old", price=3)
+    with pytest.raises(CheckViolation, match="other_price"):
+        await half(Ticket.objects).create(state="new", price="1.50")
 
 
 def test_a_table_is_plain_data_that_can_be_compared() -> None:
     table = table_of(Post._meta, SQLite())
     assert table == table_of(Post._meta, SQLite())
-    assert (table.name, table.primary_key) == ("post", "id")
+    assert (table.name, table.primary_key) == ("post", ("id",))
     assert [c.name for c in table.columns] == [
         "id",
         "title",
@@ -147,7 +168,7 @@ def test_operations_become_statements() -> None:
 def test_sqlite_tables_are_strict_and_check_lengths() -> None:
     sql = statements(CreateTable(table_of(Author._meta, SQLite())), SQLite())[0]
     assert sql.endswith(") STRICT")
-    assert 'CHECK (length("name") <= 40)' in sql
+    assert 'CONSTRAINT "ck_author_name" CHECK (length("name") <= 40)' in sql
     assert '"id" INTEGER PRIMARY KEY' in sql
 
 
@@ -168,15 +189,15 @@ def test_literals_for_ddl(value: Any, wanted: str) -> None:
 
 
 def test_declarations_that_cannot_become_a_schema_say_so() -> None:
-    with pytest.raises(ModelError, match="cannot stand in a constraint or index"):
-        literal(b"x", SQLite())
+    with pytest.raises(ModelError, match="NUL character cannot stand in a constraint or index"):
+        literal("a\0b", SQLite())
     with pytest.raises(ModelError, match="UniqueConstraint needs at least one field"):
         UniqueConstraint([])
     with pytest.raises(ModelError, match="CheckConstraint needs a name"):
         CheckConstraint(Q(a=1), name="")
     with pytest.raises(ModelError, match="Index needs at least one field or expression"):
         Index([])
-    with pytest.raises(ModelError, match="An index over expressions needs a name"):
+    with pytest.raises(ModelError, match="Index over expressions needs a name"):
         Index([Lower("name")])
 
     class Far(Model):

@@ -40,20 +40,16 @@ from treefold_orm import (
     taint,
     transaction,
 )
-from treefold_orm._compile._postgres import Postgres
-from treefold_orm._compile._sqlite import SQLite
-from treefold_orm._run import run
-from treefold_orm._schema import (
-    CreateSearchIndex,
-    DropSearchIndex,
-    SearchDef,
-    _create,
-    statements,
-    table_of,
-)
-from treefold_orm._search_index import search_indexes
-from treefold_orm._search_text import fts5_encoder, words
-from treefold_orm._statement import Statement
+from treefold_orm._base.statement import ATOMIC, Statement
+from treefold_orm._compile.postgres import Postgres
+from treefold_orm._compile.sqlite import SQLite
+from treefold_orm._runtime.run import run
+from treefold_orm._schema.create import _create
+from treefold_orm._schema.ddl import statements
+from treefold_orm._schema.describe import table_of
+from treefold_orm._schema.schema_search import CreateSearchIndex, DropSearchIndex, SearchDef
+from treefold_orm._search.search_index import search_indexes
+from treefold_orm._search.search_text import fts5_encoder, words
 
 WHOLE = SearchVector("title", "body")
 
@@ -356,14 +352,15 @@ async def test_a_search_index_is_data_that_can_be_dropped_and_made(empty: Any, h
     )
 
     def apply(operation: Any) -> Any:
+        yield ATOMIC
         for sql in statements(operation, dialect):
             yield Statement("script", sql)
 
     def both() -> None:
-        run("default", apply(DropSearchIndex(search)), "", write=True, atomic=True)
-        run("default", apply(DropSearchIndex(search, if_present=True)), "", write=True, atomic=True)
+        run("default", apply(DropSearchIndex(search)), "", write=True)
+        run("default", apply(DropSearchIndex(search, if_present=True)), "", write=True)
         Article.objects.create(title="While it was gone")
-        run("default", apply(CreateSearchIndex(search)), "", write=True, atomic=True)
+        run("default", apply(CreateSearchIndex(search)), "", write=True)
 
     await asyncio.to_thread(both)
     assert await titles(half, Article.objects.filter(title__search="gone")) == ["While it was gone"]
@@ -690,6 +687,7 @@ def test_sqlite_needs_a_key_that_is_a_number() -> None:
 def test_a_sqlite_without_fts5_is_named(empty: Any) -> None:
     made = declare([SearchIndex(["title"])])
     work = _create([made._meta], "default")
+    assert next(work) is ATOMIC
     first = next(work)
     if empty.engine == "postgres":
         assert "pg_advisory" in first.sql
@@ -708,7 +706,7 @@ def test_names_of_a_request_are_refused() -> None:
         lambda: SearchIndex(["title"], name=name),
         lambda: Article.objects.filter(**{next(iter(taint({"title__search": "x"}))): "x"}),
     ):
-        with pytest.raises(TaintedInput):
+        with pytest.raises(TaintedInput, match="comes from a request"):
             build()
 
 
@@ -722,7 +720,7 @@ async def test_requests_search_through_a_filter_set(empty: Any, half: Any) -> No
 
     asked = Articles(taint({"title__search": 'tree "', "note__search": "fox"}))
     assert [a.title for a in await half.rows(asked.apply())] == ["Old trees"]
-    with pytest.raises(InvalidParameter):
+    with pytest.raises(InvalidParameter, match="secret__search"):
         Articles(taint({"secret__search": "x"})).apply()
-    with pytest.raises(FieldValueError):
+    with pytest.raises(FieldValueError, match=r"longer than 1000 characters \(2000\)"):
         Articles(taint({"title__search": "x" * 2000})).apply()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -65,7 +66,7 @@ HOSTILE = [
 def test_s_100_annotation_names_are_plain_and_free(name: str) -> None:
     with pytest.raises(FieldError, match="cannot name an annotation"):
         Author.objects.annotate(**{name: Count("posts")})
-    with pytest.raises(FieldError):
+    with pytest.raises(FieldError, match="cannot name an annotation"):
         Author.objects.values(**{name: Count("posts")})
     with pytest.raises(FieldError, match="cannot name an annotation"):
         joined_under(name)
@@ -100,7 +101,6 @@ TERMS: list[Any] = [
     "-id desc",
     "(select 1)",
     "--id",
-    "?",
     "",
     "-",
     "id ",
@@ -121,8 +121,20 @@ TERMS: list[Any] = [
 
 @pytest.mark.parametrize("term", TERMS, ids=range(len(TERMS)))
 def test_s_101_ordering_takes_declared_names_only(term: Any) -> None:
-    with pytest.raises(FieldError):
+    reasons = (
+        rf"{re.escape(repr(term))} cannot order Author: give a field name",
+        "Author has no field 'nothing'",
+        "Author: 'name__icontains' is a comparison, not a value",
+        "Author: 'password' leads to a sensitive field",
+    )
+    with pytest.raises(FieldError, match="|".join(reasons)):
         Author.objects.order_by(term)
+
+
+REFUSED_LOOKUP = (
+    r"Author has no (field|lookup) '\w*'|Author\.(id|name|age): takes an? \w+, not |"
+    r"id__(in|range) takes a list, not "
+)
 
 
 @pytest.mark.parametrize(
@@ -154,9 +166,9 @@ def test_s_102_no_keyword_steers_the_query_and_values_have_the_fields_type(
     lookups: dict[str, Any],
 ) -> None:
     for call in (Author.objects.filter, Author.objects.exclude, Author.objects.get):
-        with pytest.raises((FieldError, FieldValueError)):
+        with pytest.raises((FieldError, FieldValueError), match=REFUSED_LOOKUP):
             call(**lookups)
-    with pytest.raises((FieldError, FieldValueError)):
+    with pytest.raises((FieldError, FieldValueError), match=REFUSED_LOOKUP):
         Author.objects.filter(Q(**lookups))
 
 
@@ -201,23 +213,23 @@ async def test_s_103_json_keys_are_bound(db: Any, half: Any, key: str) -> None:
 
 def test_s_104_options_are_closed_lists_and_bounds_are_integers() -> None:
     for part in ("year; --", "", "YEAR", "epoch"):
-        with pytest.raises(FieldError, match="is no part of a date or time"):
+        with pytest.raises(FieldError, match="part must be one of"):
             Extract("moment", part)  # pyright: ignore[reportArgumentType] - refused on purpose
-        with pytest.raises(FieldError, match="is no unit"):
+        with pytest.raises(FieldError, match="unit must be one of"):
             Trunc("moment", part)  # pyright: ignore[reportArgumentType] - refused on purpose
-    with pytest.raises(FieldError):
+    with pytest.raises(FieldError, match="frame"):
         Window(Count("id"), frame="ROWS 1; --")
     with pytest.raises(FieldError, match="is not 'first' or 'last'"):
         Author.name.asc(nulls="first; --")
     for bound in ("1;--", True, 1.0, None.__class__):
-        with pytest.raises(TypeError):
+        with pytest.raises(TypeError, match="A slice takes int bounds, not "):
             Author.objects.all()[:bound]
-        with pytest.raises(TypeError):
+        with pytest.raises(TypeError, match="A slice takes int bounds, not "):
             Author.objects.all()[bound:]
     for bad in (slice(-1, None), slice(None, -1)):
         with pytest.raises(ValueError, match="cannot count from the end"):
             Author.objects.all()[bad]
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="cannot be sliced in steps of 2"):
         Author.objects.all()[::2]
     with pytest.raises(FieldError, match="must be a number of at least 1"):
         Author.objects.limit_rows(True)
@@ -228,7 +240,7 @@ def test_s_104_options_are_closed_lists_and_bounds_are_integers() -> None:
 async def test_s_104_names_of_savepoints_are_generated(db: Any, half: Any) -> None:
     for name in ("savepoint", "begin", "name"):
         assert not hasattr(transaction, name)  # there is nothing to pass a name to
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="positional argument"):
         transaction("default", "x;y")  # pyright: ignore[reportCallIssue] - refused on purpose
     with pytest.raises(ConfigurationError, match="'x;y' is not configured"):
         async with transaction("x;y"):
@@ -329,7 +341,7 @@ LEAKS: list[Any] = [
 
 @pytest.mark.parametrize("leak", LEAKS, ids=range(len(LEAKS)))
 def test_s_107_strings_never_reach_sensitive_fields(leak: Any, db: Any) -> None:
-    with pytest.raises(FieldError):
+    with pytest.raises(FieldError, match="sensitive"):
         leak()
 
 
@@ -392,9 +404,9 @@ def test_s_108_names_from_a_request_are_refused_everywhere(use: Any, db: Any) ->
 
 async def test_s_108_update_and_defaults_refuse_them_too(db: Any, half: Any) -> None:
     await half(Author.objects).create(name="x")
-    with pytest.raises(TaintedInput):
+    with pytest.raises(TaintedInput, match="comes from a request"):
         await half(Author.objects).update(**TAINTED)
-    with pytest.raises(TaintedInput):
+    with pytest.raises(TaintedInput, match="comes from a request"):
         await half(Author.objects).update_or_create(taint({"age": 5}), name="x")
 
 
@@ -435,5 +447,5 @@ async def test_s_108_assign_sets_the_named_fields_and_nothing_else(db: Any, half
         author.assign(data, fields="name")
     with pytest.raises(FieldError, match="Author has no field 'nothing'"):
         author.assign(data, fields=["nothing"])
-    with pytest.raises(FieldError):
+    with pytest.raises(FieldError, match="Author has no field 'is_admin'"):
         Author(name="x", is_admin=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import decimal
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -25,6 +26,7 @@ from treefold_orm import (
     read_only,
     transaction,
 )
+from treefold_orm._runtime.open_transaction import State
 
 
 class Boom(Exception):
@@ -72,6 +74,50 @@ async def test_an_exception_undoes_everything(db: Any, half: Any) -> None:
     with pytest.raises(Boom):
         await in_half(half, transaction, body, abody)
     assert await names() == []
+
+
+async def test_one_object_serves_several_tasks_at_once(db: Any, half: Any) -> None:
+    shared = transaction(read_only=True)  # on SQLite, writers wait for each other
+    both = asyncio.Barrier(2)
+    threads = threading.Barrier(2, timeout=5)
+
+    async def atask(leaves_first: bool) -> bool:
+        async with shared as made:
+            await both.wait()
+            if not leaves_first:
+                await both.wait()
+            count = await Tag.objects.acount()
+        if leaves_first:
+            await both.wait()
+        return count == 0 and made.state is State.CLOSED
+
+    def task(leaves_first: bool) -> bool:
+        with shared as made:
+            threads.wait()
+            if not leaves_first:
+                threads.wait()
+            count = Tag.objects.count()
+        if leaves_first:
+            threads.wait()
+        return count == 0 and made.state is State.CLOSED
+
+    for first in (True, False):
+        work = (
+            [atask(first), atask(not first)]
+            if half.name == "async"
+            else [asyncio.to_thread(task, first), asyncio.to_thread(task, not first)]
+        )
+        assert await asyncio.gather(*work) == [True, True]
+
+
+async def test_a_transaction_may_be_left_in_another_context(db: Any) -> None:
+    """As an async fixture is: its end runs in a task of its own."""
+    block = transaction()
+    made = await asyncio.create_task(block.__aenter__())
+    await asyncio.create_task(block.__aexit__(None, None, None))
+    assert made.state is State.CLOSED
+    await Tag.objects.acreate(name="a")  # the connection was given back
+    assert await names() == ["a"]
 
 
 async def test_rollback_undoes_without_an_exception(db: Any, half: Any) -> None:
@@ -266,7 +312,7 @@ async def test_read_only_transactions_and_blocks_refuse_writes(db: Any, half: An
 
 
 async def test_reading_connections_cannot_write_even_by_raw_sql(db: Any, half: Any) -> None:
-    with read_only(), pytest.raises(ReadOnlyViolation):
+    with read_only(), pytest.raises(ReadOnlyViolation, match="read-only"):
         await half(Tag.objects).raw("INSERT INTO tag (name) VALUES ('x') RETURNING id, name")
     assert await names() == []
 

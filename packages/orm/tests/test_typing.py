@@ -10,5 +10,5 @@ import orm_typing
 def test_the_expectations_import_and_their_expressions_can_be_built() -> None:
     assert orm_typing.Book._meta.fields["writer"].known_target is orm_typing.Writer._meta  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] - a foreign key
     query = orm_typing.Book.objects.filter(orm_typing.Book.title == "x").long()
-    assert isinstance(query, orm_typing.BookManager)
+    assert isinstance(query, orm_typing.BookQuery)
     assert inspect.iscoroutinefunction(orm_typing.decorated)

@@ -318,3 +318,18 @@ async def test_groups_by_a_path_into_json(db: Any, half: Any) -> None:
     assert sorted(
         await half.rows(Everything.objects.values_list("data__ui__theme", flat=True).distinct())
     ) == ["dark", "light"]
+
+
+async def test_a_window_over_the_aggregates_of_groups(db: Any, half: Any) -> None:
+    ann, bob = [await Author.objects.acreate(name=n, age=1) for n in ("Ann", "Bob")]
+    for author, views in [(ann, 1), (ann, 2), (bob, 4), (bob, 8)]:
+        await Post.objects.acreate(title="p", author=author, views=views)
+    groups = Post.objects.values("author__name").annotate(v=Sum("views"))
+    running = Window(Sum("v"), order_by=["author__name"])
+    share = Window(Sum("v"))
+    rows = groups.annotate(r=running, s=share).order_by("author__name")
+    assert await half.rows(rows.values_list("author__name", "v", "r", "s")) == [
+        ("Ann", 3, 3, 15),
+        ("Bob", 12, 15, 15),
+    ]
+    assert await half.rows(rows.filter(r__gt=3).values_list("author__name")) == [("Bob",)]

@@ -1,7 +1,8 @@
 """All field types, under the names models use: `from treefold_orm import fields`."""
 
-from treefold_orm._fields._base import Field
-from treefold_orm._fields._numbers import (
+from treefold_orm._fields.base import Field
+from treefold_orm._fields.keys import CompositePrimaryKey
+from treefold_orm._fields.numbers import (
     AutoField,
     BigAutoField,
     BigIntegerField,
@@ -14,7 +15,7 @@ from treefold_orm._fields._numbers import (
     PositiveSmallIntegerField,
     SmallIntegerField,
 )
-from treefold_orm._fields._relations import (
+from treefold_orm._fields.relations import (
     CASCADE,
     RESTRICT,
     SET_DEFAULT,
@@ -23,15 +24,15 @@ from treefold_orm._fields._relations import (
     ManyToManyField,
     OneToOneField,
 )
-from treefold_orm._fields._structured import (
+from treefold_orm._fields.structured import (
     ArrayField,
     BinaryField,
     EnumField,
     JSONField,
     UUIDField,
 )
-from treefold_orm._fields._text import CharField, EmailField, SlugField, TextField, URLField
-from treefold_orm._fields._times import DateField, DateTimeField, DurationField, TimeField
+from treefold_orm._fields.text import CharField, EmailField, SlugField, TextField, URLField
+from treefold_orm._fields.times import DateField, DateTimeField, DurationField, TimeField
 
 __all__ = [
     "CASCADE",
@@ -45,6 +46,7 @@ __all__ = [
     "BinaryField",
     "BooleanField",
     "CharField",
+    "CompositePrimaryKey",
     "DateField",
     "DateTimeField",
     "DecimalField",

@@ -1,1 +1,1 @@
-"""From node trees to SQL text and slots for parameters. Pure: no I/O, no clock, no global state."""
+"""From trees of nodes to SQL, parameters and row decoders; pure, no I/O."""

@@ -1,1 +1,1 @@
-"""Field types by family; `treefold_orm.fields` lists them all."""
+"""Fields, and what a model is made of: columns, relations, the registry of models."""

@@ -1,0 +1,320 @@
+"""Journal: the state of instances before the operations of one transaction or savepoint.
+
+What `save()` compares with, generated keys, versions and times are true only while the transaction
+stands; a rollback puts them back. Attributes that the application has set since stay as they are.
+The operations of a transaction run with its journal active; outside of one there is none. An
+instance is any object with a dictionary here: no models, no I/O.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar, cast
+
+from treefold_orm._base.errors import ConnectionFailed
+from treefold_orm._base.statement import ATOMIC, Operation, Statement
+
+T = TypeVar("T")
+
+STATE = ("_row", "_shape", "_alias", "_read_in")
+"""Attributes of an instance that speak of its stored row."""
+
+NO_ANSWER = (ConnectionFailed, GeneratorExit)
+"""Errors of a statement that may have been executed all the same: the connection broke, or the
+caller was cancelled.
+"""
+
+_ABSENT: Any = object()
+_NOTHING: dict[Any, Any] = {}  # in place of a dictionary that most instances never need
+_SWEEP = 1000
+
+
+_ALL_ABSENT = (_ABSENT,) * len(STATE)
+_OF_STATE = frozenset(STATE)
+
+# a new instance that only got its key: weak reference, attribute, value before, value given
+_New = tuple[weakref.ref[Any], str, Any, Any]
+
+
+class _Active(threading.local):
+    journal: Journal | None = None
+
+
+active = _Active()
+"""The journal of the operation that runs on this thread."""
+
+
+class _Former:
+    """One instance before its first change: `state` as in STATE, `values` of attributes that an
+    operation has set (before, and as set), `caches` of related rows as they were, and the
+    `references`: attributes of others that hold the key which it got.
+    """
+
+    __slots__ = ("caches", "ref", "references", "state", "values")
+
+    def __init__(self, instance: Any) -> None:
+        self.ref: weakref.ref[Any] = weakref.ref(instance)
+        self.state: tuple[Any, ...] = tuple(map(instance.__dict__.get, STATE, _ALL_ABSENT))
+        self.values: dict[str, tuple[Any, Any]] = {}
+        self.caches: dict[str, Any] = _NOTHING
+        self.references: dict[tuple[int, str], tuple[weakref.ref[Any], Any]] = _NOTHING
+
+    def restore(self, *, in_doubt: bool) -> None:
+        instance = self.ref()
+        if instance is None:
+            return
+        held = instance.__dict__
+        for name, value in zip(STATE, self.state, strict=True):
+            _put(held, name, value)
+        if in_doubt and held.get("_row"):
+            held["_read_in"] = UNKNOWN
+        for name, (before, given) in self.values.items():
+            if held.get(name, _ABSENT) is given:
+                _put(held, name, before)
+        for name, value in self.caches.items():
+            _put(held, name, value)
+        for (_, name), (ref, key) in self.references.items():
+            referring = ref()
+            if referring is not None and referring.__dict__.get(name) is key:
+                referring.__dict__[name] = None
+                referring.__dict__[f"_awaits_{name}"] = True  # it takes the next key of the target
+
+
+def _former_of(new: _New) -> _Former:
+    made: _Former = object.__new__(_Former)
+    made.ref, name, before, given = new
+    made.state = _ALL_ABSENT
+    made.values = {name: (before, given)}
+    made.caches = made.references = _NOTHING
+    return made
+
+
+def _put(held: dict[str, Any], name: str, value: Any) -> None:
+    if value is _ABSENT:
+        held.pop(name, None)
+    else:
+        held[name] = value
+
+
+class Journal:
+    """Instances and their former state, held weakly: a dropped instance needs none.
+
+    `written` says that the transaction may have changed rows, `undone` that it was rolled back,
+    `single` that it is of one operation alone and ends with it.
+    """
+
+    __slots__ = ("_former", "_limit", "_merged", "parent", "single", "undone", "written")
+
+    def __init__(self, parent: Journal | None = None) -> None:
+        self.parent = parent
+        self.written = False
+        self.undone = False
+        self.single = False
+        self._merged: Journal | None = None
+        self._former: dict[int, _Former | _New] = {}
+        self._limit = _SWEEP
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _unknown, ()  # a pickled instance leaves the transaction: what it knows is a guess
+
+    def __len__(self) -> int:
+        return len(self._former)
+
+    def keep(self, instance: Any) -> _Former:
+        """Keep the state of an instance before its first change."""
+        found = self._entry(instance)
+        if found is None:
+            if len(self._former) >= self._limit:
+                self._sweep()
+            found = self._former[id(instance)] = _Former(instance)
+        return found
+
+    def _entry(self, instance: Any) -> _Former | None:
+        found = self._former.get(id(instance))
+        if found.__class__ is tuple:  # most of these are never asked for
+            found = self._former[id(instance)] = _former_of(cast("_New", found))
+        former = cast("_Former | None", found)
+        return None if former is None or former.ref() is not instance else former
+
+    def put(self, instance: Any, name: str, value: Any) -> None:
+        """Keep the value of an attribute that an operation is about to set to `value`."""
+        former = self.keep(instance)
+        now = instance.__dict__.get(name, _ABSENT)
+        before, given = former.values.get(name, (now, now))
+        former.values[name] = (before if now is given else now, value)
+
+    def put_each(self, instances: Sequence[Any], name: str, values: Iterable[Any]) -> None:
+        """`put` for many instances, each with a value of its own."""
+        former, limit, reference = self._former, self._limit, weakref.ref
+        for instance, value in zip(instances, values, strict=True):
+            key, held = id(instance), instance.__dict__
+            if key in former or len(former) >= limit or not _OF_STATE.isdisjoint(held):
+                self.put(instance, name, value)
+                former, limit = self._former, self._limit
+            else:
+                former[key] = (reference(instance), name, held.get(name, _ABSENT), value)
+
+    def keep_cache(self, instance: Any, name: str) -> None:
+        """Keep a cache of related rows that is about to be emptied or loaded again."""
+        former = self.keep(instance)
+        former.caches = {name: instance.__dict__.get(name, _ABSENT), **former.caches}
+
+    def refer(self, instance: Any, name: str, target: Any, key: str) -> None:
+        """Note that an attribute was set to the key of `target`; where this transaction has given
+        the key, the attribute is emptied with it.
+        """
+        level: Journal | None = self
+        while level is not None:
+            former = level._entry(target)
+            if former is not None and key in former.values:
+                held = (weakref.ref(instance), instance.__dict__[name])
+                former.references = {**former.references, (id(instance), name): held}
+                return
+            level = level.parent
+
+    def mark(self) -> Journal | None:
+        """The innermost transaction whose rollback makes rows untrue that are read now."""
+        found: Journal | None = self
+        while found is not None and not found.written:
+            found = found.parent
+        return found
+
+    @property
+    def is_undone(self) -> bool:
+        """True once this transaction, or one that it became part of, was rolled back."""
+        found: Journal | None = self
+        while found is not None:
+            if found.undone:
+                return True
+            found = found._merged
+        return False
+
+    def undo(self, *, in_doubt: bool = False) -> None:
+        """Put every instance back: the transaction was rolled back.
+
+        `in_doubt` says that its COMMIT was not answered, so that a stored row may hold either.
+        """
+        self.undone = True
+        former, self._former = self._former, {}
+        for entry in former.values():
+            made = _former_of(entry) if isinstance(entry, tuple) else entry
+            made.restore(in_doubt=in_doubt)
+
+    def close(self) -> None:
+        """End with a commit; what belongs to a savepoint becomes part of its transaction."""
+        former, self._former = self._former, {}
+        parent = self._merged = self.parent
+        if parent is None:
+            return
+        parent.written = parent.written or self.written
+        for key, later in former.items():
+            if key not in parent._former:
+                parent._former[key] = later
+                continue
+            entry = _former_of(later) if isinstance(later, tuple) else later
+            known = parent._entry(entry.ref())
+            if known is None:
+                parent._former[key] = entry
+                continue
+            known.caches = entry.caches | known.caches
+            known.references = known.references | entry.references
+            for name, (before, given) in entry.values.items():
+                earlier, put = known.values.get(name, (before, before))
+                known.values[name] = (earlier if before is put else before, given)
+
+    def step(self, function: Callable[..., T], *args: Any) -> T:
+        """Run one step of an operation with this journal active."""
+        outer, active.journal = active.journal, self
+        try:
+            return function(*args)
+        finally:
+            active.journal = outer
+
+    def _sweep(self) -> None:
+        kept = self._former.items()
+        self._former = {k: e for k, e in kept if _reference(e)() is not None}
+        self._limit = max(_SWEEP, 2 * len(self._former))
+
+
+def _reference(entry: _Former | _New) -> weakref.ref[Any]:
+    return entry[0] if isinstance(entry, tuple) else entry.ref
+
+
+UNKNOWN = Journal()
+"""Stands for a transaction that was undone: what the row holds is a guess, `save()` writes all."""
+UNKNOWN.undone = True
+
+
+def _unknown() -> Journal:
+    return UNKNOWN
+
+
+def recorded(
+    operation: Operation[T],
+    journal: Journal,
+    statement: Statement | None = None,
+    *,
+    atomic: bool = False,
+) -> Operation[T]:
+    """The same operation with its changes to instances in `journal`.
+
+    `statement` is its first one where it has begun; `atomic` says that it runs in a transaction or
+    savepoint of its own, so that it need not ask for one.
+    """
+    step, send = journal.step, operation.send
+    try:
+        if statement is None:
+            statement = step(send, None)
+        while True:
+            if atomic and statement is ATOMIC:
+                statement = step(send, None)
+                continue
+            try:
+                outcome = yield statement
+            except GeneratorExit:
+                step(operation.close)
+                raise
+            except BaseException as error:  # noqa: BLE001, RUF100 - handed on as it is
+                statement = step(operation.throw, error)
+            else:
+                statement = step(send, outcome)
+    except StopIteration as stop:
+        return stop.value
+
+
+def keep_state(instance: Any) -> None:
+    """Keep the state of an instance for a rollback, before changing it."""
+    journal = active.journal
+    if journal is not None:
+        journal.keep(instance)
+
+
+def doubt_row(instance: Any) -> None:
+    """Note that a statement which writes the row was not answered: `save()` writes all of it."""
+    keep_state(instance)
+    instance._read_in = UNKNOWN
+
+
+def put_value(instance: Any, name: str, value: Any) -> None:
+    """Set an attribute to what the database or `save()` gave; a rollback takes it back."""
+    journal = active.journal
+    if journal is not None:
+        journal.put(instance, name, value)
+    setattr(instance, name, value)
+
+
+def keep_cache(instance: Any, name: str) -> None:
+    """Keep a cache of related rows that is about to be replaced; a rollback puts it back."""
+    journal = active.journal
+    if journal is not None:
+        journal.keep_cache(instance, name)
+
+
+def drop_cache(instance: Any, name: str) -> None:
+    """Empty a cache of related rows; a rollback puts it back."""
+    journal = active.journal
+    if journal is not None:
+        journal.keep_cache(instance, name)
+    instance.__dict__.pop(name, None)

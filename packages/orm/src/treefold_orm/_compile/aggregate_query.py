@@ -1,0 +1,198 @@
+"""Aggregates over all rows of a query: `aggregate()`.
+
+Most are taken of the model's rows that the query selects. Where its rows are others (groups,
+unions, distinct values, rows with windows) the query becomes a table in FROM, and aggregates take
+its columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from treefold_orm._base.errors import FieldError
+from treefold_orm._base.records import replaced
+from treefold_orm._compile import hydrate
+from treefold_orm._compile.clauses import (
+    distinct_of_all,
+    output_columns,
+    set_grouping,
+    where_clause,
+)
+from treefold_orm._compile.ctes import attach
+from treefold_orm._compile.dialect import Dialect
+from treefold_orm._compile.frame import Frame, Hops
+from treefold_orm._compile.outputs import column_places, instance_columns
+from treefold_orm._compile.plan import Plan, finish
+from treefold_orm._compile.select import (
+    is_distinct,
+    key_select,
+    numbered_select,
+)
+from treefold_orm._compile.sql import SQL, Builder, join, number
+from treefold_orm._compile.state import Key, State, replay
+from treefold_orm._compile.values import expression
+from treefold_orm._expressions.nodes import (
+    AggregateNode,
+    ColumnNode,
+    CTENode,
+    Expr,
+    Node,
+    OuterNode,
+    RankNode,
+    RowNode,
+    SubqueryNode,
+    WindowNode,
+    children_of,
+    contains_window,
+    rebuilt,
+)
+from treefold_orm._fields.base import Field
+
+AnyField = Field[Any]
+_OF_ONE_ROW = (ColumnNode, CTENode, OuterNode, RankNode, RowNode, WindowNode)
+
+
+def aggregate_plan(
+    dialect: Dialect, key: Key, aggregates: tuple[tuple[str, Expr], ...], *, given: int
+) -> Plan:
+    """The plan that returns one row of aggregates over a query's rows."""
+    builder = Builder()
+    state = replay(key)
+    for name, node in aggregates:
+        _check_aggregate(name, node)
+    nodes = [node for _, node in aggregates]
+    write = _over_table if _needs_table(state, nodes) else _over_rows
+    decode = hydrate.dicts([n for n, _ in aggregates], [e.field for e in nodes], dialect.name)
+    statement = write(Frame(builder, dialect, state.meta), state, key, nodes)
+    return finish(builder, statement, dialect, given=given, decode=decode)
+
+
+def _check_aggregate(name: str, node: Expr) -> None:
+    stack: list[Node] = [node]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, _OF_ONE_ROW):
+            raise FieldError(
+                f"aggregate({name}=...) takes aggregates of all rows, got a value of one row: wrap "
+                "it, for example in Max()"
+            )
+        if not isinstance(item, (AggregateNode, SubqueryNode)):
+            stack.extend(children_of(item))
+
+
+def _needs_table(state: State, nodes: list[Expr]) -> bool:
+    values = [expr for _, expr in state.columns] if state.rows != "instances" else []
+    repeated = any(
+        isinstance(expr, ColumnNode) and any(hop.to_many for hop in expr.hops) for expr in values
+    )
+    return bool(
+        state.combined
+        or state.grouped
+        or repeated
+        or (state.distinct and values)
+        or (not state.simple and (state.joins or state.source is not None))
+        or any(contains_window(node) for node in nodes)
+    )
+
+
+def _over_rows(frame: Frame, state: State, key: Key, nodes: list[Expr]) -> SQL:
+    attach(frame, state)
+
+    def where(frame: Frame) -> SQL:
+        if state.simple:
+            return where_clause(frame, state)
+        return SQL(" WHERE {} IN ({})", frame.own(state.meta.pk), key_select(frame, key))
+
+    set_grouping(frame, state)
+    conditions = where(frame)
+    frame.grouped = True
+    frame.distinct_over = lambda node: distinct_of_all(frame, node, where)
+    values = [expression(frame, node) for node in nodes]
+    return SQL("SELECT {} FROM {}{}", join(", ", values), frame.source(), conditions)
+
+
+# -- the query as a table -------------------------------------------------------------------------
+
+
+class _Table(Frame):
+    """The rows of a query in FROM; without `rows`, all that is known of them are its columns."""
+
+    def __init__(self, frame: Frame, places: dict[Expr, int], rows: Frame | None) -> None:
+        super().__init__(frame.builder, frame.dialect, frame.meta, parent=frame.parent)
+        self.grouped = True
+        self.distinct_over = _refuse_distinct
+        self.rows = rows
+        self.columns: list[SQL] = []
+        self.held = {expr: self._name(place) for expr, place in places.items()}
+
+    def _name(self, place: int) -> SQL:
+        return SQL("{}.c{}", self.alias, number(place))
+
+    def _added(self, node: Expr, text: SQL) -> SQL:
+        self.held[node] = self._name(len(self.columns))
+        self.columns.append(text)
+        return self.held[node]
+
+    def value(self, node: Expr) -> SQL | None:
+        found = self.held.get(node)
+        if found is None and self.rows is not None and isinstance(node, (RankNode, WindowNode)):
+            return self._added(node, expression(self.rows, node))
+        return found
+
+    def column(self, hops: Hops, field: AnyField) -> SQL:
+        node = ColumnNode(field, hops, field)
+        found = self.held.get(node)
+        if found is not None:
+            return found
+        if self.rows is None:
+            path = "__".join([*(hop.name for hop in hops), field.name])
+            raise FieldError(
+                f"aggregate() after values(), distinct() and union() takes what these rows hold, "
+                f"got {path!r}: add it to values()"
+            )
+        return self._added(node, self.rows.column(hops, field))
+
+    def cte_column(self, node: CTENode) -> SQL:
+        found = self.held.get(node)
+        if found is None and self.rows is not None:
+            return self._added(node, self.rows.cte_column(node))
+        return super().cte_column(node) if found is None else found
+
+
+def _refuse_distinct(_: AggregateNode) -> SQL:
+    raise FieldError(
+        "aggregate() cannot count the distinct rows of a relation after values(), union() or a "
+        "window: make a CTE of the query and filter the relation's rows by it"
+    )
+
+
+def _over_table(frame: Frame, state: State, key: Key, nodes: list[Expr]) -> SQL:
+    attach(frame, state)
+    if not state.sliced and not state.distinct_on:
+        state = replace(state, order=())
+    set_grouping(frame, state)
+    closed = bool(state.combined or state.grouped or (state.distinct and state.columns))
+    columns: list[SQL] = []
+    places: dict[Expr, int] = {}
+    if state.rows != "instances":
+        columns = output_columns(frame, state)
+        places = {expr: i for i, expr in enumerate(state.row_values)}
+    elif closed or is_distinct(state):
+        columns = instance_columns(frame, state)[0]
+        places = column_places(state, len(columns))
+        start = len(columns) - len(state.annotations)
+        places = {node: i for node, i in places.items() if i < start}
+        places |= {expr: start + i for i, expr in enumerate(state.row_values)}
+    table = _Table(frame, places, None if closed else frame)
+    table.columns = columns
+    values = [expression(table, _of_columns(table, node)) for node in nodes]
+    outer = table.source_of(numbered_select(frame, state, table.columns or [SQL("1")]))
+    return SQL("SELECT {} FROM {}", join(", ", values), outer)
+
+
+def _of_columns(table: _Table, node: Any) -> Any:
+    if isinstance(node, AggregateNode):
+        # related rows that the query has joined already are rows of the table
+        return replaced(node, hops=()) if node.arg in table.held else node
+    return rebuilt(node, lambda child: _of_columns(table, child))

@@ -1,0 +1,299 @@
+"""Aggregates to SQL.
+
+Aggregates over a to-many relation never multiply each other: where all rows are needed, the related
+rows are grouped by their owner once and joined; where few are, each row has a correlated
+sub-select. In a group they are aggregated once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from typing import LiteralString, cast
+
+from treefold_orm._base.errors import FieldError
+from treefold_orm._compile.conditions import condition
+from treefold_orm._compile.frame import Frame, Hops
+from treefold_orm._compile.placing import Placed, first_many
+from treefold_orm._compile.sql import SQL, join, number
+from treefold_orm._compile.values import InFrame, Reached, expression
+from treefold_orm._expressions.nodes import (
+    AggregateNode,
+    ColumnNode,
+    Compare,
+    CTENode,
+    ExistsNode,
+    Expr,
+    Node,
+    OuterNode,
+    RankNode,
+    RelatedNode,
+    RowNode,
+    SearchNode,
+    SubqueryNode,
+    WindowNode,
+    children_of,
+    rebuilt,
+)
+
+_DISTINCT: dict[str, LiteralString] = {
+    "count": "COUNT(DISTINCT {})",
+    "sum": "SUM(DISTINCT {})",
+    "avg": "AVG(DISTINCT {})",
+}
+# aggregates of the aggregates of each row; others are taken of all related rows at once
+_OUTER: dict[str, LiteralString] = {
+    "count": "COALESCE(SUM({}), 0)",
+    "sum": "SUM({})",
+    "min": "MIN({})",
+    "max": "MAX({})",
+}
+# nodes that belong to the row that has related rows, whatever relations stand below them
+_OF_THE_OWNER = (
+    AggregateNode,
+    CTENode,
+    ExistsNode,
+    OuterNode,
+    RankNode,
+    RelatedNode,
+    RowNode,
+    SearchNode,
+    SubqueryNode,
+    WindowNode,
+)
+
+
+def aggregate(frame: Frame, node: AggregateNode) -> SQL:
+    """An aggregate: over the group's rows, over a relation's rows, or over both."""
+    split = first_many(node.hops)
+    if split is None and not frame.grouped:  # the one row that points to this one, or none
+        split = next((i for i, hop in enumerate(node.hops) if hop.kind == "reverse"), None)
+    if split is None:
+        if not frame.grouped:
+            raise FieldError(
+                f"{node.name.capitalize()} has nothing to aggregate here: name a to-many "
+                "relation, or call values() first"
+            )
+        return frame.dialect.typed(plain(frame, node), node.field)
+    prefix = node.hops[: split + 1]
+    if not frame.grouped:
+        return frame.dialect.typed(_related(frame, node, prefix), node.field)
+    return frame.dialect.typed(_grouped_related(frame, node, prefix), node.field)
+
+
+@contextmanager
+def by_row(frame: Frame) -> Generator[None]:
+    """Write what belongs to single rows of a frame: what an aggregate takes, or a row's own
+    aggregates.
+    """
+    grouped, frame.grouped = frame.grouped, False
+    try:
+        yield
+    finally:
+        frame.grouped = grouped
+
+
+def plain(
+    frame: Frame, node: AggregateNode, over: SQL | None = None, *, empty: bool = False
+) -> SQL:
+    """An aggregate over the rows of the frame itself or of its group, or of a window: `over`;
+    `empty` says whether a frame of it may have no row.
+    """
+    tail = over or SQL("")
+
+    def see(given: Expr) -> SQL:
+        return expression(frame, given)
+
+    # a window sees the rows that are left, which are groups in a grouped query
+    with by_row(frame) if over is None else nullcontext():
+        where = None if node.where is None else condition(frame, node.where, right=frame)[0]
+        if over is not None and node.arg is not None:
+            args = [see(arg) for arg in (node.arg, *node.args)]
+            made = frame.dialect.windowed(node.name, args, where=where, over=over, empty=empty)
+            if made is not None:
+                return made
+        if where is not None:
+            tail = SQL(" FILTER (WHERE {}){}", where, tail)
+        return _call(frame, node, see, tail)
+
+
+def _call(
+    frame: Frame, node: AggregateNode, see: Callable[[Expr], SQL], tail: SQL | None = None
+) -> SQL:
+    """The aggregate of what `see` makes of expressions; `tail` are the clauses after each call."""
+    value, after = SQL("*") if node.arg is None else see(node.arg), tail or SQL("")
+    if node.name in {"string_agg", "array_agg"}:
+        terms = [(see(term.expr), term) for term in node.order]
+        args = [see(arg) for arg in node.args]
+        made = frame.dialect.collect(node.name, [value, *args], terms, distinct=node.distinct)
+        return SQL("{}{}", made, after)
+
+    def call(name: str) -> SQL:
+        return SQL("{}{}", frame.dialect.aggregate(name, value, distinct=node.distinct), after)
+
+    return _result(frame, node, call)
+
+
+def _result(frame: Frame, node: AggregateNode, call: Callable[[str], SQL]) -> SQL:
+    given = None if node.arg is None else node.arg.field
+    match node.name:
+        case "avg":
+            return frame.dialect.mean(call, given, node.field, distinct=node.distinct)
+        case "sum":
+            return frame.dialect.total(call("sum"), node.field)
+        case _:
+            return call(node.name)
+
+
+def _grouped_related(frame: Frame, node: AggregateNode, prefix: Hops) -> SQL:
+    if node.name in {"bool_and", "bool_or"}:
+        return frame.dialect.aggregate(node.name, _related(frame, node, prefix), distinct=False)
+    whole = node.distinct or not (node.name in _OUTER or node.name == "avg")
+    if whole and frame.distinct_over is not None:
+        return frame.distinct_over(node)
+    if node.name != "avg":
+        return _result(frame, node, lambda name: SQL(_OUTER[name], _related(frame, node, prefix)))
+
+    def call(name: str) -> SQL:
+        if name == "avg":
+            return SQL("SUM({}) * 1.0 / NULLIF(SUM({}), 0)", part("sum"), part("count"))
+        return SQL("SUM({})", part(name))
+
+    def part(name: str) -> SQL:
+        made = AggregateNode(None, name, node.arg, False, node.where, node.hops)
+        return _related(frame, made, prefix)
+
+    return _result(frame, node, call)
+
+
+# -- related rows ---------------------------------------------------------------------------------
+
+
+def _related(frame: Frame, node: AggregateNode, prefix: Hops) -> SQL:
+    if frame.whole and frame.joinable and _stands_alone(node, prefix):
+        return _joined(frame, node, prefix)
+    inner, tie = frame.open_related(prefix[-1], prefix[:-1])
+    call = _value(frame, inner, node, prefix)
+    tests = join(" AND ", [tie, *_tests(frame, inner, node, prefix)])
+    return SQL("(SELECT {} FROM {} WHERE {})", call, inner.source(), tests)
+
+
+def _value(frame: Frame, inner: Frame, node: AggregateNode, prefix: Hops) -> SQL:
+    def see(given: Expr) -> SQL:
+        return expression(frame, cast("Expr", _seen_from(inner, given, prefix, node.hops)))
+
+    with by_row(frame):
+        return _call(inner, node, see)
+
+
+def _tests(frame: Frame, inner: Frame, node: AggregateNode, prefix: Hops) -> list[SQL]:
+    if node.where is None:
+        return []
+    with by_row(frame):
+        seen = _seen_from(inner, node.where, prefix, node.hops)
+        return [condition(frame, seen, right=frame)[0]]
+
+
+def _seen_from(inner: Frame, node: Node, prefix: Hops, way: Hops) -> Node:
+    """The node with what lies over `prefix` taken from the row in `inner`, and what lies over more
+    of `way`, the relations that are aggregated, from the row that is joined to it.
+    """
+    if isinstance(node, ColumnNode):
+        if node.hops[: len(prefix)] != prefix:
+            return node
+        rest = node.hops[len(prefix) :]
+        return InFrame(node.field, inner, Reached(node.field, rest, node.column))
+    if isinstance(node, Compare):
+        right = None if node.right is None else _seen_from(inner, node.right, prefix, way)
+        compare = Compare(node.lookup, cast("Expr | None", right), node.field)
+        hops = node.lookup.hops
+        if hops[: len(prefix)] != prefix:
+            return compare
+        return Placed(inner, compare, hops[len(prefix) :], _shared(hops, way) - len(prefix))
+    if isinstance(node, _OF_THE_OWNER):
+        return node
+    return rebuilt(node, lambda child: _seen_from(inner, child, prefix, way))
+
+
+def _shared(hops: Hops, way: Hops) -> int:
+    """How many relations two ways have in common from their start."""
+    same = (i for i, (one, other) in enumerate(zip(hops, way, strict=False)) if one is not other)
+    return next(same, min(len(hops), len(way)))
+
+
+def related_distinct(base: Frame, node: AggregateNode) -> tuple[SQL, Callable[[], SQL], SQL]:
+    """A distinct aggregate of rows related to many rows of `base`: its value, what it is taken
+    from (to be called last: it collects joins), and the condition that ties both together.
+    """
+    prefix = node.hops[: (first_many(node.hops) or 0) + 1]
+    inner, tie = base.open_related(prefix[-1], prefix[:-1])
+    value = base.dialect.typed(_value(base, inner, node, prefix), node.field)
+    return value, inner.source, join(" AND ", [tie, *_tests(base, inner, node, prefix)])
+
+
+# -- related rows of every row --------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _ByOwner:
+    """Related rows grouped by the row they belong to, with one column for each aggregate."""
+
+    alias: SQL
+    inner: Frame
+    key: SQL
+    owner: SQL
+    tests: list[SQL]
+    columns: list[SQL] = field(default_factory=list[SQL])
+
+    def join(self) -> SQL:
+        """The LEFT JOIN, once all columns are known."""
+        columns = [SQL("{} AS v{}", text, number(i)) for i, text in enumerate(self.columns)]
+        where = SQL(" WHERE {}", join(" AND ", self.tests)) if self.tests else SQL("")
+        return SQL(
+            "LEFT JOIN (SELECT {} AS g, {} FROM {}{} GROUP BY {}) AS {} ON {}.g = {}",
+            self.key,
+            join(", ", columns),
+            self.inner.source(),
+            where,
+            self.key,
+            self.alias,
+            self.alias,
+            self.owner,
+        )
+
+
+def _stands_alone(node: AggregateNode, prefix: Hops) -> bool:
+    """Return True if an aggregate takes nothing but what lies over `prefix`."""
+    stack: list[Node | None] = [node.arg, node.where, *node.order]
+    while stack:
+        item = stack.pop()
+        if item is None:
+            continue
+        hops = item.hops if isinstance(item, ColumnNode) else None
+        if isinstance(item, Compare):
+            hops = item.lookup.hops
+        if isinstance(item, _OF_THE_OWNER) or (hops is not None and hops[: len(prefix)] != prefix):
+            return False
+        stack.extend(children_of(item))
+    return True
+
+
+def _joined(frame: Frame, node: AggregateNode, prefix: Hops) -> SQL:
+    # aggregates that take the same related rows share one join; others would multiply them
+    rows = (node.hops, node.where)
+    group: _ByOwner | None = frame.aggregated.get(rows)
+    if group is None:
+        owner = frame.key_to(prefix[-1], prefix[:-1])
+        inner, key = frame.related(prefix[-1])
+        tests = _tests(frame, inner, node, prefix)
+        group = _ByOwner(frame.builder.alias(), inner, key, owner, tests)
+        frame.aggregated[rows] = group
+        frame.joins.append(group.join)
+    call = _value(frame, group.inner, node, prefix)
+    texts = [column.text for column in group.columns]
+    if call.text not in texts:
+        group.columns.append(call)
+        texts.append(call.text)
+    value = SQL("{}.v{}", group.alias, number(texts.index(call.text)))
+    return SQL("COALESCE({}, 0)", value) if node.name == "count" else value

@@ -1,0 +1,350 @@
+"""Conditions to SQL.
+
+Conditions on to-many relations become EXISTS, one for each relation and `filter()` call, so that
+no row is ever repeated. Negation selects exactly the rows its inside does not: unknown counts as
+not selected.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treefold_orm._base.errors import FieldError
+from treefold_orm._compile.dialect import OPERATORS, operator
+from treefold_orm._compile.frame import Frame, Hops
+from treefold_orm._compile.placing import (
+    Key,
+    Placed,
+    absent,
+    asks_for_none,
+    first_many,
+    key_of,
+    looked_up,
+    placed,
+    shared_by_or,
+    together,
+)
+from treefold_orm._compile.search import matches
+from treefold_orm._compile.sql import SQL, Encoder, join
+from treefold_orm._compile.values import expression, param, subquery
+from treefold_orm._expressions.lookups import Lookup
+from treefold_orm._expressions.nodes import (
+    And,
+    Apart,
+    Compare,
+    ConvertNode,
+    ExistsNode,
+    Expr,
+    Node,
+    Not,
+    Or,
+    ParamNode,
+    RelatedNode,
+    SchemaSQLNode,
+    SearchNode,
+    SubqueryNode,
+    Test,
+)
+from treefold_orm._fields.keys import KeyColumns
+from treefold_orm._fields.structured import ArrayField
+from treefold_orm._search.search_index import index_for
+
+Condition = tuple[SQL, bool]  # the text, and whether it can be NULL
+_TEXT_OPS = frozenset(
+    {
+        "iexact",
+        "contains",
+        "icontains",
+        "startswith",
+        "istartswith",
+        "endswith",
+        "iendswith",
+        "regex",
+        "iregex",
+    }
+)
+
+
+def condition(frame: Frame, node: Node, *, right: Frame) -> Condition:
+    """Return a condition's SQL; columns are found in `frame`, right sides in `right`."""
+    match node:
+        case And():
+            return _all(frame, list(node.children), right)
+        case Apart():
+            parts = [condition(frame, child, right=right) for child in node.children]
+            return SQL("({})", join(" AND ", [p[0] for p in parts])), any(p[1] for p in parts)
+        case Or():
+            parts = [condition(frame, child, right=right) for child in node.children]
+            if not parts:
+                return SQL("1 = 1"), False
+            return SQL("({})", join(" OR ", [p[0] for p in parts])), any(p[1] for p in parts)
+        case Not():
+            text, nullable = condition(frame, node.child, right=right)
+            return (SQL("({}) IS NOT TRUE", text) if nullable else SQL("NOT ({})", text)), False
+        case Compare():
+            return compare(frame, node, node.lookup.hops, right=right)
+        case Placed():
+            return compare(node.frame, node.compare, node.hops, right=right, joined=node.joined)
+        case Test():
+            return _test(right, node), True
+        case ExistsNode():
+            return SQL("EXISTS {}", subquery(right, node.query, exists=True)), False
+        case RelatedNode():
+            return _related(frame, node)
+        case SearchNode():
+            return matches(frame, node, ()), False
+        case SchemaSQLNode():
+            return expression(frame, node), True
+        case _:
+            raise FieldError(f"{type(node).__name__} is not a condition")
+
+
+def compare(frame: Frame, node: Compare, hops: Hops, *, right: Frame, joined: int = 0) -> Condition:
+    """One lookup; `hops` is what is left of its way from the frame's model, of which the first
+    `joined` are taken by joins whatever they lead to.
+    """
+    split = first_many(hops, joined)
+    if split is not None:
+        return _exists(frame, hops[: split + 1], [(node, hops[split + 1 :])], right)
+    lookup: Lookup = node.lookup
+    if (
+        lookup.op in {"null", "notnull"}
+        and lookup.column in lookup.column.meta.keys
+        and hops
+        and not lookup.transforms
+    ):
+        missing = frame.column(
+            hops, lookup.column
+        )  # the way back of a one-to-one: is there a row at all
+        return SQL("{} IS NULL" if lookup.op == "null" else "{} IS NOT NULL", missing), False
+    if lookup.search is not None:
+        return _search(frame, lookup, hops, node.right), any(hop.nullable for hop in hops)
+    column = frame.column(hops, lookup.column)
+    nullable = (
+        lookup.column.null
+        or any(hop.nullable for hop in hops)
+        or not isinstance(node.right, ParamNode)
+        or lookup.custom is not None
+    )
+    if lookup.op.startswith("json:"):
+        return _json(frame, lookup, column, node.right, right), True
+    field = lookup.column
+    for transform in lookup.transforms:
+        column = frame.dialect.extract(transform, column, field)
+        field = lookup.field
+    if lookup.op == "null" or lookup.op == "notnull":
+        return SQL("{} IS NULL" if lookup.op == "null" else "{} IS NOT NULL", column), False
+    if node.field is not None:
+        column = frame.dialect.converted(column, lookup.field, node.field, "operand")
+    return _binary(right, lookup, column, node.right), nullable
+
+
+def _search(frame: Frame, lookup: Lookup, hops: Hops, right: Expr | None) -> SQL:
+    if not isinstance(right, ParamNode) or lookup.search is None:
+        raise FieldError(f"{lookup.name}__search takes text or a SearchQuery, not an expression")
+    index = index_for(lookup.column.meta, [lookup.column])
+    node = SearchNode((), index, (lookup.column,), lookup.search, right)
+    return matches(frame, node, hops)
+
+
+def _binary(frame: Frame, lookup: Lookup, left: SQL, right: Expr | None) -> SQL:
+    op, dialect, field = lookup.op, frame.dialect, lookup.field
+    if right is None:
+        raise FieldError(f"{lookup.name}__{op} needs a value")
+    if lookup.custom is not None:
+        value = _operand(frame, right, cast=True)
+        return SQL("({})", lookup.custom.template.fill(dialect.name, [left, value]))
+    if op == "in":
+        return _in(frame, left, right, lookup)
+    if op == "range" and isinstance(right, ParamNode):
+        return _range(frame, left, right)
+    if isinstance(field, ArrayField) and op in {"contains", "contained_by", "overlap"}:
+        return dialect.array_test(op, left, _operand(frame, right, cast=True))
+    if op in _TEXT_OPS:
+        _allow_regex(frame, op)
+        return dialect.text(op, left, _operand(frame, right, cast=False))
+    if lookup.json and op == "exact" and _is_json(right):
+        return dialect.json_equal(left, _operand(frame, right, cast=True))
+    # the column says what type its value is, but not what type another value is
+    cast = bool(lookup.transforms) or right.field is not field
+    return operator(op, left, _operand(frame, right, cast=cast))
+
+
+def _is_json(node: Expr) -> bool:
+    return node.field is not None and node.field.internal == "json"
+
+
+def _operand(frame: Frame, node: Expr | None, *, cast: bool) -> SQL:
+    if isinstance(node, ParamNode):
+        return param(frame, node, cast=cast)
+    if node is None:
+        raise FieldError("The comparison needs a value")
+    return expression(frame, node)
+
+
+def _in(frame: Frame, left: SQL, right: Expr, lookup: Lookup) -> SQL:
+    if isinstance(lookup.field, KeyColumns):
+        return _key_in(frame, left, right, lookup.field)
+    query, converts = right, list[ConvertNode]()
+    while isinstance(query, ConvertNode):
+        converts.append(query)
+        query = query.arg
+    if isinstance(query, SubqueryNode):
+        return SQL("{} IN {}", left, subquery(frame, query, converts=converts))
+    if not isinstance(right, ParamNode):
+        raise FieldError(f"{lookup.name}__in takes a list or a query")
+    mark = frame.builder.param(right.index + frame.offset, frame.dialect.list_encoder(lookup.field))
+    return frame.dialect.in_list(left, mark, lookup.field)
+
+
+def _key_in(frame: Frame, left: SQL, right: Expr, key: KeyColumns) -> SQL:
+    if isinstance(right, SubqueryNode):
+        return SQL("{} IN {}", left, subquery(frame, right, width=len(key.parts)))
+    if not isinstance(right, ParamNode):
+        raise FieldError("A key is compared with a list of tuples or a query")
+    place = right.index + frame.offset
+    rows = frame.dialect.key_rows(key.parts, lambda encode: frame.builder.param(place, encode))
+    return SQL("{} IN ({})", left, rows)
+
+
+def _range(frame: Frame, left: SQL, right: ParamNode) -> SQL:
+    encode = right.field.encoder(frame.dialect.name) if right.field is not None else None
+    low = frame.builder.param(
+        right.index + frame.offset, lambda pair: encode(pair[0]) if encode else pair[0]
+    )
+    high = frame.builder.param(
+        right.index + frame.offset, lambda pair: encode(pair[1]) if encode else pair[1]
+    )
+    return SQL("{} BETWEEN {} AND {}", left, low, high)
+
+
+def _test(frame: Frame, node: Test) -> SQL:
+    left = expression(frame, node.left)
+    if node.op in {"null", "notnull"}:
+        return SQL("{} IS NULL" if node.op == "null" else "{} IS NOT NULL", left)
+    right = node.right
+    if right is None:
+        raise FieldError("The comparison needs a value")
+    if _is_json(node.left) and node.op == "exact":
+        return frame.dialect.json_equal(left, _operand(frame, right, cast=True))
+    if node.op in OPERATORS:
+        return operator(node.op, left, _operand(frame, right, cast=True))
+    if node.op in {"in", "range"} and node.left.field is not None:
+        lookup = Lookup(
+            "annotation",
+            hops=(),
+            column=node.left.field,
+            transforms=(),
+            keys=None,
+            op=node.op,
+            field=node.left.field,
+        )
+        return (
+            _in(frame, left, right, lookup)
+            if node.op == "in" or not isinstance(right, ParamNode)
+            else _range(frame, left, right)
+        )
+    _allow_regex(frame, node.op)
+    return frame.dialect.text(node.op, left, _operand(frame, right, cast=False))
+
+
+def _json(frame: Frame, lookup: Lookup, column: SQL, right: Expr | None, given: Frame) -> SQL:
+    name = lookup.op.removeprefix("json:")
+    marks: list[SQL] = []
+    if isinstance(right, ParamNode):
+        encode, place = frame.dialect.json_encoder(name), right.index + given.offset
+        bind = given.builder.param
+        marks = [bind(place, encode)]
+        if name.endswith(":range"):
+            marks = [bind(place, lambda pair, i=i: _each(encode, pair)[i]) for i in (0, 1)]
+    return frame.dialect.json_test(
+        name, column, lookup.keys or (), bind=frame.builder.const, right=marks
+    )
+
+
+def _each(encode: Encoder | None, pair: list[Any]) -> list[Any]:
+    return pair if encode is None else encode(pair)
+
+
+def _all(frame: Frame, children: list[Node], right: Frame) -> Condition:
+    parts: list[Condition] = []
+    found: dict[Key, list[tuple[Compare, Hops]]] = {}
+    children = _flat(children)
+    shared = shared_by_or(frame, children)
+    if shared is not None:
+        inside, children = together(frame, children, shared)
+        parts.append(_of_one_row(frame, inside, shared, right))
+    for child in children:
+        key = key_of(frame, child)
+        if key is None or not isinstance(child, (Compare, Placed)):
+            parts.append(condition(frame, child, right=right))
+        else:
+            compared, hops = looked_up(child)
+            found.setdefault(key, []).append((compared, hops[len(key[1]) :]))
+    parts += [_exists(owner, prefix, tests, right) for (owner, prefix), tests in found.items()]
+    if not parts:
+        return SQL("1 = 1"), False
+    return SQL("({})", join(" AND ", [p[0] for p in parts])), any(p[1] for p in parts)
+
+
+def _of_one_row(frame: Frame, children: list[Node], key: Key, right: Frame) -> Condition:
+    owner, prefix = key
+    inner, tie = owner.open_related(prefix[-1], prefix[:-1])
+    body = _all(frame, [placed(frame, child, key, inner) for child in children], right)[0]
+    found = SQL("EXISTS (SELECT 1 FROM {} WHERE {} AND {})", inner.source(), tie, body)
+    without = absent(frame, And(tuple(children)), key)
+    if without is False:
+        return found, False
+    inner, tie = owner.open_related(prefix[-1], prefix[:-1])
+    none = SQL("NOT EXISTS (SELECT 1 FROM {} WHERE {})", inner.source(), tie)
+    if not isinstance(without, bool):
+        none = SQL("({} AND {})", none, condition(frame, without, right=right)[0])
+    return SQL("({} OR {})", found, none), True
+
+
+def _flat(children: list[Node]) -> list[Node]:
+    found: list[Node] = []
+    for child in children:
+        found.extend(_flat(list(child.children)) if isinstance(child, And) else [child])
+    return found
+
+
+def _exists(
+    frame: Frame, prefix: Hops, inside: list[tuple[Compare, Hops]], right: Frame
+) -> Condition:
+    relation = prefix[-1]
+    missing = [c for c, rest in inside if asks_for_none(c, rest, relation)]
+    if 0 < len(missing) < len(inside):  # a row that is not there meets nothing
+        return SQL("1 = 0"), False
+    inner, tie = frame.open_related(relation, prefix[:-1])
+    tests = [tie]
+    deeper: dict[Hops, list[tuple[Compare, Hops]]] = {}
+    for child, rest in inside:
+        if child in missing:
+            continue
+        split = first_many(rest)
+        if split is not None:
+            deeper.setdefault(rest[: split + 1], []).append((child, rest[split + 1 :]))
+        else:
+            tests.append(compare(inner, child, rest, right=right)[0])
+    tests += [_exists(inner, nested, below, right)[0] for nested, below in deeper.items()]
+    text = SQL("EXISTS (SELECT 1 FROM {} WHERE {})", inner.source(), join(" AND ", tests))
+    return (SQL("NOT {}", text) if missing else text), False
+
+
+def _related(frame: Frame, node: RelatedNode) -> Condition:
+    relation, rest = node.hops[0], node.hops[1:]
+    inner, tie = frame.open_related(relation, ())
+    tests = [tie]
+    if rest:
+        tests.append(_related(inner, RelatedNode(rest, node.where))[0])
+    elif node.where is not None:
+        tests.append(condition(inner, node.where, right=inner)[0])
+    return SQL("EXISTS (SELECT 1 FROM {} WHERE {})", inner.source(), join(" AND ", tests)), False
+
+
+def _allow_regex(frame: Frame, op: str) -> None:
+    if op in {"regex", "iregex"} and not getattr(frame.dialect, "regex", False):
+        raise FieldError(
+            f"{op!r} is off: call configure(..., regex=True) if patterns never come from requests"
+        )

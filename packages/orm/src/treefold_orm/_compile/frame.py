@@ -1,0 +1,229 @@
+"""Frame: one FROM clause in the making, with the joins its columns ask for.
+
+A frame knows which alias stands for which chain of relations. Relations to one row become joins,
+INNER where the row must exist and LEFT where it may be missing. Relations to many are opened as
+frames of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from treefold_orm._base.errors import FieldError
+from treefold_orm._compile.dialect import Dialect
+from treefold_orm._compile.sql import SQL, Builder, column_name, join, number, table_name
+from treefold_orm._compile.storage import read
+from treefold_orm._expressions.nodes import CTENode, Expr
+from treefold_orm._fields.base import Field
+from treefold_orm._fields.keys import KeyColumns
+from treefold_orm._fields.meta import Meta, Relation
+
+Hops = tuple[Relation, ...]
+
+
+class NeedsJoin(Exception):  # noqa: N818, RUF100 - a signal inside this package, never raised to callers
+    """An UPDATE or DELETE met a column of another table and must be rewritten over keys."""
+
+
+class Frame:
+    """One table and what is joined to it.
+
+    `offset` is added to parameter indexes (a query inside another one shares the outer
+    parameters); `parent` is the frame that `OuterRef` looks at; `link` is the through-table side
+    of a many-to-many.
+    """
+
+    def __init__(
+        self,
+        builder: Builder,
+        dialect: Dialect,
+        meta: Meta,
+        *,
+        offset: int = 0,
+        parent: Frame | None = None,
+        joinable: bool = True,
+    ) -> None:
+        self.builder = builder
+        self.dialect = dialect
+        self.meta = meta
+        self.offset = offset
+        self.parent = parent
+        self.joinable = joinable
+        self.grouped = False
+        # every row is needed: what belongs to them is aggregated in one pass, not row by row
+        self.whole = False
+        # how a grouped query aggregates distinct values of related rows; set where rows are grouped
+        self.distinct_over: Callable[[Any], SQL] | None = None
+        self.alias: SQL = builder.alias()
+        self.link: SQL | None = None
+        self.pending: Relation | None = None
+        # joins are written as they are asked for, but some may still grow until FROM is finished
+        self.joins: list[SQL | Callable[[], SQL]] = []
+        self.aggregated: dict[Any, Any] = {}
+        self.held: dict[Expr, SQL] = {}  # values that stand in FROM already
+        # the CTEs of the query: the name it selects from, aliases by place, columns by name
+        self.table: SQL | None = None
+        self.ctes: dict[int, SQL] = {}
+        self.cte_columns: dict[str, CTENode] = {}
+        self.ranks: dict[Any, SQL] = {}  # what a search is joined as
+        self.attach: Callable[[Frame], None] | None = None
+        self._aliases: dict[Hops, SQL] = {}
+        self._optional: set[Hops] = set()
+
+    def source(self) -> SQL:
+        """The FROM clause."""
+        if self.pending is not None:
+            relation = self.pending
+            assert relation.through is not None  # noqa: S101 - a many relation has one
+            assert self.link is not None  # noqa: S101 - set together with pending
+            table = SQL("{} AS {}", table_name(relation.through), self.link)
+        else:
+            table = SQL("{} AS {}", self.table or table_name(self.meta), self.alias)
+        return self._joined_to(table)
+
+    def source_of(self, query: SQL) -> SQL:
+        """The FROM clause with a query in place of the table."""
+        return self._joined_to(SQL("({}) AS {}", query, self.alias))
+
+    def _joined_to(self, table: SQL) -> SQL:
+        made = table
+        for part in self.joins:
+            made = SQL("{} {}", made, part if isinstance(part, SQL) else part())
+        return made
+
+    def value(self, node: Expr) -> SQL | None:
+        """The value of an expression that FROM computes already, else None."""
+        return self.held.get(node) if self.held else None
+
+    def column(self, hops: Hops, field: Field[Any]) -> SQL:
+        """A column reached over `hops`, which gets joined if it was not yet.
+
+        A key of several columns is a row of them, for comparisons with rows.
+        """
+        if isinstance(field, KeyColumns):
+            return SQL("({})", join(", ", [self.column(hops, part) for part in field.parts]))
+        if not hops and self.pending is not None and self.link is not None:
+            if field is self.meta.pk:
+                return SQL("{}.{}", self.link, column_name(self.pending.target_field))
+            self._join_target(self.pending, self.link)
+        made = SQL("{}.{}", self.alias_of(hops), column_name(field))
+        return read(self.dialect, made, field)
+
+    def cte_column(self, node: CTENode) -> SQL:
+        """A column of a CTE that the query joins or selects from."""
+        alias = self.ctes.get(node.place)
+        if alias is None:
+            raise FieldError(
+                "A column of a CTE is known only to the query that joins it: join it there too"
+            )
+        return SQL("{}.c{}", alias, number(node.column))
+
+    def own(self, field: Field[Any]) -> SQL:
+        """A column of this frame's own table."""
+        return self.column((), field)
+
+    def alias_of(self, hops: Hops) -> SQL:
+        """The alias at the end of `hops`, joining what is missing."""
+        if not hops:
+            if self.pending is not None and self.link is not None:
+                self._join_target(self.pending, self.link)
+            return self.alias
+        found = self._aliases.get(hops)
+        if found is not None:
+            return found
+        if not self.joinable:
+            raise NeedsJoin
+        relation = hops[-1]
+        left = self.column(hops[:-1], relation.source_field) if relation.kind != "many" else None
+        optional = relation.nullable or hops[:-1] in self._optional
+        alias = self.builder.alias()
+        if left is None:
+            alias = self._join_many(hops, alias)
+        else:
+            self._join(
+                relation.target,
+                alias,
+                SQL("{}.{} = {}", alias, column_name(relation.target_field), left),
+                optional=optional,
+            )
+        self._aliases[hops] = alias
+        if optional:
+            self._optional.add(hops)
+        return alias
+
+    def is_optional(self, hops: Hops) -> bool:
+        """Return True if the row at the end of `hops` may be missing."""
+        return hops in self._optional
+
+    def open_related(self, relation: Relation, hops: Hops) -> tuple[Frame, SQL]:
+        """A new frame over the rows of `relation`, and the condition that ties it to the row at
+        `hops`.
+        """
+        inner, key = self.related(relation)
+        return inner, SQL("{} = {}", key, self.key_to(relation, hops))
+
+    def related(self, relation: Relation) -> tuple[Frame, SQL]:
+        """A new frame over all rows of `relation`, and its column that names the row they belong
+        to.
+        """
+        inner = Frame(
+            self.builder, self.dialect, relation.target, offset=self.offset, parent=self.parent
+        )
+        if relation.kind != "many":
+            return inner, inner.own(relation.target_field)
+        inner.link = self.builder.alias()
+        inner.pending = relation
+        return inner, SQL("{}.{}", inner.link, column_name(relation.source_field))
+
+    def key_to(self, relation: Relation, hops: Hops) -> SQL:
+        """The column of the row at `hops` that its rows of `relation` name."""
+        key = relation.source.pk if relation.kind == "many" else relation.source_field
+        return self.column(hops, key)
+
+    def refuse_many(self, hops: Hops) -> None:
+        """Raise `FieldError` if a value would have to be taken from several rows."""
+        for relation in hops:
+            if relation.to_many:
+                raise FieldError(
+                    f"{relation.source.name}.{relation.name} leads to many rows: use an "
+                    "aggregate, Subquery or Exists"
+                )
+
+    def _join_target(self, relation: Relation, link: SQL) -> None:
+        if () in self._aliases:
+            return
+        self._aliases[()] = self.alias
+        condition = SQL(
+            "{}.{} = {}.{}",
+            self.alias,
+            column_name(self.meta.pk),
+            link,
+            column_name(relation.target_field),
+        )
+        self._join(self.meta, self.alias, condition, optional=False)
+
+    def _join(self, meta: Meta, alias: SQL, condition: SQL, *, optional: bool) -> None:
+        kind = SQL("LEFT JOIN") if optional else SQL("JOIN")
+        self.joins.append(SQL("{} {} AS {} ON {}", kind, table_name(meta), alias, condition))
+
+    def _join_many(self, hops: Hops, alias: SQL) -> SQL:
+        relation = hops[-1]
+        assert relation.through is not None  # noqa: S101 - a many relation always has one
+        link = self.builder.alias()
+        left = self.column(hops[:-1], relation.source.pk)
+        self._join(
+            relation.through,
+            link,
+            SQL("{}.{} = {}", link, column_name(relation.source_field), left),
+            optional=True,
+        )
+        condition = SQL(
+            "{}.{} = {}.{}",
+            alias,
+            column_name(relation.target.pk),
+            link,
+            column_name(relation.target_field),
+        )
+        self._join(relation.target, alias, condition, optional=True)
+        return alias

@@ -1,0 +1,146 @@
+"""What a grouped query may say of its rows: groups, aggregates, and what is made of these.
+
+Anything else has many values in one group. PostgreSQL refuses it in words of its own, SQLite takes
+the value of any row; here it is refused for both, with the name of the column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, cast
+
+from treefold_orm._base.errors import FieldError
+from treefold_orm._compile.state import State, top_level
+from treefold_orm._expressions.lookups import Lookup, walk
+from treefold_orm._expressions.nodes import (
+    AggregateNode,
+    ColumnNode,
+    Compare,
+    CTENode,
+    Expr,
+    Node,
+    OuterNode,
+    RankNode,
+    RelatedNode,
+    RowNode,
+    SearchNode,
+    SubqueryNode,
+    WindowNode,
+    children_of,
+    contains_group_aggregate,
+    contains_window,
+)
+from treefold_orm._fields.base import Field
+from treefold_orm._fields.meta import Relation
+
+Column = tuple[tuple[Relation, ...], Field[Any]]
+
+
+def group_terms(state: State) -> list[Expr]:
+    """The expressions that a grouped query groups by."""
+    named = dict.fromkeys((*state.groups, *(expr for _, expr in state.columns)))
+    return [e for e in named if not (contains_group_aggregate(e) or contains_window(e))]
+
+
+def check_groups(state: State) -> None:
+    """Raise `FieldError` for a value of single rows in a grouped query."""
+    groups = {*group_terms(state)}
+    for node in _of_groups(state):
+        check_grouped(node, groups, state)
+
+
+def _of_groups(state: State) -> Iterator[Node]:
+    yield from (expr for _, expr in state.columns if _is_of_groups(expr))
+    yield from (node for node in top_level(state.where) if _is_of_groups(node))
+    yield from (term.expr for term in state.order or ())
+
+
+def _is_of_groups(node: Node) -> bool:
+    return contains_group_aggregate(node) or contains_window(node)
+
+
+def check_grouped(node: Node, groups: set[Expr], state: State) -> None:
+    """Raise `FieldError` where a part of a node has many values in a group."""
+    held: set[Column] = {
+        (term.hops, term.column) for term in groups if isinstance(term, ColumnNode)
+    }
+    for name, column in _loose(node, groups, state):
+        if column is None or not _has_one(column, held):
+            raise FieldError(
+                f"{name} has many values in a group: add it to values() before the aggregate, or "
+                "wrap it in an aggregate such as Max()"
+            )
+
+
+def _has_one(column: Column, held: set[Column]) -> bool:
+    # a column that is grouped by, or of a row whose key is
+    hops, field = column
+    if column in held:
+        return True
+    meta = hops[-1].target if hops else field.meta
+    return bool(meta.keys) and all((hops, key) in held for key in meta.keys)
+
+
+def _loose(node: Node, groups: set[Expr], state: State) -> Iterator[tuple[str, Column | None]]:
+    match node:
+        case Expr() if node in groups:
+            return
+        case AggregateNode():
+            return
+        case ColumnNode():
+            yield _named(node.hops, node.column)
+            return
+        case Compare() if isinstance(node.lookup, Lookup):
+            yield from _of_lookup(node.lookup)
+        case RelatedNode():
+            yield _key_of(node.hops)
+            return
+        case CTENode() | RowNode() | RankNode() | SearchNode():
+            yield "A value of single rows", None
+            return
+        case SubqueryNode():
+            yield from _of_outer(node.key[1:], groups, state)
+            return
+        case WindowNode() if isinstance(node.function, AggregateNode):
+            for part in (node.function, *node.partition, *node.order):
+                for child in children_of(part) if part is node.function else (part,):
+                    yield from _loose(child, groups, state)
+            return
+        case _:
+            pass
+    for child in children_of(node):
+        yield from _loose(child, groups, state)
+
+
+def _named(hops: tuple[Relation, ...], field: Field[Any]) -> tuple[str, Column]:
+    return repr("__".join([*(hop.name for hop in hops), field.name])), (hops, field)
+
+
+def _of_lookup(lookup: Lookup) -> Iterator[tuple[str, Column]]:
+    if any(hop.to_many for hop in lookup.hops):
+        yield _key_of(lookup.hops)
+    else:
+        yield _named(lookup.hops, lookup.column)
+
+
+def _key_of(hops: tuple[Relation, ...]) -> tuple[str, Column]:
+    """The column that names the row whose related rows are looked at."""
+    place = next((i for i, hop in enumerate(hops) if hop.to_many), len(hops) - 1)
+    return _named(hops[:place], hops[place].source.pk)
+
+
+def _of_outer(
+    parts: Iterable[Any], groups: set[Expr], state: State
+) -> Iterator[tuple[str, Column | None]]:
+    """What an inner query takes of a row of this one."""
+    for part in parts:
+        if isinstance(part, OuterNode):
+            if part.known is not None:
+                yield from _loose(part.known.expr, groups, state)
+            elif part.path not in state.annotations:
+                hops, column, _ = walk(state.meta, part.path)
+                yield _named(hops, column)
+        elif isinstance(part, Node) and not isinstance(part, SubqueryNode):
+            yield from _of_outer(children_of(part), groups, state)
+        elif part.__class__ is tuple:
+            yield from _of_outer(cast("tuple[Any, ...]", part), groups, state)

@@ -1,0 +1,111 @@
+"""What the columns of a statement are to its caller: values under names, or instances of models
+with what `select_related` and `annotate` add. The rest of a statement is written in `select.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treefold_orm._compile import hydrate
+from treefold_orm._compile.clauses import in_common
+from treefold_orm._compile.dialect import Dialect
+from treefold_orm._compile.frame import Frame, Hops
+from treefold_orm._compile.hydrate import Shape
+from treefold_orm._compile.sql import SQL
+from treefold_orm._compile.state import State
+from treefold_orm._compile.values import expression
+from treefold_orm._expressions.nodes import ColumnNode, Expr
+from treefold_orm._fields.base import Field
+from treefold_orm._fields.meta import Meta
+
+AnyField = Field[Any]
+
+
+def row_decoder(state: State, dialect: Dialect) -> Any:
+    """Return the function that makes values, not instances, of the rows of a query."""
+    names, fields = _output_names(state)
+    match state.rows:
+        case "dicts":
+            return hydrate.dicts(names, fields, dialect.name)
+        case "flat":
+            return hydrate.flat(fields[0], dialect.name)
+        case "named":
+            return hydrate.named(names, fields, dialect.name)
+        case _:
+            return hydrate.tuples(fields, dialect.name)
+
+
+def _output_names(state: State) -> tuple[list[str], list[hydrate.Output]]:
+    """What rows call their values, and the fields of these; a key of several columns is one."""
+    names: list[str] = []
+    fields: list[hydrate.Output] = []
+    left = iter(state.output_fields)
+    for name in state.names or ():
+        if isinstance(name, str):
+            names.append(name)
+            fields.append(next(left))
+        else:
+            names.append(name[0])
+            fields.append(tuple([next(left) for _ in range(name[1])]))
+    return names, fields
+
+
+def instance_columns(frame: Frame, state: State) -> tuple[list[SQL], Shape]:
+    """The columns that instances of a query are made of."""
+    columns: list[SQL] = []
+    tree: dict[str, Any] = {}
+    for path in state.related:
+        branch = tree
+        for part in path.split("__"):
+            branch = branch.setdefault(part, {})
+    shape = _shape(frame, state, state.meta, (), tree, columns)
+    extras: list[tuple[str, AnyField | None]] = []
+    for (name, node), field in zip(state.annotations.items(), state.output_fields, strict=True):
+        columns.append(in_common(frame, expression(frame, node), node.field, field))
+        extras.append((name, field))
+    return columns, Shape(shape.model, shape.fields, shape.partial, shape.related, tuple(extras))
+
+
+def _shape(
+    frame: Frame, state: State, meta: Meta, hops: Hops, tree: dict[str, Any], columns: list[SQL]
+) -> Shape:
+    prefix = "".join(f"{hop.name}__" for hop in hops)
+    wanted = _wanted(state, meta, prefix)
+    columns.extend(frame.column(hops, field) for field in wanted)
+    related: list[tuple[str, Shape]] = []
+    for name, branch in tree.items():
+        relation = meta.relations[name]
+        related.append(
+            (name, _shape(frame, state, relation.target, (*hops, relation), branch, columns))
+        )
+    key = wanted.index(meta.keys[0])
+    partial = len(wanted) != len(meta.columns)
+    return Shape(
+        meta.model,
+        tuple(wanted),
+        partial,
+        tuple(related),
+        optional=frame.is_optional(hops),
+        key=key,
+        repeated=any(hop.kind == "forward" and not hop.source_field.unique for hop in hops),
+    )
+
+
+def _wanted(state: State, meta: Meta, prefix: str) -> list[AnyField]:
+    if state.loaded is None:
+        return list(meta.columns)
+    names = {name.removeprefix(prefix) for name in state.loaded if name.startswith(prefix)}
+    names = {name for name in names if "__" not in name}
+    if prefix and not names:
+        return list(meta.columns)
+    return [f for f in meta.columns if f.name in names or f.attname in names or f in meta.keys]
+
+
+def column_places(state: State, width: int) -> dict[Expr, int]:
+    """Where the output columns stand; annotations of instances are the last of `width`."""
+    if state.rows != "instances":
+        return {expr: i for i, (_, expr) in enumerate(state.columns)}
+    own = _wanted(state, state.meta, "")
+    places: dict[Expr, int] = {ColumnNode(f, (), f): i for i, f in enumerate(own)}
+    notes = list(state.annotations.values())
+    return places | {expr: width - len(notes) + i for i, expr in enumerate(notes)}

@@ -1,0 +1,125 @@
+"""Which conditions speak of the same related row, and speaking of that row. No SQL.
+
+Conditions on one to-many relation that are joined by AND share a row, also those inside an OR. What
+is negated asks about all rows, and stands for itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treefold_orm._base.records import record
+from treefold_orm._compile.frame import Hops
+from treefold_orm._expressions.nodes import And, Compare, Node, Or
+from treefold_orm._fields.meta import Relation
+
+Key = tuple[Any, Hops]  # the frame of the row that has many, and the way to them
+
+
+@record
+class Placed(Node):
+    """A lookup of a row that is at hand in `frame`; `hops` is what is left of its way.
+
+    The first `joined` of them are joined there already, or will be, with a row for each related
+    one: the lookup speaks of that row.
+    """
+
+    frame: Any
+    compare: Compare
+    hops: Hops
+    joined: int = 0
+
+
+def first_many(hops: Hops, joined: int = 0) -> int | None:
+    """The place of the first relation that leads to many rows, after those that are joined."""
+    return next((i for i, hop in enumerate(hops) if hop.to_many and i >= joined), None)
+
+
+def joined_hops(node: Node) -> int:
+    """How many relations of a lookup's way are joined."""
+    return node.joined if isinstance(node, Placed) else 0
+
+
+def looked_up(node: Compare | Placed) -> tuple[Compare, Hops]:
+    """A lookup, and what is left of its way."""
+    if isinstance(node, Placed):
+        return node.compare, node.hops
+    return node, node.lookup.hops
+
+
+def key_of(frame: Any, node: Node) -> Key | None:
+    """The rows that a lookup speaks of, None where it is no lookup over a to-many relation."""
+    if not isinstance(node, (Compare, Placed)):
+        return None
+    hops = looked_up(node)[1]
+    split = first_many(hops, joined_hops(node))
+    return None if split is None else (_owner(frame, node), hops[: split + 1])
+
+
+def _owner(frame: Any, node: Node) -> Any:
+    return node.frame if isinstance(node, Placed) else frame
+
+
+def keys_of(frame: Any, node: Node) -> set[Key]:
+    """The rows that a condition speaks of, outside of what it negates."""
+    if isinstance(node, (And, Or)):
+        return {key for child in node.children for key in keys_of(frame, child)}
+    key = key_of(frame, node)
+    return set() if key is None else {key}
+
+
+def shared_by_or(frame: Any, children: list[Node]) -> Key | None:
+    """Rows that an OR speaks of along with another of these conditions."""
+    spoken = [keys_of(frame, child) for child in children]
+    for i, child in enumerate(children):
+        if isinstance(child, Or):
+            others = set[Key]().union(*spoken[:i], *spoken[i + 1 :])
+            for key in sorted(spoken[i] & others, key=lambda key: [hop.name for hop in key[1]]):
+                return key
+    return None
+
+
+def together(frame: Any, children: list[Node], key: Key) -> tuple[list[Node], list[Node]]:
+    """The conditions that must be met at once with those about `key`, and the others."""
+    inside: list[Node] = []
+    outside, reached = children, {key}
+    while True:
+        joining = [child for child in outside if keys_of(frame, child) & reached]
+        if not joining:
+            return inside, outside
+        inside += joining
+        outside = [child for child in outside if child not in joining]
+        reached |= {k for child in joining if isinstance(child, Or) for k in keys_of(frame, child)}
+
+
+def placed(frame: Any, node: Node, key: Key, inner: Any) -> Node:
+    """The condition with lookups over `key` speaking of the row in `inner`."""
+    if isinstance(node, (And, Or)):
+        return type(node)(tuple(placed(frame, child, key, inner) for child in node.children))
+    owner, prefix = key
+    if isinstance(node, (Compare, Placed)) and _owner(frame, node) is owner:
+        compare, hops = looked_up(node)
+        if hops[: len(prefix)] == prefix:
+            return Placed(inner, compare, hops[len(prefix) :])
+    return node
+
+
+def absent(frame: Any, node: Node, key: Key) -> Node | bool:
+    """The condition where there is no row over `key`; True or False where that decides it."""
+    if isinstance(node, (And, Or)):
+        decided = isinstance(node, Or)
+        rest = [absent(frame, child, key) for child in node.children]
+        if any(child is decided for child in rest):
+            return decided
+        left = tuple(child for child in rest if not isinstance(child, bool))
+        return type(node)(left) if left else not decided
+    if not isinstance(node, (Compare, Placed)) or key_of(frame, node) != key:
+        return node
+    compare, hops = looked_up(node)
+    return asks_for_none(compare, hops[len(key[1]) :], key[1][-1])
+
+
+def asks_for_none(node: Compare, rest: Hops, relation: Relation) -> bool:
+    """Return True if a lookup over `relation`, and `rest` from there, is met without a row."""
+    lookup = node.lookup
+    return lookup.op == "null" and not rest and lookup.column in relation.target.keys

@@ -1,0 +1,104 @@
+"""Plan: one compiled statement, and how a query's values and a driver's rows pass through it.
+
+Plans are cached by dialect and shape, never by value, in a dictionary of bounded size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import itemgetter
+from typing import Any
+
+from treefold_orm._compile.dialect import Dialect
+from treefold_orm._compile.sql import SQL, Builder, Encoder
+
+MAX_PLANS = 2048
+
+Bind = Callable[[Sequence[Any]], Sequence[Any]]
+
+
+class Plan:
+    """One compiled statement.
+
+    `bind` turns the query's parameters into the driver's arguments, None where they are the same;
+    `decode` turns rows into results; `decode_lazy` does so for sync code, where instances of one
+    result may load missing attributes together; `decode_one` takes a single row, where one is all
+    that is wanted. `locks` says that its rows stay locked until the transaction ends, `key_place`
+    the place of the key in a row.
+    """
+
+    __slots__ = ("bind", "decode", "decode_lazy", "decode_one", "key_place", "locks", "sql")
+
+    def __init__(
+        self, sql: str, bind: Bind | None, *, decode: Any = None, decode_lazy: Any = None
+    ) -> None:
+        self.sql = sql
+        self.bind = bind
+        self.decode = decode
+        self.decode_lazy = decode_lazy if decode_lazy is not None else decode
+        self.decode_one: Any = None
+        self.locks = False
+        self.key_place = 0
+
+
+def finish(
+    builder: Builder,
+    statement: SQL,
+    dialect: Dialect,
+    *,
+    given: int,
+    decode: Any = None,
+    decode_lazy: Any = None,
+) -> Plan:
+    """Make a plan of a finished statement; `given` is the number of the query's parameters."""
+    text, slots = builder.finish(statement, dialect)
+    return Plan(
+        text, binder(slots, builder.consts, given=given), decode=decode, decode_lazy=decode_lazy
+    )
+
+
+def binder(
+    slots: list[tuple[int, Encoder | None]], consts: list[Any], *, given: int
+) -> Bind | None:
+    """Return what orders and encodes parameters, or None where they can be passed as they are."""
+    indexes = [index for index, _ in slots]
+    if any(encode for _, encode in slots):
+        fixed = tuple(reversed(consts))  # -1 is the first constant, and the last item of the whole
+        pairs = tuple(slots)
+
+        def bind(params: Sequence[Any]) -> list[Any]:
+            values = (*params, *fixed)
+            return [values[i] if e is None or values[i] is None else e(values[i]) for i, e in pairs]
+
+        return bind
+    if indexes == list(range(given)):
+        return None
+    if not consts:
+        return _picker(indexes)
+    fixed = tuple(reversed(consts))
+    return lambda params: [(*params, *fixed)[i] for i in indexes]
+
+
+def _picker(indexes: list[int]) -> Bind:
+    if len(indexes) == 1:
+        only = indexes[0]
+        return lambda params: (params[only],)
+    return itemgetter(*indexes) if indexes else lambda params: ()
+
+
+class PlanCache(dict[Any, Plan]):
+    """Plans by shape; when full, the oldest makes room."""
+
+    def keep(self, key: Any, plan: Plan) -> Plan:
+        """Add a plan and return it."""
+        while len(self) >= MAX_PLANS:
+            try:
+                del self[next(iter(self))]
+            except (
+                KeyError,
+                StopIteration,
+                RuntimeError,
+            ):  # another thread made room at the same moment
+                break
+        self[key] = plan
+        return plan

@@ -1,0 +1,121 @@
+"""Full text search to SQL: tsvector and tsquery on PostgreSQL, FTS5 on SQLite.
+
+The vector of PostgreSQL is written as in the index, so that the index serves; its configuration is
+a checked name of the declaration. On SQLite the table of the index is asked for row numbers, and
+what it is asked is written by `_search_text`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import LiteralString
+
+from treefold_orm._compile.frame import Frame, Hops, NeedsJoin
+from treefold_orm._compile.sql import SQL, join, number, quoted_name, word
+from treefold_orm._expressions.nodes import RankNode, SearchNode
+from treefold_orm._search.search_text import fts5_encoder
+
+_QUERIES: dict[str, LiteralString] = {
+    "plain": "plainto_tsquery('{}'::regconfig, ({})::text)",
+    "phrase": "phraseto_tsquery('{}'::regconfig, ({})::text)",
+    "websearch": "websearch_to_tsquery('{}'::regconfig, ({})::text)",
+}
+# what a weight counts: PostgreSQL's own numbers, and ten times as much
+_COUNTS = {"A": 10, "B": 4, "C": 2, "D": 1}
+
+
+def matches(frame: Frame, node: SearchNode, hops: Hops) -> SQL:
+    """Test the text of the row at `hops` for the words of a search."""
+    meta = node.columns[0].meta
+    key = frame.column(hops, meta.pk)
+    if frame.dialect.name == "sqlite":
+        table = quoted_name(node.index.name_on(meta))
+        found = SQL("SELECT rowid FROM {} WHERE {} MATCH {}", table, table, _asked(frame, node))
+        return SQL("{} IN ({})", key, found)
+    text = _tsmatch(frame, node, hops)
+    # a row that is missing has no text, not an empty one
+    return SQL("({} IS NOT NULL AND {})", key, text) if frame.is_optional(hops) else text
+
+
+def _tsmatch(frame: Frame, node: SearchNode, hops: Hops) -> SQL:
+    asked = _tsquery(frame, node)
+    part = SQL("{} @@ {}", _vector_at(frame, node, hops, part=True), asked)
+    if len(node.columns) == len(node.index.fields) or node.kind == "websearch":
+        return part
+    # what a part has, the whole has too: the index finds the rows, and the part decides
+    return SQL("({} @@ {} AND {})", _vector_at(frame, node, hops, part=False), asked, part)
+
+
+def rank(frame: Frame, node: RankNode) -> SQL:
+    """How well the frame's own row fits."""
+    search = node.search
+    if frame.dialect.name != "sqlite":
+        vector = _vector_at(frame, search, (), part=True)
+        asked = _tsquery(frame, search)
+        # alone, ts_rank() gives a little to rows that do not match
+        return SQL(
+            "(CASE WHEN {} @@ {} THEN ts_rank({}, {}) ELSE 0 END)::double precision",
+            vector,
+            asked,
+            vector,
+            asked,
+        )
+    alias = frame.ranks.get(search)
+    if alias is None:
+        alias = frame.ranks[search] = _ranked(frame, search)
+    return SQL("COALESCE({}.c1, 0.0)", alias)
+
+
+def vector(columns: Sequence[SQL], config: str, weights: str) -> SQL:
+    """The tsvector of some columns, one after the other."""
+    parts: list[SQL] = []
+    for i, column in enumerate(columns):
+        part = SQL("to_tsvector('{}'::regconfig, COALESCE(({})::text, ''))", word(config), column)
+        if weights:
+            part = SQL("setweight({}, '{}')", part, word(weights[i]))
+        parts.append(part)
+    return join(" || ", parts) if len(parts) == 1 else SQL("({})", join(" || ", parts))
+
+
+def _vector_at(frame: Frame, node: SearchNode, hops: Hops, *, part: bool) -> SQL:
+    fields = node.index.columns(node.columns[0].meta)
+    wanted = [i for i, field in enumerate(fields) if not part or field in node.columns]
+    columns = [frame.column(hops, fields[i]) for i in wanted]
+    weights = "".join(node.index.weights[i] for i in wanted) if node.index.weights else ""
+    return vector(columns, node.index.config, weights)
+
+
+def _tsquery(frame: Frame, node: SearchNode) -> SQL:
+    mark = frame.builder.param(node.text.index + frame.offset, None)
+    return SQL(_QUERIES[node.kind], word(node.index.config), mark)
+
+
+def _asked(frame: Frame, node: SearchNode) -> SQL:
+    whole = len(node.columns) == len(node.index.fields)
+    columns = [] if whole else [field.column_name for field in node.columns]
+    encode = fts5_encoder(node.kind, columns)
+    return frame.builder.param(node.text.index + frame.offset, encode)
+
+
+def _ranked(frame: Frame, node: SearchNode) -> SQL:
+    # bm25() works beside MATCH only, and counts the whole table at each start: it is asked once
+    if not frame.joinable:
+        raise NeedsJoin
+    builder, meta = frame.builder, frame.meta
+    table, name, alias = quoted_name(node.index.name_on(meta)), builder.cte_name(), builder.alias()
+    counts = [SQL(", {}.0", number(_COUNTS[letter])) for letter in node.index.weights]
+    best = SQL("-bm25({}{})", table, join("", counts))
+    asked = _asked(frame, node)
+    builder.define(
+        SQL(
+            "{} (c0, c1) AS MATERIALIZED (SELECT rowid, {} FROM {} WHERE {} MATCH {})",
+            name,
+            best,
+            table,
+            table,
+            asked,
+        )
+    )
+    own = frame.own(meta.pk)
+    frame.joins.append(SQL("LEFT JOIN {} AS {} ON {}.c0 = {}", name, alias, alias, own))
+    return alias

@@ -1,0 +1,387 @@
+"""SELECT statements: rows, counts, existence, aggregates, unions, and queries inside queries."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, LiteralString
+
+from treefold_orm._base.errors import FieldError
+from treefold_orm._compile import hydrate
+from treefold_orm._compile.clauses import (
+    group_clause,
+    output_columns,
+    set_grouping,
+    where_clause,
+)
+from treefold_orm._compile.conditions import condition
+from treefold_orm._compile.ctes import attach
+from treefold_orm._compile.dialect import Dialect
+from treefold_orm._compile.frame import Frame
+from treefold_orm._compile.outputs import column_places, instance_columns, row_decoder
+from treefold_orm._compile.plan import Plan, finish
+from treefold_orm._compile.sql import SQL, Builder, join, number
+from treefold_orm._compile.state import Key, State, replay
+from treefold_orm._compile.values import (
+    expression,
+    order_term,
+    order_terms,
+)
+from treefold_orm._expressions.nodes import (
+    ColumnNode,
+    Compare,
+    OrderNode,
+    SubqueryNode,
+)
+from treefold_orm._expressions.ordering import freeze_order
+from treefold_orm._expressions.scope import Scope
+
+_COMBINE: dict[str, LiteralString] = {
+    "union": "{} UNION {}",
+    "union all": "{} UNION ALL {}",
+    "intersect": "{} INTERSECT {}",
+    "except": "{} EXCEPT {}",
+}
+
+
+def get_plan(dialect: Dialect, key: Key, *, given: int, alias: str = "default") -> Plan:
+    """The plan that returns at most two rows: enough to tell one from several."""
+    return rows_plan(dialect, key, given=given, alias=alias, for_one=True)
+
+
+def rows_plan(
+    dialect: Dialect,
+    key: Key,
+    *,
+    given: int,
+    alias: str = "default",
+    for_one: bool = False,
+) -> Plan:
+    """The plan that returns a query's rows as what the query asks for; instances know that they
+    are of the database `alias`.
+    """
+    builder = Builder()
+    state = replay(key)
+    at_most_two = for_one and not state.sliced and state.lock is None and not _names_one(state)
+    if at_most_two:
+        state.order = () if not state.combined and not state.distinct_on else state.order
+    frame = Frame(builder, dialect, state.meta)
+    attach(frame, state)
+    set_grouping(frame, state, few=for_one)
+    if state.rows == "instances":
+        columns, shape = instance_columns(frame, state)
+        decode, decode_lazy = hydrate.both(shape, dialect.name, alias=alias)
+        decode_one = hydrate.instance(shape, dialect.name, alias=alias) if for_one else None
+    else:
+        columns = output_columns(frame, state)
+        decode = decode_lazy = row_decoder(state, dialect)
+        decode_one = hydrate.first_of(decode)
+    statement = select(frame, state, columns)
+    if at_most_two:
+        statement = SQL("{} LIMIT 2", statement)
+    plan = finish(builder, statement, dialect, given=given, decode=decode, decode_lazy=decode_lazy)
+    plan.locks = state.lock is not None
+    if for_one:
+        plan.decode_one = decode_one
+    return plan
+
+
+def _names_one(state: State) -> bool:
+    if state.combined:
+        return False
+    lookups = [node.lookup for node in state.where if isinstance(node, Compare)]
+    return any(
+        look.op == "exact" and look.column.unique and not look.hops and not look.transforms
+        for look in lookups
+    )
+
+
+def count_plan(dialect: Dialect, key: Key, *, given: int) -> Plan:
+    """The plan that counts a query's rows."""
+    builder = Builder()
+    state = replay(key)
+    frame = Frame(builder, dialect, state.meta)
+    attach(frame, state)
+    if state.simple and state.rows == "instances":
+        where = where_clause(frame, state)
+        return finish(
+            builder, SQL("SELECT COUNT(*) FROM {}{}", frame.source(), where), dialect, given=given
+        )
+    inner = _numbered(frame, state)
+    return finish(builder, SQL("SELECT COUNT(*) FROM ({}) AS counted", inner), dialect, given=given)
+
+
+def exists_plan(dialect: Dialect, key: Key, *, given: int) -> Plan:
+    """The plan that returns one row if the query has any."""
+    builder = Builder()
+    state = replay(key)
+    frame = Frame(builder, dialect, state.meta)
+    attach(frame, state)
+    if state.simple and state.rows == "instances":
+        where = where_clause(frame, state)
+        return finish(
+            builder, SQL("SELECT 1 FROM {}{} LIMIT 1", frame.source(), where), dialect, given=given
+        )
+    return finish(
+        builder,
+        SQL("SELECT 1 FROM ({}) AS found LIMIT 1", _numbered(frame, state)),
+        dialect,
+        given=given,
+    )
+
+
+def key_select(frame: Frame, key: Key) -> SQL:
+    """A query for the primary keys of a query's rows, for use inside the statement of `frame`."""
+    return nested_select(frame, SubqueryNode(None, key, 0), keys=True, parent=frame.parent)
+
+
+def nested_select(
+    frame: Frame,
+    node: SubqueryNode,
+    *,
+    exists: bool = False,
+    keys: bool = False,
+    width: int = 1,
+    parent: Frame | None = None,
+    named: bool = False,
+) -> SQL:
+    """A query inside the statement of `frame`: its one column (as `c0` with `named`, or `width` of
+    them for a row), its keys, or only whether it has rows.
+    """
+    state = replay(node.key)
+    outer = parent if keys else frame
+    inner = Frame(
+        frame.builder, frame.dialect, state.meta, offset=frame.offset + node.base, parent=outer
+    )
+    attach(inner, state, shared=node.shared, outer=frame.offset)
+    set_grouping(inner, state, few=exists)
+    if exists and not state.combined:
+        columns = [SQL("1")]
+        state.distinct = False
+    else:
+        columns = _nested_columns(inner, state, keys=keys)
+        wanted = len(state.meta.keys) if keys else width
+        if len(columns) != wanted and not exists:
+            raise FieldError(
+                "A query inside another one must give one column: use values() with one name"
+                if wanted == 1
+                else f"A query compared with a key must give its {wanted} columns, got "
+                f"{len(columns)}; use values() with {wanted} names"
+            )
+    if named:
+        columns = _named(inner, state, columns)
+    return select(inner, state, columns, nested=True)
+
+
+def _nested_columns(frame: Frame, state: State, *, keys: bool = False) -> list[SQL]:
+    if keys or state.rows == "instances":
+        return [frame.own(key) for key in state.meta.keys]
+    return output_columns(frame, state)
+
+
+# -- parts ----------------------------------------------------------------------------------------
+
+
+def select(frame: Frame, state: State, columns: list[SQL], *, nested: bool = False) -> SQL:
+    """The statement of a query, its columns written already.
+
+    Combined queries, `distinct(fields)` and filters on windows have shapes of their own, in that
+    order; all others are one SELECT.
+    """
+    if state.combined:
+        return _combined(frame, state, columns, nested=nested)
+    if state.distinct_on:
+        return _first_of_each(frame, state, columns)
+    if state.over_windows:
+        return _select_over_windows(frame, state, columns)
+    distinct = is_distinct(state)
+    head: SQL = SQL("SELECT DISTINCT {}" if distinct else "SELECT {}", join(", ", columns))
+    where = where_clause(frame, state)
+    group = group_clause(frame, state)
+    order = order_terms(frame, _ordering(state))
+    limit = _limit(frame, state)
+    lock = SQL("")
+    if state.lock is not None:
+        if state.source is not None:
+            raise FieldError("select_for_update() cannot lock the rows of a CTE: lock the model's")
+        skip, nowait, strength = state.lock
+        lock = frame.dialect.lock(
+            of=frame.alias, skip_locked=skip, nowait=nowait, strength=strength
+        )
+    return SQL("{} FROM {}{}{}{}{}{}", head, frame.source(), where, group, order, limit, lock)
+
+
+def is_distinct(state: State) -> bool:
+    """Return True if the statement needs DISTINCT."""
+    if not state.distinct:
+        return False
+    if state.rows == "instances":
+        return bool(state.joins or state.source is not None)  # else each row comes once anyway
+    held = [expr for _, expr in state.columns]
+    if any(term.expr not in held for term in state.order or ()):
+        raise FieldError(
+            "distinct() values are ordered by values that they hold: add the others to values()"
+        )
+    return True
+
+
+def _select_over_windows(frame: Frame, state: State, columns: list[SQL]) -> SQL:
+    # a window sees the rows that WHERE left, so its result can be tested one level further out only
+    if state.lock is not None:
+        raise FieldError("select_for_update() cannot follow a filter on a window: lock by key")
+    tests = [condition(frame, node, right=frame)[0] for node in state.over_windows]
+    ordering = _ordering(state)
+    order = [expression(frame, term.expr) for term in ordering]
+    named = [SQL("{} AS c{}", column, number(i)) for i, column in enumerate(columns)]
+    named += [SQL("({}) AS k{}", test, number(i)) for i, test in enumerate(tests)]
+    named += [SQL("{} AS o{}", term, number(i)) for i, term in enumerate(order)]
+    where, group = where_clause(frame, state), group_clause(frame, state)
+    inner = SQL("SELECT {} FROM {}{}{}", join(", ", named), frame.source(), where, group)
+    outer = frame.builder.alias()
+    picked = join(", ", [SQL("{}.c{}", outer, number(i)) for i in range(len(columns))])
+    kept = join(" AND ", [SQL("{}.k{}", outer, number(i)) for i in range(len(tests))])
+    terms = [
+        order_term(frame, term, SQL("{}.o{}", outer, number(i))) for i, term in enumerate(ordering)
+    ]
+    by = SQL(" ORDER BY {}", join(", ", terms)) if terms else SQL("")
+    head = SQL("SELECT DISTINCT {}" if is_distinct(state) else "SELECT {}", picked)
+    return SQL(
+        "{} FROM ({}) AS {} WHERE {}{}{}", head, inner, outer, kept, by, _limit(frame, state)
+    )
+
+
+def _first_of_each(frame: Frame, state: State, columns: list[SQL]) -> SQL:
+    if state.lock is not None:
+        raise FieldError("select_for_update() cannot follow distinct(fields): lock by key")
+    if state.grouped or state.over_windows:
+        raise FieldError("distinct(fields) takes rows of the model: no groups, no window filters")
+    fields = [expression(frame, node) for node in state.distinct_on]
+    texts = dict(zip(state.distinct_on, fields, strict=True))
+    terms = [
+        order_term(frame, term, texts.get(term.expr) or expression(frame, term.expr))
+        for term in _first_order(state)
+    ]
+    order = join(", ", terms)
+    where = where_clause(frame, state)
+    if frame.dialect.distinct_on:
+        parts = (join(", ", fields), join(", ", columns), frame.source(), where, order)
+        head = SQL("SELECT DISTINCT ON ({}) {} FROM {}{} ORDER BY {}", *parts)
+        return SQL("{}{}", head, _limit(frame, state))
+    named = [SQL("{} AS c{}", column, number(i)) for i, column in enumerate(columns)]
+    named.append(
+        SQL("ROW_NUMBER() OVER (PARTITION BY {} ORDER BY {}) AS r", join(", ", fields), order)
+    )
+    named.append(SQL("ROW_NUMBER() OVER (ORDER BY {}) AS o", order))
+    inner = SQL("SELECT {} FROM {}{}", join(", ", named), frame.source(), where)
+    outer = frame.builder.alias()
+    picked = join(", ", [SQL("{}.c{}", outer, number(i)) for i in range(len(columns))])
+    tail = SQL("{}.r = 1 ORDER BY {}.o{}", outer, outer, _limit(frame, state))
+    return SQL("SELECT {} FROM ({}) AS {} WHERE {}", picked, inner, outer, tail)
+
+
+def _first_order(state: State) -> list[OrderNode]:
+    fields = state.distinct_on
+    terms = list(_ordering(state))
+    leading = [term.expr for term in terms[: len(set(fields))]]
+    if state.order and set(leading) != set(fields):
+        raise FieldError(
+            "distinct(fields) takes the first row of each: order_by() must begin with the same "
+            "fields"
+        )
+    if not state.order:
+        terms = [*(OrderNode(node, descending=False) for node in fields), *terms]
+    keys = [OrderNode(ColumnNode(key, (), key), descending=False) for key in state.meta.keys]
+    return [*terms, *keys]
+
+
+def _ordering(state: State) -> tuple[OrderNode, ...]:
+    if state.order is not None:
+        return state.order
+    if state.grouped or state.distinct or not state.meta.ordering:
+        return ()
+    return freeze_order(Scope(state.meta, []), state.meta.ordering)
+
+
+def _limit(frame: Frame, state: State) -> SQL:
+    limit = None if state.limit is None else frame.builder.param(state.limit + frame.offset, None)
+    offset = (
+        None if state.offset is None else frame.builder.param(state.offset + frame.offset, None)
+    )
+    return frame.dialect.limit(limit, offset)
+
+
+def _numbered(frame: Frame, state: State) -> SQL:
+    if state.rows == "instances":
+        # the key tells rows apart, unless they are of several parts or a joined CTE repeats them
+        several = bool(state.combined or state.joins)
+        set_grouping(frame, state)
+        keys = [frame.own(key) for key in state.meta.keys]
+        columns = instance_columns(frame, state)[0] if several else keys
+    else:
+        set_grouping(frame, state)
+        columns = output_columns(frame, state)
+    return numbered_select(frame, state, columns)
+
+
+def numbered_select(frame: Frame, state: State, columns: list[SQL]) -> SQL:
+    """The statement of a query as a table whose columns are called c0, c1 and so on."""
+    return select(frame, state, _named(frame, state, columns))
+
+
+def _named(frame: Frame, state: State, columns: list[SQL]) -> list[SQL]:
+    """The columns as c0, c1 and so on, where `select` does not name them itself."""
+    if state.over_windows or (state.distinct_on and not frame.dialect.distinct_on):
+        return columns
+    return [SQL("{} AS c{}", column, number(i)) for i, column in enumerate(columns)]
+
+
+def _combined(frame: Frame, state: State, columns: list[SQL], *, nested: bool) -> SQL:
+    made = select(frame, replace(state, combined=(), order=(), limit=None, offset=None), columns)
+    for op, key, base in state.combined:
+        other = replay(key)
+        inner = Frame(
+            frame.builder,
+            frame.dialect,
+            other.meta,
+            offset=frame.offset + base,
+            parent=frame.parent,
+        )
+        attach(inner, other)
+        set_grouping(inner, other)
+        other.order = ()
+        if not nested and _loads(other) != _loads(state):
+            raise FieldError(
+                f"{op.upper()} needs the same columns on both sides: use values(), only(), "
+                "select_related() and annotate() on both alike"
+            )
+        if nested or other.rows != "instances":
+            parts = _nested_columns(inner, other)
+        else:
+            parts, _ = instance_columns(inner, other)
+        if len(parts) != len(columns):
+            raise FieldError(
+                f"{op.upper()} needs the same columns on both sides: {len(columns)} and "
+                f"{len(parts)}"
+            )
+        part = select(inner, other, parts, nested=nested)
+        if other.combined:  # SQLite knows no parentheses here, and ranks the operations otherwise
+            part = SQL("SELECT * FROM ({}) AS {}", part, frame.builder.alias())
+        made = SQL(_COMBINE[op], made, part)
+    return SQL("{}{}{}", made, _positions(frame, state, len(columns)), _limit(frame, state))
+
+
+def _loads(state: State) -> tuple[Any, ...] | None:
+    if state.rows != "instances":
+        return None
+    return state.loaded, set(state.related), list(state.annotations)
+
+
+def _positions(frame: Frame, state: State, width: int) -> SQL:
+    if not state.order:
+        return SQL("")
+    places = column_places(state, width)
+    terms: list[SQL] = []
+    for term in state.order:
+        if term.expr not in places:
+            raise FieldError("A combined query is ordered by its own columns only")
+        terms.append(order_term(frame, term, number(places[term.expr] + 1)))
+    return SQL(" ORDER BY {}", join(", ", terms))

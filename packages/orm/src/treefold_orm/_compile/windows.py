@@ -1,0 +1,97 @@
+"""Windows to SQL: the OVER clause of a function or an aggregate."""
+
+from __future__ import annotations
+
+from typing import Any, LiteralString
+
+from treefold_orm._base.errors import FieldError
+from treefold_orm._compile.aggregates import plain
+from treefold_orm._compile.frame import Frame
+from treefold_orm._compile.sql import SQL, join
+from treefold_orm._compile.values import expression, order_term
+from treefold_orm._expressions.nodes import (
+    AggregateNode,
+    FrameBound,
+    FrameNode,
+    FuncNode,
+    WindowNode,
+)
+from treefold_orm._fields.base import Field
+
+AnyField = Field[Any]
+
+_KINDS: dict[str, LiteralString] = {
+    "rows": " ROWS BETWEEN {} AND {}{}",
+    "groups": " GROUPS BETWEEN {} AND {}{}",
+    "range": " RANGE BETWEEN {} AND {}{}",
+}
+_EXCLUDES: dict[str, LiteralString] = {
+    "": "",
+    "current": " EXCLUDE CURRENT ROW",
+    "group": " EXCLUDE GROUP",
+    "ties": " EXCLUDE TIES",
+}
+
+
+def window(frame: Frame, node: WindowNode) -> SQL:
+    """A function or an aggregate over a window."""
+    function, over = node.function, _over(frame, node)
+    if isinstance(function, AggregateNode):
+        made = plain(frame, function, over, empty=_may_be_empty(node.frame))
+        return frame.dialect.typed(made, node.field)
+    if not isinstance(function, FuncNode):
+        raise FieldError("A window takes a function or an aggregate")
+    args = [expression(frame, arg) for arg in function.args]
+    called = frame.dialect.function(function.name, args)
+    return frame.dialect.typed(SQL("{}{}", called, over), node.field)
+
+
+def _may_be_empty(node: FrameNode | None) -> bool:
+    # a frame without rows exists only where the current row may be outside of it
+    if node is None:
+        return False
+    start, end = node.start, node.end
+    after, before = start is not None and start.side > 0, end is not None and end.side < 0
+    return after or before or node.exclude in {"current", "group"}
+
+
+def _over(frame: Frame, node: WindowNode) -> SQL:
+    parts: list[SQL] = []
+    if node.partition:
+        terms = [expression(frame, term) for term in node.partition]
+        parts.append(SQL("PARTITION BY {}", join(", ", terms)))
+    if node.order:
+        terms = [
+            order_term(
+                frame, term, _key(frame, node.frame, expression(frame, term.expr), term.expr.field)
+            )
+            for term in node.order
+        ]
+        parts.append(SQL("ORDER BY {}", join(", ", terms)))
+    clause = SQL("") if node.frame is None else _frame(frame, node.frame)
+    return SQL(" OVER ({}{})", join(" ", parts), clause)
+
+
+def _key(frame: Frame, node: FrameNode | None, value: SQL, field: AnyField | None) -> SQL:
+    """A term of the ordering; where distances are taken of it, as something that has them."""
+    if node is None or node.kind != "range" or field is None:
+        return value
+    bounds = [bound for bound in (node.start, node.end) if bound is not None]
+    if all(bound.distance is None for bound in bounds):
+        return value
+    return frame.dialect.range_key(value, field)
+
+
+def _frame(frame: Frame, node: FrameNode) -> SQL:
+    start = _bound(frame, node.start, SQL("UNBOUNDED PRECEDING"))
+    end = _bound(frame, node.end, SQL("UNBOUNDED FOLLOWING"))
+    return SQL(_KINDS[node.kind], start, end, SQL(_EXCLUDES[node.exclude]))
+
+
+def _bound(frame: Frame, node: FrameBound | None, whole: SQL) -> SQL:
+    if node is None:
+        return whole
+    if node.distance is None:
+        return SQL("CURRENT ROW")
+    distance = expression(frame, node.distance)
+    return SQL("{} PRECEDING" if node.side < 0 else "{} FOLLOWING", distance)

@@ -1,0 +1,1 @@
+"""Connections and pools of the two databases."""

@@ -1,0 +1,163 @@
+"""Database and Session: what operations need of a database, in both halves.
+
+`Database` stands for one alias; a `Session` is a connection held for the length of a transaction.
+Drivers translate every foreign error into this package's own, without chaining: driver messages
+quote stored values.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Awaitable, Coroutine, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from treefold_orm._base.errors import ORMError, ReadOnlyViolation
+from treefold_orm._base.statement import Operation, Statement
+from treefold_orm._compile.dialect import Dialect
+from treefold_orm._compile.plan import PlanCache
+
+if TYPE_CHECKING:
+    from treefold_orm._runtime.open_transaction import Transaction
+
+T = TypeVar("T")
+
+
+class Session(ABC):
+    """A connection that belongs to one transaction."""
+
+    @property
+    @abstractmethod
+    def lost_transaction(self) -> bool:
+        """True where the connection is open and its transaction has ended by itself."""
+
+    @property
+    @abstractmethod
+    def is_closed(self) -> bool:
+        """True where the connection is known to be closed, so that nothing reaches the server."""
+
+    @abstractmethod
+    def run(self, operation: Operation[T]) -> T:
+        """Run an operation, blocking this thread."""
+
+    @abstractmethod
+    async def arun(self, operation: Operation[T]) -> T:
+        """Run an operation."""
+
+    @abstractmethod
+    def rows(self, sql: str, args: Sequence[Any], *, size: int) -> Iterator[Sequence[Any]]:
+        """Yield chunks of rows from a cursor, blocking this thread."""
+
+    @abstractmethod
+    def arows(self, sql: str, args: Sequence[Any], *, size: int) -> AsyncIterator[Sequence[Any]]:
+        """Yield chunks of rows from a cursor."""
+
+
+class Database(ABC):
+    """One configured database.
+
+    `outer` is the transaction that everything happens in while the database is in a sandbox;
+    `single` says that there is one connection, which no task may keep from the others.
+    """
+
+    name: str
+    outer: Transaction | None = None
+    single = False
+
+    def __init__(self, alias: str, dialect: Dialect) -> None:
+        self.alias = alias
+        self.dialect = dialect
+        self.plans = PlanCache()
+
+    @abstractmethod
+    def run(self, operation: Operation[T], *, write: bool, read_only: bool) -> T:
+        """Run an operation outside of a transaction, blocking this thread.
+
+        `write` says that it changes data.
+        """
+
+    @abstractmethod
+    async def arun(self, operation: Operation[T], *, write: bool, read_only: bool) -> T:
+        """Run an operation outside of a transaction."""
+
+    @abstractmethod
+    def apart(self) -> Database:
+        """Return the same database with connections of its own and no limit on statements; itself
+        where there can be one connection only.
+        """
+
+    @abstractmethod
+    def complete(self, session: Session, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine that uses the connection of a session, blocking this thread."""
+
+    @abstractmethod
+    def checkout(self, *, write: bool) -> Session:
+        """Take a connection for a transaction, blocking this thread."""
+
+    @abstractmethod
+    async def acheckout(self, *, write: bool) -> Session:
+        """Take a connection for a transaction."""
+
+    @abstractmethod
+    def checkin(self, session: Session) -> None:
+        """Return a connection to the pool, blocking this thread."""
+
+    @abstractmethod
+    async def acheckin(self, session: Session) -> None:
+        """Return a connection to the pool."""
+
+    @abstractmethod
+    def begin(self, *, write: bool, isolation: str | None) -> str:
+        """The statement that starts a transaction."""
+
+    @property
+    @abstractmethod
+    def in_use(self) -> bool:
+        """True once a connection was opened."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close every connection, blocking this thread."""
+
+    @abstractmethod
+    async def aclose(self) -> None:
+        """Close every connection that belongs to this loop or to none."""
+
+    async def leave_loop(self) -> None:  # noqa: B027 - most have nothing that belongs to a loop
+        """Close what belongs to this loop, which is about to end."""
+
+    @abstractmethod
+    def forget(self) -> None:
+        """Drop every connection without touching it: it belongs to the process this one was forked
+        from.
+        """
+
+
+async def finish_anyway(work: Awaitable[T]) -> T:
+    """Run `work` to its end even while this task is being cancelled; the cancellation follows
+    afterwards.
+    """
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError as error:
+            if task.cancelled():
+                raise
+            cancelled = error
+        except BaseException:  # noqa: BLE001, RUF100, S110 - the outcome is read from the task below
+            pass
+    if cancelled is not None and not task.cancelled() and task.exception() is None:
+        raise cancelled
+    return task.result()
+
+
+def one(sql: str) -> Operation[None]:
+    """The operation of a single statement without arguments."""
+    yield Statement("script", sql)
+
+
+def refused_write() -> ORMError:
+    """The error for a write in read-only mode."""
+    return ReadOnlyViolation("This block is read-only: move the write out of read_only()")

@@ -1,0 +1,180 @@
+"""Pool: a few things shared by threads and event loops alike, last in, first out.
+
+SQLite connections are used by sync code on the calling thread and by async code through a worker,
+so both halves wait in one line here. It knows nothing about databases.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar, cast
+
+from treefold_orm._base.errors import PoolTimeout
+
+T = TypeVar("T")
+W = TypeVar("W", bound="Waiter[Any]")
+
+
+class Waiter(Generic[T]):
+    """Someone in line: a blocked thread, or a task of some loop."""
+
+    __slots__ = ("_event", "_future", "_lock", "item", "taken")
+
+    def __init__(self, future: asyncio.Future[None] | None) -> None:
+        self._future = future
+        self._event = None if future is not None else threading.Event()
+        self._lock = threading.Lock()
+        self.item: T | None = None
+        self.taken = False
+
+    def give(self, item: T) -> bool:
+        """Hand over `item`; False if the waiter gave up in the meantime."""
+        with self._lock:
+            if self.taken:
+                return False
+            self.taken = True
+            self.item = item
+        if self._event is not None:
+            self._event.set()
+        elif self._future is not None:
+            try:
+                self._future.get_loop().call_soon_threadsafe(_wake, self._future)
+            except RuntimeError:  # its loop is closed: no task will ever take the item
+                return False
+        return True
+
+    def give_up(self) -> bool:
+        """Leave the line; False if an item was handed over just before."""
+        with self._lock:
+            if self.taken:
+                return False
+            self.taken = True
+            return True
+
+    def block(self, timeout: float) -> bool:
+        return self._event is not None and self._event.wait(timeout)
+
+
+def _wake(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+class Pool(Generic[T]):
+    """At most `size` items made by `make`, handed out in LIFO order to waiters in FIFO order."""
+
+    def __init__(self, make: Callable[[], T], *, size: int, name: str, timeout: float) -> None:
+        self._make = make
+        self._size = size
+        self._name = name
+        self._timeout = timeout
+        self._idle: list[T] = []
+        self._items: list[T] = []
+        self._waiting: deque[Waiter[T]] = deque()
+        self._lock = threading.Lock()
+        self.line: Any = None  # the jobs of the loop that waited last
+
+    @property
+    def items(self) -> list[T]:
+        """All items made so far."""
+        return list(self._items)
+
+    @property
+    def idle(self) -> int:
+        """The number of items that are not in use."""
+        return len(self._idle)
+
+    def take_now(self) -> T | None:
+        """Take an item if one is free."""
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return self._grow()
+
+    def take(self) -> T:
+        """Take an item, blocking this thread until one is free; `PoolTimeout` after the waiting
+        time.
+        """
+        item = self.take_now()
+        if item is not None:
+            return item
+        waiter: Waiter[T] = Waiter(None)
+        self.stand_in_line(waiter)
+        if waiter.block(self._timeout) or not waiter.give_up():
+            return self._received(waiter)
+        raise self.timed_out()
+
+    async def atake(self) -> T:
+        """Take an item, suspending this task until one is free; `PoolTimeout` after the waiting
+        time.
+        """
+        item = self.take_now()
+        if item is not None:
+            return item
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        waiter: Waiter[T] = Waiter(future)
+        self.stand_in_line(waiter)
+        try:
+            async with asyncio.timeout(self._timeout):
+                await future
+        except TimeoutError:
+            if waiter.give_up():
+                raise self.timed_out() from None
+        except BaseException:
+            if not waiter.give_up():
+                self.give(self._received(waiter))
+            raise
+        return self._received(waiter)
+
+    def give(self, item: T) -> None:
+        """Return an item to the pool."""
+        self._idle.append(item)
+        if self._waiting:
+            self._serve()
+
+    def next_of(self, kind: type[W]) -> W | None:
+        """Take the waiter at the head of the line if it is of this kind; it gets no item."""
+        with self._lock:
+            while self._waiting and isinstance(self._waiting[0], kind):
+                waiter = self._waiting.popleft()
+                if waiter.give_up():
+                    return cast("W", waiter)
+        return None
+
+    def _grow(self) -> T | None:
+        if len(self._items) >= self._size:
+            return None
+        with self._lock:
+            if len(self._items) >= self._size:
+                return None
+            item = self._make()
+            self._items.append(item)
+            return item
+
+    def stand_in_line(self, waiter: Waiter[T]) -> None:
+        """Add a waiter at the end of the line."""
+        with self._lock:
+            self._waiting.append(waiter)
+        self._serve()  # an item may have come back between the last look and the place in line
+
+    def _serve(self) -> None:
+        with self._lock:
+            while self._waiting and self._idle:
+                waiter = self._waiting.popleft()
+                item = self._idle.pop()
+                if not waiter.give(item):
+                    self._idle.append(item)
+
+    def _received(self, waiter: Waiter[T]) -> T:
+        item: Any = waiter.item
+        return item
+
+    def timed_out(self) -> PoolTimeout:
+        """The error for a waiting time that has passed."""
+        return PoolTimeout(
+            f"No {self._name} became free within {self._timeout:g} s: raise pool_size or "
+            "shorten transactions"
+        )

@@ -1,0 +1,366 @@
+"""PostgreSQL over asyncpg: connections held in a pool of our own, one for each event loop.
+
+A connection goes back as it came; it is reset only after SQL of the caller's own. After a
+cancelled or broken call it is closed, never reused. Synchronous calls cross to a loop once for
+each operation: to the application's loop where one runs, else to a loop private to the thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import threading
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+
+from treefold_orm._base.statement import Operation
+from treefold_orm._compile.postgres import Postgres
+from treefold_orm._drivers import postgres_errors
+from treefold_orm._drivers.base import Database, Session, finish_anyway, refused_write
+from treefold_orm._drivers.postgres_execution import DeclaredCursor, execute, execute_atomic
+from treefold_orm._drivers.postgres_extremes import holds_extreme, spelled_out
+from treefold_orm._drivers.postgres_pool import LoopPool, PostgresConnection
+
+T = TypeVar("T")
+_numbers = itertools.count()
+_inherited: list[object] = []
+Loop = asyncio.AbstractEventLoop
+
+
+class PostgresSession(Session):
+    """A connection held for a transaction, with the loop it lives on."""
+
+    __slots__ = ("connection", "database", "loop", "pool")
+
+    def __init__(
+        self, database: PostgresDatabase, pool: LoopPool, connection: PostgresConnection
+    ) -> None:
+        self.database = database
+        self.pool = pool
+        self.connection = connection
+        self.loop = pool.loop
+
+    @property
+    def lost_transaction(self) -> bool:
+        raw = self.connection.raw
+        return not raw.is_closed() and not raw.is_in_transaction()
+
+    @property
+    def is_closed(self) -> bool:
+        return bool(self.connection.raw.is_closed())
+
+    def run(self, operation: Operation[T]) -> T:
+        return self.database.block_on(execute(self.connection, operation), self.loop)
+
+    async def arun(self, operation: Operation[T]) -> T:
+        return await self._at_home(execute(self.connection, operation))
+
+    async def _at_home(self, work: Coroutine[Any, Any, T]) -> T:
+        if asyncio.get_running_loop() is self.loop:
+            return await work
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.loop))
+
+    def rows(self, sql: str, args: Sequence[Any], *, size: int) -> Iterator[Sequence[Any]]:
+        cursor = self.database.block_on(self._opened(sql, args), self.loop)
+        while chunk := self.database.block_on(self._chunk(cursor, size), self.loop):
+            yield chunk
+
+    async def arows(
+        self, sql: str, args: Sequence[Any], *, size: int
+    ) -> AsyncIterator[Sequence[Any]]:
+        cursor = await self._at_home(self._opened(sql, args))
+        while chunk := await self._at_home(self._chunk(cursor, size)):
+            yield chunk
+
+    async def _opened(self, sql: str, args: Sequence[Any]) -> Any:
+        try:
+            if holds_extreme(args):
+                sql, args = await spelled_out(self.connection.raw, sql, args)
+            self.connection.opening = ()
+            if self.database.pooled:
+                return await DeclaredCursor.opened(self.connection.raw, sql, args)
+            return await self.connection.raw.cursor(sql, *args)
+        except postgres_errors.FOREIGN as error:
+            failure = await self.connection.failed(error)
+        raise failure
+
+    async def _chunk(self, cursor: Any, size: int) -> list[Any]:
+        try:
+            return await cursor.fetch(size)
+        except postgres_errors.FOREIGN as error:
+            failure = await self.connection.failed(error)
+        raise failure
+
+
+def database_of(connect: Mapping[str, Any]) -> str:
+    """Return the name of the database among the arguments for a connection, or an empty text."""
+    address = urlsplit(str(connect.get("dsn") or ""))
+    named = connect.get("database") or unquote(address.path[1:])
+    named = named or dict(parse_qsl(address.query)).get("dbname")
+    return str(named or os.environ.get("PGDATABASE", ""))
+
+
+def place_of(connect: dict[str, Any]) -> str:
+    """Return host, port and database of the arguments for a connection, without any secret."""
+    address = urlsplit(str(connect.get("dsn") or ""))
+    query = dict(parse_qsl(address.query))
+    host = connect.get("host") or address.netloc.rpartition("@")[2] or query.get("host")
+    port = connect.get("port") or query.get("port") or os.environ.get("PGPORT") or 5432
+    name = database_of(connect)
+    host = str(host or os.environ.get("PGHOST") or "this machine's socket")
+    if ":" not in host.rpartition("]")[2] and "/" not in host:
+        host = f"{host}:{port}"
+    return f"{host}, database {name or 'of the user'!r}"
+
+
+class PostgresDatabase(Database):
+    """One PostgreSQL database."""
+
+    name = "postgres"
+
+    def __init__(
+        self,
+        alias: str,
+        *,
+        connect: dict[str, Any],
+        size: int,
+        timeout: float,
+        statement_timeout: float,
+        connect_timeout: float,
+        pooler: str,
+        regex: bool = False,
+    ) -> None:
+        dialect = Postgres()
+        dialect.regex = regex
+        super().__init__(alias, dialect)
+        self._connect = {**connect, "timeout": connect_timeout}
+        self.place = place_of(connect)
+        self._size = size
+        self._timeout = timeout
+        self._statement_timeout = statement_timeout
+        self._pooler = pooler
+        self.pooled = pooler == "transaction"
+        self._pools: dict[tuple[Loop, bool], LoopPool] = {}
+        self._home: Loop | None = None
+        self._private = threading.local()
+        self._private_loops: list[Loop] = []
+        self._lock = threading.Lock()
+
+    @property
+    def database(self) -> str:
+        """The name of the database, as far as it is given."""
+        return database_of(self._connect) or "of_the_user"
+
+    def at(self, name: str) -> PostgresDatabase:
+        """Return another database of the same server under the same alias, login and options."""
+        connect = {k: v for k, v in self._connect.items() if k not in ("database", "timeout")}
+        if "dsn" in connect:
+            address = urlsplit(str(connect["dsn"]))
+            query = [pair for pair in parse_qsl(address.query) if pair[0] != "dbname"]
+            connect["dsn"] = address._replace(
+                path=f"/{quote(name, safe='')}", query=urlencode(query)
+            ).geturl()
+        else:
+            connect["database"] = name
+        return PostgresDatabase(
+            self.alias,
+            connect=connect,
+            size=self._size,
+            timeout=self._timeout,
+            statement_timeout=self._statement_timeout,
+            connect_timeout=self._connect["timeout"],
+            pooler=self._pooler,
+            regex=self.dialect.regex,
+        )
+
+    # -- pools and loops --------------------------------------------------------------------------
+
+    def _pool(self, loop: Loop, *, read_only: bool) -> LoopPool:
+        pool = self._pools.get((loop, read_only))
+        return pool if pool is not None else self._new_pool(loop, read_only=read_only)
+
+    def _new_pool(self, loop: Loop, *, read_only: bool) -> LoopPool:
+        with self._lock:
+            for key in [key for key in self._pools if key[0].is_closed()]:
+                self._pools.pop(key).abandon()
+            made = LoopPool(
+                loop,
+                connect=self._connect,
+                place=self.place,
+                size=self._size,
+                timeout=self._timeout,
+                read_only=read_only,
+                statement_timeout=self._statement_timeout,
+                pooler=self._pooler,
+            )
+            self._pools[loop, read_only] = made
+            if loop not in self._private_loops:
+                self._home = loop
+            return made
+
+    def _loop_for_blocking(self) -> Loop:
+        home = self._home
+        if home is not None and home.is_running() and asyncio._get_running_loop() is not home:
+            return home
+        loop: Loop | None = getattr(self._private, "loop", None)
+        if loop is None or loop.is_closed():
+            loop = asyncio.new_event_loop()
+            self._private.loop = loop
+            self._private_loops.append(loop)
+        return loop
+
+    def block_on(self, work: Coroutine[Any, Any, T], loop: Loop) -> T:
+        """Run a coroutine on `loop`, blocking this thread."""
+        if loop.is_running():
+            if asyncio._get_running_loop() is loop:
+                work.close()
+                raise RuntimeError("A blocking call on the loop that would have to answer it")
+            return asyncio.run_coroutine_threadsafe(work, loop).result()
+        outer = asyncio._get_running_loop()
+        if outer is None:
+            return loop.run_until_complete(work)
+        asyncio._set_running_loop(
+            None
+        )  # blocking was allowed here: the private loop runs inside this call
+        try:
+            return loop.run_until_complete(work)
+        finally:
+            asyncio._set_running_loop(outer)
+
+    # -- operations -------------------------------------------------------------------------------
+
+    def run(self, operation: Operation[T], *, write: bool, read_only: bool) -> T:
+        work = self.arun(operation, write=write, read_only=read_only)
+        return self.block_on(work, self._loop_for_blocking())
+
+    async def arun(self, operation: Operation[T], *, write: bool, read_only: bool) -> T:
+        if write and read_only:
+            raise refused_write()
+        loop = asyncio.get_running_loop()
+        pool = self._pools.get((loop, read_only)) or self._new_pool(loop, read_only=read_only)
+        connection = pool.take_now() or await pool.take()
+        try:
+            if read_only and self.pooled:  # elsewhere the connection itself is read-only
+                outcome = await execute_atomic(connection, operation, begin="BEGIN READ ONLY")
+            else:
+                outcome = await execute(connection, operation)
+        except Exception:
+            await pool.give(connection)
+            raise
+        except (
+            BaseException
+        ):  # cancelled in the middle: no caller reads what the server still sends
+            # A COMMIT may be on its way: what comes next is not to meet the time before it.
+            await finish_anyway(asyncio.wait([pool.discard(connection)]))
+            raise
+        if connection.tainted or pool.waiting:
+            await pool.give(connection)
+        else:
+            pool.idle.append(connection)
+        return outcome
+
+    def apart(self) -> PostgresDatabase:
+        connect: dict[str, Any] = {k: v for k, v in self._connect.items() if k != "timeout"}
+        settings = {**connect.pop("server_settings", {}), "statement_timeout": "0"}
+        if not self.pooled:
+            connect["server_settings"] = settings
+        # a schema change makes prepared statements invalid, which a transaction does not survive
+        connect["statement_cache_size"] = 0
+        return PostgresDatabase(
+            self.alias,
+            connect=connect,
+            size=2,
+            timeout=self._timeout,
+            statement_timeout=0,
+            connect_timeout=self._connect["timeout"],
+            pooler=self._pooler,
+            regex=self.dialect.regex,
+        )
+
+    def complete(self, session: Session, work: Coroutine[Any, Any, T]) -> T:
+        assert isinstance(session, PostgresSession)  # noqa: S101 - it is one of this database
+        return self.block_on(work, session.loop)
+
+    def checkout(self, *, write: bool) -> PostgresSession:
+        return self.block_on(self.acheckout(write=write), self._loop_for_blocking())
+
+    async def acheckout(self, *, write: bool) -> PostgresSession:
+        pool = self._pool(asyncio.get_running_loop(), read_only=False)
+        return PostgresSession(self, pool, pool.take_now() or await pool.take())
+
+    def checkin(self, session: Session) -> None:
+        if isinstance(session, PostgresSession):
+            self.block_on(self.acheckin(session), session.loop)
+
+    async def acheckin(self, session: Session) -> None:
+        if not isinstance(session, PostgresSession):
+            return
+        if session.loop is not asyncio.get_running_loop():
+            await asyncio.wrap_future(
+                asyncio.run_coroutine_threadsafe(self.acheckin(session), session.loop)
+            )
+        else:  # one that is closed, or whose transaction did not reach its end, is not used again
+            await session.pool.give(session.connection)
+
+    def begin(self, *, write: bool, isolation: str | None) -> str:
+        level = _LEVELS[isolation]
+        return f"BEGIN{level}" if write else f"BEGIN{level} READ ONLY"
+
+    # -- the end ----------------------------------------------------------------------------------
+
+    @property
+    def in_use(self) -> bool:
+        return bool(self._pools)
+
+    def close(self) -> None:
+        pools, self._pools = self._pools, {}
+        for pool in pools.values():
+            if pool.loop.is_closed():
+                pool.abandon()
+            elif pool.loop.is_running():
+                if asyncio._get_running_loop() is pool.loop:
+                    pool.abandon()
+                else:
+                    asyncio.run_coroutine_threadsafe(pool.close(), pool.loop).result(10)
+            elif asyncio._get_running_loop() is None:
+                pool.loop.run_until_complete(pool.close())
+        for loop in self._private_loops:
+            if not loop.is_running():
+                loop.close()
+        self._private_loops.clear()
+        self._home = None
+
+    async def leave_loop(self) -> None:
+        here = asyncio.get_running_loop()
+        for key in [key for key in self._pools if key[0] is here]:
+            await finish_anyway(self._pools.pop(key).close())
+
+    async def aclose(self) -> None:
+        await self.leave_loop()
+        if any(not loop.is_running() for loop in self._private_loops):
+            await asyncio.to_thread(self._close_private)
+
+    def _close_private(self) -> None:
+        for loop in [loop for loop in self._private_loops if not loop.is_running()]:
+            for key in [key for key in self._pools if key[0] is loop]:
+                loop.run_until_complete(self._pools.pop(key).close())
+            loop.close()
+            self._private_loops.remove(loop)
+
+    def forget(self) -> None:
+        # kept alive and never touched: closing them would reach into the parent's event loops
+        _inherited.append((self._pools, self._private_loops))
+        self._pools = {}
+        self._private_loops = []
+        self._private = threading.local()
+        self._home = None
+
+
+_LEVELS = {
+    None: "",
+    "read committed": " ISOLATION LEVEL READ COMMITTED",
+    "repeatable read": " ISOLATION LEVEL REPEATABLE READ",
+    "serializable": " ISOLATION LEVEL SERIALIZABLE",
+}

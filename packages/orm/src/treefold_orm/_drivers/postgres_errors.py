@@ -1,0 +1,195 @@
+"""From asyncpg's errors to this package's own. Its messages and details quote rows, so none is
+passed on.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import ssl
+from typing import Any
+
+import asyncpg  # pyright: ignore[reportMissingTypeStubs] - it has no type information
+
+from treefold_orm._base import errors
+from treefold_orm._drivers.data_errors import BY_SQLSTATE
+from treefold_orm._expressions.naming import constraints_of
+from treefold_orm._fields.meta import registry
+
+_driver: Any = asyncpg
+# what the server itself answered
+POSTGRES: type[Exception] = _driver.PostgresError
+# the driver lost track of the conversation, as when the server ended it between two calls
+CONFUSED: type[Exception] = _driver.InternalClientError
+# a table has changed since the statement was prepared; outside of a transaction the driver prepares
+# it again by itself
+OUTDATED: type[Exception] = _driver.InvalidCachedStatementError
+# what a driver call can raise that is not a fault of this process
+FOREIGN: tuple[type[Exception], ...] = (
+    POSTGRES,
+    CONFUSED,
+    _driver.InterfaceError,
+    OSError,
+    TimeoutError,
+    EOFError,
+    ValueError,  # it reads dates and times of years that Python does not have
+    OverflowError,
+)
+
+
+def translate(error: BaseException, place: str = "") -> errors.ORMError:
+    """Return the error to raise; it names models, columns and constraints, never values.
+
+    `place` is the server and the database, for connections that fail.
+    """
+    code: str | None = getattr(error, "sqlstate", None)
+    if not isinstance(error, _driver.PostgresError):
+        if isinstance(error, (ValueError, OverflowError)):
+            return _unfit(error)
+        if isinstance(error, _driver.InterfaceError) and "connection" not in str(error):
+            return errors.DatabaseError("The driver refused the call")
+        return _failed(place, connection_reason(error))
+    if code is None:
+        return errors.DatabaseError("PostgreSQL refused the statement")
+    if code.startswith("23"):
+        return _integrity(error, code)
+    if code in {"40001", "40P01"}:
+        return errors.TransactionConflict(
+            "The transaction collided with another one and was undone: try again", code=code
+        )
+    if isinstance(error, OUTDATED):
+        return errors.TransactionConflict(
+            "A table of this statement was changed, as by a migration, since the statement was "
+            "prepared, and the transaction was undone: try again",
+            code=code,
+        )
+    if code == "57014":
+        return errors.StatementTimeout("The statement ran too long and was stopped", code=code)
+    if code == "55P03":
+        return errors.DatabaseLocked("The row is locked by another transaction", code=code)
+    if code == "25P02":
+        return errors.TransactionAborted(
+            "A statement failed before, and PostgreSQL runs no other one in this transaction: put "
+            "what may fail into a nested transaction() and catch its error around that",
+            code=code,
+        )
+    if code == "21000":
+        return errors.DatabaseError(
+            "A statement met one row twice, or more than one row where it takes one: in a bulk "
+            "upsert, give each row once",
+            code=code,
+        )
+    if code == "25006":
+        return errors.ReadOnlyViolation("The connection is read-only", code=code)
+    if code in _CONNECTION or code.startswith(("08", "57P", "53", "28")):
+        return _failed(place, _CONNECTION.get(code, "the server has ended it"), code)
+    if code.startswith("22") or code in BY_SQLSTATE:
+        reason = BY_SQLSTATE.get(code, "A value does not fit its column or function")
+        return errors.DataError(f"{reason} ({code})", code=code)
+    if code.startswith("42"):  # names and syntax only; these messages carry no values
+        return errors.DatabaseError(
+            f"PostgreSQL refused the statement: {_headline(error)}", code=code
+        )
+    return errors.DatabaseError(f"PostgreSQL refused the statement ({code})", code=code)
+
+
+def _unfit(error: BaseException) -> errors.ORMError:
+    if isinstance(error, _driver.InterfaceError):  # the driver could not encode an argument
+        return errors.DatabaseError("An argument has a type the statement does not take")
+    return errors.DataError(
+        "A row holds a date or time outside of the years 1 to 9999, which Python cannot hold: "
+        "leave the column or the row out"
+    )
+
+
+_CONNECTION = {
+    "28P01": "the server refuses the user or the password",
+    "28000": "the server refuses the user, or connections from here",
+    "3D000": "the server has no such database",
+    "53300": "the server has no connection left",
+    "57P01": "the server has ended it",
+    "57P02": "the server has crashed",
+    "57P03": "the server takes no connections now",
+    "57P05": "the server has ended it after an idle time",
+    "08003": "it was closed in the middle of a statement",
+    "08006": "it was closed in the middle of a statement",
+}
+
+
+def _failed(place: str, reason: str, code: str | None = None) -> errors.ConnectionFailed:
+    where = f" at {place}" if place else ""
+    shown = f" ({code})" if code else ""
+    return errors.ConnectionFailed(
+        f"The connection to PostgreSQL{where} failed: {reason}{shown}", code=code
+    )
+
+
+def connection_reason(error: BaseException) -> str:
+    """Return why a connection failed, in words that hold nothing of the address."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is refused ({error.verify_message})"
+    if isinstance(error, ssl.SSLError):
+        return f"the TLS handshake failed ({error.reason or type(error).__name__})"
+    if isinstance(error, socket.gaierror):
+        return "its host name cannot be resolved"
+    if isinstance(error, TimeoutError):
+        return "no answer within the waiting time"
+    if isinstance(error, OSError):
+        if error.errno:
+            return os.strerror(error.errno).lower()
+        return "it cannot be reached" if "Multiple" in str(error) else "it was closed"
+    return "it was closed"
+
+
+def _headline(error: Any) -> str:
+    return (
+        str(getattr(error, "message", "")).splitlines()[0]
+        if getattr(error, "message", "")
+        else type(error).__name__
+    )
+
+
+def _integrity(error: Any, code: str) -> errors.IntegrityError:
+    constraint: str | None = error.constraint_name
+    model, fields = _named(error.table_name, constraint, error.column_name)
+    where = f"{model}.{', '.join(fields)}" if model and fields else model or "a row"
+    facts: dict[str, Any] = {
+        "model": model,
+        "fields": fields,
+        "constraint": constraint,
+        "code": code,
+    }
+    called = f" {constraint!r}" if constraint else ""
+    match code:
+        case "23505":
+            return errors.UniqueViolation(f"{where} exists already", **facts)
+        case "23503":
+            return errors.ForeignKeyViolation(
+                "A referenced row is missing, or this one is still referenced", **facts
+            )
+        case "23502":
+            return errors.NotNullViolation(f"{where} may not be null", **facts)
+        case "23514":
+            return errors.CheckViolation(f"The check constraint{called} is not met", **facts)
+        case "23P01":
+            return errors.ExclusionViolation(
+                f"The exclusion constraint{called} does not allow this row beside another", **facts
+            )
+        case _:
+            return errors.IntegrityError("A constraint is not met", **facts)
+
+
+def _named(
+    table: str | None, constraint: str | None, column: str | None
+) -> tuple[str | None, tuple[str, ...]]:
+    found: tuple[str | None, tuple[str, ...]] = None, ()
+    for meta in registry:
+        if meta.table_name != table:
+            continue
+        if column is not None:
+            return meta.name, tuple(f.name for f in meta.columns if f.column_name == column)
+        fields = constraints_of(meta).get(constraint or "")
+        if fields is not None:
+            return meta.name, fields
+        found = found if found[0] else (meta.name, ())
+    return found

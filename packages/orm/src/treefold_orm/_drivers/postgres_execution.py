@@ -1,0 +1,143 @@
+"""Operations on an open PostgreSQL connection, on its event loop."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from treefold_orm._base.errors import ConnectionFailed, ORMError, unanswered
+from treefold_orm._base.journal import Journal, recorded
+from treefold_orm._base.statement import ATOMIC, Kind, Operation
+from treefold_orm._drivers import postgres_errors
+from treefold_orm._drivers.base import one
+from treefold_orm._drivers.postgres_extremes import holds_extreme, spelled_out
+from treefold_orm._drivers.postgres_pool import PostgresConnection
+
+T = TypeVar("T")
+_numbers = itertools.count()
+
+
+class DeclaredCursor:
+    """A cursor by SQL alone, which leaves no prepared statement on a connection behind a pooler."""
+
+    def __init__(self, raw: Any, name: str) -> None:
+        self._raw = raw
+        self._name = name
+
+    @classmethod
+    async def opened(cls, raw: Any, sql: str, args: Sequence[Any]) -> DeclaredCursor:
+        """Declare the cursor for a query."""
+        name = f"treefold_{next(_numbers)}"
+        await raw.fetch(f"DECLARE {name} NO SCROLL CURSOR FOR {sql}", *args)
+        return cls(raw, name)
+
+    async def fetch(self, size: int) -> list[Any]:
+        """The next rows."""
+        return await self._raw.fetch(f"FETCH FORWARD {int(size)} FROM {self._name}")
+
+
+async def execute(connection: PostgresConnection, operation: Operation[T]) -> T:
+    """Run an operation to its end on a connection."""
+    raw = connection.raw
+    connection.started = connection.clock()
+    try:
+        statement = operation.send(None)
+        if statement is ATOMIC:
+            return await execute_atomic(connection, operation)
+        while True:
+            try:
+                sql, args = statement.sql, statement.args
+                if args and holds_extreme(args):
+                    sql, args = await spelled_out(raw, sql, args)
+                if statement.kind == "rows":
+                    outcome: Any = await raw.fetch(sql, *args)
+                elif args and statement.kind == "count":
+                    outcome = _count(await raw.execute(sql, *args))
+                else:
+                    outcome = await _execute_other(connection, statement.kind, sql, args)
+            except postgres_errors.FOREIGN as error:
+                opening = connection.opening
+                failure = await connection.failed(error)
+                if opening and isinstance(error, postgres_errors.OUTDATED):
+                    failure = await _failure_to_open_again(connection, opening)
+                    if failure is None:
+                        continue
+            else:
+                if connection.opening and statement.kind != "script":
+                    connection.opening = ()
+                statement = operation.send(outcome)
+                continue
+            statement = operation.throw(failure)
+    except StopIteration as stop:
+        return stop.value
+    except BaseException:  # a cancelled operation learns of it, and not when it is collected
+        operation.close()
+        raise
+    finally:
+        connection.started = 0.0
+
+
+_OPENS = ("BEGIN", "SAVEPOINT ")
+
+
+async def _failure_to_open_again(
+    connection: PostgresConnection, opening: Sequence[str]
+) -> ORMError | None:
+    """Undo a transaction in which nothing has run, and open it and its savepoints once more."""
+    try:
+        for sql in ("ROLLBACK", *opening):
+            await connection.raw.execute(sql)
+    except postgres_errors.FOREIGN as error:
+        return await connection.failed(error)
+    return None
+
+
+async def _execute_other(
+    connection: PostgresConnection, kind: Kind, sql: str, args: Sequence[Any]
+) -> Any:
+    raw = connection.raw
+    if kind == "atomic":
+        raise RuntimeError("An operation asks for a transaction first, not between statements")
+    if kind == "script":
+        opens = sql.startswith(_OPENS)
+        outcome = await raw.execute(sql)
+        connection.opening = (*connection.opening, sql) if opens else ()
+        return outcome
+    if kind == "raw":
+        connection.tainted = True
+        prepared = await raw.prepare(sql, name="")
+        rows = await prepared.fetch(*args)
+        return [attribute.name for attribute in prepared.get_attributes()], rows
+    # without arguments execute() would use the many-statement protocol
+    prepared = await raw.prepare(sql, name="")
+    await prepared.fetch()
+    return _count(prepared.get_statusmsg())
+
+
+def _count(status: str) -> int:
+    last = status.rpartition(" ")[2]
+    return int(last) if last.isdigit() else 0
+
+
+async def execute_atomic(
+    connection: PostgresConnection, operation: Operation[T], *, begin: str = "BEGIN"
+) -> T:
+    """Run an operation inside a transaction of its own."""
+    journal, committing = Journal(), False
+    try:
+        await execute(connection, one(begin))
+        outcome = await execute(connection, recorded(operation, journal, atomic=True))
+        committing = not connection.raw.is_closed()
+        await execute(connection, one("COMMIT"))
+    except BaseException as error:
+        no_answer = isinstance(error, ConnectionFailed) or not isinstance(error, Exception)
+        journal.undo(in_doubt=committing and no_answer)
+        if isinstance(error, Exception) and not connection.raw.is_closed():
+            with contextlib.suppress(ORMError):  # the error that led here is what is reported
+                await execute(connection, one("ROLLBACK"))
+        if committing and isinstance(error, ConnectionFailed):
+            raise unanswered(error) from None
+        raise
+    return outcome

@@ -1,0 +1,337 @@
+"""The pool of asyncpg connections of one event loop: last in, first out, reset only where needed.
+
+It is used on its loop alone and needs no locks. A watch looks after statements that take long: it
+asks whether the server still answers anybody, which is how a network that swallows packets is
+noticed, and closes connections whose statement has run far longer than the server allows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections import deque
+from typing import Any, cast
+
+import asyncpg  # pyright: ignore[reportMissingTypeStubs] - it has no type information
+
+from treefold_orm._base.errors import ConnectionFailed, ORMError, PoolTimeout
+from treefold_orm._drivers.base import finish_anyway
+from treefold_orm._drivers.postgres_errors import (
+    CONFUSED,
+    FOREIGN,
+    OUTDATED,
+    POSTGRES,
+    translate,
+)
+
+_connect: Any = cast("Any", asyncpg).connect
+# seconds the server has to stop a statement by itself before the connection is given up
+GRACE = 2.0
+# seconds of silence after which the pool looks whether the server still answers
+SILENCE = 3.0
+
+
+class PostgresConnection:
+    """One asyncpg connection and what the pool knows about it."""
+
+    __slots__ = ("clock", "opening", "place", "pool", "raw", "started", "tainted")
+
+    def __init__(self, raw: Any, pool: LoopPool) -> None:
+        self.raw = raw
+        self.pool = pool
+        self.clock = pool.loop.time
+        self.place = pool.place
+        self.started = 0.0
+        self.tainted = False
+        # BEGIN and the savepoints, as long as nothing else has run in the transaction
+        self.opening: tuple[str, ...] = ()
+
+    async def failed(self, error: BaseException) -> ORMError:
+        """Return the error to raise for one of the driver's, with what follows from it done."""
+        self.opening = ()
+        if isinstance(error, CONFUSED):
+            self.raw.terminate()
+        elif isinstance(error, OUTDATED):
+            await self.pool.prepare_anew()
+        return translate(error, self.place)
+
+
+class LoopPool:
+    """At most `size` connections for one loop."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        connect: dict[str, Any],
+        place: str,
+        size: int,
+        timeout: float,
+        statement_timeout: float,
+        read_only: bool,
+        pooler: str,
+    ) -> None:
+        self.loop = loop
+        self.idle: list[PostgresConnection] = []
+        self.waiting: deque[asyncio.Future[PostgresConnection | None]] = deque()
+        self._size = size
+        self._timeout = timeout
+        self._statement_timeout = statement_timeout
+        self._all: set[PostgresConnection] = set()
+        self.place = place
+        self._opening: set[asyncio.Task[PostgresConnection]] = set()
+        self._closing: set[asyncio.Task[None]] = set()
+        self._watch: asyncio.TimerHandle | None = None
+        self._probe: asyncio.Task[None] | None = None
+        self._probed = 0.0
+        self._shared = pooler == "transaction"
+        self._arguments = _arguments(
+            connect, statement_timeout=statement_timeout, read_only=read_only, pooler=pooler
+        )
+
+    @property
+    def size(self) -> int:
+        """How many connections are open or being opened."""
+        return len(self._all) + len(self._opening)
+
+    def take_now(self) -> PostgresConnection | None:
+        """Take an idle connection if there is one that is still open."""
+        while self.idle:
+            connection = self.idle.pop()
+            if not connection.raw.is_closed():
+                return connection
+            self._all.discard(connection)
+        return None
+
+    async def take(self) -> PostgresConnection:
+        """Take a connection, opening or waiting for one; `PoolTimeout` after the waiting time."""
+        deadline = self.loop.time() + self._timeout
+        while True:
+            connection = self.take_now()
+            if connection is not None:
+                return connection
+            if self.size < self._size:
+                return await self._open()
+            given = await self._wait(deadline)
+            if given is not None:
+                return given
+
+    async def _wait(self, deadline: float) -> PostgresConnection | None:
+        future: asyncio.Future[PostgresConnection | None] = self.loop.create_future()
+        self.waiting.append(future)
+        try:
+            async with asyncio.timeout_at(deadline):
+                return await future
+        except ORMError:
+            raise
+        except TimeoutError:
+            self._hand_back(future)
+            raise PoolTimeout(
+                f"No PostgreSQL connection became free within {self._timeout:g} s: raise "
+                "pool_size or shorten transactions"
+            ) from None
+        except BaseException:
+            self._hand_back(future)
+            raise
+
+    def _hand_back(self, future: asyncio.Future[PostgresConnection | None]) -> None:
+        if future in self.waiting:
+            self.waiting.remove(future)
+        elif future.done() and not future.cancelled():
+            connection = future.result()
+            if connection is None:
+                self._wake(None)
+            else:
+                self._pass_on(connection)
+
+    async def _open(self) -> PostgresConnection:
+        # A task of its own, and of no caller's context: a connection that no caller waits for any
+        # more is opened all the same and left to the others, for one that is cancelled halfway
+        # leaves futures of the driver behind, and a login for nothing.
+        opening = self.loop.create_task(self._connected(), context=contextvars.Context())
+        self._opening.add(opening)
+        opening.add_done_callback(self._opening.discard)
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            if opening.cancelled() and not _is_cancelled():
+                raise self._failed("the pool was closed while it was opened") from None
+            opening.add_done_callback(self._left_over)
+            raise
+
+    async def _connected(self) -> PostgresConnection:
+        try:
+            raw = await _connect(**self._arguments)
+        except FOREIGN as error:
+            failure = translate(error, self.place)
+        except BaseException:
+            self.loop.call_soon(self._wake, None)
+            raise
+        else:
+            connection = PostgresConnection(raw, self)
+            self._all.add(connection)
+            self._keep_watch()
+            return connection
+        self.loop.call_soon(self._wake, None)  # once this one does not count any more
+        raise failure
+
+    def _left_over(self, opening: asyncio.Task[PostgresConnection]) -> None:
+        if not opening.cancelled() and opening.exception() is None:
+            self._pass_on(opening.result())
+
+    def _failed(self, reason: str) -> ORMError:
+        return ConnectionFailed(f"The connection to PostgreSQL at {self.place} failed: {reason}")
+
+    async def give(self, connection: PostgresConnection) -> None:
+        """Return a connection to the pool; reset it if SQL of the caller's own ran on it."""
+        if connection.raw.is_closed() or connection.raw.is_in_transaction():
+            self.discard(connection)
+            return
+        if connection.tainted and self._shared:
+            connection.tainted = False  # a reset would reach a server connection of another client
+        if connection.tainted:
+            connection.tainted = False
+            try:
+                await finish_anyway(connection.raw.reset())
+            except FOREIGN:
+                self.discard(connection)
+                return
+            except BaseException:  # cancelled, and the reset is complete all the same
+                self._pass_on(connection)
+                raise
+        self._pass_on(connection)
+
+    def _pass_on(self, connection: PostgresConnection) -> None:
+        if not self._wake(connection):
+            self.idle.append(connection)
+
+    def _wake(self, connection: PostgresConnection | None) -> bool:
+        while self.waiting:
+            future = self.waiting.popleft()
+            if not future.done():
+                future.set_result(connection)
+                return True
+        return False
+
+    def discard(self, connection: PostgresConnection) -> asyncio.Task[None]:
+        """Close a connection that may be in the middle of something; its place is free at once.
+
+        The task is done when the server is through with what it was asked.
+        """
+        self._all.discard(connection)
+        task = self.loop.create_task(_close(connection.raw))
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+        self._wake(None)
+        return task
+
+    async def prepare_anew(self) -> None:
+        """Drop the prepared statements of all connections, for the tables have changed."""
+        for connection in self._all:
+            await connection.raw.reload_schema_state()
+
+    def abandon(self) -> None:
+        """Drop all connections without waiting: their loop has ended or cannot be waited for."""
+        self._stop_watch()
+        for connection in self._all:
+            transport: Any = getattr(connection.raw, "_transport", None)
+            if self.loop.is_closed():
+                socket: Any = getattr(transport, "_sock", None)
+                if socket is not None:
+                    socket.close()
+            else:
+                connection.raw.terminate()
+        self._all.clear()
+        self.idle.clear()
+
+    async def close(self) -> None:
+        """Close all connections."""
+        probes = [] if self._probe is None else [self._probe]
+        self._stop_watch()
+        connections, self._all = self._all, set()
+        self.idle.clear()
+        closing = [_close(connection.raw) for connection in connections]
+        for opening in self._opening:
+            opening.cancel()
+        waiting = (*self._closing, *self._opening, *probes)
+        await asyncio.gather(*closing, *waiting, return_exceptions=True)
+
+    # -- the watch --------------------------------------------------------------------------------
+
+    def _keep_watch(self) -> None:
+        if self._watch is None:
+            self._watch = self.loop.call_later(1.0, self._look)
+
+    def _stop_watch(self) -> None:
+        if self._watch is not None and not self.loop.is_closed():
+            self._watch.cancel()
+        self._watch = None
+        if self._probe is not None and not self.loop.is_closed():
+            self._probe.cancel()
+
+    def _look(self) -> None:
+        self._watch = None
+        now = self.loop.time()
+        limit = now - self._statement_timeout - GRACE if self._statement_timeout > 0 else 0.0
+        for connection in self._silent(limit):
+            connection.raw.terminate()
+        if now - self._probed > SILENCE and self._silent(now - SILENCE) and self._probe is None:
+            self._probe = self.loop.create_task(self._look_for_server())
+        if self._all:
+            self._keep_watch()
+
+    def _silent(self, since: float) -> list[PostgresConnection]:
+        return [c for c in self._all if 0.0 < c.started < since]
+
+    async def _look_for_server(self) -> None:
+        suspects = self._silent(self.loop.time() - SILENCE)
+        try:
+            raw = await _connect(**self._arguments)
+        except FOREIGN as error:
+            if not isinstance(error, POSTGRES):  # that would have been an answer
+                self._give_up({*suspects, *self.idle}, translate(error, self.place))
+        else:
+            await _close(raw)
+        finally:
+            self._probed = self.loop.time()
+            self._probe = None
+
+    def _give_up(self, connections: set[PostgresConnection], failure: ORMError) -> None:
+        for connection in connections & self._all:
+            connection.raw.terminate()
+        waiting, self.waiting = self.waiting, deque()
+        for future in waiting:
+            if not future.done():
+                future.set_exception(failure)
+
+
+def _arguments(
+    connect: dict[str, Any], *, statement_timeout: float, read_only: bool, pooler: str
+) -> dict[str, Any]:
+    arguments: dict[str, Any] = {
+        "statement_cache_size": 1000,
+        "max_cached_statement_lifetime": 0,
+        **connect,
+    }
+    if pooler == "transaction":  # the server connection behind it changes: nothing may stay there
+        return {**arguments, "statement_cache_size": 0}
+    settings = {"application_name": "treefold", **arguments.pop("server_settings", {})}
+    if statement_timeout > 0:
+        settings.setdefault("statement_timeout", str(int(statement_timeout * 1000)))
+    if read_only:
+        settings["default_transaction_read_only"] = "on"
+    return {**arguments, "server_settings": settings}
+
+
+def _is_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+async def _close(raw: Any) -> None:
+    if raw.is_closed():
+        return
+    try:
+        await raw.close(timeout=2.0)
+    except (*FOREIGN, asyncio.CancelledError):
+        raw.terminate()

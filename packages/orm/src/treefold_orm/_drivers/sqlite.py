@@ -1,0 +1,414 @@
+"""SQLite: the standard module for sync code, aiosqlite's worker for async code, one pool for both.
+
+A whole operation crosses to the worker once. Writes go through a single connection that everyone
+waits for in one line, and start with BEGIN IMMEDIATE; reads use their own connections, which
+cannot write.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from functools import partial
+from typing import Any, TypeVar, cast
+
+import aiosqlite
+
+from treefold_orm._base.errors import ConfigurationError
+from treefold_orm._base.statement import Operation
+from treefold_orm._compile.sqlite import SQLite
+from treefold_orm._drivers import sqlite_errors, sqlite_functions
+from treefold_orm._drivers.base import Database, Session, finish_anyway, refused_write
+from treefold_orm._drivers.pool import Pool
+from treefold_orm._drivers.sqlite_clock import Connection
+from treefold_orm._drivers.sqlite_execution import (
+    close_cursors,
+    execute,
+    execute_into,
+    fetch_chunk,
+    open_cursor,
+    open_cursor_into,
+    settle,
+)
+from treefold_orm._drivers.sqlite_line import AGAIN, Job, Running, run_line, wait_in_line
+
+T = TypeVar("T")
+
+BUSY_TIMEOUT = 5.0
+POOL_TIMEOUT = 10.0
+READERS = min(4, os.cpu_count() or 1)
+
+
+class SQLiteSession(Session):
+    """One SQLite connection, usable from any thread but by one caller at a time."""
+
+    __slots__ = ("_connect", "_file", "_raw", "_worker", "pool", "running")
+
+    def __init__(self, connect: Callable[[], Connection], file: str) -> None:
+        self._connect = connect
+        self._file = file
+        self._raw: Connection | None = None
+        self._worker: Any = None  # an aiosqlite.Connection; its one-hop call has no types
+        self.pool: Pool[SQLiteSession] | None = None
+        self.running = Running()
+
+    @property
+    def opened(self) -> sqlite3.Connection | None:
+        """The connection if it is open."""
+        return self._raw
+
+    def raw(self) -> Connection:
+        """The standard library's connection, opened at first use."""
+        if self._raw is None:
+            try:
+                self._raw = self._connect()
+            except sqlite3.Error as error:
+                failure = sqlite_errors.translate(error, self._file)
+            else:
+                return self._raw
+            raise failure
+        return self._raw
+
+    @property
+    def lost_transaction(self) -> bool:
+        return self._raw is not None and not self._raw.in_transaction
+
+    @property
+    def is_closed(self) -> bool:
+        return self._raw is None
+
+    def run(self, operation: Operation[T]) -> T:
+        return execute(self._raw or self.raw(), operation)
+
+    async def arun(self, operation: Operation[T]) -> T:
+        outcome: list[T] = []  # the worker keeps what it returned until it is asked again
+        await self.call(execute_into, operation, outcome)
+        return outcome.pop()
+
+    async def call(self, function: Callable[..., T], *args: Any) -> T:
+        """Run `function(connection, *args)` on the worker; if cancelled, stop it and wait until it
+        has stopped.
+        """
+        worker = self._worker or await self._start()
+        try:
+            return await worker._execute(function, self._raw, *args)
+        except asyncio.CancelledError:
+            self.raw().interrupt()
+            await finish_anyway(self._stopped(worker))
+            raise
+
+    async def _stopped(self, worker: Any) -> None:
+        settled = asyncio.ensure_future(worker._execute(settle))
+        while not (await asyncio.wait([settled], timeout=AGAIN))[0]:
+            self.interrupt_again()
+        await settled
+
+    def interrupt_again(self) -> None:
+        """Interrupt what had not begun when it was interrupted first. In a transaction that could
+        be its end, which must be reached.
+        """
+        raw = self._raw
+        if raw is not None and not raw.in_transaction:
+            raw.interrupt()
+
+    def take_on(self, job: Job) -> None:
+        """Run a job and those behind it on the worker."""
+        worker = self._worker
+        if worker is not None:
+            worker._tx.put_nowait((None, partial(self._run_line, job)))
+            return
+        worker = self._new_worker()
+        getattr(worker, "_thread", worker).start()
+        worker._tx.put_nowait((None, partial(self._open_for, worker, job)))
+
+    def _open_for(self, worker: Any, job: Job) -> object:
+        try:
+            self._open(worker)
+        except BaseException as error:  # noqa: BLE001, RUF100 - handed to the caller as it is
+            job.finish(None, error)
+            self._back()
+            return cast("Any", aiosqlite.core)._STOP_RUNNING_SENTINEL
+        self._run_line(job)
+        return None
+
+    def _open(self, worker: Any) -> None:
+        worker._connection = self.raw()
+        self._worker = worker
+
+    def _run_line(self, job: Job) -> None:
+        try:
+            run_line(self, execute, job)
+        finally:
+            self._back()
+
+    def _back(self) -> None:
+        if self.pool is not None:
+            self.pool.give(self)
+
+    def _new_worker(self) -> Any:
+        worker: Any = aiosqlite.Connection(self.raw, 64)
+        # a forgotten connection must not keep the interpreter from exiting
+        getattr(worker, "_thread", worker).daemon = True
+        return worker
+
+    async def _start(self) -> Any:
+        worker = self._new_worker()
+        # not a task: a loop that ends cancels its tasks, and the worker would answer a closed loop
+        opened = asyncio.get_running_loop().create_future()
+        getattr(worker, "_thread", worker).start()
+        worker._tx.put_nowait((opened, partial(self._open, worker)))
+        try:
+            await finish_anyway(opened)
+        except Exception:
+            stop_worker(worker)
+            raise
+        return worker
+
+    def rows(self, sql: str, args: Sequence[Any], *, size: int) -> Iterator[Sequence[Any]]:
+        cursor = open_cursor(self.raw(), sql, args)
+        try:
+            while chunk := fetch_chunk(self.raw(), cursor, size):
+                yield chunk
+        finally:
+            cursor.close()
+
+    async def arows(
+        self, sql: str, args: Sequence[Any], *, size: int
+    ) -> AsyncIterator[Sequence[Any]]:
+        # kept here, since a cancelled call loses its result: an open cursor would go on reading
+        cursors: list[sqlite3.Cursor] = []
+        try:
+            await self.call(open_cursor_into, cursors, sql, args)
+            while chunk := await self.call(fetch_chunk, cursors[0], size):
+                yield chunk
+        finally:
+            await finish_anyway(self.call(close_cursors, cursors))
+
+    def close(self) -> None:
+        """Close, and end the worker without waiting for it."""
+        worker, self._worker = self._worker, None
+        raw, self._raw = self._raw, None
+        if worker is not None:
+            stop_worker(worker)
+        elif raw is not None:
+            raw.close()
+
+    async def aclose(self) -> None:
+        """Close, and wait until the worker has ended."""
+        worker, self._worker = self._worker, None
+        if worker is None:
+            self.close()
+            return
+        self._raw = None
+        await worker.close()
+
+    def forget(self) -> None:
+        """Leave everything to the parent process."""
+        if self._worker is not None:
+            self._worker._connection = (
+                None  # its finaliser would complain about a connection that is not ours
+            )
+        self._worker = self._raw = None
+
+
+def stop_worker(worker: Any) -> None:
+    """End a worker thread from outside of any loop, closing its connection there."""
+
+    def last() -> object:
+        connection, worker._connection = worker._connection, None
+        if connection is not None:
+            connection.close()
+        return cast("Any", aiosqlite.core)._STOP_RUNNING_SENTINEL
+
+    worker._running = False
+    worker._tx.put_nowait((None, last))
+    getattr(worker, "_thread", worker).join(POOL_TIMEOUT)
+
+
+def _use_wal(raw: Connection) -> None:
+    # a new file that several processes open: SQLite refuses at once, without the busy timeout,
+    # while another connection changes the mode
+    deadline = time.monotonic() + BUSY_TIMEOUT
+    while True:
+        try:
+            raw.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+        else:
+            return
+        time.sleep(0.005)
+
+
+class SQLiteDatabase(Database):
+    """A database file, or one kept in memory, which then has a single connection."""
+
+    name = "sqlite"
+
+    def __init__(
+        self,
+        alias: str,
+        *,
+        database: str,
+        readers: int = READERS,
+        timeout: float = POOL_TIMEOUT,
+        regex: bool = False,
+        synchronous: str = "normal",
+    ) -> None:
+        dialect = SQLite()
+        dialect.regex = regex
+        super().__init__(alias, dialect)
+        self.database = database
+        self._timeout = timeout
+        self.single = database == ":memory:"
+        self._readers_wanted = readers
+        self.synchronous = synchronous
+        self._fill()
+
+    def at(self, path: str) -> SQLiteDatabase:
+        """Return another file under the same alias and options."""
+        return SQLiteDatabase(
+            self.alias,
+            database=path,
+            readers=self._readers_wanted,
+            timeout=self._timeout,
+            regex=self.dialect.regex,
+            synchronous=self.synchronous,
+        )
+
+    def _fill(self) -> None:
+        self._writer = Pool(self._new_writer, size=1, name="SQLite writer", timeout=self._timeout)
+        self._readers = (
+            self._writer
+            if self.single
+            else Pool(
+                self._new_reader,
+                size=self._readers_wanted,
+                name="SQLite reader",
+                timeout=self._timeout,
+            )
+        )
+
+    def _new_writer(self) -> SQLiteSession:
+        return self._in_pool(SQLiteSession(self._connect, self.database), writer=True)
+
+    def _new_reader(self) -> SQLiteSession:
+        return self._in_pool(SQLiteSession(self._connect_reader, self.database), writer=False)
+
+    def _in_pool(self, session: SQLiteSession, *, writer: bool) -> SQLiteSession:
+        session.pool = self._writer if writer else self._readers
+        return session
+
+    def _connect(self) -> Connection:
+        raw = sqlite3.connect(
+            self.database,
+            factory=Connection,
+            timeout=BUSY_TIMEOUT,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=1000,
+        )
+        if sqlite3.sqlite_version_info < (3, 38):
+            raise ConfigurationError(
+                f"SQLite {sqlite3.sqlite_version} is too old: 3.38 or later is needed"
+            )
+        raw.execute("PRAGMA foreign_keys = ON")
+        if not self.single:
+            _use_wal(raw)
+            full = self.synchronous == "full"
+            raw.execute("PRAGMA synchronous = FULL" if full else "PRAGMA synchronous = NORMAL")
+        sqlite_functions.register(raw)
+        return raw
+
+    def _connect_reader(self) -> Connection:
+        raw = self._connect()
+        raw.execute("PRAGMA query_only = ON")
+        raw.set_authorizer(sqlite_functions.readers_only)
+        return raw
+
+    def run(self, operation: Operation[T], *, write: bool, read_only: bool) -> T:
+        if write and read_only:
+            raise refused_write()
+        pool = self._writer if write else self._readers
+        session = pool.take_now() or pool.take()
+        try:
+            raw = session._raw or session.raw()
+            return execute(raw, operation)
+        finally:
+            pool.give(session)
+
+    async def arun(self, operation: Operation[T], *, write: bool, read_only: bool) -> T:
+        if write and read_only:
+            raise refused_write()
+        pool = self._writer if write else self._readers
+        session = pool.take_now()
+        if session is None:
+            return await wait_in_line(pool, operation, SQLiteSession.take_on, self._timeout)
+        try:
+            return await session.arun(operation)
+        finally:
+            pool.give(session)
+
+    def apart(self) -> SQLiteDatabase:
+        if self.single:
+            return self
+        return SQLiteDatabase(
+            self.alias,
+            database=self.database,
+            readers=1,
+            timeout=self._timeout,
+            regex=self.dialect.regex,
+            synchronous=self.synchronous,
+        )
+
+    def complete(self, session: Session, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run(work)  # the worker of a connection serves any loop
+
+    def checkout(self, *, write: bool) -> SQLiteSession:
+        return (self._writer if write else self._readers).take()
+
+    async def acheckout(self, *, write: bool) -> SQLiteSession:
+        return await (self._writer if write else self._readers).atake()
+
+    def checkin(self, session: Session) -> None:
+        if isinstance(session, SQLiteSession) and session.pool is not None:
+            raw = session._raw
+            if raw is not None and raw.in_transaction:
+                try:
+                    raw.rollback()  # the end of the transaction was not reached
+                except sqlite3.Error:
+                    session.close()  # the next one in line gets a connection that works
+            session.pool.give(session)
+
+    async def acheckin(self, session: Session) -> None:
+        self.checkin(session)
+
+    def begin(self, *, write: bool, isolation: str | None) -> str:
+        return "BEGIN IMMEDIATE" if write else "BEGIN DEFERRED"
+
+    @property
+    def in_use(self) -> bool:
+        return bool(self._writer.items or self._readers.items)
+
+    def _drain(self) -> list[SQLiteSession]:
+        sessions = [
+            *self._writer.items,
+            *(self._readers.items if self._readers is not self._writer else []),
+        ]
+        self._fill()
+        return sessions
+
+    def close(self) -> None:
+        for session in self._drain():
+            session.close()
+
+    async def aclose(self) -> None:
+        for session in self._drain():
+            await session.aclose()
+
+    def forget(self) -> None:
+        for session in self._drain():
+            session.forget()

@@ -1,0 +1,136 @@
+"""From sqlite3's errors to this package's own."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import threading
+from typing import Any, NoReturn
+
+from treefold_orm._base import errors
+from treefold_orm._drivers.data_errors import RANGE, TOO_LONG
+from treefold_orm._expressions.naming import check_name, constraints_of, unique_over
+from treefold_orm._fields.meta import registry
+from treefold_orm._fields.text import TextField
+
+_COLUMNS = re.compile(r"(?:UNIQUE|NOT NULL) constraint failed: (.+)", re.DOTALL)
+_NAME = re.compile(
+    r"UNIQUE constraint failed: index '(.+)'|CHECK constraint failed: (.+)", re.DOTALL
+)
+
+# SQLite keeps no exception of a function: its reason waits here until the statement has failed,
+# which happens on the same thread
+_refusal = threading.local()
+
+
+def refuse(reason: str) -> NoReturn:
+    """Fail the running statement with a `DataError`; for the functions of a connection.
+
+    `reason` names no value.
+    """
+    _refusal.reason = reason
+    raise errors.DataError(reason)
+
+
+def _refused(text: str, code: str | None) -> errors.DataError | None:
+    reason: str | None = getattr(_refusal, "reason", None)
+    _refusal.reason = None
+    if reason is not None and text.startswith("user-defined "):
+        return errors.DataError(reason, code=code)
+    if text == "integer overflow":
+        return errors.DataError(RANGE, code=code)
+    return None
+
+
+def translate(error: BaseException, file: str = "") -> errors.ORMError:
+    """Return the error to raise; it names tables and columns, never values.
+
+    `file` is the database that could not be opened.
+    """
+    text = str(error)
+    code: str | None = getattr(error, "sqlite_errorname", None)
+    if isinstance(error, OverflowError):
+        return errors.DataError("An integer does not fit into 64 bits", code=code)
+    if isinstance(error, sqlite3.IntegrityError):
+        return _too_long(text, code) or _integrity(text, code)
+    if code is not None and code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return errors.DatabaseLocked("The database stayed locked by another connection", code=code)
+    if code == "SQLITE_INTERRUPT":
+        return errors.StatementTimeout("The statement was interrupted", code=code)
+    if code is not None and (code.startswith("SQLITE_READONLY") or code == "SQLITE_AUTH"):
+        return errors.ReadOnlyViolation("The connection is read-only", code=code)
+    if code is not None and code.startswith(
+        ("SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_FULL", "SQLITE_NOTADB", "SQLITE_CORRUPT")
+    ):
+        named = f" {file}" if file else ""
+        return errors.ConnectionFailed(
+            f"The database file{named} cannot be used ({code})", code=code
+        )
+    return _refused(text, code) or errors.DatabaseError(
+        f"SQLite refused the statement: {text}", code=code
+    )
+
+
+def _too_long(text: str, code: str | None) -> errors.DataError | None:
+    """What a text means that is longer than its column: the type says so on other databases."""
+    check = _NAME.fullmatch(text)
+    name = None if check is None else check[2]
+    if name is None:
+        return None
+    for meta in registry:
+        for field in meta.columns:
+            limited = isinstance(field, TextField) and field.max_length is not None
+            if limited and check_name(meta, field) == name:
+                return errors.DataError(TOO_LONG, code=code)
+    return None
+
+
+def _integrity(text: str, code: str | None) -> errors.IntegrityError:
+    model, fields, constraint = _named(text)
+    where = f"{model}.{', '.join(fields)}" if model else "a constraint"
+    facts: dict[str, Any] = {"model": model, "fields": fields, "constraint": constraint}
+    if (
+        text == "FOREIGN KEY constraint failed"
+    ):  # RESTRICT reports itself under the code of triggers
+        code = "SQLITE_CONSTRAINT_FOREIGNKEY"
+    match code:
+        case (
+            "SQLITE_CONSTRAINT_UNIQUE" | "SQLITE_CONSTRAINT_PRIMARYKEY" | "SQLITE_CONSTRAINT_ROWID"
+        ):
+            return errors.UniqueViolation(f"{where} exists already", code=code, **facts)
+        case "SQLITE_CONSTRAINT_NOTNULL":
+            return errors.NotNullViolation(f"{where} may not be null", code=code, **facts)
+        case "SQLITE_CONSTRAINT_FOREIGNKEY":
+            return errors.ForeignKeyViolation(
+                "A referenced row is missing, or this one is still referenced", code=code
+            )
+        case "SQLITE_CONSTRAINT_CHECK":
+            called = f" {constraint!r}" if constraint else ""
+            return errors.CheckViolation(
+                f"The check constraint{called} is not met", code=code, **facts
+            )
+        case _:
+            return errors.IntegrityError("A constraint is not met", code=code)
+
+
+def _named(text: str) -> tuple[str | None, tuple[str, ...], str | None]:
+    """The model, the fields and the constraint that an error of SQLite speaks of."""
+    by_name = _NAME.fullmatch(text)
+    if by_name is not None:
+        name = by_name[1] or by_name[2]
+        found = [(m.name, known[name]) for m in registry if name in (known := constraints_of(m))]
+        # SQLite does not tell the table, and several may have a constraint of this name
+        model, fields = found[0] if len(found) == 1 else (None, ())
+        return model, fields, name
+    by_columns = _COLUMNS.fullmatch(text)
+    if by_columns is None:
+        return None, (), None
+    pairs = [part.rpartition(".") for part in by_columns[1].split(", ")]
+    columns = [column for _, _, column in pairs]
+    for meta in registry:
+        if meta.table_name == pairs[0][0]:
+            names = {field.column_name: field.name for field in meta.columns}
+            fields = tuple(names.get(column, column) for column in columns)
+            unique = None if text.startswith("NOT") else unique_over(meta, set(columns))
+            return meta.name, fields, unique
+    return None, (), None

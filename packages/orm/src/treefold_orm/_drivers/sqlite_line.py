@@ -1,0 +1,208 @@
+"""Operations that wait for a SQLite connection, run by the worker that is free first.
+
+A waiting operation that went back to its event loop for a connection would cost a switch between
+threads, there and back. Instead it waits in the pool's line as a `Job`, and a worker that has one
+takes the next from the head of the line until the line is empty. No SQL here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from treefold_orm._base.statement import Operation
+from treefold_orm._drivers.base import finish_anyway
+from treefold_orm._drivers.pool import Pool, Waiter
+
+T = TypeVar("T")
+AGAIN = 0.05  # seconds after which a cancelled statement is interrupted once more
+Execute = Callable[[Any, Operation[Any]], Any]
+
+
+class Running:
+    """The job that a connection's worker runs: a cancelled job is interrupted, and no other."""
+
+    __slots__ = ("_job", "_lock")
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._job: Job | None = None
+
+    def set(self, job: Job | None) -> None:
+        """Note what runs from now on."""
+        with self._lock:
+            self._job = job
+
+    def interrupt(self, job: Job, interrupt: Callable[[], None]) -> None:
+        """Interrupt the connection if it runs this job."""
+        with self._lock:
+            if self._job is job:
+                interrupt()
+
+
+class Line:
+    """The jobs of one event loop that wait for a connection of one pool.
+
+    One timer looks after their waiting time, and one wake of the loop settles all that have ended
+    meanwhile: for each job of its own, both would cost more than a small statement.
+    """
+
+    __slots__ = ("_ended", "_timer", "_waiting", "_woken", "loop", "pool")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, pool: Pool[Any]) -> None:
+        self.loop = loop
+        self.pool = pool
+        self._waiting: deque[Job] = deque()
+        self._timer: asyncio.TimerHandle | None = None
+        self._ended: deque[tuple[Job, Any, BaseException | None]] = deque()
+        self._woken = False
+
+    def add(self, job: Job, timeout: float) -> None:
+        """Put a job at the end; `PoolTimeout` for it after `timeout` seconds."""
+        job.deadline = self.loop.time() + timeout
+        self._waiting.append(job)
+        if self._timer is None or self._timer.when() > job.deadline:
+            self._arm(job.deadline)
+        self.pool.stand_in_line(job)
+
+    def _arm(self, when: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self.loop.call_at(when, self._expire)
+
+    def _expire(self) -> None:
+        self._timer = None
+        now = self.loop.time()
+        for job in self._waiting:
+            if job.deadline <= now and job.give_up() and not job.outcome.done():
+                job.outcome.set_exception(self.pool.timed_out())
+        self._waiting = deque(job for job in self._waiting if not job.taken)
+        if self._waiting:
+            self._arm(min(job.deadline for job in self._waiting))
+
+    def settle(self, job: Job, result: Any, error: BaseException | None) -> None:
+        """Settle a job on its loop, from any thread."""
+        self._ended.append((job, result, error))
+        if not self._woken:
+            self._woken = True
+            with contextlib.suppress(RuntimeError):  # the loop is closed: the caller is gone
+                self.loop.call_soon_threadsafe(self._settle)
+
+    def _settle(self) -> None:
+        self._woken = False  # before the look: what is added behind it wakes the loop again
+        while self._ended:
+            job, result, error = self._ended.popleft()
+            job.settle(result, error)
+        while self._waiting and self._waiting[0].taken:
+            self._waiting.popleft()
+        if not self._waiting and self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+class Job(Waiter[Any]):
+    """An operation that waits for a connection, and then for its end.
+
+    `start` runs it on the worker of a connection.
+    """
+
+    __slots__ = (
+        "_stopped",
+        "deadline",
+        "ended",
+        "line",
+        "loop",
+        "operation",
+        "outcome",
+        "session",
+        "start",
+    )
+
+    def __init__(
+        self, operation: Operation[Any], start: Callable[[Any, Job], None], line: Line
+    ) -> None:
+        self.line = line
+        self.loop = line.loop
+        self.deadline = 0.0
+        self.outcome: asyncio.Future[Any] = self.loop.create_future()
+        super().__init__(self.outcome)
+        self.operation = operation
+        self.start = start
+        self.session: Any = None
+        self.ended = False
+        self._stopped: asyncio.Future[None] | None = None
+
+    def give(self, item: Any) -> bool:
+        if self.loop.is_closed() or not self.give_up():
+            return False
+        self.start(item, self)
+        return True
+
+    def finish(self, result: Any, error: BaseException | None) -> None:
+        """Hand the outcome to the caller, from any thread."""
+        self.line.settle(self, result, error)
+
+    def settle(self, result: Any, error: BaseException | None) -> None:
+        """Note the outcome, on the loop of the caller."""
+        self.ended = True
+        if self._stopped is not None:
+            self._stopped.set_result(None)
+        if self.outcome.done():  # cancelled
+            return
+        if error is None:
+            self.outcome.set_result(result)
+        else:
+            self.outcome.set_exception(error)
+
+    async def stopped(self) -> None:
+        """Wait until the worker is through with this job."""
+        if self.ended:
+            return
+        self._stopped = self.loop.create_future()
+        while not (await asyncio.wait([self._stopped], timeout=AGAIN))[0]:
+            if self.session is not None:
+                self.session.running.interrupt(self, self.session.interrupt_again)
+
+
+async def wait_in_line(
+    pool: Pool[Any], operation: Operation[T], start: Callable[[Any, Job], None], timeout: float
+) -> T:
+    """Run an operation once a connection is free; `PoolTimeout` after the waiting time."""
+    loop = asyncio.get_running_loop()
+    line: Line | None = pool.line
+    if line is None or line.loop is not loop:
+        line = pool.line = Line(loop, pool)
+    job = Job(operation, start, line)
+    line.add(job, timeout)
+    try:
+        return await job.outcome
+    except asyncio.CancelledError:
+        if not job.give_up():  # it runs, or is about to
+            session = job.session
+            if session is not None and session.opened is not None:
+                session.running.interrupt(job, session.opened.interrupt)
+            await finish_anyway(job.stopped())
+        raise
+    finally:
+        del job  # it holds the error whose traceback holds this frame
+
+
+def run_line(session: Any, execute: Execute, job: Job | None) -> None:
+    """Run a job and those in line behind it, on the worker of `session`."""
+    while job is not None:
+        job.session = session
+        session.running.set(job)
+        result, error = None, None
+        try:
+            if not job.outcome.cancelled():
+                result = execute(session.raw(), job.operation)
+        except BaseException as failure:  # noqa: BLE001, RUF100 - handed to the caller as it is
+            error = failure
+        session.running.set(None)
+        job.finish(result, error)
+        result = error = None  # the traceback of an error holds this frame
+        job = session.pool.next_of(Job)

@@ -1,0 +1,1 @@
+"""Expressions and conditions a caller writes, resolved against a model into a tree of nodes."""

@@ -1,0 +1,129 @@
+"""What two operands give: the types of `+ - * / %`, of numbers, points in time and spans.
+
+`+ - * %` of decimals are exact and a product has the places of both; a quotient of decimals is
+rounded to the most places, at least six. A point (datetime, date, time) and a span give a point,
+two points of one kind a span, and a span can be multiplied and divided. No SQL is built here.
+"""
+
+from __future__ import annotations
+
+import decimal
+from typing import Any
+
+from treefold_orm._base.errors import FieldError
+from treefold_orm._expressions.conversion import (
+    NUMBERS,
+    common_field,
+    converted,
+    describe,
+    kind_of,
+    moment_of,
+    places_of,
+)
+from treefold_orm._expressions.nodes import ArithNode, Expr, ParamNode
+from treefold_orm._fields.base import Field
+from treefold_orm._fields.carriers import (
+    DATE,
+    DATETIME,
+    DURATION,
+    FLOAT,
+    INTEGER,
+    TIME,
+    decimal_carrier,
+    field_of,
+)
+
+AnyField = Field[Any]
+
+POINTS = {"datetime": DATETIME, "date": DATE, "time": TIME}
+QUOTIENT_PLACES = 6  # a quotient and a mean of decimals have at least so many
+_TIMED = frozenset({*POINTS, "duration"})
+_WORDS = {"text": "join text with Concat()", "boolean": "count conditions with Case() or Count()"}
+
+
+def operand(op: str, other: AnyField | None, value: Any) -> AnyField | None:
+    """The field that carries a bare value beside another operand, None where its type decides."""
+    kind = "" if other is None else kind_of(other)
+    if isinstance(value, bool):
+        return None
+    if kind == "float" and isinstance(value, (int, decimal.Decimal)):
+        return FLOAT
+    if kind == "decimal" and op in {"+", "-"} and isinstance(value, decimal.Decimal):
+        return common_field([other, field_of(value)])
+    return None
+
+
+def combined(op: str, left: Expr, right: Expr) -> Expr:
+    """Return the node of `left op right`, both in the type that they are computed in.
+
+    Raises `FieldError` where the types do not allow it.
+    """
+    left, right = _typed(left, right.field), _typed(right, left.field)
+    if left.field is None or right.field is None:
+        return ArithNode(None, op, left, right)  # until an OuterRef in it knows its type
+    first, second = kind_of(left.field), kind_of(right.field)
+    if _TIMED & {first, second}:
+        left, right = _factor(left), _factor(right)
+        return ArithNode(_timed(op, left.field, right.field), op, left, right)
+    for field in (left.field, right.field):
+        if kind_of(field) not in NUMBERS | {"json"}:
+            way = _WORDS.get(kind_of(field), "use Cast() to make it a number")
+            raise FieldError(f"{describe(field)} cannot be computed with {op}: {way}")
+    return _numbers(op, left, right)
+
+
+def _typed(node: Expr, other: AnyField | None) -> Expr:
+    # NULL has no type of its own
+    return converted(node, other) if isinstance(node, ParamNode) and node.field is None else node
+
+
+def _numbers(op: str, left: Expr, right: Expr) -> Expr:
+    kinds = {kind_of(side.field) for side in (left, right) if side.field is not None}
+    if kinds & {"float", "number", "json"}:
+        if op == "%":
+            raise FieldError("% has no exact result for floats: use Cast() to a DecimalField")
+        sides = [converted(side, FLOAT, "operand") for side in (left, right)]
+        return ArithNode(FLOAT, op, sides[0], sides[1])
+    places = [places_of(side.field) for side in (left, right) if side.field is not None]
+    if kinds == {"integer"}:
+        return ArithNode(FLOAT if op == "/" else INTEGER, op, left, right)
+    if op == "*":
+        return ArithNode(decimal_carrier(sum(places)), op, left, right)
+    if op == "/":
+        return ArithNode(decimal_carrier(max(*places, QUOTIENT_PLACES)), op, left, right)
+    if op == "%":
+        return ArithNode(decimal_carrier(max(places)), op, left, right)
+    field = common_field([left.field, right.field])
+    sides = [converted(side, field, "operand") for side in (left, right)]
+    return ArithNode(decimal_carrier(max(places)), op, sides[0], sides[1])
+
+
+def _factor(node: Expr) -> Expr:
+    """What a span is multiplied with or divided by: decimals and JSON numbers as floats."""
+    kind = "" if node.field is None else kind_of(node.field)
+    return converted(node, FLOAT, "operand") if kind in {"decimal", "number", "json"} else node
+
+
+def _point(field: AnyField | None) -> AnyField:
+    assert field is not None  # noqa: S101 - its kind was asked for
+    kind = kind_of(field)
+    return moment_of(field) if kind == "datetime" else POINTS[kind]
+
+
+def _timed(op: str, left: AnyField | None, right: AnyField | None) -> AnyField:
+    first, second = (kind_of(field) if field is not None else "" for field in (left, right))
+    if op in {"+", "-"}:
+        if first == second == "duration" or (op == "-" and first == second):
+            common_field([left, right])  # points with and without a zone have no distance
+            return DURATION
+        if first in POINTS and second == "duration":
+            return _point(left)
+        if op == "+" and first == "duration" and second in POINTS:
+            return _point(right)
+    by_number = first == "duration" and second in NUMBERS and op in {"*", "/"}
+    if by_number or (op == "*" and first in NUMBERS and second == "duration"):
+        return DURATION
+    raise FieldError(
+        f"{first} {op} {second} has no meaning: add or subtract a timedelta, or subtract two "
+        "points of one kind"
+    )

@@ -1,0 +1,272 @@
+"""Conversion: which type several values have in common, and the nodes that bring them to it.
+
+Every node carries its field, and a value may be compared, chosen, combined or assigned only in one
+representation. `common_field` finds it, `converted` and `assigned` put a `ConvertNode` where a
+value travels in another one, and what has no conversion is refused here, when the query is made.
+How a conversion is written is said by the dialects.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from treefold_orm._base.errors import FieldError
+from treefold_orm._expressions.nodes import ConvertNode, Expr, ParamNode, awaits_outer
+from treefold_orm._fields.base import MISSING, Field
+from treefold_orm._fields.carriers import (
+    BOOLEAN,
+    DATETIME,
+    FLOAT,
+    INTEGER,
+    NAIVE,
+    NUMBER,
+    TEXT,
+    decimal_carrier,
+)
+from treefold_orm._fields.numbers import DecimalField
+from treefold_orm._fields.relations import is_foreign_key
+from treefold_orm._fields.structured import ArrayField, EnumField
+
+AnyField = Field[Any]
+
+# "number" is what stands at a JSON path and is a number: an integer or a float, row by row
+NUMBERS = frozenset({"integer", "decimal", "float", "number"})
+_NAMES = {"decimal": "Decimal", "integer": "int", "boolean": "bool", "json": "JSON"}
+_OF_JSON = {
+    "integer": NUMBER,
+    "number": NUMBER,
+    "decimal": FLOAT,
+    "float": FLOAT,
+    "text": TEXT,
+    "boolean": BOOLEAN,
+}
+_BITS = {"smallint": 16, "integer": 32}
+_COMMON = frozenset(
+    {
+        ("integer", "decimal"),
+        ("integer", "float"),
+        ("integer", "number"),
+        ("decimal", "float"),
+        ("number", "float"),
+        ("date", "datetime"),
+        *(("json", kind) for kind in _OF_JSON),
+        ("number", "integer"),
+    }
+)
+_ASSIGNED = _COMMON | {
+    ("decimal", "decimal"),
+    ("decimal", "integer"),
+    ("float", "integer"),
+    ("float", "decimal"),
+    ("number", "decimal"),
+    ("datetime", "date"),
+}
+
+
+def carrier(field: AnyField) -> AnyField:
+    """The field that says how values travel: of a foreign key, the key that it points to."""
+    while is_foreign_key(field):
+        field = field.known_target.pk
+    return field
+
+
+def kind_of(field: AnyField) -> str:
+    """The kind of a field's values: `internal`, with one word for integers of all sizes."""
+    kind = field.internal
+    return "integer" if kind == "bigint" else kind
+
+
+def places_of(field: AnyField) -> int:
+    """The decimal places that a field keeps; 0 for all that is not a decimal."""
+    field = carrier(field)
+    return field.decimal_places if isinstance(field, DecimalField) else 0
+
+
+def representation(field: AnyField) -> tuple[str, Any]:
+    """What two fields share whose values travel in the same form."""
+    field = carrier(field)
+    if isinstance(field, DecimalField):
+        return "decimal", field.decimal_places
+    if isinstance(field, ArrayField):
+        return "array", representation(field.base)
+    return kind_of(field), field.storage or None
+
+
+def common_field(fields: Iterable[AnyField | None]) -> AnyField | None:
+    """Return the type that values of all these fields can be brought to without loss.
+
+    Fields that are not known (None) do not count; None where none is known. Integers and decimals
+    give a decimal with the most places, a float with another number gives a float, a date with a
+    datetime gives a datetime at midnight UTC, and a value at a JSON path takes the type of the
+    others. Raises `FieldError` naming both types where there is no such type.
+    """
+    found: AnyField | None = None
+    for field in fields:
+        if field is not None:
+            found = field if found is None else _common(found, field)
+    return found
+
+
+def common_type(nodes: Sequence[Expr]) -> AnyField | None:
+    """Return the type that values can be brought to; None until each `OuterRef` knows its own.
+
+    A rule that took the type of the others meanwhile could leave out what that type does not need.
+    """
+    if any(map(awaits_outer, nodes)):
+        return None
+    return common_field(node.field for node in nodes)
+
+
+def _common(one: AnyField, other: AnyField) -> AnyField:
+    if one is other:
+        return one
+    first, second = kind_of(one), kind_of(other)
+    if first == second:
+        return _same_kind(one, other, first)
+    kinds = {first, second}
+    if "json" in kinds:
+        found = _OF_JSON.get(second if first == "json" else first)
+        if found is not None:
+            return found
+    elif kinds == {"date", "datetime"}:
+        return moment_of(one if first == "datetime" else other)
+    elif kinds == {"integer", "decimal"}:
+        return decimal_carrier(max(places_of(one), places_of(other)))
+    elif kinds == {"integer", "number"}:
+        return NUMBER
+    elif kinds <= NUMBERS:
+        return FLOAT
+    raise FieldError(
+        f"{describe(one)} and {describe(other)} have no type in common: convert one with Cast()"
+    )
+
+
+def _same_kind(one: AnyField, other: AnyField, kind: str) -> AnyField:
+    one, other = carrier(one), carrier(other)
+    if isinstance(one, EnumField) and isinstance(other, EnumField):
+        if one.enum_class is other.enum_class:
+            return one
+    elif kind == "array" and representation(one) != representation(other):
+        raise FieldError(
+            f"{describe(one)} and {describe(other)} have no type in common: their items differ"
+        )
+    match kind:
+        case "decimal":
+            return decimal_carrier(max(places_of(one), places_of(other)))
+        case "integer":
+            return INTEGER
+        case "text":
+            return TEXT
+        case "datetime" if one.storage == other.storage:
+            return moment_of(one)
+        case "datetime":
+            raise FieldError(
+                f"{describe(one)} and {describe(other)} have no type in common: only one of them "
+                "has a zone; give the other one with Cast()"
+            )
+        case _:
+            return one
+
+
+def moment_of(field: AnyField) -> AnyField:
+    """What carries points in time beside a field: with a zone, or without as the field is."""
+    return NAIVE if carrier(field).storage else DATETIME
+
+
+def describe(field: AnyField) -> str:
+    """Name a type for an error: `Order.total (Decimal)`, or `int` where no column is meant."""
+    kind = kind_of(field)
+    name = _NAMES.get(kind, kind)
+    if kind == "datetime" and carrier(field).storage:
+        name = "datetime without a zone"
+    return name if field.meta is MISSING else f"{field.meta.name}.{field.name} ({name})"
+
+
+def converted(node: Expr, field: AnyField | None, mode: str = "value") -> Expr:
+    """Return `node` in the representation of `field`: the node itself where it has it already.
+
+    Nothing is lost on the way, except to the nearest float; raises `FieldError` for types without
+    such a conversion. A value at a JSON path becomes NULL where it is of another type. `mode` is
+    "operand" for what an operator or a comparison takes.
+    """
+    if field is None:
+        return node
+    if node.field is None:
+        return _known(node, field)
+    if representation(node.field) == representation(field):
+        return node
+    first, second = kind_of(node.field), kind_of(field)
+    wider = first == second == "decimal" and places_of(field) > places_of(node.field)
+    if not wider and (first, second) not in _COMMON:
+        raise FieldError(
+            f"{describe(node.field)} cannot be used as {describe(field)}: convert it with Cast()"
+        )
+    return ConvertNode(field, _number_of(node, second), mode)
+
+
+def assigned(node: Expr, field: AnyField) -> Expr:
+    """Return `node` as the column of `field` keeps it, rounded half away from zero where the column
+    has fewer places.
+
+    What does not fit the column is an error of the database when the row is met (`DataError`).
+    Raises `FieldError` for types without a conversion.
+    """
+    if node.field is None:
+        return _known(node, field)
+    same = representation(node.field) == representation(field)
+    if same and _fits(node.field, field):
+        return node
+    first, second = kind_of(node.field), kind_of(field)
+    if not same and (first, second) not in _ASSIGNED:
+        raise FieldError(
+            f"{describe(field)} cannot be set to {describe(node.field)}: convert it with Cast()"
+        )
+    return ConvertNode(field, _number_of(node, second), "assign")
+
+
+def _number_of(node: Expr, kind: str) -> Expr:
+    """What stands at a JSON path as a number, where a number of another kind is made of it."""
+    if node.field is not None and kind_of(node.field) == "json" and kind in {"integer", "decimal"}:
+        return ConvertNode(NUMBER, node, "operand")
+    return node
+
+
+def _known(node: Expr, field: AnyField) -> Expr:
+    return ParamNode(field, node.index) if isinstance(node, ParamNode) else node
+
+
+def _fits(source: AnyField, target: AnyField) -> bool:
+    """Return True if all values of `source`, which travel in the same form, fit into `target`."""
+    source, target = carrier(source), carrier(target)
+    if isinstance(source, DecimalField) and isinstance(target, DecimalField):
+        digits = source.max_digits - source.decimal_places
+        same = source.decimal_places == target.decimal_places
+        return same and digits <= target.max_digits - target.decimal_places
+    if kind_of(source) == kind_of(target) == "integer":
+        return bits(source) <= bits(target)
+    return True
+
+
+def bits(field: AnyField) -> int:
+    """How many bits a column of integers has on PostgreSQL: 16, 32 or 64."""
+    field = carrier(field)
+    if isinstance(field, EnumField):
+        field = field.base
+    return _BITS.get(field.types.get("postgres", ""), 64)
+
+
+def shared(field: AnyField) -> AnyField:
+    """The one field that stands for all decimals of so many digits that belong to no model, as a
+    caller makes them for a type: plans are kept by it.
+    """
+    if not isinstance(field, DecimalField) or field.meta is not MISSING:
+        return field
+    return _shared_decimal(field.max_digits, field.decimal_places)
+
+
+@functools.lru_cache(maxsize=256)
+def _shared_decimal(digits: int, places: int) -> AnyField:
+    made: AnyField = DecimalField(max_digits=digits, decimal_places=places)
+    return made

@@ -1,0 +1,142 @@
+"""Lookups into JSON documents: which test a value asks for.
+
+A test is named by what it does with the value at the path ("number:gt", "has_keys"); the dialects
+write it. Both databases tell types apart: 1 is not "1" and not true, and no comparison of a missing
+or an unfit value is true. Nothing here builds SQL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
+
+from treefold_orm._base.errors import FieldError
+from treefold_orm._fields.text import TextField
+
+if TYPE_CHECKING:
+    from treefold_orm._expressions.lookups import Lookup
+
+ORDERED = frozenset({"gt", "gte", "lt", "lte"})
+TEXTUAL = frozenset(
+    {"iexact", "icontains", "startswith", "istartswith", "endswith", "iendswith", "contains"}
+)
+KEYS = frozenset({"has_key", "has_keys", "has_any_keys"})
+OPERATORS = ORDERED | TEXTUAL | KEYS | {"exact", "isnull", "in", "range", "contained_by"}
+MAX_KEYS = 32  # SQLite joins at most 64 tables, one for each key
+
+_TEXT: TextField[str] = TextField()
+
+
+def check_path(model: str, name: str, keys: list[str]) -> None:
+    """Raise `FieldError` for keys that no document can have, or too many of them."""
+    if len(keys) > MAX_KEYS:
+        raise FieldError(f"{model}: a JSON path in a lookup has at most {MAX_KEYS} keys")
+    for key in keys:
+        if "\0" in key or any("\ud800" <= sign <= "\udfff" for sign in key):
+            raise FieldError(f"{model}: {name!r} names a key with NUL or half a character")
+
+
+def prepare(lookup: Lookup, value: Any) -> tuple[str, Any]:
+    """Return the test that a value asks for and what is bound for it: `None` for nothing."""
+    return _PREPARE[lookup.op](lookup, value)
+
+
+def kind_of(value: Any) -> str:
+    """Name the JSON type of a Python value, for comparisons that must not mix types."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return "number"
+    if isinstance(value, str):
+        return "text"
+    return "null" if value is None else "structure"
+
+
+def _exact(lookup: Lookup, value: Any) -> tuple[str, Any]:
+    lookup.column.coerce(value)
+    kind = kind_of(value)
+    if kind in {"true", "false", "null"}:
+        return kind, None
+    return ("same" if kind == "structure" else f"{kind}:exact"), value
+
+
+def _ordered(lookup: Lookup, value: Any) -> tuple[str, Any]:
+    return f"{_comparable(lookup, value)}:{lookup.op}", value
+
+
+def _comparable(lookup: Lookup, value: Any) -> str:
+    kind = kind_of(value)
+    if kind not in {"number", "text"}:
+        raise FieldError(
+            f"{lookup.name}__{lookup.op} compares JSON numbers or text, not {type(value).__name__}"
+        )
+    lookup.column.coerce(value)
+    return kind
+
+
+def _range(lookup: Lookup, value: Any) -> tuple[str, Any]:
+    bounds = _items(lookup, value)
+    if len(bounds) != 2:
+        raise FieldError(f"{lookup.name}__range takes two values")
+    kind = _comparable(lookup, bounds[0])
+    if _comparable(lookup, bounds[1]) != kind:
+        raise FieldError(f"{lookup.name}__range takes two numbers or two texts")
+    return f"{kind}:range", bounds
+
+
+def _in(lookup: Lookup, value: Any) -> tuple[str, Any]:
+    items = _items(lookup, value)
+    lookup.column.coerce(items)
+    return "in", items
+
+
+def _text(lookup: Lookup, value: Any) -> tuple[str, Any]:
+    return f"text:{lookup.op}", checked_text(lookup, value)
+
+
+def _contains(lookup: Lookup, value: Any) -> tuple[str, Any]:
+    if isinstance(value, str):
+        return "item", checked_text(lookup, value)
+    lookup.column.coerce(value)
+    return "contains", value
+
+
+def _contained(lookup: Lookup, value: Any) -> tuple[str, Any]:
+    lookup.column.coerce(value)
+    return "contained_by", value
+
+
+def _key(lookup: Lookup, value: Any) -> tuple[str, Any]:
+    return "has_key", checked_text(lookup, value)
+
+
+def _keys(lookup: Lookup, value: Any) -> tuple[str, Any]:
+    return lookup.op, [checked_text(lookup, item) for item in _items(lookup, value)]
+
+
+def checked_text(lookup: Lookup, value: Any) -> str:
+    """Return a text that is looked for, or raise `FieldValueError`."""
+    try:
+        return _TEXT.coerce(value)
+    except ValueError as error:
+        raise lookup.column.wrong(str(getattr(error, "reason", "takes text"))) from None
+
+
+def _items(lookup: Lookup, value: Any) -> list[Any]:
+    kind = type(value).__name__
+    if isinstance(value, (str, bytes, dict)) or not hasattr(value, "__iter__"):
+        raise FieldError(f"{lookup.name}__{lookup.op} takes a list, not {kind}")
+    return list(cast("list[Any]", value))
+
+
+_PREPARE: dict[str, Callable[[Lookup, Any], tuple[str, Any]]] = {
+    "exact": _exact,
+    "in": _in,
+    "range": _range,
+    "contained_by": _contained,
+    "has_key": _key,
+    **dict.fromkeys(ORDERED, _ordered),
+    **dict.fromkeys(TEXTUAL, _text),
+    **dict.fromkeys(("has_keys", "has_any_keys"), _keys),
+    "contains": _contains,
+}

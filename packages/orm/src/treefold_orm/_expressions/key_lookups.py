@@ -1,0 +1,166 @@
+"""Keys of several columns in queries: comparisons and terms become those of the parts.
+
+A comparison with a tuple is one of each part, so that conversions, indexes and relations work as
+for any column; only `in` stays a comparison of rows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from treefold_orm._base.errors import FieldError
+from treefold_orm._expressions.columns import Column
+from treefold_orm._expressions.expressions import Expression, F, OuterRef, freeze_value
+from treefold_orm._expressions.lookups import Lookup, refuse_sensitive, walk
+from treefold_orm._expressions.nodes import (
+    And,
+    ColumnNode,
+    Compare,
+    Expr,
+    Node,
+    Or,
+    OuterNode,
+)
+from treefold_orm._expressions.scope import Scope
+from treefold_orm._fields.base import Field
+from treefold_orm._fields.keys import KeyColumns
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Resolved = Callable[[Scope, Lookup, Any], Node]
+
+
+class _OuterPart(Expression):
+    """One part of a key of several columns in the enclosing query."""
+
+    __slots__ = ("part", "path")
+
+    def __init__(self, path: str, part: int) -> None:
+        self.path = path
+        self.part = part
+
+    def freeze(self, scope: Scope) -> Expr:
+        return OuterNode(None, self.path, self.part)
+
+
+def freeze_key_lookup(scope: Scope, lookup: Lookup, value: Any, resolved: Resolved) -> Node:
+    """Resolve a lookup of a key of several columns; `resolved` resolves one of a part."""
+    key = cast("KeyColumns", lookup.column)
+    if lookup.op == "isnull" or value is None:
+        missing = lookup.op != "isnull" or value
+        if value is None and lookup.op != "exact":
+            raise FieldError(f"{lookup.name}__{lookup.op} cannot compare with None: use isnull")
+        return resolved(scope, _toward(lookup, key.parts[0], "isnull"), missing)
+    match lookup.op:
+        case "exact":
+            pairs = zip(key.parts, _values(scope, lookup, value), strict=True)
+            return And(tuple([resolved(scope, _toward(lookup, p, "exact"), v) for p, v in pairs]))
+        case "in":
+            return _among(scope, lookup, value)
+        case "range":
+            if not isinstance(value, (tuple, list)) or len(cast("list[Any]", value)) != 2:
+                raise FieldError(f"{lookup.name}__range takes two keys")
+            low, high = cast("list[Any]", value)
+            return And(
+                (
+                    _beyond(scope, lookup, "gte", low, resolved),
+                    _beyond(scope, lookup, "lte", high, resolved),
+                )
+            )
+        case _:
+            return _beyond(scope, lookup, lookup.op, value, resolved)
+
+
+def _beyond(scope: Scope, lookup: Lookup, op: str, value: Any, resolved: Resolved) -> Node:
+    key = cast("KeyColumns", lookup.column)
+    values = _values(scope, lookup, value)
+    branches: list[Node] = []
+    for place, part in enumerate(key.parts):
+        last = place == len(key.parts) - 1
+        tests = [
+            resolved(scope, _toward(lookup, same, "exact"), values[i])
+            for i, same in enumerate(key.parts[:place])
+        ]
+        further = _toward(lookup, part, op if last else op.removesuffix("e"))
+        tests.append(resolved(scope, further, values[place]))
+        branches.append(And(tuple(tests)))
+    return Or(tuple(branches))
+
+
+def _among(scope: Scope, lookup: Lookup, value: Any) -> Node:
+    key = cast("KeyColumns", lookup.column)
+    if hasattr(value, "_freeze_subquery"):
+        return Compare(lookup, freeze_value(value, scope))
+    if isinstance(value, (str, bytes, dict, Expression)) or not hasattr(value, "__iter__"):
+        kind = type(cast("object", value)).__name__
+        raise FieldError(f"{lookup.name}__in takes a list of tuples, not {kind}")
+    keys = [key.coerce(item) for item in value if item is not None]
+    return Compare(lookup, scope.param(keys, key))
+
+
+def _toward(lookup: Lookup, part: Field[Any], op: str) -> Lookup:
+    return Lookup(
+        lookup.name,
+        hops=lookup.hops,
+        column=part,
+        transforms=(),
+        keys=None,
+        op=op,
+        field=part,
+        takes=op != "isnull",
+    )
+
+
+def _values(scope: Scope, lookup: Lookup, value: Any) -> list[Any]:
+    """The value of each part that a key is compared with."""
+    key = cast("KeyColumns", lookup.column)
+    if isinstance(value, OuterRef):
+        return [_OuterPart(value.path, place) for place in range(len(key.parts))]
+    if isinstance(value, (F, Column)):
+        found: KeyColumns | None = _key_at(scope, value.path)
+        if found is None or len(found.parts) != len(key.parts):
+            raise FieldError(
+                f"{lookup.name} compares a key of {len(key.parts)} columns, and {value.path!r} is "
+                "another kind of value"
+            )
+        prefix = _prefix(value.path)
+        if isinstance(value, Column):
+            return [Column[Any](value.meta, prefix + p.name, p) for p in found.parts]
+        return [F(prefix + part.name) for part in found.parts]
+    if isinstance(value, Expression) or hasattr(value, "_freeze_subquery"):
+        raise FieldError(f"{lookup.name} takes a tuple, F or OuterRef, not {type(value).__name__}")
+    return list(key.coerce(value))
+
+
+def _key_at(scope: Scope, path: str) -> KeyColumns | None:
+    if path in scope.annotations:
+        return None
+    _, column, rest = walk(scope.meta, path)
+    return column if isinstance(column, KeyColumns) and not rest else None
+
+
+def _prefix(path: str) -> str:
+    return path.removesuffix("pk") if path == "pk" or path.endswith("__pk") else f"{path}__"
+
+
+def key_columns(scope: Scope, term: Any) -> tuple[ColumnNode, ...]:
+    """Resolve a name or typed column that leads to a key of several columns to its parts.
+
+    Empty for everything else, which is resolved as any expression.
+    """
+    if isinstance(term, (F, Column)):
+        if isinstance(term, Column):
+            term.check_model(scope.meta)
+        path, typed = term.path, isinstance(term, Column)
+    elif isinstance(term, str):
+        path, typed = term, False
+    else:
+        return ()
+    key = _key_at(scope, path)
+    if key is None:
+        return ()
+    hops = walk(scope.meta, path)[0]
+    if not typed:
+        refuse_sensitive(scope.meta, key, path)
+    return tuple(ColumnNode(part, hops, part) for part in key.parts)

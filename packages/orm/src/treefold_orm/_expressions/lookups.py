@@ -1,0 +1,450 @@
+"""Lookups: what `author__name__icontains` means for a model.
+
+`lookup_for` resolves a keyword once per model and caches it; `Lookup.prepare` checks a value
+against the field it is compared with. Sensitive fields are refused here, so no keyword can feel
+its way to a secret. Nothing here builds SQL.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from treefold_orm._base.errors import FieldError, FieldValueError
+from treefold_orm._base.names import check_untainted
+from treefold_orm._base.records import Record, record
+from treefold_orm._expressions import json_lookups
+from treefold_orm._fields.base import Field
+from treefold_orm._fields.keys import KeyColumns
+from treefold_orm._fields.meta import Meta, Relation
+from treefold_orm._fields.numbers import BigIntegerField, IntegerField
+from treefold_orm._fields.relations import is_foreign_key
+from treefold_orm._fields.structured import ArrayField, EnumField, JSONField
+from treefold_orm._fields.text import TextField
+from treefold_orm._fields.times import DateField, DateTimeField, TimeField
+
+if TYPE_CHECKING:
+    from treefold_orm._compile.template import Template
+
+AnyField = Field[Any]
+
+NOTHING: Any = object()  # the lookup takes no parameter
+MAX_HOPS = 16
+MAX_CACHED = 2048
+
+COMPARISONS = frozenset({"exact", "gt", "gte", "lt", "lte", "in", "range", "isnull"})
+TEXTUAL = frozenset(
+    {
+        "iexact",
+        "contains",
+        "icontains",
+        "startswith",
+        "istartswith",
+        "endswith",
+        "iendswith",
+        "regex",
+        "iregex",
+    }
+)
+ARRAY = frozenset({"contains", "contained_by", "overlap"})
+OPERATORS = COMPARISONS | TEXTUAL | ARRAY | json_lookups.OPERATORS | {"search"}
+DATE_PARTS = frozenset({"year", "quarter", "month", "day", "week", "week_day"})
+TIME_PARTS = frozenset({"hour", "minute", "second"})
+
+_INTEGER: IntegerField[int] = IntegerField()
+_BIG: BigIntegerField[int] = BigIntegerField()
+_TEXT: TextField[str] = TextField()
+_DATE: DateField[Any] = DateField()
+_TIME: TimeField[Any] = TimeField()
+
+
+@record
+class CustomLookup(Record):
+    """A lookup that the application registered for some classes of fields."""
+
+    template: Template
+    on: tuple[type[AnyField], ...]
+    takes: AnyField | None
+
+
+custom_lookups: dict[str, list[CustomLookup]] = {}
+
+
+def custom_lookup(op: str, field: AnyField) -> CustomLookup | None:
+    """The registered lookup of this name that fits a field; the closest class wins."""
+    fitting = [known for known in custom_lookups.get(op, ()) if isinstance(field, known.on)]
+    return min(fitting, key=lambda known: _distance(field, known.on), default=None)
+
+
+def _distance(field: AnyField, classes: tuple[type[AnyField], ...]) -> int:
+    line = type(field).__mro__
+    return min(line.index(kind) for kind in classes if kind in line)
+
+
+class Lookup:
+    """One resolved lookup: the way to a column, what is taken from it, and how it is compared.
+
+    Attributes: `hops` and `column` lead to the column; `transforms` are date parts and the like;
+    `keys` is a JSON path; `op` is one of `OPERATORS`; `field` is what the right side is checked
+    against; `null` is the lookup that is used when the right side is None; `custom` is set for a
+    registered one, `search` for a full text search.
+    """
+
+    __slots__ = (
+        "column",
+        "custom",
+        "exact",
+        "field",
+        "hops",
+        "json",
+        "keys",
+        "name",
+        "null",
+        "op",
+        "search",
+        "takes",
+        "transforms",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        hops: tuple[Relation, ...],
+        column: AnyField,
+        transforms: tuple[str, ...],
+        keys: tuple[str, ...] | None,
+        op: str,
+        field: AnyField,
+        takes: bool = True,
+        custom: CustomLookup | None = None,
+        search: str | None = None,
+    ) -> None:
+        self.name = name
+        self.search = search
+        self.custom = custom
+        self.hops = hops
+        self.column = column
+        self.transforms = transforms
+        self.keys = keys
+        self.op = op
+        self.field = field
+        self.takes = takes
+        self.null: Lookup | None = None
+        # what checks a bare value, where that is all there is to do
+        self.json = isinstance(column, JSONField) and custom is None and not transforms
+        plain = op == "exact" and custom is None and not self.json
+        self.exact = field.coerce if plain else None
+
+    def variant(self, op: str, *, takes: bool = False, search: str | None = None) -> Lookup:
+        """The same way to the column with another comparison."""
+        return Lookup(
+            self.name,
+            hops=self.hops,
+            column=self.column,
+            transforms=self.transforms,
+            keys=self.keys,
+            op=op,
+            field=self.field,
+            takes=takes,
+            search=search,
+        )
+
+    def identity(self) -> tuple[Any, ...]:
+        """What makes two lookups the same."""
+        return (
+            self.hops,
+            self.column,
+            self.transforms,
+            self.keys,
+            self.op,
+            self.takes,
+            self.search,
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Lookup) and self.identity() == other.identity())
+
+    def __hash__(self) -> int:
+        return hash((self.column, self.op, self.keys))
+
+    def prepare(self, value: Any) -> tuple[Lookup, Any]:
+        """Check `value`; return the lookup to use and its parameter, or `NOTHING` where it takes
+        none.
+        """
+        if self.op == "exact" and value is None:
+            return self._null(), NOTHING
+        if value is None:
+            raise FieldError(f"{self.name}__{self.op} cannot compare with None: use isnull")
+        if self.json and self.op != "isnull":
+            test, param = json_lookups.prepare(self, value)
+            takes = param is not None
+            return self.variant(f"json:{test}", takes=takes), param if takes else NOTHING
+        if self.op == "exact":
+            return self, self._coerced(value)
+        return _PREPARE.get(self.op, _scalar)(self, value)
+
+    def _coerced(self, value: Any) -> Any:
+        try:
+            return self.field.coerce(value)
+        except FieldValueError:
+            meta = getattr(value, "_meta", None)
+            if meta is None or meta.pk is not self.column:
+                raise
+        if value.pk is None:  # an instance stands for its key where a path ends at its model
+            raise self.column.wrong(f"that {meta.name} is not saved yet")
+        return self.field.coerce(value.pk)
+
+    def _null(self) -> Lookup:
+        if self.null is None:
+            self.null = self.variant("json:null" if self.keys is not None else "null")
+        return self.null
+
+
+def _scalar(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
+    return lookup, lookup.field.coerce(value)
+
+
+def _text(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
+    return lookup, json_lookups.checked_text(lookup, value)
+
+
+def _isnull(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
+    if not isinstance(value, bool):
+        raise FieldError(f"{lookup.name}__isnull takes True or False, not {type(value).__name__}")
+    if lookup.keys is not None:
+        return lookup.variant("json:missing" if value else "json:present"), NOTHING
+    return lookup.variant("null" if value else "notnull"), NOTHING
+
+
+def _in(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
+    items = _items(lookup, value)
+    coerce = lookup._coerced
+    return lookup, [coerce(item) for item in items if item is not None]
+
+
+def _range(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
+    items = _items(lookup, value)
+    if len(items) != 2:
+        raise FieldError(f"{lookup.name}__range takes two values")
+    return lookup, [lookup.field.coerce(item) for item in items]
+
+
+def _array(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
+    return lookup, lookup.field.coerce(value)
+
+
+def _items(lookup: Lookup, value: Any) -> list[Any]:
+    return plain_items(value, f"{lookup.name}__{lookup.op}")
+
+
+def plain_items(value: Any, what: str = "in") -> list[Any]:
+    """Return the items of a list given to a lookup, or raise `FieldError`."""
+    kind = type(value).__name__
+    if isinstance(value, (str, bytes, dict)) or not hasattr(value, "__iter__"):
+        raise FieldError(f"{what} takes a list, not {kind}")
+    return list(cast("list[Any]", value))
+
+
+def _search(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
+    from treefold_orm._search.search_text import as_query
+
+    query = as_query(value)
+    return lookup.variant("search", takes=True, search=query.kind), query.text
+
+
+_PREPARE: dict[str, Any] = {
+    "search": _search,
+    "in": _in,
+    "range": _range,
+    "isnull": _isnull,
+    **dict.fromkeys(TEXTUAL - {"contains"}, _text),
+    "contained_by": _array,
+    "overlap": _array,
+}
+
+
+def lookup_for(meta: Meta, name: str, *, typed: bool = False) -> Lookup:
+    """Return the lookup that `name` stands for on a model.
+
+    `typed` is set when code, not a keyword, named the path; only then sensitive fields may be
+    reached. Raises `FieldError` for unknown names and `TaintedInput` for names that come from a
+    request.
+    """
+    key = f"!{name}" if typed else name
+    found = meta.lookups.get(key)
+    if found is not None and name.__class__ is str:
+        return found
+    check_untainted(name)
+    lookup = _resolve(meta, name, typed=typed)
+    if isinstance(lookup.column, KeyColumns):
+        return lookup  # never remembered: filter() has a way of its own for it
+    if lookup.keys is None and len(meta.lookups) < MAX_CACHED:
+        meta.lookups[key] = lookup
+    return lookup
+
+
+def walk(meta: Meta, path: str) -> tuple[tuple[Relation, ...], AnyField, list[str]]:
+    """Follow `path` from a model; return the relations passed, the column found, and the parts
+    left over.
+    """
+    check_untainted(path)
+    meta.registry.settle()
+    parts = path.split("__")
+    hops: list[Relation] = []
+    here = meta
+    while True:
+        part = parts.pop(0)
+        found = here.find(part)
+        if found is None:
+            raise here.unknown(part)
+        if isinstance(found, Field):
+            if is_foreign_key(found):
+                found.known_target  # noqa: B018 - raises while the target is not defined
+            break
+        hops.append(found)
+        here = found.target
+        if len(hops) > MAX_HOPS:
+            raise FieldError(
+                f"{meta.name} is asked for more than {MAX_HOPS} relations in one lookup"
+            )
+        if not parts or here.find(parts[0]) is None:
+            if parts and parts[0] not in OPERATORS and parts[0] not in custom_lookups:
+                raise here.unknown(parts[0])
+            found = here.pk
+            break
+    if hops and hops[-1].kind == "forward" and found is hops[-1].target_field:
+        found = hops.pop().source_field
+    return tuple(hops), found, parts
+
+
+def without_columns(
+    meta: Meta, loaded: frozenset[str] | None, names: frozenset[str]
+) -> frozenset[str]:
+    """What is left to load of `loaded` (None for everything) without the columns that `names` lead
+    to, and always the keys.
+    """
+    left = {field.name for field in meta.columns} if loaded is None else set(loaded)
+    for name in names:
+        way, _, last = name.rpartition("__")
+        here = meta
+        for part in way.split("__") if way else ():
+            here = here.relations[part].target
+        column = here.fields.get(last) or here.by_attname.get(last)
+        prefix = f"{way}__" if way else ""
+        paths = {f"{prefix}{field.name}" for field in here.columns}
+        if way and not left & paths:
+            left |= paths
+        if column is not None and column not in here.keys:
+            left -= {f"{prefix}{column.name}", f"{prefix}{column.attname}"}
+    return frozenset(left)
+
+
+def refuse_sensitive(meta: Meta, column: AnyField, path: str) -> None:
+    """Raise `FieldError` if a keyword or string names a sensitive field."""
+    if column.sensitive:
+        raise FieldError(
+            f"{meta.name}: {path!r} leads to a sensitive field; use the typed expression "
+            f"{column.meta.name}.{column.name}"
+        )
+
+
+def _resolve(meta: Meta, name: str, *, typed: bool) -> Lookup:
+    hops, column, rest = walk(meta, name)
+    if not typed:
+        refuse_sensitive(meta, column, name)
+    keys: tuple[str, ...] | None = None
+    op = "exact"
+    named = False
+    transforms: list[str] = []
+    field: AnyField = column
+    custom = custom_lookup(rest[-1], column) if rest and rest[-1] in custom_lookups else None
+    if custom is not None and len(rest) == 1:
+        op = rest[0]
+    elif isinstance(column, JSONField):
+        if rest and rest[-1] in OPERATORS:
+            op = rest.pop()
+        keys = tuple(rest) if rest else None
+        _check_json(meta, name, op=op, keys=rest)
+    else:
+        for part in rest:
+            transformed = _transform(field, part)
+            if named:
+                raise FieldError(f"{meta.name}: nothing can follow {op!r} in {name!r}")
+            if transformed is not None:
+                field = transformed
+                transforms.append(part)
+            else:
+                op, named = part, True
+        custom = custom_lookup(op, field)
+        if custom is None:
+            _check_op(meta, name, field=field, op=op)
+    path = name.removesuffix(f"__{op}")
+    if op in json_lookups.KEYS or (op in TEXTUAL and not isinstance(field, ArrayField)):
+        field = field if isinstance(field, TextField) else _TEXT
+    if custom is not None and custom.takes is not None:
+        field = custom.takes
+    return Lookup(
+        path,
+        hops=hops,
+        column=column,
+        transforms=tuple(transforms),
+        keys=keys,
+        op=op,
+        field=field,
+        takes=op != "isnull",
+        custom=custom,
+    )
+
+
+def _transform(field: AnyField, part: str) -> AnyField | None:
+    if isinstance(field, DateTimeField):
+        if part == "date":
+            return _DATE
+        if part == "time":
+            return _TIME
+        return _INTEGER if part in DATE_PARTS or part in TIME_PARTS else None
+    if isinstance(field, DateField) and part in DATE_PARTS:
+        return _INTEGER
+    if isinstance(field, TimeField) and part in TIME_PARTS:
+        return _INTEGER
+    if isinstance(field, (TextField, ArrayField)) and part == "length":
+        return _BIG
+    return None
+
+
+def _check_json(meta: Meta, name: str, *, op: str, keys: list[str]) -> None:
+    if op not in json_lookups.OPERATORS:
+        raise FieldError(f"{meta.name}: {op!r} in {name!r} does not work on JSON here")
+    json_lookups.check_path(meta.name, name, keys)
+
+
+def _check_op(meta: Meta, name: str, *, field: AnyField, op: str) -> None:
+    allowed = COMPARISONS
+    if isinstance(field, ArrayField):
+        allowed = frozenset({"exact", "isnull"}) | ARRAY
+    elif isinstance(field, TextField) and op == "search":
+        from treefold_orm._search.search_index import (
+            index_for,  # who searches no text needs none of it
+        )
+
+        index_for(field.meta, [field])
+        return
+    elif field.internal == "text" or (
+        isinstance(field, EnumField) and field.base.internal == "text"
+    ):
+        allowed = COMPARISONS | TEXTUAL
+    elif field.internal in {"boolean", "binary"}:
+        allowed = frozenset({"exact", "isnull", "in"}) - (
+            {"in"} if field.internal == "binary" else set()
+        )
+    if op not in allowed:
+        import difflib
+
+        known = OPERATORS | DATE_PARTS | TIME_PARTS
+        close = [] if op in known else difflib.get_close_matches(op, sorted(known), n=1)
+        hint = (
+            f"did you mean {close[0]!r}?" if close else f"use one of {', '.join(sorted(allowed))}"
+        )
+        raise FieldError(
+            f"{meta.name} has no lookup {op!r} for {name.removesuffix('__' + op)!r}: {hint}"
+        )

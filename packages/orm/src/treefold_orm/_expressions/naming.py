@@ -1,0 +1,173 @@
+"""What constraints and indexes are called in the database, and which fields each speaks of.
+
+The schema creates them under these names; errors of the drivers find model and fields by them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+from treefold_orm._base.errors import FieldError, ModelError, ORMError
+from treefold_orm._base.names import constraint_name
+from treefold_orm._expressions.conditions import Condition
+from treefold_orm._expressions.constraints import (
+    CheckConstraint,
+    Constraint,
+    ExclusionConstraint,
+    Index,
+    UniqueConstraint,
+)
+from treefold_orm._expressions.expressions import Expression, OrderBy
+from treefold_orm._expressions.lookups import Lookup
+from treefold_orm._expressions.nodes import (
+    ColumnNode,
+    Compare,
+    Node,
+    SchemaSQLNode,
+    children_of,
+)
+from treefold_orm._expressions.scope import Scope
+from treefold_orm._fields.base import Field
+from treefold_orm._fields.keys import KeyColumns
+from treefold_orm._fields.meta import Meta
+from treefold_orm._fields.relations import is_foreign_key
+
+
+def field_of_constraint(meta: Meta, name: str) -> Field[Any]:
+    """The field that a constraint or index names."""
+    found = meta.pk if name == "pk" else meta.fields.get(name) or meta.by_attname.get(name)
+    if found is None:
+        raise meta.unknown(name)
+    if isinstance(found, KeyColumns):
+        raise ModelError(f"{meta.name}: a constraint or index must name the columns of the key")
+    return found
+
+
+def check_declared(meta: Meta) -> None:
+    """Raise `ModelError` for a constraint or an index over names that the model does not have.
+
+    Names in expressions are left to the schema while a foreign key waits for its target.
+    """
+    waits = any(is_foreign_key(field) and field.target is None for field in meta.columns)
+    for declared in (*meta.constraints, *meta.indexes):
+        if not isinstance(declared, (Constraint, Index)):
+            continue  # a search index is checked by its own room
+        try:
+            for term in _terms_of(declared):
+                if isinstance(term, str):
+                    field_of_constraint(meta, term.removeprefix("-"))
+                elif not waits:
+                    term.freeze(Scope(meta, []))
+            condition: Condition | None = getattr(declared, "condition", None)
+            if condition is not None and not waits:
+                condition.freeze_condition(Scope(meta, []))
+        except FieldError as error:
+            kind = type(declared).__name__
+            called = f" {declared.name!r}" if declared.name else ""
+            raise ModelError(
+                f"{meta.name}.Meta: {kind}{called} must name fields; {error}"
+            ) from None
+
+
+def _terms_of(declared: Constraint | Index) -> tuple[Any, ...]:
+    match declared:
+        case UniqueConstraint():
+            return (*declared.fields, *declared.expressions, *declared.include)
+        case ExclusionConstraint():
+            return tuple(term for term, _ in declared.expressions)
+        case Index():
+            return (*declared.fields, *declared.include)
+        case _:
+            return ()
+
+
+def unique_name(meta: Meta, constraint: UniqueConstraint) -> str:
+    """The name of a unique constraint: its own, or one made of its columns."""
+    columns = [field_of_constraint(meta, name).column_name for name in constraint.fields]
+    return constraint.name or constraint_name("uq", meta.table_name, *columns)
+
+
+def check_name(meta: Meta, field: Field[Any]) -> str:
+    """The name of the check that belongs to the type of a field."""
+    return constraint_name("ck", meta.table_name, field.column_name)
+
+
+def constraints_of(meta: Meta) -> dict[str, tuple[str, ...]]:
+    """The names of all constraints of a model's table, each with the fields it speaks of.
+
+    A declaration that cannot work is left out: errors of the database are explained by this, and
+    must not become others.
+    """
+    table = meta.table_name
+    found: dict[str, tuple[str, ...]] = {f"{table}_pkey": tuple(key.name for key in meta.keys)}
+    for field in meta.columns:
+        found[check_name(meta, field)] = (field.name,)
+        if field.unique:
+            found[constraint_name("uq", table, field.column_name)] = (field.name,)
+        if is_foreign_key(field):
+            found[field.constraint_name or constraint_name("fk", table, field.column_name)] = (
+                field.name,
+            )
+    for constraint in meta.constraints:
+        with contextlib.suppress(ORMError):
+            name = constraint.name
+            if isinstance(constraint, UniqueConstraint):
+                name = unique_name(meta, constraint)
+            found[name] = fields_of(meta, constraint)
+    return found
+
+
+def unique_over(meta: Meta, columns: set[str]) -> str | None:
+    """The name of the one unique constraint over exactly these columns, as far as there is one."""
+    names = [
+        constraint_name("uq", meta.table_name, field.column_name)
+        for field in meta.columns
+        if field.unique and not field.primary_key and {field.column_name} == columns
+    ]
+    for constraint in meta.constraints:
+        if isinstance(constraint, UniqueConstraint) and constraint.fields:
+            with contextlib.suppress(ORMError):
+                held = {field_of_constraint(meta, name).column_name for name in constraint.fields}
+                names += [unique_name(meta, constraint)] if held == columns else []
+    return names[0] if len(names) == 1 else None
+
+
+def fields_of(meta: Meta, constraint: Constraint) -> tuple[str, ...]:
+    """The names of the fields that a declared constraint speaks of."""
+    scope = Scope(meta, [])
+    nodes: list[Node] = []
+    match constraint:
+        case UniqueConstraint():
+            if constraint.fields:
+                return constraint.fields
+            terms: list[Any] = list(constraint.expressions)
+        case ExclusionConstraint():
+            terms = [term for term, _ in constraint.expressions]
+        case CheckConstraint():
+            terms = []
+            nodes.append(constraint.condition.freeze_condition(scope))
+        case _:
+            return ()
+    names: dict[str, None] = {}
+    for term in terms:
+        if isinstance(term, str):
+            names[term] = None
+        elif isinstance(term, (Expression, OrderBy)):
+            nodes.append(term.freeze(scope))
+    for node in nodes:
+        names.update(dict.fromkeys(_columns_in(node)))
+    return tuple(names)
+
+
+def _columns_in(node: Node) -> list[str]:
+    names: list[str] = []
+    if isinstance(node, ColumnNode):
+        names.append(node.column.name)
+    if isinstance(node, Compare) and isinstance(node.lookup, Lookup):
+        names.append(node.lookup.column.name)
+    if isinstance(node, SchemaSQLNode):
+        names += [column.name for column in node.columns]
+    for child in children_of(node):
+        names += _columns_in(child)
+    return names

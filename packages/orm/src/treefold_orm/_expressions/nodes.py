@@ -1,0 +1,404 @@
+"""The tree a query is compiled from: immutable, hashable, resolved against a model, without
+values.
+
+Values live beside the tree, in the query's parameters; a node refers to them by index. Two queries
+with equal trees therefore share one compiled plan. Nothing here builds SQL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import is_
+from typing import TYPE_CHECKING, Any, cast
+
+from treefold_orm._base.records import Record, record
+from treefold_orm._fields.base import Field
+from treefold_orm._fields.meta import Relation
+
+if TYPE_CHECKING:
+    from treefold_orm._search.search_index import SearchIndex
+
+AnyField = Field[Any]
+
+
+class Node(Record):
+    """Base of all nodes."""
+
+    __slots__ = ()
+
+
+@record
+class Expr(Node):
+    """A node with a value; `field` knows how that value travels, None where that is not known."""
+
+    field: AnyField | None
+
+
+@record
+class ColumnNode(Expr):
+    """A column reached over `hops` from the query's model."""
+
+    hops: tuple[Relation, ...]
+    column: AnyField
+
+
+@record
+class OuterValue(Record):
+    """An annotation of the enclosing query; no node, since it is no part of the inner query."""
+
+    expr: Expr
+
+
+@record
+class OuterNode(Expr):
+    """A path that the enclosing query resolves; `part` is a place in its key of several columns,
+    and `known` the annotation that the path names there.
+    """
+
+    path: str
+    part: int | None = None
+    known: OuterValue | None = None
+
+
+@record
+class ParamNode(Expr):
+    """The parameter at `index` of the query."""
+
+    index: int
+
+
+@record
+class ConstNode(Expr):
+    """A value that belongs to the query's shape and is still bound, never written into SQL."""
+
+    value: Any
+
+
+@record
+class ConvertNode(Expr):
+    """The value of `arg` in the form of `field`, which differs from its own.
+
+    `mode` is "same" where only the type is another, "value" for a result, "operand" beside an
+    operator or in a comparison, which mind results that are too large themselves, and "assign"
+    where a column takes the value, with its rounding and its limits; "cast" is the same where the
+    caller asks for it, and "output" where that is asked before the type of `arg` is known.
+    """
+
+    arg: Expr
+    mode: str
+
+
+@record
+class FuncNode(Expr):
+    """A function of the closed list in the dialects; `option` is one of the function's words."""
+
+    name: str
+    args: tuple[Expr, ...]
+    option: str = ""
+
+
+@record
+class ArithNode(Expr):
+    """Two operands and one of `+ - * / %`."""
+
+    op: str
+    left: Expr
+    right: Expr
+
+
+@record
+class AggregateNode(Expr):
+    """An aggregate; `hops` lead over a to-many relation whose rows are aggregated on their own.
+
+    `args` follow the argument, and `order` is the order in which values are collected.
+    """
+
+    name: str
+    arg: Expr | None
+    distinct: bool
+    where: Node | None
+    hops: tuple[Relation, ...] = ()
+    args: tuple[Expr, ...] = ()
+    order: tuple[OrderNode, ...] = ()
+
+
+@record
+class RowNode(Expr):
+    """The value that an annotation over aggregates has for each row, also in a query that groups
+    these rows or aggregates them once more.
+    """
+
+    node: Expr
+
+
+@record
+class CaseNode(Expr):
+    """Searched CASE: pairs of condition and result."""
+
+    whens: tuple[tuple[Node, Expr], ...]
+    default: Expr | None
+
+
+@record
+class TruthNode(Expr):
+    """A condition as a value: true or false, never unknown."""
+
+    condition: Node
+
+
+@record
+class CustomNode(Expr):
+    """A function declared by the application; `template` is its SQL by dialect, fixed with its
+    class, and `takes` the types of its arguments, as far as it names them.
+    """
+
+    template: Any
+    args: tuple[Expr, ...]
+    takes: tuple[AnyField | None, ...] = ()
+
+
+@record
+class SchemaSQLNode(Expr):
+    """SQL of the schema with `{}` for each of `columns`; no query has it."""
+
+    text: str
+    columns: tuple[AnyField, ...]
+
+
+@record
+class SubqueryNode(Expr):
+    """A query inside a query; its parameters start at `base`.
+
+    `shared` says which of its CTEs the enclosing query has too: where the parameters of one start
+    here, how many they are, and where they start there.
+    """
+
+    key: tuple[Any, ...]
+    base: int
+    shared: tuple[tuple[int, int, int], ...] = ()
+
+
+@record
+class CTENode(Expr):
+    """A column of a CTE by position; `place` counts the joins, or is one of the two below."""
+
+    place: int
+    column: int
+
+
+SELECTED = -1  # the CTE that a query selects from
+PREVIOUS = -2  # the row before, in the step of a recursive CTE
+
+
+@record
+class OrderNode(Node):
+    """One term of an ordering; `nulls` is "first", "last" or empty for the default."""
+
+    expr: Expr
+    descending: bool
+    nulls: str = ""
+
+
+@record
+class FrameBound(Node):
+    """A bound of a window's frame: -1 before the row, 0 the row, 1 after it, by `distance`."""
+
+    side: int
+    distance: Expr | None
+
+
+@record
+class FrameNode(Node):
+    """A window's frame of "rows", "groups" or a "range"; None is the end of the window."""
+
+    kind: str
+    start: FrameBound | None
+    end: FrameBound | None
+    exclude: str = ""
+
+
+@record
+class WindowNode(Expr):
+    """A function over a window."""
+
+    function: Expr
+    partition: tuple[Expr, ...]
+    order: tuple[OrderNode, ...]
+    frame: FrameNode | None = None
+
+
+@record
+class Compare(Node):
+    """A lookup and what stands on its right side (None where it takes nothing).
+
+    `field` is the type that both are compared in, None where it is the lookup's own.
+    """
+
+    lookup: Any
+    right: Expr | None
+    field: AnyField | None = None
+
+
+@record
+class Test(Node):
+    """A comparison whose left side is an expression."""
+
+    left: Expr
+    op: str
+    right: Expr | None
+
+
+@record
+class ExistsNode(Node):
+    """True when the inner query has a row."""
+
+    query: SubqueryNode
+
+
+@record
+class RelatedNode(Node):
+    """True when a related row meets `where`; `where` is resolved against the last hop's target."""
+
+    hops: tuple[Relation, ...]
+    where: Node | None
+
+
+@record
+class SearchNode(Node):
+    """True when the text of `columns`, which `index` searches, has what `text` asks for."""
+
+    hops: tuple[Relation, ...]
+    index: SearchIndex
+    columns: tuple[AnyField, ...]
+    kind: str
+    text: ParamNode
+
+
+@record
+class RankNode(Expr):
+    """How well a row fits a search."""
+
+    search: SearchNode
+
+
+@record
+class And(Node):
+    """All children are true."""
+
+    children: tuple[Node, ...]
+
+
+@record
+class Apart(Node):
+    """All children are true, each for itself: they may speak of different related rows."""
+
+    children: tuple[Node, ...]
+
+
+@record
+class Or(Node):
+    """At least one child is true."""
+
+    children: tuple[Node, ...]
+
+
+@record
+class Not(Node):
+    """The child is false or unknown: rows the child does not select."""
+
+    child: Node
+
+
+WINDOW_FUNCTIONS = frozenset(
+    {
+        "cume_dist",
+        "dense_rank",
+        "first_value",
+        "lag",
+        "lag_default",
+        "last_value",
+        "lead",
+        "lead_default",
+        "nth_value",
+        "ntile",
+        "percent_rank",
+        "rank",
+        "row_number",
+    }
+)
+
+
+def contains_group_aggregate(node: Node | None) -> bool:
+    """Return True if the tree has an aggregate, outside of windows, inner queries and
+    values of single rows.
+    """
+    return _contains(node, AggregateNode, outside=(WindowNode, SubqueryNode, RowNode))
+
+
+def contains_row_aggregate(node: Node | None) -> bool:
+    """Return True if the tree has a value of single rows that holds an aggregate."""
+    return _contains(node, RowNode, outside=(SubqueryNode,))
+
+
+def contains_window(node: Node | None) -> bool:
+    """Return True if the tree has a window function, outside of inner queries."""
+    return _contains(node, WindowNode, outside=(SubqueryNode,))
+
+
+def contains_outer(node: Node | None) -> bool:
+    """Return True if the tree has a value of the enclosing query."""
+    return _contains(node, OuterNode, outside=(SubqueryNode,))
+
+
+def awaits_outer(node: Expr) -> bool:
+    """Return True if the type of a value is known only once its query enters another one."""
+    if node.field is not None or isinstance(node, SubqueryNode):
+        return False
+    return isinstance(node, OuterNode) or any(
+        awaits_outer(child) for child in children_of(node) if isinstance(child, Expr)
+    )
+
+
+def _contains(node: Node | None, kind: type[Node], *, outside: tuple[type[Node], ...]) -> bool:
+    if node is None or isinstance(node, outside):
+        return False
+    return isinstance(node, kind) or any(
+        _contains(child, kind, outside=outside) for child in children_of(node)
+    )
+
+
+def children_of(node: Node) -> list[Node]:
+    """The nodes directly below a node."""
+    found: list[Node] = []
+    stack: list[Any] = [getattr(node, name) for name in node._names]
+    while stack:
+        item = stack.pop(0)
+        if isinstance(item, Node):
+            found.append(item)
+        elif isinstance(item, tuple):
+            stack = [*cast("tuple[Any, ...]", item), *stack]
+    return found
+
+
+def per_row(node: Expr) -> Expr:
+    """The value of an expression for each row: aggregates in it are those of the row alone."""
+    return RowNode(node.field, node) if contains_group_aggregate(node) else node
+
+
+def rebuilt(node: Node, change: Callable[[Node], Node]) -> Node:
+    """Return `node` with `change` applied to the nodes directly below it; itself if all stay."""
+    parts = [getattr(node, name) for name in node._names]
+    made = [_changed(part, change) for part in parts]
+    if all(new is old for new, old in zip(made, parts, strict=True)):
+        return node
+    return cast("Any", node.__class__)(*made)
+
+
+def _changed(part: Any, change: Callable[[Node], Node]) -> Any:
+    if isinstance(part, Node):
+        return change(part)
+    if part.__class__ is not tuple:
+        return part
+    items = cast("tuple[Any, ...]", part)
+    made = tuple(_changed(item, change) for item in items)
+    return items if all(map(is_, made, items)) else made

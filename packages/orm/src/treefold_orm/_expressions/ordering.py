@@ -1,0 +1,69 @@
+"""Ordering: what `order_by` and `Meta.ordering` take, resolved against a model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from treefold_orm._base.errors import FieldError
+from treefold_orm._base.names import check_untainted
+from treefold_orm._expressions.conditions import Condition, Truth
+from treefold_orm._expressions.expressions import Expression, OrderBy, SeveralColumns, freeze_path
+from treefold_orm._expressions.nodes import FuncNode, OrderNode
+from treefold_orm._expressions.scope import Scope
+
+_TERM = re.compile(r"-?[^\W\d]\w*")
+
+
+def freeze_order(scope: Scope, terms: Sequence[Any]) -> tuple[OrderNode, ...]:
+    """Resolve ordering terms: names with an optional `-`, expressions, `asc()` and `desc()`.
+
+    Raises `FieldError` for anything else; a name is a declared field, relation or annotation,
+    never SQL.
+    """
+    nodes: list[OrderNode] = []
+    for term in terms:
+        try:
+            nodes.append(_term(scope, term))
+        except SeveralColumns:
+            nodes += _of_key(scope, term)
+    return tuple(nodes)
+
+
+def _of_key(scope: Scope, term: Any) -> list[OrderNode]:
+    # few models have such a key
+    from treefold_orm._expressions.key_lookups import key_columns
+
+    nulls, descending, inner = "", False, term
+    if isinstance(term, OrderBy):
+        nulls, descending, inner = term.nulls, term.descending, term.expression
+    elif isinstance(term, str):
+        descending, inner = term.startswith("-"), term.removeprefix("-")
+    columns = key_columns(scope, inner)
+    if not columns:
+        raise FieldError(f"{scope.meta.name} cannot be ordered by an expression over its key")
+    return [OrderNode(node, descending, nulls) for node in columns]
+
+
+def _term(scope: Scope, term: Any) -> OrderNode:
+    if isinstance(term, OrderBy):
+        return term.freeze(scope)
+    if isinstance(term, Condition):
+        term = Truth(term)
+    if term.__class__ is str and term == "?":
+        from treefold_orm._expressions.functions_numbers import Random  # for this term alone
+
+        term = Random()
+    if isinstance(term, Expression):
+        return OrderNode(term.freeze(scope), descending=False)
+    check_untainted(term) if isinstance(term, str) else None
+    if not isinstance(term, str) or _TERM.fullmatch(term) is None:
+        raise FieldError(
+            f"{term!r} cannot order {scope.meta.name}: give a field name, with - for descending"
+        )
+    name = term.removeprefix("-")
+    expr = freeze_path(scope, name, typed=False)
+    if isinstance(expr, FuncNode) and expr.name == "json_path":
+        raise FieldError(f"{term!r} cannot order {scope.meta.name}: JSON has no order")
+    return OrderNode(expr, descending=term.startswith("-"))

@@ -1,0 +1,168 @@
+"""OuterRef: what it leads to is known when its query enters another one.
+
+Until then the rules for operands have nothing to go by; here the inner query's nodes get the type
+and the rules run again. No SQL is built here.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, TypeVar, cast
+
+from treefold_orm._base.errors import FieldError
+from treefold_orm._base.records import replaced
+from treefold_orm._expressions.aggregate_types import aggregated
+from treefold_orm._expressions.arithmetic import combined
+from treefold_orm._expressions.conversion import assigned
+from treefold_orm._expressions.lookups import refuse_sensitive, walk
+from treefold_orm._expressions.nodes import (
+    AggregateNode,
+    ArithNode,
+    CaseNode,
+    Compare,
+    ConvertNode,
+    CTENode,
+    CustomNode,
+    Expr,
+    FuncNode,
+    Node,
+    OuterNode,
+    OuterValue,
+    RowNode,
+    SubqueryNode,
+    Test,
+    WindowNode,
+    children_of,
+    contains_group_aggregate,
+    contains_window,
+    rebuilt,
+)
+from treefold_orm._expressions.operands import (
+    FUNCTION_RULES,
+    as_output,
+    chosen_case,
+    compared,
+    declared,
+    tested,
+    unconverted,
+)
+from treefold_orm._expressions.scope import Scope
+from treefold_orm._fields.base import Field
+from treefold_orm._fields.keys import KeyColumns
+
+N = TypeVar("N", bound=Node)
+AnyField = Field[Any]
+
+
+def with_outer(key: tuple[Any, ...], scope: Scope) -> tuple[Any, ...]:
+    """Return the key of an inner query with the types of what it names of the query of `scope`."""
+    if not _has_outer(key):
+        return key
+
+    def typed(part: Any) -> Any:
+        if isinstance(part, Node):
+            return _typed(part, scope)
+        return tuple(map(typed, cast("tuple[Any, ...]", part))) if part.__class__ is tuple else part
+
+    return (key[0], *map(typed, key[1:]))
+
+
+@functools.lru_cache(maxsize=512)
+def _has_outer(key: tuple[Any, ...]) -> bool:
+    stack: list[Any] = list(key[1:])
+    while stack:
+        part = stack.pop()
+        if isinstance(part, OuterNode):
+            return True
+        if isinstance(part, Node) and not isinstance(part, SubqueryNode):
+            stack.extend(children_of(part))
+        elif part.__class__ is tuple:
+            stack.extend(cast("tuple[Any, ...]", part))
+    return False
+
+
+def _typed(node: Node, scope: Scope) -> Node:
+    if isinstance(node, OuterNode):
+        return node if node.field is not None else _resolved(node, scope)
+    if isinstance(node, SubqueryNode):
+        return node  # its own OuterRefs speak of the query that it is in
+    made = rebuilt(node, lambda child: _typed(child, scope))
+    return node if made is node else _settled(made)
+
+
+def part_of(node: OuterNode, column: AnyField) -> AnyField:
+    """The column that a node means at the end of its path: a part where a key has several."""
+    if node.part is None and not isinstance(column, KeyColumns):
+        return column
+    if node.part is None or not isinstance(column, KeyColumns) or node.part >= len(column.parts):
+        raise FieldError(f"OuterRef({node.path!r}) must name a key with as many columns")
+    return column.parts[node.part]
+
+
+def _resolved(node: OuterNode, scope: Scope) -> OuterNode:
+    path = node.path
+    known = scope.annotations.get(path)
+    if isinstance(known, CTENode):
+        return OuterNode(known.field, path, node.part)
+    if known is not None:
+        return OuterNode(known.field, path, None, _annotation(node, known))
+    _, column, rest = walk(scope.meta, path)
+    refuse_sensitive(scope.meta, column, path)
+    if rest:
+        raise FieldError(f"OuterRef({path!r}) must name a column or an annotation")
+    return OuterNode(part_of(node, column), path, node.part)
+
+
+def _annotation(node: OuterNode, known: Expr) -> OuterValue:
+    if node.part is not None:
+        raise FieldError(f"OuterRef({node.path!r}) must name a key with as many columns")
+    if contains_window(known) or contains_group_aggregate(known):
+        raise FieldError(
+            f"OuterRef({node.path!r}) must name a value of one row, got a window or the aggregate "
+            "of a group: make a CTE of the query that computes it and join it"
+        )
+    return OuterValue(known)
+
+
+def _settled(node: Node) -> Node:
+    """The node with the rules for its operands applied again."""
+    match node:
+        case ArithNode():
+            return combined(node.op, unconverted(node.left), unconverted(node.right))
+        case CaseNode():
+            whens = [(when, unconverted(then)) for when, then in node.whens]
+            return chosen_case(whens, None if node.default is None else unconverted(node.default))
+        case Test() if node.right is not None:
+            return tested(unconverted(node.left), node.op, unconverted(node.right))
+        case Compare() if node.right is not None:
+            return compared(node.lookup, unconverted(node.right))
+        case ConvertNode() if node.mode == "assign" and node.field is not None:
+            return assigned(node.arg, node.field)
+        case ConvertNode() if node.mode == "output" and node.field is not None:
+            return as_output(node.arg, node.field)
+        case ConvertNode() if node.mode == "cast" and node.field is not None:
+            from treefold_orm._expressions.casting import cast_to  # few queries cast
+
+            return cast_to(node.arg, node.field)
+        case AggregateNode():
+            arg = None if node.arg is None else unconverted(node.arg)
+            return aggregated(replaced(node, field=None, arg=arg))
+        case RowNode():
+            return RowNode(node.node.field, node.node)
+        case CustomNode():
+            args = tuple(map(unconverted, node.args))
+            field = node.field or next((a.field for a in args if a.field is not None), None)
+            return declared(CustomNode(field, node.template, args, node.takes))
+        case WindowNode():
+            return WindowNode(
+                node.function.field, node.function, node.partition, node.order, node.frame
+            )
+        case FuncNode():
+            rule = FUNCTION_RULES.get(node.name)
+            args = tuple(map(unconverted, node.args))
+            if rule is not None:
+                return rule(args, node.option)
+            field = node.field or next((a.field for a in args if a.field is not None), None)
+            return FuncNode(field, node.name, node.args, node.option)
+        case _:
+            return node

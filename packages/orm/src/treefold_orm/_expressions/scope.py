@@ -1,0 +1,56 @@
+"""Scope: what resolving an expression needs, and the limit on how deep expressions may nest."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+from treefold_orm._base.errors import FieldError
+from treefold_orm._expressions.nodes import Expr, ParamNode
+from treefold_orm._fields.base import Field
+from treefold_orm._fields.meta import Meta
+
+AnyField = Field[Any]
+
+MAX_DEPTH = 64
+
+
+class Scope:
+    """What freezing needs: the model, the annotations known so far, and the list that collects
+    values. With `over_rows` all rows of a query are aggregated, with all that is known of them.
+    """
+
+    __slots__ = ("alias", "annotations", "depth", "meta", "over_rows", "params")
+
+    def __init__(
+        self,
+        meta: Meta,
+        params: list[Any],
+        annotations: dict[str, Expr] | None = None,
+        depth: int = 0,
+        alias: str | None = None,
+        over_rows: bool = False,
+    ) -> None:
+        self.meta = meta
+        self.params = params
+        self.annotations = {} if annotations is None else annotations
+        self.depth = depth
+        self.alias = alias
+        self.over_rows = over_rows
+
+    def param(self, value: Any, field: AnyField | None) -> ParamNode:
+        """Add a value; return the node that refers to it."""
+        self.params.append(value)
+        return ParamNode(field, len(self.params) - 1)
+
+    def within(self, meta: Meta) -> Scope:
+        """The same parameters, seen from a related model."""
+        return Scope(meta, self.params, {}, self.depth, self.alias)
+
+    def nested(self) -> Scope:
+        """The same scope one level deeper; `FieldError` where that is too deep."""
+        if self.depth >= MAX_DEPTH:
+            raise FieldError(f"The condition is nested more than {MAX_DEPTH} levels deep")
+        deeper = copy(self)
+        deeper.depth += 1
+        return deeper

@@ -1,0 +1,437 @@
+"""Field: one column of a model, as seen from Python and from each database.
+
+A field knows how to check a value (`coerce` for conditions, `clean` for writes) and how to carry
+it over (`encoder`, `decoder` per dialect). It never builds SQL text beyond its column type and
+never does I/O. Fields are non-data descriptors: instance attributes live in the instance
+dictionary at full speed, and access on the class gives an expression.
+"""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Generic,
+    LiteralString,
+    Self,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+    cast,
+    overload,
+)
+
+from treefold_orm._base.errors import DataError, FieldValueError, ModelError, UnsupportedFeature
+from treefold_orm._base.names import is_sensitive_name, quote
+from treefold_orm._base.records import Record, record
+
+if TYPE_CHECKING:
+    import enum
+    import inspect
+
+    from treefold_orm._expressions.columns import Column
+    from treefold_orm._fields.meta import Meta
+    from treefold_orm._models.model import Model
+
+T = TypeVar("T")
+Codec = Callable[[Any], Any]
+Choices: TypeAlias = "Sequence[Any] | Mapping[Any, Any] | type[enum.Enum]"
+
+
+@record
+class Reading(Record):
+    """How a driver's value becomes the Python value in the code that is generated for rows.
+
+    `raw` and `value` are conditions on what comes before and after `decode`, written into that
+    code with `{0}` for the value; what does not meet them goes through `Field.misread`.
+    """
+
+    decode: Codec | None
+    raw: LiteralString = ""
+    value: LiteralString = ""
+
+
+def refuse_storage(storage: str, options: Any) -> None:
+    """Raise `ModelError` for options that a column of another tool cannot have."""
+    for name in ("primary_key", "db_default"):
+        if getattr(options.get(name), "is_native", False):
+            continue  # SQL of the column's own, which needs no conversion
+        if storage and options.get(name, MISSING) not in (MISSING, False):
+            raise ModelError(f"{name} must be left out for a column with {storage}, got it")
+
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+MISSING: Any = _Missing()
+
+
+class ConstructorSignature:
+    """The signature of a field class for `help()` and `inspect`, with every option by its name.
+
+    Constructors take the common options as `**options`; this descriptor replaces them by the
+    keywords of `Field`. It is computed when it is asked for: importing a model costs nothing.
+    """
+
+    def __get__(self, instance: object, owner: type[Any]) -> inspect.Signature:
+        import inspect  # slow to import, and nothing that runs a query needs it
+
+        if instance is not None:
+            raise AttributeError("__signature__")
+        named: dict[str, inspect.Parameter] = {}
+        for kind in owner.__mro__:
+            own = None if kind is object else kind.__dict__.get("__init__")
+            found = [] if own is None else list(inspect.signature(own).parameters.values())[1:]
+            for parameter in found:
+                if parameter.kind is not parameter.VAR_KEYWORD:
+                    named.setdefault(parameter.name, parameter)
+            if own is not None and all(p.kind is not p.VAR_KEYWORD for p in found):
+                break  # it takes what it names, and nothing that its bases take
+        return inspect.Signature(list(named.values()))
+
+
+class Options(TypedDict, total=False):
+    """Keyword options that every column field takes."""
+
+    default: Any
+    db_default: Any
+    primary_key: bool
+    unique: bool
+    db_index: bool
+    db_column: str
+    choices: Choices
+    validators: Sequence[Callable[[Any], object]]
+    sensitive: bool
+    verbose_name: str
+    help_text: str
+
+
+_ELSEWHERE = {  # options of Django's fields that have another name or place here
+    "auto_created": "leave it out",
+    "blank": "leave it out: empty text and no related rows are allowed, null=True allows None",
+    "db_comment": "write a comment beside the field",
+    "db_constraint": "the database enforces foreign keys; leave it out",
+    "db_table": "give a through model, with Meta.table",
+    "db_tablespace": "the database chooses the tablespace",
+    "editable": "name the fields that a request may set in assign(data, fields=[...])",
+    "error_messages": "validators raise ValueError with a message of their own",
+    "limit_choices_to": "check the target in clean()",
+    "related_query_name": "related_name is the name in lookups as well",
+    "serialize": "leave it out",
+    "symmetrical": "a relation to 'self' has a direction: add both, or ask both",
+    "through_fields": "the first foreign keys of the through model to either side count",
+    "to_field": "a foreign key points to the primary key",
+    "unique_for_date": "add a UniqueConstraint over expressions to Meta.constraints",
+    "unique_for_month": "add a UniqueConstraint over expressions to Meta.constraints",
+    "unique_for_year": "add a UniqueConstraint over expressions to Meta.constraints",
+}
+
+
+def unknown_option(kind: type[Any], name: str) -> ModelError:
+    """Return the error for an option that a field class does not take, with the way out."""
+    import inspect  # an error may take its time
+
+    known = ", ".join(sorted(inspect.signature(kind).parameters))
+    hint = _ELSEWHERE.get(name) or f"use one of {known}"
+    return ModelError(f"{kind.__name__} takes no option {name!r}: {hint}")
+
+
+class Field(Generic[T]):
+    """Base of all column fields.
+
+    `null` allows NULL; `default` is a value or a callable; `db_default` is a constant or an
+    expression that the database uses where an insert gives no value; `unique`, `db_index`,
+    `db_column` speak of the column; `choices` limits values (plain, pairs of value and label, a
+    mapping, or a class of `TextChoices` or `IntegerChoices`) and gives the model
+    `get_<field>_display()`; `validators` are called with each value written and raise `ValueError`;
+    `sensitive` hides the field from string lookups, `values()`, `repr()` and errors (default:
+    decided by the name); `verbose_name` and `help_text` describe the field for people.
+    """
+
+    types: ClassVar[dict[str, str]] = {}
+    storage: str = ""  # how another tool keeps the column's values, where one does
+    remedy: ClassVar[str] = "declare the field that the column holds, or convert its values"
+    internal: ClassVar[str] = ""  # what the database holds, for results of functions and parameters
+    __signature__ = ConstructorSignature()
+    declared: tuple[tuple[Any, ...], dict[str, Any]]  # the arguments of the constructor
+
+    if not TYPE_CHECKING:  # the signatures of constructors are those of `__init__`
+
+        def __new__(cls, *args, **options):
+            made = object.__new__(cls)
+            made.declared = (args, options)
+            return made
+
+    def __init__(
+        self,
+        *,
+        null: bool = False,
+        default: Any = MISSING,
+        db_default: Any = MISSING,
+        primary_key: bool = False,
+        unique: bool = False,
+        db_index: bool = False,
+        db_column: str | None = None,
+        choices: Choices | None = None,
+        validators: Sequence[Callable[[Any], object]] = (),
+        sensitive: bool | None = None,
+        verbose_name: str | None = None,
+        help_text: str = "",
+        **unknown: Any,
+    ) -> None:
+        if unknown:
+            raise unknown_option(type(self), min(unknown))
+        if primary_key and null:
+            raise ModelError("A primary key cannot be null: drop null=True")
+        self.null = null
+        self.default = default
+        self.db_default = db_default
+        # an attribute that is not given stays unset, and the database fills the column
+        self.db_fills = db_default is not MISSING and default is MISSING
+        self.primary_key = primary_key
+        self.unique = unique or primary_key
+        self.db_index = db_index
+        self.db_column = db_column
+        self.choices = None if choices is None else _labels(choices)
+        self.validators = tuple(validators)
+        # no choices or validators: type and range are all there is to check
+        self.plain = choices is None and not validators
+        self._sensitive = sensitive
+        self._verbose_name = verbose_name
+        self.help_text = help_text
+        self.name = self.column_name = self.quoted = self.attname = ""
+        self.meta: Meta = MISSING
+        self.column: Any = None
+
+    def _init(self, null: bool, options: Options) -> None:  # the overloads of subclasses fix null
+        base: Any = Field
+        base.__init__(self, null=null, **options)
+
+    @overload
+    def __get__(self, instance: None, owner: type[Any]) -> Column[T]: ...
+    @overload
+    def __get__(self, instance: Model, owner: type[Any]) -> T: ...
+    @overload
+    def __get__(self, instance: object, owner: type[Any]) -> Self: ...
+    def __get__(self, instance: Any, owner: type[Any]) -> Any:
+        if instance is None:
+            return self.column
+        return instance._missing_field(self)
+
+    if TYPE_CHECKING:
+
+        def __set__(self, instance: Model, value: T) -> None: ...
+
+    # -- definition -------------------------------------------------------------------------------
+
+    def bind(self, meta: Meta, name: str) -> None:
+        """Take the place `name` in the model described by `meta`."""
+        check_field_name(meta, name)
+        self.meta = meta
+        self.name = name
+        self.attname = self.attribute()
+        self.column_name = self.db_column or self.attname
+        self.quoted = quote(self.column_name)
+
+    def attribute(self) -> str:
+        """Name of the instance attribute that holds the column's value."""
+        return self.name
+
+    def copy(self) -> Self:
+        """An unbound twin for a model that inherits from an abstract one."""
+        import copy
+
+        return copy.copy(self)
+
+    @property
+    def sensitive(self) -> bool:
+        """True if this field holds a secret."""
+        return is_sensitive_name(self.name) if self._sensitive is None else self._sensitive
+
+    @property
+    def verbose_name(self) -> str:
+        """The name for people: as given, else the field's name with spaces."""
+        return self.name.replace("_", " ") if self._verbose_name is None else self._verbose_name
+
+    @property
+    def generated(self) -> bool:
+        """True if the database gives the value when none is given."""
+        return False
+
+    def column_type(self, dialect: str) -> str:
+        """The column's type in the named dialect."""
+        try:
+            return self.types[dialect]
+        except KeyError:
+            raise UnsupportedFeature(
+                f"{type(self).__name__} is not available on {dialect}"
+            ) from None
+
+    def query_type(self, dialect: str) -> str:
+        """The type that values have inside of queries, which is the column's but for `storage`."""
+        return self.column_type(dialect)
+
+    def restored(self, raw: Any, dialect: str) -> Any:
+        """What a column with `storage` holds, as queries give it; for rows of raw SQL."""
+        return raw
+
+    def checks(self, dialect: str) -> list[str]:
+        """Conditions for the table's CHECK constraints, with `{0}` for the quoted column."""
+        return []
+
+    # -- values -----------------------------------------------------------------------------------
+
+    def wrong(self, reason: str) -> FieldValueError:
+        """Return the error for a value that does not fit; the value itself is never quoted."""
+        return FieldValueError(
+            self.meta.name if self.meta is not MISSING else "value", self.name, reason=reason
+        )
+
+    def coerce(self, value: Any) -> Any:
+        """Return `value` as this field's Python type, or raise `FieldValueError`. Never given
+        None.
+        """
+        return value
+
+    def clean(self, value: Any) -> Any:
+        """Return `value` ready to be written: coerced, within length and choices, accepted by
+        validators.
+        """
+        if value is None:
+            if self.null:
+                return None
+            raise self.wrong("may not be null")
+        value = self.coerce(value)
+        for reason in self.problems(value):
+            raise self.wrong(reason)
+        return value
+
+    def problems(self, value: Any) -> Iterator[str]:
+        """Yield every reason against a coerced value: choices and validators."""
+        if self.choices is not None and value not in self.choices:
+            yield "not one of the choices"
+        for validate in self.validators:
+            try:
+                validate(value)
+            except FieldValueError as error:
+                yield error.reason
+            except ValueError as error:
+                yield "refused by a validator" if self.sensitive else str(error)
+
+    @property
+    def has_labels(self) -> bool:
+        """True where values have labels for people."""
+        return self.choices is not None
+
+    def label_of(self, value: Any) -> str | None:
+        """Return the label of a value; a value without one is its own text, None stays None."""
+        labels = self.choices or {}
+        return labels.get(value, value if value is None else str(value))
+
+    def fits_all(self, values: list[Any]) -> bool:
+        """Tell cheaply whether every value is certainly fine as it is. False only means: look at
+        each.
+        """
+        return False
+
+    def parse(self, text: str) -> Any:
+        """Read a value from text, as it comes in a query string."""
+        return self.coerce(text)
+
+    def get_default(self) -> Any:
+        """The value of an attribute that was not given."""
+        if self.default is MISSING:
+            return None
+        return self.default() if callable(self.default) else self.default
+
+    def encoder(self, dialect: str) -> Codec | None:
+        """What turns a coerced value into what the driver takes, or None where nothing is to be
+        done.
+        """
+        return None
+
+    def encoded(self, values: list[Any], dialect: str) -> list[Any]:
+        """A column of coerced values as the driver takes them."""
+        encode = self.encoder(dialect)
+        if encode is None:
+            return values
+        if self.null or self.db_fills:
+            return [None if value is None else encode(value) for value in values]
+        return list(map(encode, values))
+
+    def decoder(self, dialect: str) -> Codec | None:
+        """What turns a driver's value into the Python value, or None where it is one already."""
+        return None
+
+    def reading(self, dialect: str) -> Reading:
+        """How rows are read: `decoder`, and what its values must be like."""
+        return Reading(self.decoder(dialect))
+
+    def misread(self, raw: Any) -> Any:
+        """Return the value of what `reading` does not expect, or raise `DataError`."""
+        raise self.unreadable(raw)
+
+    def unreadable(self, raw: Any) -> DataError:
+        """Return the error for a stored value that this field cannot have written; the value itself
+        is never quoted.
+        """
+        name = f"{self.meta.name}.{self.name}" if self.meta is not MISSING else "A value"
+        return DataError(
+            f"{name} cannot be read as {type(self).__name__}: the row holds "
+            f"{self.found(raw)}; {self.remedy}"
+        )
+
+    def found(self, raw: Any) -> str:
+        """Describe the value of a row without showing it."""
+        return f"{'an' if type(raw).__name__[0] in 'aeiou' else 'a'} {type(raw).__name__}"
+
+    def __repr__(self) -> str:
+        owner = self.meta.name if self.meta is not MISSING else "unbound"
+        return f"<{type(self).__name__} {owner}.{self.name}>"
+
+
+def check_field_name(meta: Meta, name: str) -> None:
+    """Raise `ModelError` for a name that lookups could not tell from something else."""
+    plain = name.isidentifier() and not keyword.iskeyword(name)
+    if not plain or "__" in name or name.startswith("_") or name.endswith("_"):
+        raise ModelError(
+            f"{meta.name}.{name} cannot be a field name: use a plain name without outer or "
+            "double underscores"
+        )
+    if name == "pk":
+        raise ModelError(
+            f"{meta.name}.pk cannot be a field name: pk always means the primary key; choose "
+            "another name and keep the column with db_column='pk'"
+        )
+
+
+def _labels(choices: Choices) -> dict[Any, str]:
+    pairs: Any = choices
+    if isinstance(choices, type):
+        pairs = getattr(choices, "choices", None)
+        if pairs is None:
+            raise ModelError(
+                f"choices cannot be {choices.__name__}; derive it from TextChoices or "
+                "IntegerChoices, or use an EnumField"
+            )
+    if isinstance(choices, str) or not hasattr(pairs, "__iter__"):
+        raise ModelError(
+            f"choices must be values, pairs of value and label, or a mapping, got {choices!r}"
+        )
+    labels: dict[Any, str] = {}
+    items: list[Any] = list(pairs.items() if hasattr(pairs, "items") else pairs)
+    for item in items:
+        if not isinstance(item, (tuple, list)):
+            labels[item] = getattr(item, "label", str(item))
+            continue
+        value, label = cast("Sequence[Any]", item)
+        if isinstance(label, (tuple, list, Mapping)):  # a named group of choices
+            labels.update(_labels(cast("Choices", label)))
+        else:
+            labels[value] = str(label)
+    return labels

@@ -1,0 +1,102 @@
+"""Which field carries a bare Python value: what `Value(5)` or `F("n") + 5` become as parameters."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import math
+import uuid
+from typing import Any, ClassVar, cast
+
+from treefold_orm._base.errors import FieldError
+from treefold_orm._fields.base import Codec, Field
+from treefold_orm._fields.numbers import BigIntegerField, BooleanField, DecimalField, FloatField
+from treefold_orm._fields.structured import BinaryField, JSONField, UUIDField
+from treefold_orm._fields.text import TextField
+from treefold_orm._fields.times import DateField, DateTimeField, DurationField, TimeField
+
+AnyField = Field[Any]
+
+
+class NumberField(Field[Any]):
+    """Carries numbers of JSON: an int or a float, as it was written."""
+
+    types: ClassVar[dict[str, str]] = {"sqlite": "NUMERIC", "postgres": "numeric"}
+    internal = "number"
+
+    def coerce(self, value: Any) -> Any:
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise self.wrong(f"takes an int or a float, not {type(value).__name__}")
+        if not math.isfinite(value):
+            raise self.wrong("must be finite")
+        return value
+
+    def encoder(self, dialect: str) -> Codec | None:
+        return _exact_number if dialect == "postgres" else _sqlite_number
+
+    def decoder(self, dialect: str) -> Codec | None:
+        return _json_number if dialect == "postgres" else None
+
+
+def _exact_number(value: float) -> decimal.Decimal:
+    return decimal.Decimal(repr(value))
+
+
+def _sqlite_number(value: float) -> float:
+    return float(value) if abs(value) >= 2**63 else value
+
+
+def _json_number(value: decimal.Decimal) -> int | float:
+    exponent = value.as_tuple().exponent
+    return float(value) if isinstance(exponent, int) and exponent < 0 else int(value)
+
+
+INTEGER: AnyField = BigIntegerField()
+FLOAT: AnyField = FloatField()
+TEXT: AnyField = TextField()
+BOOLEAN: AnyField = BooleanField()
+NUMBER: AnyField = NumberField()
+DATE: AnyField = DateField()
+TIME: AnyField = TimeField()
+DATETIME: AnyField = DateTimeField()
+NAIVE: AnyField = DateTimeField(zone=None)
+DURATION: AnyField = DurationField()
+_BY_TYPE: dict[type, AnyField] = {
+    int: INTEGER,
+    float: FLOAT,
+    str: TEXT,
+    bool: BOOLEAN,
+    dt.datetime: DATETIME,
+    dt.date: DATE,
+    dt.time: TIME,
+    dt.timedelta: DURATION,
+    bytes: BinaryField(),
+    uuid.UUID: UUIDField(),
+    dict: JSONField(),
+    list: JSONField(),
+}
+
+
+def field_of(value: Any) -> AnyField:
+    """Return the field that carries a bare Python value, or raise `FieldError`."""
+    if isinstance(value, decimal.Decimal):
+        exponent = value.as_tuple().exponent
+        places = max(0, -exponent) if isinstance(exponent, int) else 0
+        return decimal_carrier(places)
+    found = _BY_TYPE.get(cast("type", value.__class__))
+    if found is None:
+        raise FieldError(f"Value({type(value).__name__}) has no column type: give an output_field")
+    return found
+
+
+_DECIMALS: dict[int, AnyField] = {}
+
+
+def decimal_carrier(places: int) -> AnyField:
+    """Return the field that carries decimals of so many places."""
+    if places not in _DECIMALS:
+        if places > 100:
+            raise FieldError(f"Value(Decimal) has {places} places: at most 100 are possible")
+        made: AnyField = DecimalField(max_digits=1000, decimal_places=places)
+        _DECIMALS[places] = made
+    return _DECIMALS[places]

@@ -1,0 +1,407 @@
+"""Numeric fields: integers in all sizes, keys made by the database, floats and exact decimals.
+
+SQLite stores a Decimal as an integer scaled by its fixed places: exact, sortable, summable.
+"""
+
+from __future__ import annotations
+
+import decimal
+import math
+from functools import partial
+from typing import Any, ClassVar, Literal, Unpack, overload
+
+from treefold_orm._base.errors import ModelError, UnsupportedFeature
+from treefold_orm._fields.base import Codec, Field, Options, Reading, T, refuse_storage
+from treefold_orm._fields.storage import rounded, scaled
+
+_ONE_INT = {int}
+_ONE_FLOAT = {float}
+_ONE_DECIMAL = {decimal.Decimal}
+
+
+class IntegerField(Field[T]):
+    """A 32-bit integer."""
+
+    types: ClassVar[dict[str, str]] = {"sqlite": "INTEGER", "postgres": "integer"}
+    internal = "integer"
+    low: ClassVar[int] = -(2**31)
+    high: ClassVar[int] = 2**31 - 1
+
+    @overload
+    def __init__(
+        self: IntegerField[int], *, null: Literal[False] = False, **options: Unpack[Options]
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: IntegerField[int | None], *, null: Literal[True], **options: Unpack[Options]
+    ) -> None: ...
+    def __init__(self, *, null: bool = False, **options: Unpack[Options]) -> None:
+        super().__init__(null=null, **options)
+
+    def coerce(self, value: Any) -> int:
+        if value.__class__ is not int and (not isinstance(value, int) or isinstance(value, bool)):
+            raise self.wrong(f"takes an int, not {type(value).__name__}")
+        if not self.low <= value <= self.high:
+            raise self.wrong(f"outside {self.low} to {self.high}")
+        return int(value)
+
+    def fits_all(self, values: list[Any]) -> bool:
+        return (
+            set(map(type, values)) == _ONE_INT
+            and min(values) >= self.low
+            and max(values) <= self.high
+        )
+
+    def parse(self, text: str) -> int:
+        if len(text) > 20 or not text.lstrip("-").isascii() or not text.removeprefix("-").isdigit():
+            raise self.wrong("takes a whole number")
+        return self.coerce(int(text))
+
+    def checks(self, dialect: str) -> list[str]:
+        if self.low == 0:
+            return ["{0} >= 0"]
+        return (
+            [f"{{0}} BETWEEN {self.low} AND {self.high}"]
+            if dialect == "sqlite" and self.high < 2**63 - 1
+            else []
+        )
+
+
+class SmallIntegerField(IntegerField[T]):
+    """A 16-bit integer."""
+
+    types: ClassVar[dict[str, str]] = {"sqlite": "INTEGER", "postgres": "smallint"}
+    low = -(2**15)
+    high = 2**15 - 1
+
+    @overload
+    def __init__(
+        self: SmallIntegerField[int], *, null: Literal[False] = False, **options: Unpack[Options]
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: SmallIntegerField[int | None], *, null: Literal[True], **options: Unpack[Options]
+    ) -> None: ...
+    def __init__(self, *, null: bool = False, **options: Unpack[Options]) -> None:
+        self._init(null, options)
+
+
+class BigIntegerField(IntegerField[T]):
+    """A 64-bit integer."""
+
+    types: ClassVar[dict[str, str]] = {"sqlite": "INTEGER", "postgres": "bigint"}
+    internal = "bigint"
+    low = -(2**63)
+    high = 2**63 - 1
+
+    @overload
+    def __init__(
+        self: BigIntegerField[int], *, null: Literal[False] = False, **options: Unpack[Options]
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: BigIntegerField[int | None], *, null: Literal[True], **options: Unpack[Options]
+    ) -> None: ...
+    def __init__(self, *, null: bool = False, **options: Unpack[Options]) -> None:
+        self._init(null, options)
+
+
+class PositiveSmallIntegerField(SmallIntegerField[T]):
+    """A 16-bit integer of at least 0."""
+
+    low = 0
+
+    @overload
+    def __init__(
+        self: PositiveSmallIntegerField[int],
+        *,
+        null: Literal[False] = False,
+        **options: Unpack[Options],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: PositiveSmallIntegerField[int | None],
+        *,
+        null: Literal[True],
+        **options: Unpack[Options],
+    ) -> None: ...
+    def __init__(self, *, null: bool = False, **options: Unpack[Options]) -> None:
+        self._init(null, options)
+
+
+class PositiveIntegerField(IntegerField[T]):
+    """A 32-bit integer of at least 0."""
+
+    low = 0
+
+    @overload
+    def __init__(
+        self: PositiveIntegerField[int], *, null: Literal[False] = False, **options: Unpack[Options]
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: PositiveIntegerField[int | None], *, null: Literal[True], **options: Unpack[Options]
+    ) -> None: ...
+    def __init__(self, *, null: bool = False, **options: Unpack[Options]) -> None:
+        self._init(null, options)
+
+
+class PositiveBigIntegerField(BigIntegerField[T]):
+    """A 64-bit integer of at least 0."""
+
+    low = 0
+
+    @overload
+    def __init__(
+        self: PositiveBigIntegerField[int],
+        *,
+        null: Literal[False] = False,
+        **options: Unpack[Options],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: PositiveBigIntegerField[int | None],
+        *,
+        null: Literal[True],
+        **options: Unpack[Options],
+    ) -> None: ...
+    def __init__(self, *, null: bool = False, **options: Unpack[Options]) -> None:
+        self._init(null, options)
+
+
+class AutoField(IntegerField[int]):
+    """A 32-bit key made by the database."""
+
+    def __init__(self, **options: Unpack[Options]) -> None:
+        if "db_default" in options:
+            raise ModelError(f"{type(self).__name__} has a default of its own: drop db_default")
+        options["primary_key"] = True
+        self._init(False, options)
+
+    @property
+    def generated(self) -> bool:
+        return True
+
+    def checks(self, dialect: str) -> list[str]:
+        return []
+
+
+class BigAutoField(AutoField):
+    """A 64-bit key made by the database; what a model has when it declares no key."""
+
+    types: ClassVar[dict[str, str]] = {"sqlite": "INTEGER", "postgres": "bigint"}
+    internal = "bigint"
+    low = -(2**63)
+    high = 2**63 - 1
+
+
+class BooleanField(Field[T]):
+    """True or false."""
+
+    types: ClassVar[dict[str, str]] = {"sqlite": "INTEGER", "postgres": "boolean"}
+    internal = "boolean"
+
+    @overload
+    def __init__(
+        self: BooleanField[bool], *, null: Literal[False] = False, **options: Unpack[Options]
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: BooleanField[bool | None], *, null: Literal[True], **options: Unpack[Options]
+    ) -> None: ...
+    def __init__(self, *, null: bool = False, **options: Unpack[Options]) -> None:
+        super().__init__(null=null, **options)
+
+    def coerce(self, value: Any) -> bool:
+        if not isinstance(value, bool):
+            raise self.wrong(f"takes a bool, not {type(value).__name__}")
+        return value
+
+    def fits_all(self, values: list[Any]) -> bool:
+        return set(map(type, values)) == {bool}
+
+    def parse(self, text: str) -> bool:
+        if text not in {"true", "false", "1", "0"}:
+            raise self.wrong("takes true or false")
+        return text in {"true", "1"}
+
+    def checks(self, dialect: str) -> list[str]:
+        return ["{0} IN (0, 1)"] if dialect == "sqlite" else []
+
+    def decoder(self, dialect: str) -> Codec | None:
+        return _TRUTH if dialect == "sqlite" else None
+
+
+class FloatField(Field[T]):
+    """A 64-bit floating point number; not a number and the infinities are refused."""
+
+    types: ClassVar[dict[str, str]] = {"sqlite": "REAL", "postgres": "double precision"}
+    internal = "float"
+
+    @overload
+    def __init__(
+        self: FloatField[float], *, null: Literal[False] = False, **options: Unpack[Options]
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: FloatField[float | None], *, null: Literal[True], **options: Unpack[Options]
+    ) -> None: ...
+    def __init__(self, *, null: bool = False, **options: Unpack[Options]) -> None:
+        super().__init__(null=null, **options)
+
+    def coerce(self, value: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise self.wrong(f"takes a float, not {type(value).__name__}")
+        try:
+            number = float(value)
+        except OverflowError:
+            raise self.wrong("too large") from None
+        if not math.isfinite(number):
+            raise self.wrong("must be finite")
+        return number
+
+    def fits_all(self, values: list[Any]) -> bool:
+        return set(map(type, values)) == _ONE_FLOAT and math.isfinite(math.fsum(map(abs, values)))
+
+    def parse(self, text: str) -> float:
+        try:
+            return self.coerce(float(text))
+        except ValueError:
+            raise self.wrong("takes a number") from None
+
+
+class DecimalField(Field[T]):
+    """An exact decimal number of `max_digits` digits, `decimal_places` of them after the point.
+
+    Values with more places are refused, never rounded. SQLite holds at most 18 digits. For a
+    column that another tool writes as a floating point number or as text, `storage` is "real" or
+    "text": what it holds is read with `decimal_places`, and computed with exactly.
+    """
+
+    internal = "decimal"
+    remedy = 'give storage="real" or storage="text" for a column that another tool writes'
+
+    @overload
+    def __init__(
+        self: DecimalField[decimal.Decimal],
+        *,
+        max_digits: int,
+        decimal_places: int,
+        storage: Literal["real", "text"] | None = None,
+        null: Literal[False] = False,
+        **options: Unpack[Options],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: DecimalField[decimal.Decimal | None],
+        *,
+        max_digits: int,
+        decimal_places: int,
+        storage: Literal["real", "text"] | None = None,
+        null: Literal[True],
+        **options: Unpack[Options],
+    ) -> None: ...
+    def __init__(
+        self,
+        *,
+        max_digits: int,
+        decimal_places: int,
+        storage: Literal["real", "text"] | None = None,
+        null: bool = False,
+        **options: Unpack[Options],
+    ) -> None:
+        super().__init__(null=null, **options)
+        if not 0 <= decimal_places <= max_digits or max_digits < 1:
+            raise ModelError(
+                f"DecimalField(max_digits={max_digits!r}, decimal_places={decimal_places!r}) "
+                "has no room"
+            )
+        self.max_digits = max_digits
+        self.decimal_places = decimal_places
+        self.unit = decimal.Decimal(1).scaleb(-decimal_places)
+        if storage not in (None, "real", "text"):
+            raise ModelError(f"storage must be 'real' or 'text', got {storage!r}")
+        self.storage = storage or ""
+        refuse_storage(f"storage={storage!r}" if storage else "", options)
+
+    def column_type(self, dialect: str) -> str:
+        if self.storage:
+            self.query_type(dialect)  # has its own limits
+            return _KEPT[self.storage, dialect]
+        return self.query_type(dialect)
+
+    def query_type(self, dialect: str) -> str:
+        if dialect == "postgres":
+            return f"numeric({self.max_digits}, {self.decimal_places})"
+        if self.max_digits > 18:
+            raise UnsupportedFeature(
+                f"{self.meta.name}.{self.name}: SQLite keeps at most 18 digits exactly; lower "
+                "max_digits"
+            )
+        return "INTEGER"
+
+    def coerce(self, value: Any) -> decimal.Decimal:
+        if isinstance(value, bool) or not isinstance(value, (decimal.Decimal, int, str)):
+            raise self.wrong(f"takes a Decimal, not {type(value).__name__}")
+        try:
+            number = decimal.Decimal(value)
+        except (decimal.InvalidOperation, ValueError):
+            raise self.wrong("takes a decimal number") from None
+        if not number.is_finite():
+            raise self.wrong("must be finite")
+        if number and number.adjusted() >= self.max_digits - self.decimal_places:
+            raise self.wrong(
+                f"more than {self.max_digits - self.decimal_places} digits before the point"
+            )
+        fixed = number.quantize(self.unit, context=_WIDE)
+        if fixed != number:
+            raise self.wrong(f"more than {self.decimal_places} decimal places")
+        return fixed
+
+    def fits_all(self, values: list[Any]) -> bool:
+        if set(map(type, values)) != _ONE_DECIMAL or not all(map(self.unit.same_quantum, values)):
+            return False
+        limit = decimal.Decimal(1).scaleb(self.max_digits - self.decimal_places, _WIDE)
+        return max(values) < limit and -limit < min(values)
+
+    def encoder(self, dialect: str) -> Codec | None:
+        if dialect != "sqlite":
+            return None
+        places = self.decimal_places
+        return lambda value: int(value.scaleb(places, _WIDE))
+
+    def encoded(self, values: list[Any], dialect: str) -> list[Any]:
+        if dialect != "sqlite" or self.null or self.db_fills:
+            return super().encoded(values, dialect)
+        whole = decimal.Decimal(1).scaleb(self.decimal_places, _WIDE)
+        return list(map(int, map(partial(_WIDE.multiply, whole), values)))  # two calls in C
+
+    def decoder(self, dialect: str) -> Codec | None:
+        if dialect != "sqlite":
+            return None
+        # one call in C, which takes integers only
+        return partial(_WIDE.multiply, decimal.Decimal(1).scaleb(-self.decimal_places))
+
+    def reading(self, dialect: str) -> Reading:
+        if dialect != "sqlite":
+            return Reading(None)
+        return Reading(self.decoder(dialect), raw="{0}.__class__ is int")
+
+    def restored(self, raw: Any, dialect: str) -> Any:
+        try:
+            if dialect == "sqlite":
+                return scaled(raw, self.decimal_places)
+            return rounded(raw, self.decimal_places)
+        except ValueError:
+            error = self.unreadable(raw)
+        raise error
+
+
+_KEPT = {
+    ("real", "sqlite"): "REAL",
+    ("real", "postgres"): "double precision",
+    ("text", "sqlite"): "TEXT",
+    ("text", "postgres"): "text",
+}
+_WIDE = decimal.Context(prec=2000)
+_TRUTH: Codec = {0: False, 1: True}.__getitem__  # bool('f') would be true

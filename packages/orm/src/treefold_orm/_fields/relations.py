@@ -1,0 +1,426 @@
+"""ForeignKey, OneToOneField, ManyToManyField: fields that point to another model.
+
+A foreign key is a column named `<name>_id` with the type of the target's key, and an attribute
+`<name>` that holds the related instance. What happens on delete is done by the database, RESTRICT
+unless said otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    Literal,
+    Self,
+    TypeGuard,
+    TypeVar,
+    Unpack,
+    cast,
+    overload,
+)
+
+from treefold_orm._base.errors import FieldError, ModelError
+from treefold_orm._fields.base import (
+    MISSING,
+    Codec,
+    ConstructorSignature,
+    Field,
+    Options,
+    Reading,
+    check_field_name,
+    unknown_option,
+)
+from treefold_orm._fields.meta import Meta, Relation
+
+if TYPE_CHECKING:
+    from treefold_orm._expressions.columns import Reference
+    from treefold_orm._models.model import Model
+    from treefold_orm._models.related import ManyRelated, RelatedSet
+
+M = TypeVar("M", bound="Model")
+M2 = TypeVar("M2", bound="Model")
+V = TypeVar("V")
+
+OnDelete = Literal["RESTRICT", "CASCADE", "SET_NULL", "SET_DEFAULT"]
+RESTRICT: OnDelete = "RESTRICT"
+CASCADE: OnDelete = "CASCADE"
+SET_NULL: OnDelete = "SET_NULL"
+SET_DEFAULT: OnDelete = "SET_DEFAULT"
+_ACTIONS = {"RESTRICT", "CASCADE", "SET_NULL", "SET_DEFAULT"}
+_ELSEWHERE = {  # Django's other rules
+    "PROTECT": "RESTRICT does so in the database",
+    "DO_NOTHING": "the database enforces foreign keys: use RESTRICT",
+    "SET": "use SET_DEFAULT with a default",
+}
+
+
+class ForeignKey(Field[V], Generic[M, V]):
+    """A reference to one row of another model.
+
+    `to` is the class, its name ("Tag", or with its module "shop.models.Tag"), or "self";
+    `on_delete` says what becomes of the row when its target is deleted, and is done by the
+    database: RESTRICT (default), CASCADE, SET_NULL or SET_DEFAULT, as constants of this package or
+    the same words as text. `related_name` names the way back (default `<model>_set`);
+    `constraint_name` is what the database calls the key (default `fk_<table>_<column>`).
+    """
+
+    one_to_one = False
+    _made: tuple[Relation, ...] = ()
+
+    @overload
+    def __init__(
+        self: ForeignKey[M2, M2],
+        to: type[M2],
+        on_delete: OnDelete = RESTRICT,
+        *,
+        related_name: str | None = None,
+        constraint_name: str | None = None,
+        null: Literal[False] = False,
+        **options: Unpack[Options],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: ForeignKey[M2, M2 | None],
+        to: type[M2],
+        on_delete: OnDelete = RESTRICT,
+        *,
+        related_name: str | None = None,
+        constraint_name: str | None = None,
+        null: Literal[True],
+        **options: Unpack[Options],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: ForeignKey[Any, Any],
+        to: str,
+        on_delete: OnDelete = RESTRICT,
+        *,
+        related_name: str | None = None,
+        constraint_name: str | None = None,
+        null: bool = False,
+        **options: Unpack[Options],
+    ) -> None: ...
+    def __init__(
+        self,
+        to: Any,
+        on_delete: OnDelete = RESTRICT,
+        *,
+        related_name: str | None = None,
+        constraint_name: str | None = None,
+        null: bool = False,
+        **options: Unpack[Options],
+    ) -> None:
+        if on_delete not in _ACTIONS:
+            hint = _ELSEWHERE.get(on_delete) or f"use one of {', '.join(sorted(_ACTIONS))}"
+            raise ModelError(f"on_delete cannot be {on_delete!r}; {hint}")
+        if on_delete == "SET_NULL" and not null:
+            raise ModelError("on_delete=SET_NULL needs null=True")
+        if on_delete == "SET_DEFAULT" and "db_default" not in options:
+            default = options.get("default", MISSING)
+            if default is MISSING or callable(default):
+                raise ModelError("on_delete=SET_DEFAULT needs a db_default, or a constant default")
+            options["db_default"] = default
+        options.setdefault("db_index", not self.one_to_one)
+        if self.one_to_one:
+            options["unique"] = True
+        super().__init__(null=null, **options)
+        self.to: type[Model] | str = to
+        self.related_name = related_name
+        self.constraint_name = constraint_name
+        self.on_delete: OnDelete = on_delete
+        self.target: Meta | None = None
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __get__(self, instance: None, owner: type[Any]) -> Reference[M]: ...
+        @overload
+        def __get__(self, instance: Model, owner: type[Any]) -> V: ...
+        @overload
+        def __get__(self, instance: object, owner: type[Any]) -> Self: ...
+        def __get__(self, instance: Any, owner: type[Any]) -> Any: ...
+
+    else:
+
+        def __get__(self, instance, owner):
+            if instance is None:
+                return self.column
+            return instance._related_object(self)
+
+        def __set__(self, instance, value):
+            instance._set_related(self, value)
+
+    def attribute(self) -> str:
+        return f"{self.name}_id"
+
+    def settle(self, target: Meta) -> None:
+        """Learn the target, and make the relation known on both sides."""
+        if target.abstract:
+            raise ModelError(
+                f"{self.meta.name}.{self.name} points to abstract {target.name}: point to a "
+                "concrete model"
+            )
+        refuse_composite_target(self.meta, self.name, target)
+        self.target = target
+        source = self.meta
+        forward = Relation(
+            self.name,
+            source,
+            target,
+            "forward",
+            to_many=False,
+            nullable=self.null,
+            source_field=self,
+            target_field=target.pk,
+        )
+        self._made = (forward,)
+        source.add_relation(forward)
+        back = self.reverse_name()
+        if back is not None:
+            reverse = Relation(
+                back,
+                target,
+                source,
+                "reverse",
+                to_many=not self.one_to_one,
+                nullable=True,
+                source_field=target.pk,
+                target_field=self,
+            )
+            self._made = (forward, reverse)
+            target.add_relation(reverse)
+            target.model._attach_reverse(reverse)
+
+    def unsettle(self) -> None:
+        """Forget the target, and take the relation back from both sides."""
+        self.target = None
+        drop_relations(self._made)
+
+    def reverse_name(self) -> str | None:
+        """Name of the way back, or None where `related_name` ends with `+` and there is none."""
+        if self.related_name is not None:
+            return None if self.related_name.endswith("+") else self.related_name
+        lower = self.meta.name.lower()
+        return lower if self.one_to_one else f"{lower}_set"
+
+    @property
+    def known_target(self) -> Meta:
+        """The target's meta, or `FieldError` while no class has the name."""
+        if self.target is None:
+            self.meta.registry.settle()
+        if self.target is None:
+            raise FieldError(
+                f"{self.meta.name}.{self.name} points to {self.to!r}, which is not defined"
+            )
+        return self.target
+
+    @property
+    def internal(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride] - follows the target's key
+        return self.known_target.pk.internal
+
+    def column_type(self, dialect: str) -> str:
+        return self.known_target.pk.column_type(dialect)
+
+    def coerce(self, value: Any) -> Any:
+        target = self.known_target
+        if isinstance(value, target.model):
+            value = value.pk
+            if value is None:
+                raise self.wrong(f"that {target.name} is not saved yet")
+        elif hasattr(value, "_meta"):
+            raise self.wrong(f"takes a {target.name}, not a {type(value).__name__}")
+        try:
+            return target.pk.coerce(value)
+        except ValueError as error:
+            raise self.wrong(str(getattr(error, "reason", "not a key"))) from None
+
+    def fits_all(self, values: list[Any]) -> bool:
+        return self.known_target.pk.fits_all(values)
+
+    def parse(self, text: str) -> Any:
+        return self.known_target.pk.parse(text)
+
+    def encoder(self, dialect: str) -> Codec | None:
+        return self.known_target.pk.encoder(dialect)
+
+    def decoder(self, dialect: str) -> Codec | None:
+        return self.known_target.pk.decoder(dialect)
+
+    def reading(self, dialect: str) -> Reading:
+        return self.known_target.pk.reading(dialect)
+
+    def misread(self, raw: Any) -> Any:
+        return self.known_target.pk.misread(raw)
+
+
+def drop_relations(made: tuple[Relation, ...]) -> None:
+    """Take relations back from the models that they start from."""
+    for relation in made:
+        relation.source.drop_relation(relation)
+
+
+def refuse_composite_target(source: Meta, name: str, target: Meta) -> None:
+    """Raise `ModelError` for a relation to a model whose primary key has several columns."""
+    if len(target.keys) > 1:
+        raise ModelError(
+            f"{source.name}.{name} cannot use the primary key of {target.name}, which has several "
+            f"columns ({', '.join(key.name for key in target.keys)}); keep these in fields of "
+            f"{source.name}, or give {target.name} a key of one column"
+        )
+
+
+def is_foreign_key(field: object) -> TypeGuard[ForeignKey[Any, Any]]:
+    """Return True for a foreign key, in a form that type checkers understand."""
+    return isinstance(field, ForeignKey)
+
+
+class OneToOneField(ForeignKey[M, V], Generic[M, V]):
+    """A foreign key that is unique, so that the way back leads to one instance."""
+
+    one_to_one = True
+
+    @overload
+    def __init__(
+        self: OneToOneField[M2, M2],
+        to: type[M2],
+        on_delete: OnDelete = RESTRICT,
+        *,
+        related_name: str | None = None,
+        constraint_name: str | None = None,
+        null: Literal[False] = False,
+        **options: Unpack[Options],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: OneToOneField[M2, M2 | None],
+        to: type[M2],
+        on_delete: OnDelete = RESTRICT,
+        *,
+        related_name: str | None = None,
+        constraint_name: str | None = None,
+        null: Literal[True],
+        **options: Unpack[Options],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: OneToOneField[Any, Any],
+        to: str,
+        on_delete: OnDelete = RESTRICT,
+        *,
+        related_name: str | None = None,
+        constraint_name: str | None = None,
+        null: bool = False,
+        **options: Unpack[Options],
+    ) -> None: ...
+    def __init__(self, to: Any, on_delete: OnDelete = RESTRICT, **options: Any) -> None:
+        super().__init__(to, on_delete, **options)
+
+
+class ManyToManyField(Generic[M]):
+    """Rows of another model, connected through a table of its own or the model given as `through`.
+
+    `to` and `through` are classes or names; `related_name` names the way back (default
+    `<model>_set`).
+    """
+
+    __signature__ = ConstructorSignature()
+
+    @overload
+    def __init__(
+        self: ManyToManyField[M2],
+        to: type[M2],
+        *,
+        related_name: str | None = None,
+        through: Any = None,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: ManyToManyField[Any], to: str, *, related_name: str | None = None, through: Any = None
+    ) -> None: ...
+    def __init__(
+        self, to: Any, *, related_name: str | None = None, through: Any = None, **unknown: Any
+    ) -> None:
+        if unknown:
+            raise unknown_option(ManyToManyField, min(unknown))
+        self.to: type[Model] | str = to
+        self.related_name = related_name
+        self.through: type[Model] | str | None = through
+        self.name = ""
+        self.meta: Meta = MISSING
+        self.target: Meta | None = None
+        self._made: tuple[Relation, ...] = ()
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __get__(self, instance: None, owner: type[Any]) -> RelatedSet[M]: ...
+        @overload
+        def __get__(self, instance: Model, owner: type[Any]) -> ManyRelated[M]: ...
+        def __get__(self, instance: Model | None, owner: type[Any]) -> Any: ...
+
+    def copy(self) -> ManyToManyField[M]:
+        """An unbound twin for a model that inherits from an abstract one."""
+        return cast(
+            "ManyToManyField[M]",
+            ManyToManyField(self.to, related_name=self.related_name, through=self.through),
+        )
+
+    def bind(self, meta: Meta, name: str) -> None:
+        """Take the place `name` in the model described by `meta`."""
+        check_field_name(meta, name)
+        self.meta = meta
+        self.name = name
+        meta.many[name] = self
+
+    def settle(self, target: Meta, through: Meta) -> None:
+        """Make the relation known on both sides, once target and through model exist."""
+        first, second = self._ends(target, through)
+        source = self.meta
+        forward = Relation(
+            self.name,
+            source,
+            target,
+            "many",
+            to_many=True,
+            nullable=True,
+            source_field=first,
+            target_field=second,
+            through=through,
+        )
+        self._made = (forward,)
+        source.add_relation(forward)
+        source.model._attach_reverse(forward)
+        if self.related_name is not None and self.related_name.endswith("+"):
+            return
+        back_name = self.related_name or f"{source.name.lower()}_set"
+        back = Relation(
+            back_name,
+            target,
+            source,
+            "many",
+            to_many=True,
+            nullable=True,
+            source_field=second,
+            target_field=first,
+            through=through,
+        )
+        self._made = (forward, back)
+        target.add_relation(back)
+        target.model._attach_reverse(back)
+
+    def unsettle(self) -> None:
+        """Take the relation back from both sides."""
+        drop_relations(self._made)
+
+    def _ends(self, target: Meta, through: Meta) -> tuple[Field[Any], Field[Any]]:
+        keys: list[ForeignKey[Any, Any]] = [f for f in through.columns if is_foreign_key(f)]
+        first = [f for f in keys if f.known_target is self.meta]
+        second = [
+            f for f in keys if f.known_target is target and f is not (first[0] if first else None)
+        ]
+        if not first or not second:
+            raise ModelError(
+                f"{through.name} needs foreign keys to both {self.meta.name} and {target.name}"
+            )
+        return first[0], second[0]

@@ -1,0 +1,315 @@
+"""UUID, Binary, JSON, Enum and Array fields.
+
+JSON is written compact with sorted keys on both databases, so that equal documents are equal text;
+what is not plain JSON is refused rather than rendered through `str`.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+import uuid
+from typing import Any, ClassVar, Generic, Literal, TypeVar, Unpack, cast, overload
+
+from treefold_orm._base.errors import DatabaseError, FieldValueError, ModelError, UnsupportedFeature
+from treefold_orm._fields.base import Codec, Field, Options, T
+from treefold_orm._fields.numbers import BigIntegerField
+from treefold_orm._fields.text import TextField
+
+E = TypeVar("E", bound=enum.Enum)
+I = TypeVar("I")  # noqa: E741 - the item type of an array, named as such in the docs
+
+
+class UUIDField(Field[T]):
+    """A UUID; its text form is accepted."""
+
+    types: ClassVar[dict[str, str]] = {"sqlite": "TEXT", "postgres": "uuid"}
+    internal = "uuid"
+
+    @overload
+    def __init__(
+        self: UUIDField[uuid.UUID], *, null: Literal[False] = False, **options: Unpack[Options]
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: UUIDField[uuid.UUID | None], *, null: Literal[True], **options: Unpack[Options]
+    ) -> None: ...
+    def __init__(self, *, null: bool = False, **options: Unpack[Options]) -> None:
+        super().__init__(null=null, **options)
+
+    def coerce(self, value: Any) -> uuid.UUID:
+        if isinstance(value, uuid.UUID):
+            return value
+        if not isinstance(value, str):
+            raise self.wrong(f"takes a UUID, not {type(value).__name__}")
+        try:
+            return uuid.UUID(value)
+        except ValueError:
+            raise self.wrong("not a UUID") from None
+
+    def encoder(self, dialect: str) -> Codec | None:
+        return str if dialect == "sqlite" else None
+
+    def decoder(self, dialect: str) -> Codec | None:
+        return uuid.UUID if dialect == "sqlite" else None
+
+
+class BinaryField(Field[T]):
+    """Bytes."""
+
+    types: ClassVar[dict[str, str]] = {"sqlite": "BLOB", "postgres": "bytea"}
+    internal = "binary"
+
+    @overload
+    def __init__(
+        self: BinaryField[bytes], *, null: Literal[False] = False, **options: Unpack[Options]
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: BinaryField[bytes | None], *, null: Literal[True], **options: Unpack[Options]
+    ) -> None: ...
+    def __init__(self, *, null: bool = False, **options: Unpack[Options]) -> None:
+        super().__init__(null=null, **options)
+
+    def coerce(self, value: Any) -> bytes:
+        if not isinstance(value, (bytes, bytearray, memoryview)):
+            raise self.wrong(f"takes bytes, not {type(value).__name__}")
+        return bytes(cast("bytes", value))
+
+
+class JSONField(Field[T]):
+    """Any JSON value: dict with text keys, list, text, number, bool. None means NULL of the
+    column.
+    """
+
+    types: ClassVar[dict[str, str]] = {"sqlite": "TEXT", "postgres": "jsonb"}
+    internal = "json"
+
+    @overload
+    def __init__(
+        self: JSONField[Any], *, null: Literal[False] = False, **options: Unpack[Options]
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: JSONField[Any], *, null: Literal[True], **options: Unpack[Options]
+    ) -> None: ...
+    def __init__(self, *, null: bool = False, **options: Unpack[Options]) -> None:
+        super().__init__(null=null, **options)
+
+    def coerce(self, value: Any) -> Any:
+        check_json(self, value)
+        return value
+
+    def encoder(self, dialect: str) -> Codec | None:
+        return json_text
+
+    def decoder(self, dialect: str) -> Codec | None:
+        return json.loads
+
+    def checks(self, dialect: str) -> list[str]:
+        return ["{0} IS NULL OR json_valid({0})"] if dialect == "sqlite" else []
+
+
+class EnumField(Field[T], Generic[T]):
+    """A member of an `enum.Enum` class, kept as its value (all text, or all integers).
+
+    With a class of `TextChoices` or `IntegerChoices`, members have labels and the model has
+    `get_<field>_display()`; a `CharField(choices=...)` of the same class gives plain text instead.
+    """
+
+    @overload
+    def __init__(
+        self: EnumField[E],
+        enum_class: type[E],
+        *,
+        null: Literal[False] = False,
+        **options: Unpack[Options],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: EnumField[E | None],
+        enum_class: type[E],
+        *,
+        null: Literal[True],
+        **options: Unpack[Options],
+    ) -> None: ...
+    def __init__(
+        self, enum_class: type[Any], *, null: bool = False, **options: Unpack[Options]
+    ) -> None:
+        super().__init__(null=null, **options)
+        values = [member.value for member in cast("type[enum.Enum]", enum_class)]
+        if values and all(isinstance(v, str) for v in values):
+            self.base: Field[Any] = TextField(max_length=max(map(len, values)))
+        elif values and all(isinstance(v, int) and not isinstance(v, bool) for v in values):
+            self.base = BigIntegerField()
+        else:
+            raise ModelError(
+                f"{enum_class.__name__} needs values that are all text or all integers"
+            )
+        self.enum_class = enum_class
+
+    @property
+    def has_labels(self) -> bool:
+        return self.choices is not None or hasattr(self.enum_class, "choices")
+
+    def label_of(self, value: Any) -> str | None:
+        if self.choices is None and value is not None:
+            return getattr(self.enum_class(value), "label", str(value))
+        return super().label_of(value)
+
+    @property
+    def internal(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride] - follows the values' type
+        return self.base.internal
+
+    def column_type(self, dialect: str) -> str:
+        return self.base.column_type(dialect)
+
+    def coerce(self, value: Any) -> Any:
+        try:
+            return self.enum_class(value)
+        except ValueError:
+            raise self.wrong(f"not a {self.enum_class.__name__}") from None
+
+    def parse(self, text: str) -> Any:
+        return self.coerce(int(text) if self.base.internal == "bigint" and text.isdigit() else text)
+
+    def encoder(self, dialect: str) -> Codec | None:
+        return _enum_value
+
+    def decoder(self, dialect: str) -> Codec | None:
+        return _Members(self).__getitem__
+
+
+class _Members(dict[Any, enum.Enum]):
+    """Members by their stored value."""
+
+    def __init__(self, field: EnumField[Any]) -> None:
+        members = cast("type[enum.Enum]", field.enum_class)
+        super().__init__({member.value: member for member in members})
+        self._field = field
+
+    def __missing__(self, value: Any) -> enum.Enum:
+        field = self._field
+        try:
+            return field.enum_class(value)  # it may know old values
+        except ValueError:
+            name = field.enum_class.__name__
+        raise DatabaseError(
+            f"{field.meta.name}.{field.name} holds a value that {name} does not have: add a member "
+            "for it, or update the rows"
+        )
+
+
+class ArrayField(Field[T], Generic[T]):
+    """A list of one type (PostgreSQL only): `ArrayField(TextField())`."""
+
+    internal = "array"
+
+    @overload
+    def __init__(
+        self: ArrayField[list[I]],
+        base: Field[I],
+        *,
+        null: Literal[False] = False,
+        **options: Unpack[Options],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: ArrayField[list[I] | None],
+        base: Field[I],
+        *,
+        null: Literal[True],
+        **options: Unpack[Options],
+    ) -> None: ...
+    def __init__(self, base: Field[Any], *, null: bool = False, **options: Unpack[Options]) -> None:
+        super().__init__(null=null, **options)
+        if isinstance(base, (ArrayField, JSONField)):
+            raise ModelError(
+                f"ArrayField of {type(base).__name__} is not supported: use a JSONField"
+            )
+        self.base = base
+
+    def column_type(self, dialect: str) -> str:
+        if dialect != "postgres":
+            raise UnsupportedFeature(
+                f"{self.meta.name}.{self.name}: ArrayField needs PostgreSQL; use a JSONField"
+            )
+        return f"{self.base.column_type(dialect)}[]"
+
+    def coerce(self, value: Any) -> list[Any]:
+        if not isinstance(value, (list, tuple)):
+            raise self.wrong(f"takes a list, not {type(value).__name__}")
+        try:
+            items = cast("list[Any]", value)
+            return [
+                None if item is None and self.base.null else self.base.clean(item) for item in items
+            ]
+        except FieldValueError as error:
+            raise self.wrong(f"an item {error.reason}") from None
+
+    def encoder(self, dialect: str) -> Codec | None:
+        encode = self.base.encoder(dialect)
+        return (
+            None
+            if encode is None
+            else lambda items: [None if i is None else encode(i) for i in items]
+        )
+
+    def decoder(self, dialect: str) -> Codec | None:
+        decode = self.base.decoder(dialect)
+        if decode is None:
+            return list  # a copy: the loaded row must not change with the attribute
+        return lambda items: [None if i is None else decode(i) for i in items]
+
+
+def json_text(value: Any) -> str:
+    """Return `value` as compact JSON with sorted keys."""
+    return json.dumps(
+        value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False
+    )
+
+
+def check_json(field: Field[Any], value: Any) -> None:
+    """Raise `FieldValueError` unless `value` is plain JSON that both databases keep."""
+    try:
+        text = json_text(value)
+        text.encode()
+    except (TypeError, ValueError, RecursionError):
+        raise field.wrong("takes plain JSON: dict, list, text, finite number, bool, None") from None
+    if "\\u0000" in text and "\0" in "".join(_texts(value)):
+        raise field.wrong("contains a NUL character")
+    if not _keys_are_text(value):
+        raise field.wrong("takes text keys only")
+
+
+def _texts(value: Any) -> list[str]:
+    found: list[str] = []
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            found.append(item)
+        elif isinstance(item, dict):
+            stack.extend(cast("dict[Any, Any]", item).keys())
+            stack.extend(cast("dict[Any, Any]", item).values())
+        elif isinstance(item, (list, tuple)):
+            stack.extend(cast("list[Any]", item))
+    return found
+
+
+def _keys_are_text(value: Any) -> bool:
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, dict):
+            mapping = cast("dict[Any, Any]", item)
+            if not all(isinstance(key, str) for key in mapping):
+                return False
+            stack.extend(mapping.values())
+        elif isinstance(item, (list, tuple)):
+            stack.extend(cast("list[Any]", item))
+    return True
+
+
+def _enum_value(member: enum.Enum) -> Any:
+    return member.value

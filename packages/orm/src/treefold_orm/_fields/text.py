@@ -1,0 +1,245 @@
+"""Text fields: Char, Text, Slug, Email, URL.
+
+Text that one of the databases cannot keep (NUL, lone surrogates) is refused on both.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, ClassVar, Literal, Unpack, overload
+
+from treefold_orm._base.errors import FieldValueError, ModelError
+from treefold_orm._fields.base import Field, Options, T
+
+_SLUG = re.compile(r"[A-Za-z0-9_-]+")
+_LOCAL = re.compile(r"[^\s@<>()\[\],;:\\\"]+")
+_HOST = re.compile(
+    r"(?=.{1,253}\Z)(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.)+[^\W\d_][\w-]{0,61}[^\W_]|localhost"
+)
+
+
+class TextField(Field[T]):
+    """Text of any length, or of at most `max_length` characters."""
+
+    types: ClassVar[dict[str, str]] = {"sqlite": "TEXT", "postgres": "text"}
+    internal = "text"
+    has_form: ClassVar[bool] = False  # whether `check_text` looks at more than the length
+
+    @overload
+    def __init__(
+        self: TextField[str],
+        *,
+        max_length: int | None = None,
+        null: Literal[False] = False,
+        **options: Unpack[Options],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: TextField[str | None],
+        *,
+        max_length: int | None = None,
+        null: Literal[True],
+        **options: Unpack[Options],
+    ) -> None: ...
+    def __init__(
+        self, *, max_length: int | None = None, null: bool = False, **options: Unpack[Options]
+    ) -> None:
+        self._init_text(null, max_length, options)
+
+    def _init_text(self, null: bool, max_length: int | None, options: Options) -> None:
+        self._init(null, options)
+        if max_length is not None and max_length < 1:
+            raise ModelError(f"max_length={max_length!r} leaves no room for text")
+        self.max_length = max_length
+
+    def coerce(self, value: Any) -> str:
+        if value.__class__ is not str:
+            if not isinstance(value, str):
+                raise self.wrong(f"takes a str, not {type(value).__name__}")
+            value = str.__str__(value)
+        if "\0" in value:
+            raise self.wrong("contains a NUL character")
+        if not value.isascii():
+            try:
+                value.encode()
+            except UnicodeEncodeError:
+                raise self.wrong("contains a lone surrogate") from None
+        return value
+
+    def clean(self, value: Any) -> str | None:
+        if not self.plain or value is None:
+            return super().clean(value)
+        text = self.coerce(value)
+        self.check_text(text)
+        return text
+
+    def problems(self, value: Any) -> Iterator[str]:
+        yield from super().problems(value)
+        try:
+            self.check_text(value)
+        except FieldValueError as error:
+            yield error.reason
+
+    def check_text(self, text: str) -> None:
+        """Check length and form; only what is written is held to it."""
+        if self.max_length is not None and len(text) > self.max_length:
+            raise self.wrong(f"longer than {self.max_length} characters ({len(text)})")
+
+    def fits_all(self, values: list[Any]) -> bool:
+        if set(map(type, values)) != {str} or self.has_form:
+            return False
+        if self.max_length is not None and max(map(len, values)) > self.max_length:
+            return False
+        joined = "".join(values)
+        return joined.isascii() and "\0" not in joined
+
+    def column_type(self, dialect: str) -> str:
+        if dialect == "postgres" and self.max_length is not None:
+            return f"varchar({self.max_length})"
+        return super().column_type(dialect)
+
+    def checks(self, dialect: str) -> list[str]:
+        if dialect == "sqlite" and self.max_length is not None:
+            return [f"length({{0}}) <= {self.max_length}"]
+        return []
+
+
+class CharField(TextField[T]):
+    """Text of at most `max_length` characters."""
+
+    @overload
+    def __init__(
+        self: CharField[str],
+        *,
+        max_length: int,
+        null: Literal[False] = False,
+        **options: Unpack[Options],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: CharField[str | None],
+        *,
+        max_length: int,
+        null: Literal[True],
+        **options: Unpack[Options],
+    ) -> None: ...
+    def __init__(self, *, max_length: int, null: bool = False, **options: Unpack[Options]) -> None:
+        self._init_text(null, max_length, options)
+
+
+class SlugField(TextField[T]):
+    """ASCII letters, digits, hyphens and underscores."""
+
+    @overload
+    def __init__(
+        self: SlugField[str],
+        *,
+        max_length: int = 50,
+        null: Literal[False] = False,
+        **options: Unpack[Options],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: SlugField[str | None],
+        *,
+        max_length: int = 50,
+        null: Literal[True],
+        **options: Unpack[Options],
+    ) -> None: ...
+    def __init__(
+        self, *, max_length: int = 50, null: bool = False, **options: Unpack[Options]
+    ) -> None:
+        self._init_text(null, max_length, options)
+
+    has_form = True
+
+    def check_text(self, text: str) -> None:
+        super().check_text(text)
+        if _SLUG.fullmatch(text) is None:
+            raise self.wrong("takes letters, digits, hyphens and underscores only")
+
+
+class EmailField(TextField[T]):
+    """An e-mail address: one `@`, no spaces, a host with a dot. Whether it exists only a message
+    tells.
+    """
+
+    @overload
+    def __init__(
+        self: EmailField[str],
+        *,
+        max_length: int = 254,
+        null: Literal[False] = False,
+        **options: Unpack[Options],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: EmailField[str | None],
+        *,
+        max_length: int = 254,
+        null: Literal[True],
+        **options: Unpack[Options],
+    ) -> None: ...
+    def __init__(
+        self, *, max_length: int = 254, null: bool = False, **options: Unpack[Options]
+    ) -> None:
+        self._init_text(null, max_length, options)
+
+    has_form = True
+
+    def check_text(self, text: str) -> None:
+        super().check_text(text)
+        local, at, host = text.rpartition("@")
+        if (
+            not at
+            or len(local) > 64
+            or _LOCAL.fullmatch(local) is None
+            or _HOST.fullmatch(host) is None
+        ):
+            raise self.wrong("not an e-mail address")
+
+
+class URLField(TextField[T]):
+    """An absolute http or https address."""
+
+    @overload
+    def __init__(
+        self: URLField[str],
+        *,
+        max_length: int = 2000,
+        null: Literal[False] = False,
+        **options: Unpack[Options],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: URLField[str | None],
+        *,
+        max_length: int = 2000,
+        null: Literal[True],
+        **options: Unpack[Options],
+    ) -> None: ...
+    def __init__(
+        self, *, max_length: int = 2000, null: bool = False, **options: Unpack[Options]
+    ) -> None:
+        self._init_text(null, max_length, options)
+
+    has_form = True
+
+    def check_text(self, text: str) -> None:
+        super().check_text(text)
+        from urllib.parse import urlsplit
+
+        try:
+            parts = urlsplit(text)
+            port = parts.port
+        except ValueError:
+            raise self.wrong("not an address") from None
+        printable = text.isprintable() and not any(c.isspace() for c in text)
+        if (
+            parts.scheme not in {"http", "https"}
+            or not parts.hostname
+            or not printable
+            or port == 0
+        ):
+            raise self.wrong("not an absolute http or https address")

@@ -1,0 +1,1 @@
+"""The plugin of a treefold application: settings, lifespan, readiness."""

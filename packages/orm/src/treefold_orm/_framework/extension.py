@@ -1,0 +1,248 @@
+"""The ORM inside an application: its databases from the settings, its pools closed at the end.
+
+Found by the entry point `databases` of the group `treefold.extensions`. An application hands itself
+to `setup` and calls the rest at its times; of it, only `root` and `settings.databases` are read.
+Nothing of HTTP is imported: what a client is to be told goes back as numbers and text.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from contextvars import Token
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from treefold_orm._base.errors import (
+    ConfigurationError,
+    ConnectionFailed,
+    DatabaseLocked,
+    FieldValueError,
+    InvalidParameter,
+    PoolTimeout,
+    StatementTimeout,
+    TransactionConflict,
+)
+from treefold_orm._base.records import replaced
+from treefold_orm._drivers.base import Database
+from treefold_orm._fields.meta import registry
+from treefold_orm._runtime.addresses import check_address, masked
+from treefold_orm._runtime.connections import _databases, aclose_all, configure, is_diverted
+from treefold_orm._runtime.context import EMPTY, Context, current
+from treefold_orm._runtime.observe import Recorder
+from treefold_orm._runtime.sandbox import Sandbox
+from treefold_orm._runtime.spans import SpanFactory, observe
+
+if TYPE_CHECKING:
+    from treefold_orm._framework.readiness import Check
+    from treefold_orm._framework.session_rows import SessionRows
+
+log = logging.getLogger("treefold.orm")
+
+REPEATS = 3
+"""Once may be chance, and so may be twice: from here on a loop is likely."""
+
+Refusal: TypeAlias = tuple[int, str, Sequence[Mapping[str, Any]] | None]
+
+
+class _Settings(Protocol):
+    @property
+    def databases(self) -> Mapping[str, str]: ...
+
+
+class Application(Protocol):
+    """What is read of an application."""
+
+    root: Path
+
+    @property
+    def settings(self) -> _Settings:
+        """Its settings, with `databases`: alias to address."""
+        ...
+
+
+@dataclass(eq=False, slots=True)
+class _Configured:
+    """A database that settings asked for, and the running applications that share it."""
+
+    address: tuple[str, str]
+    database: Database
+    users: set[Databases] = field(default_factory=lambda: set[Databases]())
+
+
+_configured: dict[str, _Configured] = {}
+_running: set[Databases] = set()
+
+
+class Databases:
+    """One for each application.
+
+    Attributes:
+        refusals: exceptions that a client is told about, and how: status, detail, errors.
+    """
+
+    refusals: Mapping[type[Exception], Callable[[Any], Refusal]]
+
+    def __init__(self) -> None:
+        self.refusals = {
+            InvalidParameter: _invalid,
+            FieldValueError: _unfit,
+            **dict.fromkeys(_BUSY, _busy),
+        }
+        self._root = Path()
+        self._addresses: Mapping[str, str] = {}
+
+    def setup(self, app: Application) -> None:
+        """Configure the databases of the settings, before any model is imported.
+
+        Raises:
+            ConfigurationError: for an address that cannot be used; no password is quoted.
+        """
+        self._root = app.root
+        self._addresses = dict(app.settings.databases)
+        if is_diverted():
+            from treefold_orm._framework.own_databases import name_for_tests
+
+            name_for_tests(getattr(app.settings, "test_databases", {}))
+        self._configure()
+
+    async def startup(self) -> None:
+        """Claim the databases for this application; connections are opened by their first use."""
+        self._configure()
+        _running.add(self)
+        for alias in self._addresses:
+            if (own := _configured.get(alias)) is not None:
+                own.users.add(self)
+
+    async def shutdown(self) -> None:
+        """Close every connection that no other running application uses."""
+        _running.discard(self)
+        for own in _configured.values():
+            own.users.discard(self)
+        if not _running:
+            await aclose_all()
+            return
+        for alias in self._addresses:
+            own = _configured.get(alias)
+            if own is not None and not own.users:
+                await own.database.aclose()
+
+    async def ready(self) -> list[Check]:
+        """Ask every database of this application whether it can serve.
+
+        A database that is in use is asked over its pool, any other by a short connection.
+        """
+        from treefold_orm._framework.readiness import check_address, check_running
+
+        checks: list[Coroutine[Any, Any, Check]] = []
+        for alias in dict.fromkeys((*self._addresses, *_databases)):
+            known, own = _databases.get(alias), _configured.get(alias)
+            is_explicit = known is not None and (own is None or known is not own.database)
+            if known is not None and (is_explicit or (known.in_use and alias in self._addresses)):
+                checks.append(check_running(alias, known))
+            elif alias in self._addresses:
+                checks.append(check_address(alias, self._addresses[alias]))
+        return await asyncio.gather(*checks)
+
+    def prepare_tests(self) -> None:
+        """Create the tables of all models that have none, in every database."""
+        from treefold_orm._framework.own_databases import create_tables
+
+        registry.enter(self._root)
+        create_tables(_databases)
+
+    def session_store(self) -> SessionRows | None:
+        """Return a store of sessions in the database `default`, if there is one."""
+        if "default" not in _databases:
+            return None
+        from treefold_orm._framework.session_rows import SessionRows
+
+        return SessionRows()
+
+    def observe(self, span_factory: SpanFactory) -> Callable[[], None]:
+        """Open a span around every statement of every database; return what stops it."""
+        return observe(span_factory)
+
+    def reload(self, modules: Collection[str]) -> Callable[[Collection[str]], None]:
+        """Forget the models of modules that change; the answer takes back what did not."""
+        return registry.forget(self._root, modules)
+
+    def watch(self) -> Callable[[], str]:
+        """Record the queries of what runs from here on in this context; development only.
+
+        Returns:
+            Ends it: warns of repeated queries, and says how many there were and how long they took.
+        """
+        recorder = Recorder(repeats=REPEATS)
+        token = current.set(replaced(current.get() or EMPTY, recorder=recorder))
+        return lambda: self._report(recorder, token)
+
+    def _report(self, recorder: Recorder, token: Token[Context | None]) -> str:
+        current.reset(token)
+        for (sql, source), count in recorder.repeated().items():
+            log.warning(
+                "Likely N+1: %d times the same query in one request, from %s; load it at once with"
+                " select_related(), prefetch_related() or a bulk method: %s",
+                count,
+                source.removeprefix(f"{self._root.resolve()}/"),
+                sql if len(sql) <= 200 else f"{sql[:200]}...",
+            )
+        if not recorder.events:
+            return ""
+        counted = "1 query" if len(recorder) == 1 else f"{len(recorder)} queries"
+        return f"{counted} in {recorder.duration * 1000:.2f}ms"
+
+    def _configure(self) -> None:
+        registry.enter(self._root)
+        for alias, address in self._addresses.items():
+            check_address(alias, address)
+            self._configure_one(alias, address)
+
+    def _configure_one(self, alias: str, address: str) -> None:
+        place = (str(Path.cwd()), address)
+        known, own = _databases.get(alias), _configured.get(alias)
+        if isinstance(known, Sandbox):
+            if own is not None and own.database is known.real and own.address != place:
+                raise ConfigurationError(
+                    f"Database {alias!r} is in a sandbox of another application: ask for `db` in"
+                    " tests of one application at a time"
+                )
+            return
+        if known is not None and (own is None or known is not own.database):
+            return  # an explicit configure() wins
+        if known is not None and own is not None:
+            if own.address == place:
+                return
+            if own.users:
+                raise ConfigurationError(
+                    f"Database {alias!r} is in use by another application of this process, at"
+                    " another address: give one of the two another alias"
+                )
+        try:
+            configure(database=address, alias=alias)
+        except ConfigurationError as error:
+            failure = ConfigurationError(f"Database {alias!r} ({masked(address)}): {error}")
+        else:
+            _configured[alias] = _Configured(place, _databases[alias])
+            return
+        raise failure
+
+
+_BUSY = (ConnectionFailed, DatabaseLocked, PoolTimeout, StatementTimeout, TransactionConflict)
+
+
+def _busy(error: Exception) -> Refusal:
+    log.error("%s: %s", type(error).__name__, error)
+    return 503, "The database cannot answer now", None
+
+
+def _invalid(error: InvalidParameter) -> Refusal:
+    entry = {"loc": ["query", error.field], "msg": str(error), "type": "value_error"}
+    return 422, "A parameter is not valid", [entry]
+
+
+def _unfit(error: FieldValueError) -> Refusal:
+    message = f"{error.field}: {error.reason}"
+    return 422, message, [{"loc": [error.field], "msg": message, "type": "value_error"}]

@@ -1,0 +1,250 @@
+"""Databases of a test run: made once, in place of those that are configured, dropped at its end.
+
+A SQLite file becomes a file in a folder of the run; PostgreSQL gets a database `test_<name>` on
+the same server, which no other run uses meanwhile. A database that is named for tests is used as
+it is. Nothing here knows pytest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import threading
+from collections.abc import Coroutine, Generator, Iterable, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from treefold_orm._base.errors import ConfigurationError, DatabaseError, ORMError
+from treefold_orm._base.names import quote
+from treefold_orm._base.statement import Operation, Statement
+from treefold_orm._drivers.base import Database, one
+from treefold_orm._drivers.sqlite import SQLiteDatabase
+from treefold_orm._fields.meta import registry
+from treefold_orm._runtime.connections import _databases, diverted, made_for
+from treefold_orm._runtime.sandbox import Sandbox
+from treefold_orm._schema.create import create_all
+
+if TYPE_CHECKING:
+    from treefold_orm._drivers.postgres import PostgresDatabase
+
+T = TypeVar("T")
+
+LONGEST_NAME = 63
+"""Bytes of a name in PostgreSQL."""
+TRIES = 9
+"""Runs side by side on one server."""
+NAME_ONE = "name one for tests: [test.databases] in treefold.toml, or TREEFOLD_TEST_DATABASE_URL"
+
+_active: list[OwnDatabases] = []
+
+
+class OwnDatabases:
+    """The databases of one run.
+
+    Args:
+        folder: where SQLite files go.
+        worker: what tells parallel workers of one run apart; empty without any.
+        named: alias to the address of a database to use as it is.
+
+    Attributes:
+        prepared: True once the tables were made, by an application or by `prepare`.
+    """
+
+    def __init__(
+        self, folder: Path, *, worker: str = "", named: Mapping[str, str] | None = None
+    ) -> None:
+        self.named = dict(named or {})
+        self.prepared = False
+        self._folder = folder
+        self._worker = worker
+        self._made: list[Database] = []
+        self._files: dict[str, str] = {}
+        self._servers: dict[str, _TestDatabase] = {}
+        self._tables_of = 0
+
+    @contextmanager
+    def active(self) -> Generator[None]:
+        """Put databases of this run in the place of those that are or get configured."""
+        with ExitStack() as stack:
+            if not _active:
+                stack.enter_context(diverted(self._divert))
+            _active.append(self)
+            stack.callback(_active.pop)
+            for alias, database in list(_databases.items()):
+                if not isinstance(database, Sandbox) and database not in self._made:
+                    _databases[alias] = self._divert(database)
+                    database.close()
+            yield
+
+    def prepare(self, root: Path) -> None:
+        """Make the tables of the models that there are, unless an application has prepared.
+
+        Args:
+            root: where the project is; its migrations make the tables, if it has any.
+        """
+        if not self.prepared and len(list(registry)) != self._tables_of:
+            if not _migrated(root):
+                create_tables(_databases)
+            self._tables_of = len(list(registry))
+
+    def close(self) -> None:
+        """Close the databases of this run and drop those on servers."""
+        for alias, database in list(_databases.items()):
+            if database in self._made:
+                del _databases[alias]
+        while self._made:
+            self._made.pop().close()
+        while self._servers:
+            self._servers.popitem()[1].drop()
+
+    def _divert(self, database: Database) -> Database:
+        made = self._elsewhere(database)
+        self._made.append(made)
+        return made
+
+    def _elsewhere(self, database: Database) -> Database:
+        alias = database.alias
+        if alias in self.named:
+            made = made_for(alias, self.named[alias])
+            made.dialect.regex = database.dialect.regex
+            return made
+        if isinstance(database, SQLiteDatabase):
+            # one in memory would lose its tables when an application closes its connections
+            return database.at(self._file(alias if database.single else database.database))
+        from treefold_orm._drivers.postgres import PostgresDatabase
+
+        assert isinstance(database, PostgresDatabase)  # noqa: S101 - there are two kinds
+        server = self._servers.get(database.place)
+        if server is None:
+            server = self._servers[database.place] = _TestDatabase(database, self._worker)
+        return database.at(server.name)
+
+    def _file(self, path: str) -> str:
+        name = f"{len(self._files)}-{Path(path).name}"
+        return self._files.setdefault(path, str(self._folder / name))
+
+
+def name_for_tests(addresses: Mapping[str, str]) -> None:
+    """Tell the run, if there is one, which databases are named for tests; earlier names win."""
+    for own in _active:
+        own.named = {**addresses, **own.named}
+
+
+def create_tables(aliases: Iterable[str]) -> None:
+    """Create the tables of all models that have none, in each database."""
+    for alias in list(aliases):
+        create_all(using=alias)
+
+
+@dataclass(frozen=True, slots=True)
+class _Project:
+    """What an installed extension reads of an application, where there is none."""
+
+    root: Path
+
+    @property
+    def settings(self) -> _Project:
+        return self
+
+    @property
+    def databases(self) -> Mapping[str, str]:
+        return {}
+
+
+def _migrated(root: Path) -> bool:
+    """Apply the migrations of the project through the installed extensions; return False without
+    any.
+    """
+    outcomes: list[object] = []
+    for point in entry_points(group="treefold.extensions"):
+        extension: Any = point.load()()
+        if hasattr(extension, "apply"):
+            extension.setup(_Project(root))
+            outcomes.append(extension.apply())
+    return any(outcome is not None for outcome in outcomes)
+
+
+class _TestDatabase:
+    """A database `test_<name>` on a server, new, and locked against other runs until it is dropped.
+
+    The lock is one of a session, on a connection that stays open on a loop in a thread.
+    """
+
+    def __init__(self, real: PostgresDatabase, worker: str) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(
+            target=self._loop.run_forever, name="treefold-test-database", daemon=True
+        )
+        self._thread.start()
+        self._maintenance = real.at("postgres")
+        self._session: Any = None
+        try:
+            self.name = self._wait(self._make(_test_name(real.database, worker)))
+        except ORMError as error:
+            self._end()
+            failure = _cannot_make(_test_name(real.database, worker), error)
+        else:
+            return
+        raise failure
+
+    def drop(self) -> None:
+        """Drop the database and end the lock."""
+        try:
+            self._wait(self._run(f"DROP DATABASE IF EXISTS {quote(self.name)} WITH (FORCE)"))
+        finally:
+            self._end()
+
+    async def _make(self, wanted: str) -> str:
+        self._session = await self._maintenance.acheckout(write=True)
+        for number in range(1, TRIES + 1):
+            name = wanted if number == 1 else _short(f"{wanted}_{number}")
+            if await self._session.arun(_locked(name)):
+                await self._run(f"DROP DATABASE IF EXISTS {quote(name)} WITH (FORCE)")
+                await self._run(f"CREATE DATABASE {quote(name)}")
+                return name
+        raise DatabaseError(f"{TRIES} test runs use databases of this name now")
+
+    async def _run(self, sql: str) -> None:
+        await self._session.arun(one(sql))
+
+    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def _end(self) -> None:
+        self._wait(self._leave())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    async def _leave(self) -> None:
+        if self._session is not None:
+            await self._maintenance.acheckin(self._session)
+        await self._maintenance.aclose()
+
+
+def _locked(name: str) -> Operation[bool]:
+    rows = yield Statement("rows", "SELECT pg_try_advisory_lock(hashtext($1))", (name,))
+    return bool(rows[0][0])
+
+
+def _test_name(name: str, worker: str) -> str:
+    return _short(f"test_{name}" + (f"_{worker}" if worker else ""))
+
+
+def _short(name: str) -> str:
+    if len(name.encode()) <= LONGEST_NAME:
+        return name
+    digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+    kept = name.encode()[: LONGEST_NAME - len(digest) - 1].decode(errors="ignore")
+    return f"{kept}_{digest}"
+
+
+def _cannot_make(name: str, error: ORMError) -> ConfigurationError:
+    denied = isinstance(error, DatabaseError) and error.code == "42501"
+    way = f"grant CREATEDB to its user, or {NAME_ONE}" if denied else NAME_ONE
+    return ConfigurationError(
+        f"Tests use a database of their own, and {name!r} cannot be made: {error}; {way}"
+    )

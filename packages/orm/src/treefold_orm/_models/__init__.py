@@ -1,0 +1,1 @@
+"""The model class: its definition, its instances, its related managers."""

@@ -1,0 +1,353 @@
+"""How a class body becomes a model: options, inherited fields, managers, relations, and the tables
+between models that no model declares.
+
+Runs once for each class, when it is made. What an instance does is in `_model`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from treefold_orm._base import errors
+from treefold_orm._base.errors import ModelError
+from treefold_orm._expressions.columns import Column, Reference
+from treefold_orm._fields.base import Field
+from treefold_orm._fields.keys import CompositePrimaryKey
+from treefold_orm._fields.meta import Meta
+from treefold_orm._fields.numbers import BigAutoField
+from treefold_orm._fields.relations import (
+    ForeignKey,
+    ManyToManyField,
+    is_foreign_key,
+    refuse_composite_target,
+)
+from treefold_orm._queries.managers import Manager
+
+if TYPE_CHECKING:
+    from treefold_orm._models.model import Model
+
+E = TypeVar("E", bound=errors.ORMError)
+_CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
+_META_OPTIONS = frozenset(
+    {
+        "table",
+        "ordering",
+        "get_latest_by",
+        "constraints",
+        "indexes",
+        "abstract",
+        "managed",
+        "version_field",
+        "verbose_name",
+        "verbose_name_plural",
+        "default_manager_name",
+    }
+)
+_ELSEWHERE = {  # options of Django's Meta that have another name or place here
+    "app_label": "models are told apart by their module; leave it out",
+    "apps": "models are told apart by their module; leave it out",
+    "base_manager_name": "relations to one row, save() and delete() always see all rows",
+    "db_table": "name the table with Meta.table",
+    "db_table_comment": "write a docstring",
+    "db_tablespace": "the database chooses the tablespace",
+    "default_permissions": "models have no permissions",
+    "default_related_name": "give each relation its related_name",
+    "index_together": "add Index([...]) to Meta.indexes",
+    "order_with_respect_to": "keep the position in a field, and name it in Meta.ordering",
+    "permissions": "models have no permissions",
+    "proxy": "share methods with an abstract model or a mixin",
+    "required_db_features": "configure() chooses the database",
+    "required_db_vendor": "configure() chooses the database",
+    "select_on_save": "save() knows which rows exist",
+    "swappable": "point relations to the model itself",
+    "unique_together": "add UniqueConstraint([...]) to Meta.constraints",
+}
+
+
+def define(cls: type[Model]) -> None:
+    """Read a class body: make its `Meta`, bind its fields and managers, and register it."""
+    options = _options(cls)
+    for base in cls.__mro__[1:]:
+        inherited = base.__dict__.get("_meta")
+        if isinstance(inherited, Meta) and not inherited.abstract:
+            raise ModelError(
+                f"{cls.__name__} inherits from {base.__name__}, which is not abstract: set "
+                "Meta.abstract there"
+            )
+    meta = Meta(
+        cls,
+        table=options.get("table", cls.__name__.lower()),
+        abstract=bool(options.get("abstract", False)),
+    )
+    cls._meta = meta
+    _take_options(meta, options)
+    _add_fields(cls, meta)
+    cls.DoesNotExist = _own_error(cls, errors.DoesNotExist)
+    cls.MultipleObjectsReturned = _own_error(cls, errors.MultipleObjectsReturned)
+    from treefold_orm._models.model import Model
+
+    twins = {"save": cls.save is not Model.save, "asave": cls.asave is not Model.asave}
+    meta.own_saves = frozenset(name for name, own in twins.items() if own)
+    _bind_managers(cls, meta, options.get("default_manager_name"))
+    if meta.abstract:
+        return
+    if meta.indexes:
+        from treefold_orm._search.search_index import check_search  # most models need none of it
+
+        check_search(meta)
+    version = options.get("version_field")
+    if version is not None:
+        meta.version = meta.fields.get(version)
+        if meta.version is None:
+            raise ModelError(
+                f"{cls.__name__}.Meta.version_field names {version!r}, which is no field"
+            )
+    reserve_attributes(cls, _attributes(meta))
+    meta.registry.add(meta)
+    _relate(meta)
+    meta.registry.settle()
+    if meta.constraints or meta.indexes:
+        from treefold_orm._expressions.naming import check_declared  # most models need none of it
+
+        check_declared(meta)
+
+
+def reserve_attributes(cls: type[Model], names: Iterable[str]) -> None:
+    """Reserve the names of instance attributes in the key table that CPython shares.
+
+    Instances keep attributes in a common table of at most 30 names as long as the first few
+    instances had these names; one that comes later gives each instance a dictionary of its own:
+    three times the memory, and three times as long to fill.
+    """
+    first = object.__new__(cls)
+    for name in names:
+        first.__dict__[name] = None
+
+
+_STATE = ("_read_in", "_shape", "_alias")
+
+
+def _attributes(meta: Meta) -> list[str]:
+    related = [f"_cached_{f.name}" for f in meta.columns if is_foreign_key(f)]
+    related += [f"_cached_{name}" for name in meta.many]
+    return ["_row", *(f.attname for f in meta.columns), "_batch", *related, *_STATE]
+
+
+def _own_error(cls: type[Model], base: type[E]) -> type[E]:
+    place = {"__module__": cls.__module__, "__qualname__": f"{cls.__qualname__}.{base.__name__}"}
+    return cast("type[E]", type(base.__name__, (base,), place))
+
+
+def _options(cls: type[Model]) -> dict[str, Any]:
+    declared = cls.__dict__.get("Meta")
+    if declared is None:
+        return {}
+    declared_in = dict(vars(cast("type[Any]", declared)))
+    options = {name: value for name, value in declared_in.items() if not name.startswith("_")}
+    for name in options:
+        if name not in _META_OPTIONS:
+            hint = _ELSEWHERE.get(name) or f"use one of {', '.join(sorted(_META_OPTIONS))}"
+            raise ModelError(f"{cls.__name__}.Meta.{name} is not an option: {hint}")
+    return options
+
+
+def _take_options(meta: Meta, options: dict[str, Any]) -> None:
+    meta.ordering = tuple(options.get("ordering", ()))
+    latest_by = options.get("get_latest_by", ())
+    meta.latest_by = (latest_by,) if isinstance(latest_by, str) else tuple(latest_by)
+    meta.constraints = tuple(options.get("constraints", ()))
+    meta.indexes = tuple(options.get("indexes", ()))
+    meta.managed = options.get("managed", True)
+    if not isinstance(meta.managed, bool):
+        raise ModelError(f"{meta.name}.Meta.managed must be True or False, got {meta.managed!r}")
+    spaced = _CAPITAL.sub(r" \1", meta.name).strip().lower()
+    meta.verbose_name = str(options.get("verbose_name", spaced))
+    meta.verbose_name_plural = str(options.get("verbose_name_plural", f"{meta.verbose_name}s"))
+
+
+def _add_fields(cls: type[Model], meta: Meta) -> None:
+    found: dict[str, Any] = {}
+    for base in reversed(cls.__mro__[1:]):
+        inherited = base.__dict__.get("_meta")
+        if isinstance(inherited, Meta):
+            found.update({name: field.copy() for name, field in inherited.fields.items()})
+            found.update({name: field.copy() for name, field in inherited.many.items()})
+    for name in list(found):
+        if name in cls.__dict__ and cls.__dict__[name] is None:
+            del found[name]  # a child drops an inherited field by setting it to None
+        elif name not in cls.__dict__:
+            setattr(cls, name, found[name])
+    found.update({n: v for n, v in cls.__dict__.items() if isinstance(v, (Field, ManyToManyField))})
+    _check_names(cls, found)
+    columns: dict[str, Field[Any]] = {n: f for n, f in found.items() if isinstance(f, Field)}
+    composite = _composite_key(cls)
+    if not (meta.abstract or composite or any(f.primary_key for f in columns.values())):
+        key = BigAutoField()
+        cls.id = key
+        columns = {"id": key, **columns}
+    for name, field in columns.items():
+        meta.add_field(field, name)
+        kind: Any = Reference if is_foreign_key(field) else Column
+        field.column = kind(meta, name, field)
+        if is_foreign_key(field):
+            setattr(cls, field.attname, _KeyColumn(field))
+        if field.has_labels:
+            _add_display(cls, field)
+    if composite is not None and not meta.abstract:
+        meta.set_composite_key(composite.names)
+        meta.pk.column = Column(meta, "pk", meta.pk)
+    for name, field in found.items():
+        if isinstance(field, ManyToManyField):
+            field.bind(meta, name)
+
+
+def _composite_key(cls: type[Model]) -> CompositePrimaryKey | None:
+    for name, value in cls.__dict__.items():
+        if isinstance(value, CompositePrimaryKey) and name != "pk":
+            raise ModelError(
+                f"{cls.__name__}.{name} must be called pk: a model has one primary key"
+            )
+    declared = next(base.__dict__["pk"] for base in cls.__mro__ if "pk" in base.__dict__)
+    return declared if isinstance(declared, CompositePrimaryKey) else None
+
+
+def _check_names(cls: type[Model], found: dict[str, Any]) -> None:
+    from treefold_orm._models.model import Model
+
+    for name, field in found.items():
+        keep = f" and keep the column with db_column={name!r}" if isinstance(field, Field) else ""
+        if not name.startswith("_") and name in Model.__dict__ and name != "pk":
+            raise ModelError(
+                f"{cls.__name__}.{name} cannot be a field name: every model has an attribute of "
+                f"that name; choose another name{keep}"
+            )
+        if not isinstance(cls.__dict__.get(name), (Field, ManyToManyField)):
+            raise ModelError(
+                f"{cls.__name__}.{name} cannot replace the inherited field of that name, got "
+                f"{type(cls.__dict__[name]).__name__}; set it to None to drop the field, or rename "
+                "it"
+            )
+        attname = f"{name}_id" if isinstance(field, ForeignKey) else name
+        other: Any = cls.__dict__.get(attname, field)
+        if other is not field and not isinstance(other, (Field, _KeyColumn)):
+            raise ModelError(
+                f"{cls.__name__}.{attname} is the key of {cls.__name__}.{name}, got a "
+                f"{type(other).__name__} of that name; rename one"
+            )
+
+
+def _add_display(cls: type[Model], field: Field[Any]) -> None:
+    def display(self: Model) -> str | None:
+        return field.label_of(getattr(self, field.attname))
+
+    name = f"get_{field.name}_display"
+    display.__name__, display.__qualname__ = name, f"{cls.__qualname__}.{name}"
+    display.__doc__ = f"Return the label of the value of `{field.name}`."
+    display.__dict__["_displays"] = field
+    own = next((base.__dict__[name] for base in cls.__mro__ if name in base.__dict__), None)
+    if own is None or hasattr(own, "_displays"):  # a method of the application's own stays
+        setattr(cls, name, display)
+
+
+class _KeyColumn:
+    """`author_id`: the column behind a foreign key, as an expression on the class."""
+
+    def __init__(self, field: ForeignKey[Any, Any]) -> None:
+        self._field = field
+
+    def __get__(self, instance: Model | None, owner: type[Any]) -> Any:
+        if instance is None:
+            return Column[Any](self._field.meta, self._field.attname, self._field)
+        return instance._missing_field(self._field)
+
+
+def _bind_managers(cls: type[Model], meta: Meta, default: str | None) -> None:
+    nearest: dict[str, Any] = {}
+    for base in cls.__mro__:
+        nearest = {**nearest, **{n: v for n, v in base.__dict__.items() if n not in nearest}}
+    managers: dict[str, Any] = {n: v for n, v in nearest.items() if isinstance(v, Manager)}
+    if default is not None and default not in managers:
+        raise ModelError(
+            f"{cls.__name__}.Meta.default_manager_name must name a manager of the model, got "
+            f"{default!r}; it has {', '.join(managers) or 'none'}"
+        )
+    for name, manager in managers.items():
+        bound = manager.bound_to(meta)
+        setattr(cls, name, bound)
+        if name == default or (default is None and meta.default_manager is None):
+            meta.default_manager = bound
+
+
+def _relate(meta: Meta) -> None:
+    for field in meta.columns:
+        if is_foreign_key(field):
+            key = field
+            meta.registry.when_known(meta, key.to, key.settle, key.unsettle)
+    for many in meta.many.values():
+        _relate_many(meta, many)
+
+
+def _relate_many(meta: Meta, field: ManyToManyField[Any]) -> None:
+    def with_target(target: Meta) -> None:
+        refuse_composite_target(meta, field.name, meta)
+        refuse_composite_target(meta, field.name, target)
+        field.target = target
+        if field.through is None:
+            field.settle(target, _through_model(field, target))
+        else:
+            meta.registry.when_known(meta, field.through, with_through, field.unsettle)
+
+    def with_through(through: Meta) -> None:
+        field.settle(cast("Meta", field.target), through)
+
+    meta.registry.when_known(meta, field.to, with_target, field.unsettle)
+
+
+def _through_model(field: ManyToManyField[Any], target: Meta) -> Meta:
+    source = field.meta
+    first, second = source.name.lower(), target.name.lower()
+    if source is target:
+        first, second = f"from_{first}", f"to_{second}"
+    from treefold_orm._expressions.constraints import UniqueConstraint
+    from treefold_orm._models.model import Model
+
+    options = type(
+        "Meta",
+        (),
+        {
+            "table": f"{source.table_name}_{field.name}",
+            "constraints": [UniqueConstraint([first, second])],
+            "managed": source.managed,
+        },
+    )
+    model = type(
+        f"{source.name}_{field.name}",
+        (Model,),
+        {
+            "__module__": source.model.__module__,
+            "__qualname__": f"{source.model.__qualname__}_{field.name}",
+            "_space": source.space,
+            "_registry": source.registry,
+            "__reduce__": _reduced_link,
+            "_declared_as": (source.model, field.name),
+            "Meta": options,
+            first: ForeignKey(source.model, related_name="+", on_delete="CASCADE"),
+            second: ForeignKey(target.model, related_name="+", on_delete="CASCADE"),
+        },
+    )
+    meta: Meta = cast("Any", model)._meta
+    meta.auto_created = True
+    return meta
+
+
+def _reduced_link(link: Any) -> tuple[Any, ...]:
+    return _new_link, link._declared_as, link.__getstate__()
+
+
+def _new_link(model: type[Model], name: str) -> Model:
+    """Make an instance of a through model, which has no module to be found in, for pickle."""
+    through = model._meta.relations[name].through
+    assert through is not None  # noqa: S101 - a many relation always has one
+    return object.__new__(through.model)

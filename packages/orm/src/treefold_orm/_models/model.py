@@ -1,0 +1,396 @@
+"""Model: the base class, and what an instance knows about itself.
+
+An instance keeps its values in its own dictionary and the row it was loaded from by reference;
+`save` compares the two. Loading what is missing is done by `_lazy`, saving by `_saving`, and
+`_definition` makes a `Meta` of a class body.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+
+from treefold_orm._base import errors
+from treefold_orm._base.errors import FieldError, ModelError
+from treefold_orm._base.journal import Journal
+from treefold_orm._base.names import check_untainted
+from treefold_orm._base.references import OwnerReference, is_cached
+from treefold_orm._expressions.expressions import Expression
+from treefold_orm._fields.base import Field
+from treefold_orm._fields.keys import KeyAccess
+from treefold_orm._fields.meta import Meta, Registry, Relation, registry
+from treefold_orm._fields.relations import ForeignKey, ManyToManyField, is_foreign_key
+from treefold_orm._queries.managers import ManagerAccess
+from treefold_orm._runtime.context import open_journal
+from treefold_orm._runtime.run import arun, run
+
+if TYPE_CHECKING:
+    from treefold_orm._compile.batch import LazyBatch
+
+
+class Model:
+    """Base of all models.
+
+    Fields are class attributes; a `Meta` class inside says `table`, `ordering`, `get_latest_by`
+    (what `latest()` goes by), `constraints`, `indexes`, `version_field` (optimistic locking),
+    `managed` (False for a table that others create), `verbose_name`, `verbose_name_plural` and
+    `abstract`. Without a key of its own a model gets `id`; a key of several columns is declared as
+    `pk = CompositePrimaryKey("tenant", "number")`.
+    """
+
+    objects = ManagerAccess()
+    pk = KeyAccess()
+    if TYPE_CHECKING:
+        id: Any
+
+    DoesNotExist: ClassVar[type[errors.DoesNotExist]] = errors.DoesNotExist
+    MultipleObjectsReturned: ClassVar[type[errors.MultipleObjectsReturned]] = (
+        errors.MultipleObjectsReturned
+    )
+
+    _meta: ClassVar[Meta]
+    _row: Any = None
+    _shape: tuple[Field[Any], ...] | None = None
+    _batch: LazyBatch | None = None
+    _alias: str = "default"
+    _registry: ClassVar[Registry] = registry
+    _read_in: Journal | None = None  # the transaction that the row was read in, if it had written
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        from treefold_orm._models.definition import define  # makes models of its own
+
+        define(cls)
+
+    def __init__(self, **values: Any) -> None:
+        meta = self._meta
+        if meta.abstract:
+            raise ModelError(
+                f"{meta.name} is abstract: make an instance of a model that inherits from it"
+            )
+        for name in values:
+            if name.__class__ is not str:
+                check_untainted(name)
+        for field in meta.columns:
+            attname = field.attname
+            if attname in values:
+                setattr(self, attname, values.pop(attname))
+            elif field.name in values:
+                setattr(self, field.name, values.pop(field.name))
+            elif not field.db_fills:
+                setattr(self, attname, field.get_default())
+        if values:
+            if "pk" in values:
+                self.pk = values.pop("pk")
+            for name in values:
+                raise meta.unknown(name)
+
+    # -- loading ----------------------------------------------------------------------------------
+
+    def _missing_field(self, field: Field[Any]) -> Any:
+        from treefold_orm._queries import lazy
+
+        return lazy.load_field(self, field)
+
+    def _related_object(self, field: ForeignKey[Any, Any]) -> Any:
+        cached = held = cast("Any", getattr(self, f"_cached_{field.name}", None))
+        if held.__class__ is OwnerReference:
+            cached = held()
+        # __dict__ is asked for last: it makes a dictionary of what instances keep without one
+        if cached is not None and self._shape is not None and field.attname not in self.__dict__:
+            return cached  # joined, while the column itself was left out
+        key = getattr(self, field.attname)
+        if key is None:  # nothing, or an instance that had no key when it was assigned
+            return cached if self.__dict__.get(f"_awaits_{field.attname}") else None
+        if cached is not None and cached.pk == key:
+            return cached
+        if isinstance(key, Expression):
+            raise FieldError(
+                f"{self._meta.name}.{field.name} is not known before save(), got an expression as "
+                "its key"
+            )
+        from treefold_orm._queries import lazy
+
+        if cached is None and held.__class__ is OwnerReference:
+            lazy.refuse_gone(self, field, held, key)
+        return lazy.load_related(self, self._meta.relations[field.name])
+
+    def _set_related(self, field: ForeignKey[Any, Any], value: Any) -> None:
+        self.__dict__.pop(f"_awaits_{field.attname}", None)
+        if value is None:
+            self.__dict__.pop(f"_cached_{field.name}", None)
+            setattr(self, field.attname, None)
+            return
+        target = field.known_target
+        if not isinstance(value, target.model):
+            raise FieldError(
+                f"{self._meta.name}.{field.name} takes a {target.name}, not a "
+                f"{type(value).__name__}"
+            )
+        if self._row and value._row and value._alias != self._alias:
+            from treefold_orm._queries.saving import check_target
+
+            check_target(field, value, self._alias)
+        self.__dict__[f"_cached_{field.name}"] = value
+        key = value.pk
+        if key is None:
+            self.__dict__[f"_awaits_{field.attname}"] = True
+        setattr(self, field.attname, key)
+        journal = open_journal(value._alias)
+        if journal is not None:
+            journal.refer(self, field.attname, value, target.pk.attname)
+
+    @classmethod
+    def _attach_reverse(cls, relation: Relation) -> None:
+        from treefold_orm._models.definition import reserve_attributes
+        from treefold_orm._models.related import RelationAccess
+
+        reserve_attributes(cls, [f"_cached_{relation.name}"])
+        if relation.name not in cls.__dict__ or not isinstance(cls.__dict__[relation.name], Field):
+            setattr(cls, relation.name, RelationAccess(relation))
+
+    @classmethod
+    def _detach(cls, relation: Relation) -> None:
+        from treefold_orm._models.related import RelationAccess
+
+        access = cls.__dict__.get(relation.name)
+        if isinstance(access, RelationAccess) and access._relation is relation:
+            delattr(cls, relation.name)
+
+    @classmethod
+    def _has_attribute(cls, name: str) -> bool:
+        from treefold_orm._models.related import RelationAccess
+
+        nearest = next((b.__dict__[name] for b in cls.__mro__ if name in b.__dict__), None)
+        return nearest is not None and not isinstance(
+            nearest, (Field, ManyToManyField, RelationAccess)
+        )
+
+    def is_loaded(self, name: str) -> bool:
+        """Return True if the field or relation `name` can be read without a query."""
+        field = self._meta.fields.get(name) or self._meta.by_attname.get(name)
+        if is_foreign_key(field) and name == field.name:
+            return is_cached(self, name) or self.__dict__.get(field.attname, 0) is None
+        if field is not None:
+            return field.attname in self.__dict__
+        return is_cached(self, name)
+
+    # -- saving -----------------------------------------------------------------------------------
+
+    def save(
+        self,
+        *,
+        update_fields: Sequence[str] | None = None,
+        force_insert: bool = False,
+        using: str | None = None,
+    ) -> None:
+        """Insert the row, or update the columns that changed since it was read.
+
+        An instance without a key is inserted, also as a copy of the row that it was read from:
+        `post.pk = None; post.save()`. An attribute may hold an expression, `F("views") + 1`: the
+        database computes it, and the attribute is its value then. Times with `auto_now` are set
+        even where nothing else changed.
+
+        Args:
+            update_fields: the fields to write, whether they changed or not.
+            force_insert: insert the row, also one that was read or deleted.
+            using: the database to insert into.
+
+        A model that overrides this overrides `asave` as well: `create` and its like go through
+        either, bulk calls through neither.
+
+        Raises:
+            ModelError: the model overrides `asave` alone.
+            StaleObject: the row is gone, or changed and the model has a version field.
+            FieldValueError: a value does not fit its field; nothing was sent.
+        """
+        from treefold_orm._queries import saving
+
+        self._check_half("save")
+        alias = using or self._alias
+        run(
+            alias,
+            saving.save(self, alias, update_fields, force_insert=force_insert),
+            "await asave()",
+            write=True,
+        )
+
+    async def asave(
+        self,
+        *,
+        update_fields: Sequence[str] | None = None,
+        force_insert: bool = False,
+        using: str | None = None,
+    ) -> None:
+        """`save` for async code."""
+        from treefold_orm._queries import saving
+
+        self._check_half("asave")
+        alias = using or self._alias
+        await arun(
+            alias, saving.save(self, alias, update_fields, force_insert=force_insert), write=True
+        )
+
+    def _check_half(self, name: str) -> None:
+        if self._meta.own_saves:
+            from treefold_orm._queries.own_saves import check_half
+
+            check_half(self._meta, name)
+
+    def delete(self, *, using: str | None = None) -> int:
+        """Delete the row; return how many rows were deleted (0 if it was gone)."""
+        from treefold_orm._queries import saving
+
+        alias = using or self._alias
+        return run(alias, saving.delete(self, alias), "await adelete()", write=True)
+
+    async def adelete(self, *, using: str | None = None) -> int:
+        """`delete` for async code."""
+        from treefold_orm._queries import saving
+
+        alias = using or self._alias
+        return await arun(alias, saving.delete(self, alias), write=True)
+
+    def refresh(self, *names: str) -> None:
+        """Read the row again: `refresh_from_db` with names by place."""
+        self.refresh_from_db(fields=names or None)
+
+    async def arefresh(self, *names: str) -> None:
+        """`refresh` for async code."""
+        await self.arefresh_from_db(fields=names or None)
+
+    def refresh_from_db(
+        self, *, fields: Sequence[str] | None = None, using: str | None = None
+    ) -> None:
+        """Read the row again, and forget the related rows that were loaded.
+
+        Columns that were not loaded stay so, and changes that were not saved are lost; `load()`
+        reads what is missing instead. Annotations stay as they are.
+
+        Args:
+            fields: names of columns to read, or of relations to forget; all without.
+            using: the database to read from, and to save to from then on.
+
+        Raises:
+            DoesNotExist: the row is gone.
+        """
+        from treefold_orm._queries import saving
+
+        alias = using or self._alias
+        run(alias, saving.refresh(self, alias, fields), "await arefresh_from_db()")
+
+    async def arefresh_from_db(
+        self, *, fields: Sequence[str] | None = None, using: str | None = None
+    ) -> None:
+        """`refresh_from_db` for async code."""
+        from treefold_orm._queries import saving
+
+        alias = using or self._alias
+        await arun(alias, saving.refresh(self, alias, fields))
+
+    def load(self, *names: str) -> Self:
+        """Load relations or columns that were not part of the query; return the instance."""
+        from treefold_orm._queries import lazy
+
+        run(
+            self._alias,
+            lazy.load_names([self], self._alias, names, batch_lazy=True),
+            "await aload()",
+        )
+        return self
+
+    async def aload(self, *names: str) -> Self:
+        """`load` for async code."""
+        from treefold_orm._queries import lazy
+
+        await arun(self._alias, lazy.load_names([self], self._alias, names, batch_lazy=False))
+        return self
+
+    def assign(self, data: Any, *, fields: Sequence[str]) -> list[str]:
+        """Set attributes from untrusted data: only the named `fields`; return the names that were
+        set.
+
+        The one way for request data into an instance; the key and sensitive fields must be named
+        as well. Keys that are not in `fields` are ignored. Raises `FieldValueError` for values
+        that do not fit.
+        """
+        from treefold_orm._queries.untrusted import assign
+
+        return assign(self, data, fields=fields)
+
+    # -- checking ---------------------------------------------------------------------------------
+
+    def clean(self) -> None:
+        """Check values against each other; override it, and raise `ValidationError` with messages.
+
+        Called by `full_clean()` only, never by `save()`.
+        """
+
+    def full_clean(self, exclude: Collection[str] = ()) -> None:
+        """Check all loaded values and call `clean()`; the attributes become the checked values.
+
+        Uniqueness, missing targets of relations and check constraints are left to the database,
+        which alone can tell: `save()` raises `UniqueViolation` and its siblings.
+
+        Args:
+            exclude: names of fields that are not checked.
+
+        Raises:
+            ValidationError: every message of every field in `message_dict`.
+        """
+        from treefold_orm._models.validation import full_clean
+
+        full_clean(self, exclude)
+
+    # -- identity ---------------------------------------------------------------------------------
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Model) or type(other)._meta is not self._meta:
+            return False
+        key = self.pk
+        return key is not None and key == other.pk
+
+    def __hash__(self) -> int:
+        key = self.pk
+        if key is None:
+            raise TypeError(f"{self._meta.name} without a key cannot be hashed; save it first")
+        return hash((self._meta.name, key))
+
+    def __repr__(self) -> str:
+        values = self.__dict__
+        shown: list[str] = []
+        for field in self._meta.columns:
+            if field.attname in values:
+                value = values[field.attname]
+                masked = "***" if field.sensitive and value is not None else value
+                shown.append(f"{field.attname}={_short(masked)}")
+        return f"{self._meta.name}({', '.join(shown)})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {k: v for k, v in self.__dict__.items() if k != "_batch"}
+        for name, value in self.__dict__.items():
+            if (
+                value.__class__ is OwnerReference
+            ):  # what travels is the instance, while there is one
+                owner = value()
+                if owner is None:
+                    del state[name]
+                else:
+                    state[name] = owner
+        if state.get("_row") is not None:
+            state["_row"] = tuple(state["_row"])  # a driver's row does not travel
+        if "_shape" in state:
+            state["_shape"] = self._shape and tuple(field.name for field in self._shape)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if names := state.get("_shape"):
+            self._shape = tuple(self._meta.fields[name] for name in names)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

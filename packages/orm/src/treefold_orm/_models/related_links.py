@@ -1,0 +1,116 @@
+"""Writing through a many-to-many relation: rows of the through model. Generators; no I/O of their
+own.
+
+What is connected already stays as it is. Reverse foreign keys are written in `related_rows`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from treefold_orm._base.names import check_untainted
+from treefold_orm._base.statement import ATOMIC, Operation
+from treefold_orm._fields.meta import Meta, Relation
+from treefold_orm._models.related_rows import check_databases, keys_of, listed
+from treefold_orm._queries.managers import plain_query
+from treefold_orm._queries.operations import delete, rows
+
+if TYPE_CHECKING:
+    from treefold_orm._models.model import Model
+    from treefold_orm._queries.querysets import QuerySet
+
+Defaults = Mapping[str, Any] | None
+
+
+def add(
+    owner: Model, relation: Relation, others: Sequence[Any], alias: str, *, defaults: Defaults
+) -> Operation[None]:
+    """Connect instances or keys with `owner`; new rows of the through model take `defaults`."""
+    keys = keys_of(relation.target, others)
+    check_databases(owner, relation, others, alias)
+    given = _called(defaults)
+    if not keys:
+        return
+    yield ATOMIC
+    through = through_of(relation)
+    first, second = relation.source_field, relation.target_field
+    if not through.auto_created:  # nothing in the table may keep a pair single
+        links = links_of(owner, relation, alias).filter(second.column.in_(keys))
+        present = yield from _connected(relation, links)
+        keys = [key for key in keys if key not in present]
+    from treefold_orm._compile.writes import Conflict
+    from treefold_orm._queries import bulk
+
+    made = [
+        through.model(**{**given, first.attname: owner.pk, second.attname: key}) for key in keys
+    ]
+    rule = Conflict((first, second)) if through.auto_created else None
+    yield from bulk.create(through, cast("list[Any]", made), alias, batch_size=None, rule=rule)
+
+
+def remove(owner: Model, relation: Relation, others: Sequence[Any], alias: str) -> Operation[int]:
+    """Disconnect instances or keys; return how many were connected."""
+    keys = keys_of(relation.target, others)
+    check_databases(owner, relation, others, alias)
+    if not keys:
+        return 0
+    links = links_of(owner, relation, alias).filter(relation.target_field.column.in_(keys))
+    return (yield from delete(links))
+
+
+def clear(owner: Model, relation: Relation, alias: str) -> Operation[int]:
+    """Disconnect everything; return how many were connected."""
+    check_databases(owner, relation, (), alias)
+    return (yield from delete(links_of(owner, relation, alias)))
+
+
+def replace(
+    owner: Model,
+    relation: Relation,
+    others: Any,
+    alias: str,
+    *,
+    clear_first: bool,
+    defaults: Defaults,
+) -> Operation[None]:
+    """Connect exactly these instances or keys with `owner`."""
+    yield ATOMIC
+    wanted = yield from listed(others)
+    keys = keys_of(relation.target, wanted)
+    check_databases(owner, relation, wanted, alias)
+    links = links_of(owner, relation, alias)
+    if clear_first:
+        yield from delete(links)
+    else:
+        present = yield from _connected(relation, links)
+        gone = [key for key in present if key not in set(keys)]
+        if gone:
+            yield from delete(links.filter(relation.target_field.column.in_(gone)))
+        wanted = [key for key in keys if key not in present]
+    yield from add(owner, relation, wanted, alias, defaults=defaults)
+
+
+def through_of(relation: Relation) -> Meta:
+    """Return the through model of a many-to-many relation."""
+    assert relation.through is not None  # noqa: S101 - a many relation always has one
+    return relation.through
+
+
+def links_of(owner: Model, relation: Relation, alias: str) -> QuerySet[Any]:
+    """Return the query for the through rows of one instance."""
+    query = plain_query(through_of(relation), alias)
+    return query.filter(relation.source_field.column == owner.pk)
+
+
+def _connected(relation: Relation, links: QuerySet[Any]) -> Operation[set[Any]]:
+    keys = links.values_list(relation.target_field.column, flat=True)
+    return set((yield from rows(keys, batch_lazy=False)))
+
+
+def _called(defaults: Defaults) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in (defaults or {}).items():
+        check_untainted(name)
+        found[name] = value() if callable(value) else value
+    return found

@@ -1,0 +1,210 @@
+"""Writing through a reverse foreign key: which rows point to an instance. Generators; no I/O of
+their own.
+
+Rows are locked and read before they are changed, so that the instances given are marked with what
+the database holds. Many-to-many relations are written in `related_links`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from treefold_orm._base.errors import FieldError
+from treefold_orm._base.journal import keep_cache, put_value
+from treefold_orm._base.statement import ATOMIC, Operation
+from treefold_orm._fields.base import Field
+from treefold_orm._fields.meta import Meta, Relation
+from treefold_orm._queries.managers import Manager, plain_query
+from treefold_orm._queries.operations import rows, update
+from treefold_orm._queries.query import QueryBuilder
+from treefold_orm._queries.saving import codecs, remember
+from treefold_orm._runtime.connections import database_for
+
+if TYPE_CHECKING:
+    from treefold_orm._models.model import Model
+    from treefold_orm._queries.querysets import QuerySet
+
+
+def add(owner: Model, relation: Relation, others: Sequence[Any], alias: str) -> Operation[None]:
+    """Point the rows of instances or keys to `owner`."""
+    keys = keys_of(relation.target, others)
+    check_databases(owner, relation, others, alias)
+    if not keys:
+        return
+    yield ATOMIC
+    found = yield from _locked(relation, keys, alias)
+    missing = [key for key in keys if key not in found]
+    if missing:
+        raise relation.target.model.DoesNotExist(
+            f"{relation.target.name} with key {_shown(relation.target, missing[0])} does not "
+            f"exist; save it before it is added to {relation.source.name}.{relation.name}"
+        )
+    yield from _point(relation, found, owner, alias)
+    _mark(relation, others, found, owner, alias)
+
+
+def remove(owner: Model, relation: Relation, others: Sequence[Any], alias: str) -> Operation[int]:
+    """Set the foreign key of these rows to NULL where it points to `owner`; return how many did."""
+    check_nullable(relation, "remove()")
+    keys = keys_of(relation.target, others)
+    check_databases(owner, relation, others, alias)
+    if not keys:
+        return 0
+    yield ATOMIC
+    found = yield from _locked(relation, keys, alias)
+    own = {key: row for key, row in found.items() if row[0] == owner.pk}
+    yield from _point(relation, own, None, alias)
+    _mark(relation, others, own, None, alias)
+    return len(own)
+
+
+def clear(owner: Model, relation: Relation, alias: str) -> Operation[int]:
+    """Set the foreign key of every row that points to `owner` to NULL; return how many did."""
+    check_nullable(relation, "clear()")
+    check_databases(owner, relation, (), alias)
+    query = plain_query(relation.target, alias).filter(relation.target_field.column == owner.pk)
+    return (yield from update(query, {relation.target_field.name: None}))
+
+
+def replace(
+    owner: Model, relation: Relation, others: Any, alias: str, *, clear_first: bool
+) -> Operation[None]:
+    """Point exactly these rows to `owner`; the others get NULL."""
+    yield ATOMIC
+    wanted = yield from listed(others)
+    keys = set(keys_of(relation.target, wanted))
+    check_databases(owner, relation, wanted, alias)
+    query = plain_query(relation.target, alias).filter(relation.target_field.column == owner.pk)
+    present = yield from _read(relation, query)
+    if clear_first:
+        yield from clear(owner, relation, alias)
+    elif gone := [key for key in present if key not in keys]:
+        check_nullable(relation, "set() without some of the present rows")
+        yield from remove(owner, relation, gone, alias)
+    yield from add(owner, relation, wanted, alias)
+
+
+def listed(others: Any) -> Operation[list[Any]]:
+    """Return instances or keys as a list; a query is run for its rows."""
+    query: Any = others
+    if isinstance(others, Manager):
+        query = cast("Manager[Any]", others).get_queryset()
+    if isinstance(query, QueryBuilder):
+        return (yield from rows(cast("QueryBuilder[Any, Any]", query), batch_lazy=False))
+    return list(query)
+
+
+def keys_of(target: Meta, others: Iterable[Any]) -> list[Any]:
+    """Return the keys of instances or keys, each once; refuse other models and unsaved ones."""
+    found: dict[Any, None] = {}
+    for other in others:
+        if isinstance(other, target.model):
+            if other.pk is None:
+                raise FieldError(
+                    f"{target.name} must be saved before it is added or removed, got one without a "
+                    "key; save it, or make it with create()"
+                )
+            found[target.pk.coerce(other.pk)] = None
+        elif hasattr(other, "_meta"):
+            raise FieldError(
+                f"A {target.name} or its key is needed, got {type(other).__name__}; give the key "
+                f"of a {target.name}"
+            )
+        else:
+            found[target.pk.coerce(other)] = None
+    return list(found)
+
+
+def check_databases(owner: Model, relation: Relation, others: Iterable[Any], alias: str) -> None:
+    """Raise `FieldError` where the owner and what is given are rows of different databases."""
+    if alias != owner._alias:
+        raise FieldError(
+            f"{relation.source.name}.{relation.name} must be changed in the database of its "
+            f"{relation.source.name}, {owner._alias!r}, got {alias!r}; read the "
+            f"{relation.source.name} with using({alias!r})"
+        )
+    for other in others:
+        if isinstance(other, relation.target.model) and other._row and other._alias != alias:
+            raise FieldError(
+                f"{relation.source.name}.{relation.name} cannot hold a row of another database, "
+                f"got a {relation.target.name} of {other._alias!r}; read it with using({alias!r})"
+            )
+
+
+def check_nullable(relation: Relation, call: str) -> None:
+    """Raise `FieldError` where a foreign key cannot be set to NULL."""
+    field = relation.target_field
+    if not field.null:
+        raise FieldError(
+            f"{call} cannot set {field.meta.name}.{field.name} to NULL; delete() the rows, add() "
+            f"them to another {relation.source.name}, or declare null=True"
+        )
+
+
+def _locked(
+    relation: Relation, keys: Sequence[Any], alias: str
+) -> Operation[dict[Any, tuple[Any, ...]]]:
+    target = relation.target
+    query = plain_query(target, alias).filter(target.pk.column.in_(list(keys)))
+    return (yield from _read(relation, query.select_for_update()))
+
+
+def _read(
+    relation: Relation, query: QueryBuilder[Any, Any]
+) -> Operation[dict[Any, tuple[Any, ...]]]:
+    """The foreign key, and the version where there is one, of rows by their key."""
+    target, size = relation.target, len(relation.target.keys)
+    columns = [*target.keys, relation.target_field]
+    if target.version is not None:
+        columns.append(target.version)
+    wanted = cast("QuerySet[Any]", query).values_list(*(field.column for field in columns))
+    found = yield from rows(wanted, batch_lazy=False)
+    return {row[0] if size == 1 else row[:size]: row[size:] for row in found}
+
+
+def _point(
+    relation: Relation, found: dict[Any, tuple[Any, ...]], owner: Model | None, alias: str
+) -> Operation[None]:
+    if found:
+        target = relation.target
+        query = plain_query(target, alias).filter(target.pk.column.in_(list(found)))
+        yield from update(query, {relation.target_field.name: None if owner is None else owner.pk})
+
+
+def _mark(
+    relation: Relation,
+    others: Iterable[Any],
+    found: dict[Any, tuple[Any, ...]],
+    owner: Model | None,
+    alias: str,
+) -> None:
+    field, version = relation.target_field, relation.target.version
+    ((_, encode, _),) = codecs(database_for(alias), (field,))
+    key = None if owner is None else owner.pk
+    raw = key if key is None or encode is None else encode(key)
+    for other in others:
+        if not isinstance(other, relation.target.model) or other.pk not in found:
+            continue
+        _point_instance(other, field, owner)
+        if not other._row:
+            continue
+        remember(other, (field,), (raw,))
+        if version is not None and getattr(other, version.attname) == found[other.pk][1]:
+            counted = found[other.pk][1] + 1
+            put_value(other, version.attname, counted)
+            remember(other, (version,), (counted,))
+
+
+def _point_instance(other: Model, field: Field[Any], owner: Model | None) -> None:
+    cache = f"_cached_{field.name}"
+    keep_cache(other, cache)
+    put_value(other, field.attname, None if owner is None else owner.pk)
+    if owner is None:
+        other.__dict__.pop(cache, None)
+    else:
+        other.__dict__[cache] = owner
+
+
+def _shown(meta: Meta, key: Any) -> str:
+    return "***" if meta.pk.sensitive else repr(key)

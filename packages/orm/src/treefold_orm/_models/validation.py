@@ -1,0 +1,77 @@
+"""Checking all values of an instance before it is saved: `Model.full_clean`.
+
+No I/O: what only the database can tell (uniqueness, missing targets, check constraints) is told
+when the row is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+from treefold_orm._base.errors import FieldValueError, ValidationError
+from treefold_orm._base.names import check_untainted
+from treefold_orm._expressions.expressions import Expression
+from treefold_orm._fields.base import Field
+from treefold_orm._fields.relations import is_foreign_key
+from treefold_orm._queries.saving import key_of_related
+
+if TYPE_CHECKING:
+    from treefold_orm._models.model import Model
+
+WHOLE = "__all__"
+
+
+def full_clean(instance: Model, exclude: Collection[str]) -> None:
+    """Check every field but those in `exclude`, then call `clean()`; raise all that was found."""
+    meta = instance._meta
+    for name in exclude:
+        check_untainted(name)
+        if name not in meta.fields and name not in meta.by_attname:
+            raise meta.unknown(name)
+    found: dict[str, list[str]] = {}
+    for field in meta.columns:
+        if field.name in exclude or field.attname in exclude:
+            continue
+        if messages := _messages(instance, field):
+            found[field.name] = messages
+    for name, messages in _own_messages(instance).items():
+        found.setdefault(name, []).extend(messages)
+    if found:
+        raise ValidationError(found, model=meta.name)
+
+
+def _messages(instance: Model, field: Field[Any]) -> list[str]:
+    values = instance.__dict__
+    if field.attname not in values:
+        return []  # not loaded, or left to the database
+    value = values[field.attname]
+    if isinstance(value, Expression) or (value is None and field.generated):
+        return []  # the database makes the value
+    try:
+        if value is None and is_foreign_key(field):
+            value = key_of_related(instance, field)
+        setattr(instance, field.attname, field.clean(value))
+    except FieldValueError as error:
+        return _all_reasons(field, value) or [error.reason]
+    return []
+
+
+def _all_reasons(field: Field[Any], value: Any) -> list[str]:
+    """Return what is wrong with a value of the right type; nothing for a value of another type."""
+    try:
+        return [] if value is None else list(field.problems(field.coerce(value)))
+    except FieldValueError:
+        return []
+
+
+def _own_messages(instance: Model) -> dict[str, list[str]]:
+    try:
+        instance.clean()
+    except ValidationError as error:
+        return error.message_dict
+    except FieldValueError as error:
+        return {error.field: [error.reason]}
+    except ValueError as error:
+        return {WHOLE: [str(error)]}
+    return {}

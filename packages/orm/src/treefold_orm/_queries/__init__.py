@@ -1,0 +1,1 @@
+"""Querysets and managers, and the operations behind their methods."""

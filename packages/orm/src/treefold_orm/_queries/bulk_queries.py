@@ -1,0 +1,138 @@
+"""Calls for many rows at once: bulk writes, rows by key, and rows of raw SQL, in both halves."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Sequence
+from typing import Any, Generic
+
+from treefold_orm._expressions.columns import Column
+from treefold_orm._queries import operations
+from treefold_orm._queries.query import M, QueryBuilder
+from treefold_orm._runtime.run import arun, run
+
+
+class BulkQuery(QueryBuilder[M, M], Generic[M]):
+    """The part of a query that takes or returns many instances at once."""
+
+    __slots__ = ()
+
+    def bulk_create(
+        self,
+        instances: Sequence[M],
+        *,
+        batch_size: int | None = None,
+        ignore_conflicts: bool = False,
+        update_conflicts: Sequence[str] | bool = (),
+        update_fields: Sequence[str] = (),
+        unique_fields: Sequence[str] = (),
+    ) -> list[M]:
+        """Insert many rows with few statements; generated keys are set on the instances.
+
+        `ignore_conflicts` skips rows that exist (and sets no keys); `update_conflicts` names the
+        columns to update instead where `unique_fields` are the same (also as
+        `update_conflicts=True` and `update_fields`).
+        """
+        rows = list(instances)
+        from treefold_orm._queries import bulk
+
+        update = bulk.updated_fields(update_conflicts, update_fields)
+        rule = bulk.conflict(
+            self._meta, ignore=ignore_conflicts, update=update, unique=unique_fields
+        )
+        work = bulk.create(self._meta, rows, self._alias, batch_size=batch_size, rule=rule)
+        return run(self._alias, work, "await abulk_create()", write=True)
+
+    async def abulk_create(
+        self,
+        instances: Sequence[M],
+        *,
+        batch_size: int | None = None,
+        ignore_conflicts: bool = False,
+        update_conflicts: Sequence[str] | bool = (),
+        update_fields: Sequence[str] = (),
+        unique_fields: Sequence[str] = (),
+    ) -> list[M]:
+        """`bulk_create` for async code."""
+        rows = list(instances)
+        from treefold_orm._queries import bulk
+
+        update = bulk.updated_fields(update_conflicts, update_fields)
+        rule = bulk.conflict(
+            self._meta, ignore=ignore_conflicts, update=update, unique=unique_fields
+        )
+        work = bulk.create(self._meta, rows, self._alias, batch_size=batch_size, rule=rule)
+        return await arun(self._alias, work, write=True)
+
+    def bulk_update(
+        self, instances: Sequence[M], fields: Sequence[str], *, batch_size: int | None = None
+    ) -> int:
+        """Write the named fields of many instances with few statements; return how many rows
+        matched.
+
+        Raises:
+            StaleObject: one changed since it was read, and the model has a version field; then none
+                is written.
+        """
+        from treefold_orm._queries import bulk
+
+        work = bulk.update(
+            self._meta, list(instances), self._alias, fields=fields, batch_size=batch_size
+        )
+        return run(self._alias, work, "await abulk_update()", write=True)
+
+    async def abulk_update(
+        self, instances: Sequence[M], fields: Sequence[str], *, batch_size: int | None = None
+    ) -> int:
+        """`bulk_update` for async code."""
+        from treefold_orm._queries import bulk
+
+        work = bulk.update(
+            self._meta, list(instances), self._alias, fields=fields, batch_size=batch_size
+        )
+        return await arun(self._alias, work, write=True)
+
+    def in_bulk(
+        self,
+        keys: Sequence[Any] | None = None,
+        *,
+        field: str | Column[Any] = "pk",
+        field_name: str | None = None,
+    ) -> dict[Any, M]:
+        """Return the rows with these keys (without keys, all rows), by key; `field` (also as
+        `field_name`) may be another unique field.
+        """
+        chosen = field if field_name is None else field_name
+        work = operations.in_bulk(self, keys, field=chosen, batch_lazy=True)
+        return run(self._alias, work, "await ain_bulk()")
+
+    def ain_bulk(
+        self,
+        keys: Sequence[Any] | None = None,
+        *,
+        field: str | Column[Any] = "pk",
+        field_name: str | None = None,
+    ) -> Coroutine[Any, Any, dict[Any, M]]:
+        """`in_bulk` for async code."""
+        chosen = field if field_name is None else field_name
+        work = operations.in_bulk(self, keys, field=chosen, batch_lazy=False)
+        return arun(self._alias, work)
+
+    def raw(self, sql: Any, /, **values: Any) -> list[M]:
+        """Return instances from SQL of your own: `raw("SELECT * FROM post WHERE n > :low",
+        low=3)`.
+
+        The text must be a literal of the code; values are bound by name. Columns are matched by
+        name.
+        """
+        from treefold_orm._queries.raw import select
+
+        work = select(self._meta, self._alias, sql, values, batch_lazy=True)
+        return run(self._alias, work, "await araw()")
+
+    async def araw(self, sql: Any, /, **values: Any) -> list[M]:
+        """`raw` for async code."""
+        from treefold_orm._queries.raw import select
+
+        return await arun(
+            self._alias, select(self._meta, self._alias, sql, values, batch_lazy=False)
+        )

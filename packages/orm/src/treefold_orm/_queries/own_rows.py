@@ -1,0 +1,47 @@
+"""Queries that the package makes by itself: rows by their key or by the value of a column.
+
+Names that a caller gives cannot reach sensitive columns. These come from models, so they can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from treefold_orm._fields.base import Field
+from treefold_orm._fields.meta import Meta
+
+
+def with_key(query: Any, key: Any) -> Any:
+    """Only the row with this key."""
+    return with_value(query, query._meta.pk, key, name="pk")
+
+
+def with_keys(query: Any, keys: Any) -> Any:
+    """Only the rows with one of these keys, which may come from a query."""
+    return with_values(query, query._meta.pk, keys, name="pk")
+
+
+def with_value(query: Any, field: Field[Any], value: Any, *, name: str = "") -> Any:
+    """Only the rows with this value in a column of their own."""
+    if field.sensitive:
+        return query.filter(field.column == value)
+    return query.filter(**{name or field.name: value})
+
+
+def with_values(query: Any, field: Field[Any], values: Any, *, name: str = "") -> Any:
+    """Only the rows with one of these values in a column of their own."""
+    if field.sensitive:
+        return query.filter(field.column.in_(values))
+    return query.filter(**{f"{name or field.name}__in": values})
+
+
+def key_order(meta: Meta) -> tuple[Any, ...]:
+    """The terms of an order by key."""
+    secret = any(part.sensitive for part in meta.keys)
+    return tuple(part.column for part in meta.keys) if secret else ("pk",)
+
+
+def only_fields(query: Any, fields: Iterable[Field[Any]]) -> Any:
+    """Load these columns (and the key) only."""
+    return query._load(frozenset([field.name for field in fields]))

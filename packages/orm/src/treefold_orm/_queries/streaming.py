@@ -1,0 +1,124 @@
+"""Streaming: rows from a database cursor, a chunk at a time, decoded by the same functions as
+whole results.
+
+Between two rows the caller does what it likes, and may never come back: a stream of its own holds a
+connection, and nothing of it is in the caller's context.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from treefold_orm._base.errors import FieldError, ORMError
+from treefold_orm._base.journal import recorded
+from treefold_orm._base.statement import Operation
+from treefold_orm._drivers.base import Database, Session, finish_anyway
+from treefold_orm._queries import operations
+from treefold_orm._queries.prefetch import prefetch
+from treefold_orm._queries.reading import mark_read
+from treefold_orm._runtime.connections import database_for
+from treefold_orm._runtime.context import current
+from treefold_orm._runtime.open_transaction import Transaction, script
+from treefold_orm._runtime.run import arun, run
+from treefold_orm._runtime.transactions import transaction
+
+if TYPE_CHECKING:
+    from treefold_orm._queries.query import QueryBuilder
+
+
+def _check(chunk_size: int) -> None:
+    if isinstance(chunk_size, bool) or chunk_size < 1:
+        raise FieldError(f"chunk_size={chunk_size!r} must be a number of at least 1")
+
+
+def _shared(alias: str) -> Transaction | None:
+    if not transaction.active(alias):
+        return None
+    context = current.get()
+    assert context is not None  # noqa: S101 - a transaction is in it
+    return context.transactions[alias]
+
+
+def iterate(query: QueryBuilder[Any, Any], chunk_size: int) -> Generator[Any]:
+    """Yield a query's rows; a read-only transaction holds the cursor where none is open."""
+    _check(chunk_size)
+    plan, args = query._plan("rows")
+    database, shared = database_for(query._alias), _shared(query._alias)
+    if plan.locks and shared is None:
+        raise operations.needs_transaction()
+    if shared is None and database.single:
+        yield from run(query._alias, operations.rows(query, batch_lazy=True), "aiterator()")
+        return
+    with _held(database, shared) as session:
+        for chunk in session.rows(plan.sql, args, size=chunk_size):
+            found = plan.decode_lazy(chunk)
+            if shared is not None:
+                mark_read(found, shared.journal)
+            if query._prefetches:
+                session.run(_prefetched(query, found, shared, batch_lazy=True))
+            yield from found
+
+
+async def aiterate(query: QueryBuilder[Any, Any], chunk_size: int) -> AsyncGenerator[Any]:
+    """Yield a query's rows; a read-only transaction holds the cursor where none is open."""
+    _check(chunk_size)
+    plan, args = query._plan("rows")
+    database, shared = database_for(query._alias), _shared(query._alias)
+    if plan.locks and shared is None:
+        raise operations.needs_transaction()
+    if shared is None and database.single:
+        for item in await arun(query._alias, operations.rows(query, batch_lazy=False)):
+            yield item
+        return
+    async with _aheld(database, shared) as session:
+        async for chunk in session.arows(plan.sql, args, size=chunk_size):
+            found = plan.decode(chunk)
+            if shared is not None:
+                mark_read(found, shared.journal)
+            if query._prefetches:
+                await session.arun(_prefetched(query, found, shared, batch_lazy=False))
+            for item in found:
+                yield item
+
+
+def _prefetched(
+    query: QueryBuilder[Any, Any], found: list[Any], shared: Transaction | None, *, batch_lazy: bool
+) -> Operation[None]:
+    work = prefetch(found, query._prefetches, query._alias, batch_lazy=batch_lazy)
+    return work if shared is None else recorded(work, shared.journal)
+
+
+@contextmanager
+def _held(database: Database, shared: Transaction | None) -> Generator[Session]:
+    if shared is not None:
+        yield shared.session
+        return
+    session = database.checkout(write=False)
+    try:
+        session.run(script([database.begin(write=False, isolation=None)]))
+        yield session
+    finally:
+        with suppress(ORMError):  # the next caller that takes a broken connection notices
+            session.run(script(["ROLLBACK"]))
+        database.checkin(session)
+
+
+@asynccontextmanager
+async def _aheld(database: Database, shared: Transaction | None) -> AsyncGenerator[Session]:
+    if shared is not None:
+        yield shared.session
+        return
+    session = await database.acheckout(write=False)
+    try:
+        await finish_anyway(session.arun(script([database.begin(write=False, isolation=None)])))
+        yield session
+    finally:
+        await finish_anyway(_released(database, session))
+
+
+async def _released(database: Database, session: Session) -> None:
+    with suppress(ORMError):  # the next caller that takes a broken connection notices
+        await session.arun(script(["ROLLBACK"]))
+    await database.acheckin(session)

@@ -1,0 +1,1 @@
+"""Configured databases, transactions, and the blocking and the awaiting runner of an operation."""

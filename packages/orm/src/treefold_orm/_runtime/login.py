@@ -1,0 +1,56 @@
+"""Try a login at a database: one short connection that belongs to no application.
+
+For `treefold doctor`, which finds this through the extension. Nothing that is said holds a name of
+a user or a password.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from urllib.parse import unquote, urlsplit
+
+from treefold_orm._base.errors import ConfigurationError, ORMError
+from treefold_orm._drivers.base import one
+from treefold_orm._runtime.connections import unnamed
+
+_MEND = "mend the URL"
+_REFUSALS = {
+    "28P01": ("refuses the password, or knows no such user", f"{_MEND}, or set a new password"),
+    "28000": ("refuses the user, or connections from here", f"{_MEND}, or see its pg_hba.conf"),
+    "53300": ("has no connection left", "raise max_connections, or lower pool_size"),
+    "57P03": ("does not take connections yet", "wait until it has started"),
+}
+
+
+async def refusal(address: str, *, patience: float) -> tuple[str, str]:
+    """Log in to a PostgreSQL database and leave again.
+
+    Args:
+        address: as in the settings.
+        patience: seconds after which one that does not answer counts as unreachable.
+
+    Returns:
+        Why it takes no login and what to do, both empty where it takes one.
+    """
+    try:
+        database = unnamed(address, connect_timeout=patience)
+    except ConfigurationError as error:
+        return str(error), _MEND
+    try:
+        async with asyncio.timeout(patience):
+            await database.arun(one("SELECT 1"), write=False, read_only=True)
+    except TimeoutError:
+        return f"takes no login within {patience:g} s", "see what keeps it busy"
+    except ORMError as error:
+        return _said(error, address)
+    finally:
+        await database.aclose()
+    return "", ""
+
+
+def _said(error: ORMError, address: str) -> tuple[str, str]:
+    code: str | None = getattr(error, "code", None)
+    if code == "3D000":
+        name = unquote(urlsplit(address).path[1:])
+        return f"has no database {name!r}", f"make it (createdb {name}), or {_MEND}"
+    return _REFUSALS.get(code or "", (f"takes no login: {error}", _MEND))

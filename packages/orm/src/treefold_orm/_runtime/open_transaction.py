@@ -1,0 +1,240 @@
+"""One transaction or savepoint in progress: its connection, whose turn it is, and how it ends.
+
+Nothing here opens one: that is `_transactions`. Names of savepoints are made here, never taken.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, TypeVar, cast
+
+from treefold_orm._base.errors import (
+    ConnectionFailed,
+    TransactionAborted,
+    TransactionClosed,
+    unanswered,
+)
+from treefold_orm._base.journal import Journal, recorded
+from treefold_orm._base.statement import ATOMIC, Operation, Statement
+from treefold_orm._drivers.base import Database, Session
+from treefold_orm._drivers.pool import Pool
+from treefold_orm._runtime.connections import database_for
+from treefold_orm._runtime.context import current
+
+T = TypeVar("T")
+
+LOCK_TIMEOUT = 10.0
+
+
+class State(Enum):
+    """Where a transaction is in its life."""
+
+    NEW = "new"
+    OPEN = "open"
+    CLOSED = "closed"
+
+
+class Transaction:
+    """One transaction or savepoint in progress."""
+
+    def __init__(
+        self,
+        alias: str,
+        *,
+        parent: Transaction | None,
+        write: bool,
+        isolation: str | None,
+        rollback: bool,
+        database: Database | None = None,
+    ) -> None:
+        self.alias = alias
+        self.parent = parent
+        self.write = write
+        self.isolation = isolation
+        self.state = State.NEW
+        self.rollback_only = rollback
+        self.interrupted = False
+        self.in_doubt = False  # its COMMIT was sent and not answered
+        self.journal = Journal(None if parent is None else parent.journal)
+        self.site = _creation_site()
+        self.hooks: list[Callable[[], Any]] = []
+        self.database = database or database_for(alias)
+        self.session: Session = cast("Session", None)
+        self.turn: Pool[str] = Pool(
+            lambda: "turn", size=1, name="turn in this transaction", timeout=LOCK_TIMEOUT
+        )
+        root = self if parent is None else parent.root
+        self.root = root
+        self.savepoints = 0
+        self.savepoint = "" if parent is None else root.next_savepoint()
+
+    def next_savepoint(self) -> str:
+        """A generated name; callers never name savepoints."""
+        self.savepoints += 1
+        return f"s{self.savepoints}"
+
+    # -- statements -------------------------------------------------------------------------------
+
+    def run(self, operation: Operation[T], *, write: bool) -> T:
+        """Run an operation in this transaction, blocking this thread until it is its turn."""
+        turn = self.turn.take_now() or self.turn.take()
+        try:
+            self._check(write)
+            return self.session.run(self._recorded(operation, write))
+        finally:
+            self.turn.give(turn)
+
+    async def arun(self, operation: Operation[T], *, write: bool) -> T:
+        """Run an operation in this transaction when it is its turn."""
+        turn = self.turn.take_now() or await self.turn.atake()
+        try:
+            self._check(write)
+            return await self.session.arun(self._recorded(operation, write))
+        finally:
+            self.turn.give(turn)
+
+    def _check(self, write: bool) -> None:
+        if self.state is not State.OPEN:
+            raise TransactionClosed(
+                f"The transaction begun at {self.site} has ended: use transaction.detach() for "
+                "work that outlives it"
+            )
+        self._check_whole()
+        context = current.get()
+        if write and (not self.write or (context is not None and context.read_only)):
+            from treefold_orm._base.errors import ReadOnlyViolation
+
+            raise ReadOnlyViolation("This transaction is read-only: open it without read_only=True")
+
+    def _check_whole(self) -> None:
+        if self.interrupted:
+            raise TransactionAborted(
+                "A write of this transaction was cancelled, and it is not known how much of it was "
+                "done: put what may be cancelled into a nested transaction() and catch that "
+                "around it"
+            )
+        if self.session.lost_transaction:
+            raise TransactionAborted(
+                f"The database has ended the transaction begun at {self.site} after a failed or "
+                "cancelled statement: run the whole block again"
+            )
+
+    def _recorded(self, operation: Operation[T], write: bool) -> Operation[T]:
+        journal = self.journal
+        try:
+            statement = journal.step(operation.send, None)
+        except StopIteration as stop:
+            return stop.value
+        journal.written = journal.written or write
+        try:
+            if statement is ATOMIC:
+                return (yield from self._saved(operation))
+            return (yield from recorded(operation, journal, statement))
+        except GeneratorExit:
+            self.interrupted = self.interrupted or write
+            raise
+
+    def _saved(self, operation: Operation[T]) -> Operation[T]:
+        name = self.root.next_savepoint()
+        journal = Journal(self.journal)
+        yield Statement("script", f"SAVEPOINT {name}")
+        try:
+            outcome = yield from recorded(operation, journal, atomic=True)
+        except GeneratorExit:
+            journal.undo()
+            raise
+        except BaseException:
+            journal.undo()
+            yield Statement("script", f"ROLLBACK TO SAVEPOINT {name}")
+            yield Statement("script", f"RELEASE SAVEPOINT {name}")
+            raise
+        journal.close()  # before RELEASE: where that is not answered, the transaction puts it back
+        yield Statement("script", f"RELEASE SAVEPOINT {name}")
+        return outcome
+
+    # -- begin and end ----------------------------------------------------------------------------
+
+    def begin_sql(self) -> str:
+        """The statement that opens this transaction or savepoint."""
+        if self.parent is not None:
+            return f"SAVEPOINT {self.savepoint}"
+        return self.database.begin(write=self.write, isolation=self.isolation)
+
+    def ending(self, *, commit: bool) -> Operation[None]:
+        """The operation that ends it.
+
+        Raises:
+            TransactionAborted: it could not be committed, because a statement in it had failed or
+                was cancelled.
+            ConnectionFailed: the connection broke; where COMMIT was sent, it may be committed.
+        """
+        outcome: Any = None
+        if commit:
+            self._check_whole()
+        elif self.session.lost_transaction:
+            return
+        sends = commit and self.parent is None and not self.session.is_closed
+        try:
+            for sql in self._end_sql(commit=commit):
+                outcome = yield Statement("script", sql)
+        except ConnectionFailed as error:
+            self.in_doubt = self.in_doubt or sends
+            failure = unanswered(error) if sends else error
+        except GeneratorExit:
+            self.in_doubt = self.in_doubt or sends
+            raise
+        else:
+            failure = None
+        if failure is not None:
+            raise failure
+        if commit and outcome == "ROLLBACK":
+            raise TransactionAborted(
+                "PostgreSQL has rolled the transaction back instead of committing it: a statement "
+                "in it had failed, and its error was caught inside; put what may fail into a "
+                "nested transaction() and catch its error around that"
+            )
+
+    def _end_sql(self, *, commit: bool) -> list[str]:
+        if self.parent is None:
+            return ["COMMIT" if commit else "ROLLBACK"]
+        if commit:
+            return [f"RELEASE SAVEPOINT {self.savepoint}"]
+        return [f"ROLLBACK TO SAVEPOINT {self.savepoint}", f"RELEASE SAVEPOINT {self.savepoint}"]
+
+    def finished(self, *, commit: bool) -> list[Callable[[], Any]]:
+        """Close; return the hooks to call now: all of them after the outermost commit, none
+        otherwise.
+        """
+        self.state = State.CLOSED
+        if not commit:
+            self.journal.undo()
+            return []
+        self.journal.close()
+        if self.parent is not None and self.parent is not self.database.outer:
+            self.parent.hooks.extend(self.hooks)
+            return []
+        return self.hooks
+
+    def closed(self) -> None:
+        """Close the transaction; restore its instances unless it was committed."""
+        if self.state is State.CLOSED:
+            return
+        self.state = State.CLOSED
+        self.journal.undo(in_doubt=self.in_doubt)
+
+
+def script(statements: list[str]) -> Operation[None]:
+    """The operation of statements without arguments."""
+    for sql in statements:
+        yield Statement("script", sql)
+
+
+def _creation_site() -> str:
+    frame = sys._getframe(1)
+    while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).startswith(
+        ("treefold_orm", "contextlib")
+    ):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"

@@ -1,0 +1,145 @@
+"""Sandbox: a database of which nothing is kept, for as long as a test runs.
+
+One transaction holds everything that any thread or event loop does with the database, and is rolled
+back at the end. Transactions of the code under test become savepoints of it. The connection lives
+on a loop in a thread of its own, so that test, application and worker threads all reach it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Generator
+from concurrent.futures import Future
+from contextlib import ExitStack, contextmanager
+from typing import Any, NoReturn, TypeVar
+
+from treefold_orm._base.errors import ConfigurationError
+from treefold_orm._base.statement import Operation
+from treefold_orm._drivers.base import Database, Session
+from treefold_orm._runtime.connections import _databases, aliases, database_for
+from treefold_orm._runtime.open_transaction import Transaction
+from treefold_orm._runtime.transactions import transaction
+
+T = TypeVar("T")
+
+
+class Sandbox(Database):
+    """Takes the place of a database; all operations go through one open transaction."""
+
+    def __init__(self, real: Database, outer: Transaction) -> None:
+        super().__init__(real.alias, real.dialect)
+        self.name = real.name
+        self.real = real
+        self.outer = outer
+        self.single = True
+
+    # Each operation is a savepoint: where PostgreSQL refuses one, the others go on as they would.
+
+    def run(self, operation: Operation[T], *, write: bool, read_only: bool) -> T:
+        with transaction(self.alias, read_only=read_only) as own:
+            own.journal.single = True
+            return own.run(operation, write=write)
+
+    async def arun(self, operation: Operation[T], *, write: bool, read_only: bool) -> T:
+        async with transaction(self.alias, read_only=read_only) as own:
+            own.journal.single = True
+            return await own.arun(operation, write=write)
+
+    def apart(self) -> Database:
+        raise self._no_other()
+
+    def complete(self, session: Session, work: Coroutine[Any, Any, T]) -> T:
+        raise self._no_other()
+
+    def checkout(self, *, write: bool) -> Session:
+        raise self._no_other()
+
+    async def acheckout(self, *, write: bool) -> Session:
+        raise self._no_other()
+
+    def checkin(self, session: Session) -> None:
+        raise self._no_other()
+
+    async def acheckin(self, session: Session) -> None:
+        raise self._no_other()
+
+    def begin(self, *, write: bool, isolation: str | None) -> NoReturn:
+        raise self._no_other()
+
+    def _no_other(self) -> RuntimeError:
+        return RuntimeError(f"Database {self.alias!r} is in a sandbox and has one connection only")
+
+    @property
+    def in_use(self) -> bool:
+        return self.real.in_use
+
+    def close(self) -> None:
+        """Nothing: who opened the sandbox ends it."""
+
+    async def aclose(self) -> None:
+        """Nothing, as `close`."""
+
+    def forget(self) -> None:
+        self.real.forget()
+
+
+@contextmanager
+def sandbox(*names: str) -> Generator[None]:
+    """Undo at the end whatever this block does with the named databases (with all, without names).
+
+    Works across threads and event loops: handlers that a test client calls are inside as well.
+    Hooks of `on_commit` run where the application's own outermost transaction ends. Raises
+    `ConfigurationError` where no database is configured, or a named one is not.
+    """
+    chosen = names or tuple(aliases())
+    if not chosen:
+        raise ConfigurationError("No database is configured: call configure() first")
+    with ExitStack() as stack:
+        for alias in chosen:
+            stack.enter_context(_sandboxed(database_for(alias)))
+        yield
+
+
+@contextmanager
+def _sandboxed(real: Database) -> Generator[None]:
+    held = _Held(real)
+    made = Sandbox(real, held.opened.result())
+    _databases[real.alias] = made
+    try:
+        yield
+    finally:
+        if _databases.get(real.alias) is made:
+            _databases[real.alias] = real
+        held.release()
+
+
+class _Held:
+    """A transaction on a loop in a thread of its own, open until it is released."""
+
+    def __init__(self, real: Database) -> None:
+        self.opened: Future[Transaction] = Future()
+        self._real = real
+        self._thread = threading.Thread(
+            target=lambda: asyncio.run(self._hold()), name="treefold-sandbox", daemon=True
+        )
+        self._thread.start()
+
+    def release(self) -> None:
+        """Roll back, and wait until that is done."""
+        self._loop.call_soon_threadsafe(self._done.set)
+        self._thread.join()
+
+    async def _hold(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._done = asyncio.Event()
+        try:
+            async with transaction(self._real.alias, rollback=True) as outer:
+                self.opened.set_result(outer)
+                await self._done.wait()
+        except BaseException as error:
+            if self.opened.done():
+                raise
+            self.opened.set_exception(error)
+        finally:
+            await self._real.leave_loop()

@@ -1,0 +1,88 @@
+"""Spans around statements, for tracing: opened by a factory that an application hands in.
+
+Without a factory it costs one look at an empty list for each operation. A statement may run on a
+thread or an event loop of the driver; its span is opened and closed in the context of the code
+that asked for it, so that it finds its parent there.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack
+from contextvars import Context, copy_context
+from typing import Any, Protocol, TypeVar
+
+from treefold_orm._base.statement import ATOMIC, Operation
+
+T = TypeVar("T")
+
+
+class SpanFactory(Protocol):
+    """Opens a span; `start_as_current_span` of an OpenTelemetry tracer fits."""
+
+    def __call__(
+        self, name: str, attributes: Mapping[str, str | int]
+    ) -> AbstractContextManager[Any]: ...
+
+
+factories: list[SpanFactory] = []
+"""In use now; each statement has a span of each."""
+
+
+def observe(factory: SpanFactory) -> Callable[[], None]:
+    """Open a span around every statement from here on; return what stops it."""
+    factories.append(factory)
+
+    def stop() -> None:
+        if factory in factories:
+            factories.remove(factory)
+
+    return stop
+
+
+def traced(operation: Operation[T], system: str) -> Operation[T]:
+    """Return the same operation with a span around each of its statements.
+
+    Args:
+        operation: an operation that has not begun.
+        system: the name of the database, which becomes the attribute `db.system.name`.
+    """
+    return _traced(operation, "postgresql" if system == "postgres" else system, copy_context())
+
+
+def _traced(operation: Operation[T], system: str, context: Context) -> Operation[T]:
+    outcome: Any
+    try:
+        statement = operation.send(None)
+        while True:
+            if statement is ATOMIC:
+                statement = operation.send((yield statement))
+                continue
+            stack = ExitStack()
+            context.run(_open, stack, statement.sql, system)
+            try:
+                outcome = yield statement
+            except Exception as error:  # noqa: BLE001, RUF100 - handed on to the operation as it is
+                context.run(stack.__exit__, *sys.exc_info())
+                statement = operation.throw(error)
+            except BaseException:
+                context.run(stack.__exit__, *sys.exc_info())
+                operation.close()
+                raise
+            else:
+                context.run(stack.close)
+                statement = operation.send(outcome)
+    except StopIteration as stop:
+        return stop.value
+
+
+def _open(stack: ExitStack, sql: str, system: str) -> None:
+    name = sql.lstrip("( \n").partition(" ")[0].upper()
+    attributes = {
+        "db.system.name": system,
+        "db.operation.name": name,
+        "db.query.text": sql,  # placeholders only: arguments never become part of it
+    }
+    for factory in tuple(factories):
+        stack.enter_context(factory(name, attributes))

@@ -1,0 +1,332 @@
+"""Transactions: one object for `with` and `async with`, nested ones being savepoints.
+
+A transaction holds one connection. Tasks and threads started inside share it, one statement at a
+time; a nested transaction keeps it to itself until it ends. After the end, use from a stray task
+raises. Commit and rollback are finished even while the task is being cancelled. What is in
+progress is a `Transaction` of `_open_transaction`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import inspect
+from collections.abc import Callable
+from contextvars import Token
+from types import TracebackType
+from typing import Any, Literal, TypeVar, cast
+
+from treefold_orm._base.errors import FieldError, OperationalError, TransactionConflict
+from treefold_orm._base.records import replaced
+from treefold_orm._drivers.base import finish_anyway
+from treefold_orm._runtime.connections import database_for
+from treefold_orm._runtime.context import EMPTY, Context, current
+from treefold_orm._runtime.open_transaction import State, Transaction, script
+from treefold_orm._runtime.run import check_blocking
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+Isolation = Literal["read committed", "repeatable read", "serializable"]
+
+
+class transaction:  # noqa: N801, RUF100 - used like a function: `with transaction():`
+    """Open a transaction, as `with`, `async with` or decorator; inside another one, a savepoint.
+
+    `using` names the database; `isolation` is "read committed", "repeatable read" or
+    "serializable" (PostgreSQL; SQLite is always serializable); `read_only` refuses writes;
+    `retries` (decorator only) runs the function again after a `TransactionConflict`;
+    `rollback` undoes everything at the end.
+    """
+
+    def __init__(
+        self,
+        using: str = "default",
+        *,
+        isolation: Isolation | None = None,
+        read_only: bool = False,
+        retries: int = 0,
+        rollback: bool = False,
+    ) -> None:
+        if isolation not in {None, "read committed", "repeatable read", "serializable"}:
+            raise FieldError(
+                f"isolation={isolation!r} is not one of 'read committed', 'repeatable read', "
+                "'serializable'"
+            )
+        if isinstance(retries, bool) or retries < 0:
+            raise FieldError(f"retries={retries!r} must be a number of at least 0")
+        self._using = using
+        self._isolation = isolation
+        self._read_only = read_only
+        self._retries = retries
+        self._rollback = rollback
+        self._open: list[tuple[Transaction, Token[Context | None], str | None]] = []
+
+    def _make(self) -> Transaction:
+        if self._retries:
+            raise FieldError(
+                "retries works on a decorated function: a with block cannot be run again"
+            )
+        context = current.get() or EMPTY
+        parent = context.transactions.get(self._using)
+        if parent is not None:
+            parent._check(write=False)
+        if parent is not None and self._isolation is not None:
+            raise FieldError(
+                "A nested transaction cannot choose its isolation level: set it on the "
+                "outermost one"
+            )
+        database = database_for(self._using) if parent is None else parent.database
+        parent = parent or database.outer
+        write = not (self._read_only or context.read_only) and (parent is None or parent.write)
+        return Transaction(
+            self._using,
+            parent=parent,
+            write=write,
+            isolation=self._isolation,
+            rollback=self._rollback,
+            database=database,
+        )
+
+    def _enter(self, made: Transaction, turn: str | None) -> Transaction:
+        context = current.get() or EMPTY
+        made.state = State.OPEN
+        token = current.set(
+            replaced(context, transactions={**context.transactions, self._using: made})
+        )
+        self._open.append((made, token, turn))
+        return made
+
+    def _leave(self) -> tuple[Transaction, str | None]:
+        """The transaction to end: the one of this task or thread, where several use this object."""
+        context = current.get()
+        mine = None if context is None else context.transactions.get(self._using)
+        places = [place for place, entry in enumerate(self._open) if entry[0] is mine]
+        made, token, turn = self._open.pop(places[-1] if places else -1)
+        with contextlib.suppress(ValueError):  # the end of a fixture may run in another context
+            current.reset(token)
+        return made, turn
+
+    # -- sync -------------------------------------------------------------------------------------
+
+    def __enter__(self) -> Transaction:
+        check_blocking("`async with transaction():`")
+        made = self._make()
+        if made.parent is not None:
+            turn = made.parent.turn.take()
+            made.session = made.parent.session
+            try:
+                made.session.run(script([made.begin_sql()]))
+            except BaseException:
+                made.parent.turn.give(turn)
+                raise
+            return self._enter(made, turn)
+        made.session = made.database.checkout(write=made.write)
+        try:
+            made.session.run(script([made.begin_sql()]))
+        except BaseException:
+            made.database.checkin(made.session)
+            raise
+        return self._enter(made, None)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        made, turn = self._leave()
+        commit = error is None and not made.rollback_only
+        hooks: list[Callable[[], Any]] = []
+        own: str | None = None
+        try:
+            own = made.turn.take()
+            hooks = self._end(made, commit=commit, failed=error is not None)
+        finally:
+            made.closed()
+            if own is not None:
+                made.turn.give(own)
+            if made.parent is not None and turn is not None:
+                made.parent.turn.give(turn)
+            else:
+                made.database.checkin(made.session)
+        for hook in hooks:
+            result = hook()
+            if inspect.iscoroutine(result):
+                result.close()
+                raise TypeError(f"{hook!r} is async: register it in an async transaction")
+
+    def _end(self, made: Transaction, *, commit: bool, failed: bool) -> list[Callable[[], Any]]:
+        try:
+            made.session.run(made.ending(commit=commit))
+        except BaseException:
+            if not failed:
+                self._undo(made)
+                raise
+            return []  # the error that ended the block matters more than the broken connection
+        return made.finished(commit=commit)
+
+    def _undo(self, made: Transaction) -> None:
+        with contextlib.suppress(Exception):  # the failed commit is what is reported
+            made.session.run(made.ending(commit=False))
+
+    # -- async ------------------------------------------------------------------------------------
+
+    async def __aenter__(self) -> Transaction:
+        made = self._make()
+        if made.parent is not None:
+            turn = await made.parent.turn.atake()
+            made.session = made.parent.session
+            try:
+                await finish_anyway(made.session.arun(script([made.begin_sql()])))
+            except asyncio.CancelledError:
+                await finish_anyway(self._abandon(made))
+                made.parent.turn.give(turn)
+                raise
+            except BaseException:
+                made.parent.turn.give(turn)
+                raise
+            return self._enter(made, turn)
+        made.session = await made.database.acheckout(write=made.write)
+        try:
+            await finish_anyway(made.session.arun(script([made.begin_sql()])))
+        except BaseException as error:
+            if isinstance(error, asyncio.CancelledError):
+                await finish_anyway(self._abandon(made))
+            await finish_anyway(made.database.acheckin(made.session))
+            raise
+        return self._enter(made, None)
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        made, turn = self._leave()
+        commit = error is None and not made.rollback_only
+        hooks: list[Callable[[], Any]] = []
+        work = self._aend(made, turn, hooks, commit=commit, failed=error is not None)
+        try:
+            await finish_anyway(work)
+        finally:  # a cancelled task has committed all the same
+            for hook in hooks:
+                result = hook()
+                if inspect.isawaitable(result):
+                    await result
+
+    async def _aend(
+        self,
+        made: Transaction,
+        turn: str | None,
+        hooks: list[Callable[[], Any]],
+        *,
+        commit: bool,
+        failed: bool,
+    ) -> None:
+        own: str | None = None
+        try:
+            own = await made.turn.atake()
+            try:
+                await made.session.arun(made.ending(commit=commit))
+            except Exception:
+                if not failed:
+                    await self._abandon(made)
+                    raise
+            else:
+                hooks += made.finished(commit=commit)
+        finally:
+            made.closed()
+            if own is not None:
+                made.turn.give(own)
+            if made.parent is not None and turn is not None:
+                made.parent.turn.give(turn)
+            else:
+                await made.database.acheckin(made.session)
+
+    async def _abandon(self, made: Transaction) -> None:
+        with contextlib.suppress(Exception):  # the error that led here is what is reported
+            await made.session.arun(made.ending(commit=False))
+
+    # -- decorator and hooks ----------------------------------------------------------------------
+
+    def __call__(self, function: F) -> F:
+        """Run each call of `function` in a transaction of its own; async functions in an async
+        one.
+        """
+        options: dict[str, Any] = {
+            "isolation": self._isolation,
+            "read_only": self._read_only,
+            "rollback": self._rollback,
+        }
+        attempts = self._retries + 1
+
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def awrapper(*args: Any, **kwargs: Any) -> Any:
+                for attempt in range(1, attempts + 1):
+                    try:
+                        async with transaction(self._using, **options):
+                            return await function(*args, **kwargs)
+                    except TransactionConflict:
+                        if attempt == attempts or self._nested():
+                            raise
+                raise OperationalError("The transaction was never run")
+
+            return cast("F", awrapper)
+
+        @functools.wraps(function)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            for attempt in range(1, attempts + 1):
+                try:
+                    with transaction(self._using, **options):
+                        return function(*args, **kwargs)
+                except TransactionConflict:
+                    if attempt == attempts or self._nested():
+                        raise
+            raise OperationalError("The transaction was never run")
+
+        return cast("F", wrapper)
+
+    def _nested(self) -> bool:
+        context = current.get()
+        return context is not None and self._using in context.transactions
+
+    @staticmethod
+    def on_commit(hook: Callable[[], Any], *, using: str = "default") -> None:
+        """Call `hook` after the outermost transaction has committed; at once where there is none.
+
+        In async transactions it may be async. A rolled back savepoint drops the hooks registered
+        in it.
+        """
+        context = current.get()
+        active = None if context is None else context.transactions.get(using)
+        if active is None:
+            result = hook()
+            if inspect.iscoroutine(result):
+                result.close()
+                raise TypeError(f"{hook!r} is async and there is no transaction: await it instead")
+            return
+        active._check(write=False)
+        active.hooks.append(hook)
+
+    @staticmethod
+    def detach() -> _Detached:
+        """Run a block outside of any transaction: `with transaction.detach(): create_task(...)`."""
+        return _Detached()
+
+    @staticmethod
+    def active(using: str = "default") -> bool:
+        """Return True inside a transaction."""
+        context = current.get()
+        found = None if context is None else context.transactions.get(using)
+        return found is not None and found.state is State.OPEN
+
+
+class _Detached:
+    def __enter__(self) -> None:
+        self._token = current.set(replaced(current.get() or EMPTY, transactions={}))
+
+    def __exit__(self, *_: object) -> None:
+        current.reset(self._token)

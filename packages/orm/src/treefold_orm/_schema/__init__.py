@@ -1,0 +1,1 @@
+"""The schema as data, and the statements that create it."""

@@ -1,0 +1,169 @@
+"""Expressions and values as the SQL of constraints, indexes and defaults, which take no parameters.
+
+Columns stand without alias. Values are constants of the code: each becomes a literal.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+from treefold_orm._base.errors import FieldError, FieldValueError, ModelError
+from treefold_orm._compile.conditions import condition as condition_sql
+from treefold_orm._compile.dialect import Dialect
+from treefold_orm._compile.frame import Frame
+from treefold_orm._compile.sql import SQL, Builder, Encoder, column_name, schema_text
+from treefold_orm._compile.sqlite import SQLite
+from treefold_orm._compile.values import expression as expression_sql
+from treefold_orm._expressions.conditions import Condition
+from treefold_orm._expressions.conversion import assigned
+from treefold_orm._expressions.expressions import Expression, Value
+from treefold_orm._expressions.nodes import (
+    AggregateNode,
+    ColumnNode,
+    Expr,
+    FuncNode,
+    Node,
+    OuterNode,
+    SchemaSQLNode,
+    SubqueryNode,
+    WindowNode,
+    children_of,
+)
+from treefold_orm._expressions.scope import Scope
+from treefold_orm._fields.base import Field
+from treefold_orm._fields.meta import Meta
+
+_MOMENTS = (dt.date, dt.time)  # a datetime is a date
+
+
+class _Unaliased(Frame):
+    """A frame whose columns stand without alias, as DDL wants them."""
+
+    def column(self, hops: Any, field: Field[Any]) -> SQL:
+        if hops:
+            raise ModelError(
+                f"{self.meta.name}: constraints and indexes cannot look into another table"
+            )
+        if field.storage:
+            raise ModelError(
+                f"{self.meta.name}.{field.name}: a column that another tool writes cannot be "
+                "part of a check or an index over an expression"
+            )
+        return column_name(field)
+
+    def value(self, node: Expr) -> SQL | None:
+        if isinstance(node, SchemaSQLNode):
+            return schema_text(node.text, node.columns)
+        # the schema is read by other programs too, which lack the functions of a connection
+        if isinstance(node, FuncNode) and node.name == "now" and self.dialect.name == "sqlite":
+            return SQL("(strftime('%Y-%m-%d %H:%M:%f', 'now') || '000+00:00')")
+        return None
+
+
+def constant_sql(meta: Meta, item: Condition | Expression, dialect: Dialect) -> str:
+    """Write a condition or expression over the columns of one row, with its values as literals."""
+    scope = Scope(meta, [])
+    frozen = item.freeze_condition(scope) if isinstance(item, Condition) else item.freeze(scope)
+    return _written(meta, frozen, scope, dialect)
+
+
+class _Listing(SQLite):
+    """SQLite as DDL wants it: a list stands as it is, for a check takes no query."""
+
+    def in_list(self, left: SQL, param: SQL, field: Field[Any]) -> SQL:
+        return SQL("{} IN ({})", left, param)
+
+    def list_encoder(self, field: Field[Any]) -> Encoder:
+        encode = field.encoder("sqlite")
+        return list if encode is None else lambda values: [encode(value) for value in values]
+
+
+_LISTING = _Listing()
+
+
+def _written(meta: Meta, node: Node, scope: Scope, dialect: Dialect) -> str:
+    builder = Builder()
+    if dialect.name == "sqlite":
+        dialect = _LISTING
+    frame = _Unaliased(builder, dialect, meta, joinable=False)
+    if isinstance(node, Expr):
+        text = expression_sql(frame, node)
+    else:
+        text = condition_sql(frame, node, right=frame)[0]
+    pieces = text.text.split("\0")
+    for place in range(1, len(pieces), 2):
+        index, encode = builder._slots[int(pieces[place])]
+        value = builder.consts[-index - 1] if index < 0 else scope.params[index]
+        pieces[place] = literal(_encoded(value, encode, dialect), dialect)
+    return "".join(pieces)
+
+
+def _encoded(value: Any, encode: Any, dialect: Dialect) -> Any:
+    if encode is None or value is None:
+        return value
+    if dialect.name == "postgres" and isinstance(value, _MOMENTS):
+        return value  # the server reads its text; encoders are for the driver
+    return encode(value)
+
+
+def default_sql(meta: Meta, field: Field[Any], dialect: Dialect) -> str:
+    """Write the `db_default` of a field.
+
+    Raises `ModelError` for a constant that does not fit the field, and for an expression that
+    looks at columns or is of another type.
+    """
+    given = field.db_default
+    where = f"{meta.name}.{field.name}"
+    if isinstance(given, Value) and given.output_field is None:
+        given = given.value
+    if not isinstance(given, Expression):
+        try:
+            value = field.clean(given)
+        except FieldValueError as error:
+            raise ModelError(f"{where}: db_default {error.reason}") from None
+        text = literal(_encoded(value, field.encoder(dialect.name), dialect), dialect)
+        array = isinstance(value, list) and field.internal == "array"
+        return f"{text}::{field.column_type(dialect.name)}" if array else text
+    scope = Scope(meta, [])
+    try:
+        node = assigned(given.freeze(scope), field)
+    except FieldError as error:
+        raise ModelError(f"{where}: db_default cannot be used: {error}") from None
+    if _looks_at_rows(node):
+        raise ModelError(f"{where}: db_default cannot look at columns, aggregates or other rows")
+    return f"({_written(meta, node, scope, dialect)})"
+
+
+def _looks_at_rows(node: Node) -> bool:
+    if isinstance(node, SchemaSQLNode):
+        return bool(node.columns)
+    if isinstance(node, (ColumnNode, OuterNode, SubqueryNode, AggregateNode, WindowNode)):
+        return True
+    return any(_looks_at_rows(child) for child in children_of(node))
+
+
+def literal(value: Any, dialect: Dialect) -> str:
+    """Write a constant of the code as SQL, for DDL, which takes no parameters.
+
+    Raises `ModelError` for text that has no safe literal.
+    """
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return ("TRUE" if value else "FALSE") if dialect.name == "postgres" else str(int(value))
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return repr(value)
+    if isinstance(value, list):
+        items: list[Any] = value  # pyright: ignore[reportUnknownVariableType] - a list of checked values
+        listed = ", ".join(literal(item, dialect) for item in items)
+        return f"ARRAY[{listed}]" if dialect.name == "postgres" else listed
+    if isinstance(value, bytes):
+        hexed = value.hex()
+        return f"'\\x{hexed}'::bytea" if dialect.name == "postgres" else f"X'{hexed}'"
+    text = value.isoformat() if isinstance(value, _MOMENTS) else str(value)
+    if "\0" in text:
+        raise ModelError("Text with a NUL character cannot stand in a constraint or index")
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,147 @@
+"""`create_all`: the quick start, which creates what is missing and never alters a table.
+
+Tables are created in an order in which the targets of their references come first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from treefold_orm._base.errors import ModelError, UnsupportedFeature
+from treefold_orm._base.names import quote
+from treefold_orm._base.statement import ATOMIC, Operation as Generated, Statement
+from treefold_orm._compile.dialect import Dialect
+from treefold_orm._fields.meta import Meta, registry
+from treefold_orm._runtime.connections import database_for
+from treefold_orm._runtime.run import arun, run
+from treefold_orm._schema.ddl import statements
+from treefold_orm._schema.describe import table_of
+from treefold_orm._schema.records import (
+    AddForeignKey,
+    CreateExtension,
+    CreateTable,
+    ForeignKeyDef,
+    SchemaOperation,
+    TableDef,
+)
+from treefold_orm._search.search_index import search_indexes
+
+if TYPE_CHECKING:
+    from treefold_orm._models.model import Model
+
+
+def plan_tables(metas: Iterable[Meta], dialect: Dialect) -> list[SchemaOperation]:
+    """The operations that create the tables of these models, in an order in which targets come
+    first; models with `managed = False` are left alone.
+    """
+    waiting = [meta for meta in dict.fromkeys(metas) if meta.managed]
+    names = {meta.table_name for meta in waiting}
+    done: set[str] = set()
+    made: list[SchemaOperation] = []
+    later: list[SchemaOperation] = []
+    tables = {meta.table_name: table_of(meta, dialect) for meta in waiting}
+    _refuse_equal_names(tables)
+    if any(e.scalars for table in tables.values() for e in table.exclusions):
+        made.append(CreateExtension("btree_gist"))
+    while tables:
+        ready = [
+            t for t in tables.values() if all(_settled(k, t, done, names) for k in t.foreign_keys)
+        ]
+        table = (ready or list(tables.values()))[0]
+        kept = [
+            k
+            for k in table.foreign_keys
+            if dialect.name == "sqlite" or _settled(k, table, done, names)
+        ]
+        later += [AddForeignKey(table.name, key) for key in table.foreign_keys if key not in kept]
+        made.append(CreateTable(replace(table, foreign_keys=tuple(kept)), if_missing=True))
+        done.add(table.name)
+        del tables[table.name]
+    return made + later
+
+
+def _refuse_equal_names(tables: dict[str, TableDef]) -> None:
+    # IF NOT EXISTS would pass over the second index of a name without a word
+    known: dict[str, str] = {}
+    for table in tables.values():
+        for part in (*table.uniques, *table.indexes, *table.exclusions, *table.searches):
+            other = known.setdefault(part.name, table.name)
+            if other != table.name:
+                raise ModelError(
+                    f"The tables {other!r} and {table.name!r} both have an index called "
+                    f"{part.name!r}: give one another name"
+                )
+
+
+def _settled(key: ForeignKeyDef, table: TableDef, done: set[str], names: set[str]) -> bool:
+    return key.target in done or key.target == table.name or key.target not in names
+
+
+def _metas(models: tuple[type[Model], ...]) -> list[Meta]:
+    registry.settle()
+    if not models:
+        return registry.entered()
+    found = [model._meta for model in models]
+    for meta in registry:  # tables that connect the given models belong to them
+        if meta.auto_created and any(
+            many.meta in found and _connects(meta, many.meta)
+            for m in found
+            for many in m.many.values()
+        ):
+            found.append(meta)
+    return found
+
+
+def _connects(through: Meta, source: Meta) -> bool:
+    return through.model.__qualname__.startswith(f"{source.model.__qualname__}_") and (
+        (through.space, through.model.__module__) == (source.space, source.model.__module__)
+    )
+
+
+_CREATING = 0x74_72_65_65  # a number of our own: who holds it creates tables
+
+
+def _create(metas: list[Meta], alias: str) -> Generated[None]:
+    yield ATOMIC
+    dialect = database_for(alias).dialect
+    metas = [meta for meta in metas if meta.managed]
+    if dialect.name == "postgres":
+        # two processes that start at once: IF NOT EXISTS alone fails when both begin to create
+        yield Statement("rows", f"SELECT pg_advisory_xact_lock({_CREATING})")
+    operations = plan_tables(metas, dialect)
+    if dialect.name == "sqlite" and any(search_indexes(meta) for meta in metas):
+        known = yield Statement("rows", "SELECT 1 FROM pragma_module_list WHERE name = 'fts5'")
+        if not known:
+            raise UnsupportedFeature(
+                "SearchIndex needs FTS5, which the SQLite of this Python was built without: use a "
+                "Python with another SQLite, or PostgreSQL"
+            )
+    for operation in operations:
+        if isinstance(operation, AddForeignKey) and (yield from _exists(operation)):
+            continue
+        for sql in statements(operation, dialect):
+            yield Statement("script", sql)
+
+
+def _exists(operation: AddForeignKey) -> Generated[bool]:
+    found = yield Statement(
+        "rows",
+        "SELECT 1 FROM pg_constraint WHERE conname = $1 AND conrelid = to_regclass($2)",
+        (operation.key.name, quote(operation.table)),
+    )
+    return bool(found)
+
+
+def create_all(*models: type[Model], using: str = "default") -> None:
+    """Create the tables of the given models (of all models without any) that do not exist yet.
+
+    Tables of models with `managed = False` are left alone.
+    """
+    run(using, _create(_metas(models), using), "await acreate_all()", write=True)
+
+
+async def acreate_all(*models: type[Model], using: str = "default") -> None:
+    """`create_all` for async code."""
+    await arun(using, _create(_metas(models), using), write=True)

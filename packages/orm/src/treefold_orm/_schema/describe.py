@@ -1,0 +1,230 @@
+"""From a model to the record of its table, in one dialect.
+
+Constants of constraints and defaults become literals here, for DDL takes no parameters; names in
+them are fields of the model. Nothing here writes a statement.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from treefold_orm._base.errors import ModelError, UnsupportedFeature
+from treefold_orm._base.names import constraint_name
+from treefold_orm._compile.dialect import Dialect
+from treefold_orm._expressions.constraints import (
+    CheckConstraint,
+    ExclusionConstraint,
+    Index,
+    Term,
+    UniqueConstraint,
+)
+from treefold_orm._expressions.expressions import Expression, OrderBy
+from treefold_orm._expressions.naming import check_name, field_of_constraint, unique_name
+from treefold_orm._expressions.ranges import Range
+from treefold_orm._fields.base import MISSING, Field
+from treefold_orm._fields.meta import Meta
+from treefold_orm._fields.numbers import AutoField
+from treefold_orm._fields.relations import ForeignKey, is_foreign_key
+from treefold_orm._schema.constants import constant_sql, default_sql
+from treefold_orm._schema.records import (
+    CheckDef,
+    ColumnDef,
+    ExclusionDef,
+    ForeignKeyDef,
+    IndexDef,
+    TableDef,
+    UniqueDef,
+)
+from treefold_orm._schema.schema_search import search_of
+from treefold_orm._search.search_index import search_indexes
+
+
+def table_of(meta: Meta, dialect: Dialect) -> TableDef:
+    """Describe a model's table in a dialect.
+
+    Raises `ModelError` for declarations that cannot become a table, `UnsupportedFeature` for what
+    the database does not have.
+    """
+    made = TableDef(
+        meta.table_name,
+        tuple(_column(meta, field, dialect) for field in meta.columns),
+        tuple(key.column_name for key in meta.keys),
+        tuple(_foreign_key(meta, field) for field in meta.columns if is_foreign_key(field)),
+        tuple(_uniques(meta, dialect)),
+        tuple(_checks(meta, dialect)),
+        tuple(_indexes(meta, dialect)),
+        tuple(search_of(meta, index, dialect) for index in search_indexes(meta)),
+        tuple(_exclusions(meta, dialect)),
+    )
+    _refuse_equal_names(meta, made)
+    return made
+
+
+def _refuse_equal_names(meta: Meta, table: TableDef) -> None:
+    parts: list[Any] = [*table.foreign_keys, *table.uniques, *table.checks, *table.indexes]
+    parts += [*table.searches, *table.exclusions]
+    names = Counter(part.name for part in parts)
+    twice = [name for name, count in names.items() if count > 1]
+    if twice:
+        raise ModelError(
+            f"{meta.name} has two constraints or indexes called {twice[0]!r}: give one another name"
+        )
+
+
+def _column(meta: Meta, field: Field[Any], dialect: Dialect) -> ColumnDef:
+    checks = tuple(check.format(field.quoted) for check in field.checks(dialect.name))
+    return ColumnDef(
+        field.column_name,
+        field.column_type(dialect.name),
+        field.null,
+        isinstance(field, AutoField),
+        checks,
+        "" if field.db_default is MISSING else default_sql(meta, field, dialect),
+        check_name(meta, field) if checks else "",
+    )
+
+
+def _foreign_key(meta: Meta, field: ForeignKey[Any, Any]) -> ForeignKeyDef:
+    target = field.known_target
+    name = field.constraint_name or constraint_name("fk", meta.table_name, field.column_name)
+    return ForeignKeyDef(
+        name, field.column_name, target.table_name, target.pk.column_name, field.on_delete
+    )
+
+
+def _uniques(meta: Meta, dialect: Dialect) -> list[UniqueDef]:
+    made = [
+        UniqueDef(constraint_name("uq", meta.table_name, f.column_name), (f.column_name,))
+        for f in meta.columns
+        if f.unique and not f.primary_key
+    ]
+    declared = [c for c in meta.constraints if isinstance(c, UniqueConstraint)]
+    return made + [_unique(meta, constraint, dialect) for constraint in declared]
+
+
+def _unique(meta: Meta, constraint: UniqueConstraint, dialect: Dialect) -> UniqueDef:
+    name = unique_name(meta, constraint)
+    if constraint.deferrable and dialect.name != "postgres":
+        raise UnsupportedFeature(
+            f"{meta.name}: UniqueConstraint {name!r} is deferrable, which needs PostgreSQL"
+        )
+    fields = [field_of_constraint(meta, part) for part in constraint.fields]
+    terms = _terms(meta, constraint.expressions, constraint.opclasses, dialect)
+    nulls_distinct = constraint.nulls_distinct
+    if not terms and constraint.opclasses and dialect.name == "postgres":
+        terms = _terms(meta, constraint.fields, constraint.opclasses, dialect)
+    if not nulls_distinct and dialect.name == "sqlite":
+        if constraint.expressions:
+            raise UnsupportedFeature(
+                f"{meta.name}: UniqueConstraint {name!r} over expressions with "
+                "nulls_distinct=False needs PostgreSQL"
+            )
+        # SQLite always tells NULLs apart: two terms that have a value say the same
+        terms = tuple(term for field in fields for term in _null_as_value(field))
+        nulls_distinct = True
+    return UniqueDef(
+        name,
+        () if terms else tuple(field.column_name for field in fields),
+        _where(meta, constraint.condition, dialect),
+        terms,
+        constraint.deferrable or "",
+        nulls_distinct,
+        _included(meta, constraint.include, dialect),
+    )
+
+
+def _null_as_value(field: Field[Any]) -> tuple[str, ...]:
+    if not field.null:
+        return (field.quoted,)
+    return f"({field.quoted} IS NULL)", f"IFNULL({field.quoted}, 0)"
+
+
+def _checks(meta: Meta, dialect: Dialect) -> list[CheckDef]:
+    return [
+        CheckDef(constraint.name, constant_sql(meta, constraint.condition, dialect))
+        for constraint in meta.constraints
+        if isinstance(constraint, CheckConstraint)
+    ]
+
+
+def _exclusions(meta: Meta, dialect: Dialect) -> list[ExclusionDef]:
+    made: list[ExclusionDef] = []
+    for constraint in meta.constraints:
+        if not isinstance(constraint, ExclusionConstraint):
+            continue
+        if dialect.name != "postgres":
+            raise UnsupportedFeature(
+                f"{meta.name}: ExclusionConstraint {constraint.name!r} needs PostgreSQL; check the "
+                "rows in a transaction on other databases"
+            )
+        expressions = [term for term, _ in constraint.expressions]
+        terms = _terms(meta, expressions, (), dialect)
+        operators = [operator for _, operator in constraint.expressions]
+        made.append(
+            ExclusionDef(
+                constraint.name,
+                tuple(f"{t} WITH {o}" for t, o in zip(terms, operators, strict=True)),
+                _where(meta, constraint.condition, dialect),
+                constraint.deferrable or "",
+                any(not isinstance(term, Range) for term in expressions),
+            )
+        )
+    return made
+
+
+def _indexes(meta: Meta, dialect: Dialect) -> list[IndexDef]:
+    made = [
+        IndexDef(constraint_name("ix", meta.table_name, f.column_name), (f.quoted,))
+        for f in meta.columns
+        if f.db_index and not f.unique
+    ]
+    declared = [index for index in meta.indexes if isinstance(index, Index)]
+    return made + [_index(meta, index, dialect) for index in declared]
+
+
+def _index(meta: Meta, index: Index, dialect: Dialect) -> IndexDef:
+    words: list[str] = []  # a descending index has another name than an ascending one
+    for term in index.fields:
+        if isinstance(term, str):
+            column = field_of_constraint(meta, term.removeprefix("-")).column_name
+            words += [column, "desc"] if term.startswith("-") else [column]
+    return IndexDef(
+        index.name or constraint_name("ix", meta.table_name, *words),
+        _terms(meta, index.fields, index.opclasses, dialect),
+        _where(meta, index.condition, dialect),
+        _included(meta, index.include, dialect),
+    )
+
+
+def _included(meta: Meta, names: Sequence[str], dialect: Dialect) -> tuple[str, ...]:
+    columns = tuple(field_of_constraint(meta, name).column_name for name in names)
+    return columns if dialect.name == "postgres" else ()
+
+
+def _where(meta: Meta, condition: Any, dialect: Dialect) -> str:
+    return "" if condition is None else constant_sql(meta, condition, dialect)
+
+
+def _terms(
+    meta: Meta, terms: Sequence[Term], opclasses: Sequence[str], dialect: Dialect
+) -> tuple[str, ...]:
+    classes = opclasses if dialect.name == "postgres" else ()
+    return tuple(
+        _term(meta, term, f" {classes[i]}" if classes else "", dialect)
+        for i, term in enumerate(terms)
+    )
+
+
+def _term(meta: Meta, term: Term, opclass: str, dialect: Dialect) -> str:
+    if isinstance(term, str):
+        field = field_of_constraint(meta, term.removeprefix("-"))
+        return f"{field.quoted}{opclass}{' DESC' if term.startswith('-') else ''}"
+    tail = ""
+    expression: Expression = term.expression if isinstance(term, OrderBy) else term
+    if isinstance(term, OrderBy):
+        tail = " DESC" if term.descending else ""
+        if term.nulls and dialect.name == "postgres":
+            tail += " NULLS FIRST" if term.nulls == "first" else " NULLS LAST"
+    return f"({constant_sql(meta, expression, dialect)}){opclass}{tail}"

@@ -1,0 +1,128 @@
+"""Model classes of tables that are given as data: for code that works with the schema of another
+time.
+
+They have a registry of their own, so that `create_all`, relations and messages of the application's
+models never meet them. Foreign keys name tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, cast
+
+from treefold_orm._fields.base import Field
+from treefold_orm._fields.keys import CompositePrimaryKey
+from treefold_orm._fields.meta import Meta, Registry
+from treefold_orm._fields.relations import is_foreign_key
+from treefold_orm._models.model import Model
+from treefold_orm._queries.managers import Manager
+from treefold_orm._schema.unregistered import TableShape
+
+
+class DetachedRegistry(Registry):
+    """Models by table; a target is the name of one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tables: dict[str, Meta] = {}
+        self._later: list[tuple[str, Callable[[Meta], None]]] = []
+
+    def add(self, meta: Meta) -> None:
+        """Register a model under its table."""
+        self.tables[meta.table_name] = meta
+
+    def has(self, meta: Meta) -> bool:
+        """Return True for the model of its table."""
+        return self.tables.get(meta.table_name) is meta
+
+    def __iter__(self) -> Iterator[Meta]:
+        return iter(list(self.tables.values()))
+
+    def when_known(
+        self,
+        source: Meta,
+        target: type[Model] | str,
+        action: Callable[[Meta], None],
+        undo: Callable[[], None],
+    ) -> None:
+        """Run `action` once all models are there."""
+        self._later.append((cast("str", target), action))
+
+    def settle(self) -> None:
+        """Nothing: `connect` does it, when all models are there."""
+
+    def connect(self) -> None:
+        """Make the relations between the models."""
+        later, self._later = self._later, []
+        for table, action in later:
+            action(self.tables[table])
+
+
+def models_of(shapes: Mapping[str, TableShape], using: str) -> dict[str, type[Model]]:
+    """Return a model for each table, whose queries go to the database behind the alias `using`.
+
+    Raises `ModelError` for a shape that no model could have.
+    """
+    own = DetachedRegistry()
+    base = type(
+        "DetachedModel",
+        (Model,),
+        {
+            "__module__": __name__,
+            "_registry": own,
+            "_alias": using,
+            "Meta": type("Meta", (), {"abstract": True}),
+        },
+    )
+    ways_back = _ways_back(shapes)
+    made: dict[str, Any] = {
+        name: type(shape.model or name, (base,), _body(shape, ways_back, using))
+        for name, shape in shapes.items()
+    }
+    own.connect()
+    return made
+
+
+def _body(shape: TableShape, ways_back: Mapping[str, int], using: str) -> dict[str, Any]:
+    fields = {name: field.copy() for name, field in shape.fields.items()}
+    for field in fields.values():
+        if is_foreign_key(field) and ways_back[_way_back(shape, field)] > 1:
+            field.related_name = "+"
+    options = {
+        "table": shape.name,
+        "constraints": shape.constraints,
+        "indexes": shape.indexes,
+    }
+    body: dict[str, Any] = {
+        "__module__": __name__,
+        "__doc__": f"A row of the table {shape.name!r}, as it was at one time.",
+        "_space": "",
+        "objects": Manager[Any]().db_manager(using),
+        "Meta": type("Meta", (), options),
+        **fields,
+    }
+    if shape.primary_key:
+        body["pk"] = CompositePrimaryKey(*shape.primary_key)
+    return body
+
+
+def _ways_back(shapes: Mapping[str, TableShape]) -> dict[str, int]:
+    # names that lead to several tables, or are those of fields, lead nowhere
+    counted: dict[str, int] = {}
+    for shape in shapes.values():
+        for name in (*shape.fields, *(f"{n}_id" for n in shape.fields)):
+            way = f"{shape.name}\0{name}"
+            counted[way] = counted.get(way, 0) + 1
+    for shape in shapes.values():
+        for field in shape.fields.values():
+            if is_foreign_key(field):
+                way = _way_back(shape, field)
+                counted[way] = counted.get(way, 0) + 1
+    return counted
+
+
+def _way_back(shape: TableShape, field: Field[Any]) -> str:
+    key = cast("Any", field)
+    lower = (shape.model or shape.name).lower()
+    name = key.related_name or (lower if key.one_to_one else f"{lower}_set")
+    return f"{key.to}\0{name}"

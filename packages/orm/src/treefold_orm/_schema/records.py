@@ -1,0 +1,155 @@
+"""The schema of a database as plain records: tables and what belongs to them, and operations.
+
+Records are comparable and hold names and SQL of this package; two equal records make the same
+table. Nothing here reads a model or writes a statement.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from treefold_orm._schema.schema_search import CreateSearchIndex, DropSearchIndex, SearchDef
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnDef:
+    """One column in one dialect: `type`, `checks` and `default` are SQL, `identity` is a generated
+    key; `check_name` is what an error shows where a check fails.
+    """
+
+    name: str
+    type: str
+    null: bool = False
+    identity: bool = False
+    checks: tuple[str, ...] = ()
+    default: str = ""
+    check_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignKeyDef:
+    """A reference to another table."""
+
+    name: str
+    column: str
+    target: str
+    target_column: str
+    on_delete: str
+
+
+@dataclass(frozen=True, slots=True)
+class UniqueDef:
+    """Rows that may exist once, over `columns` or over `terms`, which are SQL.
+
+    `where` is SQL, for a partial one; `deferrable` is "deferred", "immediate" or empty.
+    """
+
+    name: str
+    columns: tuple[str, ...] = ()
+    where: str = ""
+    terms: tuple[str, ...] = ()
+    deferrable: str = ""
+    nulls_distinct: bool = True
+    include: tuple[str, ...] = ()
+
+    @property
+    def is_index(self) -> bool:
+        """True where the database knows it as a unique index, not as a constraint."""
+        return bool(self.terms or self.where)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckDef:
+    """A condition every row meets, as SQL."""
+
+    name: str
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExclusionDef:
+    """Rows that may not exist together: each of `terms` is SQL with its operator (PostgreSQL)."""
+
+    name: str
+    terms: tuple[str, ...]
+    where: str = ""
+    deferrable: str = ""
+    scalars: bool = False  # compares other types than ranges, which takes the extension btree_gist
+
+
+@dataclass(frozen=True, slots=True)
+class IndexDef:
+    """An index: `terms` are SQL (quoted columns with their direction, or expressions)."""
+
+    name: str
+    terms: tuple[str, ...]
+    where: str = ""
+    include: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TableDef:
+    """One table in one dialect."""
+
+    name: str
+    columns: tuple[ColumnDef, ...]
+    primary_key: tuple[str, ...]
+    foreign_keys: tuple[ForeignKeyDef, ...] = ()
+    uniques: tuple[UniqueDef, ...] = ()
+    checks: tuple[CheckDef, ...] = ()
+    indexes: tuple[IndexDef, ...] = ()
+    searches: tuple[SearchDef, ...] = ()
+    exclusions: tuple[ExclusionDef, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTable:
+    """Create a table with everything that belongs to it."""
+
+    table: TableDef
+    if_missing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropTable:
+    """Drop a table."""
+
+    name: str
+    if_present: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateIndex:
+    """Create an index, or a unique one; `nulls_distinct` is False where NULL equals NULL."""
+
+    table: str
+    index: IndexDef
+    unique: bool = False
+    if_missing: bool = False
+    nulls_distinct: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class AddForeignKey:
+    """Add a reference to an existing table (PostgreSQL, where tables point to each other)."""
+
+    table: str
+    key: ForeignKeyDef
+
+
+@dataclass(frozen=True, slots=True)
+class CreateExtension:
+    """Load an extension of PostgreSQL where it is not loaded yet."""
+
+    name: str
+
+
+SchemaOperation = (
+    CreateTable
+    | DropTable
+    | CreateIndex
+    | AddForeignKey
+    | CreateExtension
+    | CreateSearchIndex
+    | DropSearchIndex
+)

@@ -1,0 +1,159 @@
+"""Full text search in the schema, as data and as SQL.
+
+On PostgreSQL a GIN index; on SQLite an FTS5 table without a copy of the text, which triggers keep
+up to date with the table it searches.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from treefold_orm._base.errors import ModelError, UnsupportedFeature
+from treefold_orm._base.names import constraint_name
+from treefold_orm._compile.dialect import Dialect
+from treefold_orm._compile.search import vector
+from treefold_orm._compile.sql import SQL, join, quoted_name, quoted_text
+from treefold_orm._fields.meta import Meta
+from treefold_orm._search.search_index import SearchIndex
+
+_EVENTS = ("insert", "delete", "update")
+
+
+@dataclass(frozen=True, slots=True)
+class SearchDef:
+    """One full text search: `key` and `columns` are of `table`; `name` is the index's, and on
+    SQLite its table's.
+    """
+
+    name: str
+    table: str
+    key: str
+    columns: tuple[str, ...]
+    config: str
+    weights: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSearchIndex:
+    """Create a full text search over a table, and take in the rows that are there."""
+
+    search: SearchDef
+    if_missing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropSearchIndex:
+    """Drop a full text search; on SQLite, to be done before its table is dropped."""
+
+    search: SearchDef
+    if_present: bool = False
+
+
+def search_of(meta: Meta, index: SearchIndex, dialect: Dialect) -> SearchDef:
+    """Describe a search index in a dialect."""
+    columns = tuple(field.column_name for field in index.columns(meta))
+    made = SearchDef(
+        index.name_on(meta),
+        meta.table_name,
+        meta.pk.column_name,
+        columns,
+        index.config,
+        index.weights,
+    )
+    if dialect.name == "sqlite":
+        _check_sqlite(meta, made)
+    return made
+
+
+def _check_sqlite(meta: Meta, search: SearchDef) -> None:
+    if meta.pk.column_type("sqlite") != "INTEGER":
+        raise UnsupportedFeature(
+            f"{meta.name}: a SearchIndex on sqlite needs a key that is an integer: FTS5 finds rows "
+            "by number"
+        )
+    if search.name.lower() == search.table.lower():
+        raise ModelError(
+            f"{meta.name}: SearchIndex(name={search.name!r}) is a table of its own on sqlite: give "
+            "it another name"
+        )
+    for column in search.columns:
+        if column.lower() in {"rank", "rowid", search.name.lower()}:
+            raise ModelError(
+                f"{meta.name}: FTS5 cannot search a column named {column!r}: give the field "
+                "another db_column"
+            )
+
+
+def create_search(operation: CreateSearchIndex, dialect: Dialect) -> list[str]:
+    """Write the creation as SQL statements."""
+    search = operation.search
+    missing = SQL(" IF NOT EXISTS" if operation.if_missing else "")
+    if dialect.name == "sqlite":
+        return [made.text for made in _create_fts5(search, missing)]
+    text = vector([quoted_name(c) for c in search.columns], search.config, search.weights)
+    name, table = quoted_name(search.name), quoted_name(search.table)
+    return [SQL("CREATE INDEX{} {} ON {} USING gin (({}))", missing, name, table, text).text]
+
+
+def drop_search(operation: DropSearchIndex, dialect: Dialect) -> list[str]:
+    """Write the removal as SQL statements."""
+    search = operation.search
+    present = SQL(" IF EXISTS" if operation.if_present else "")
+    name = quoted_name(search.name)
+    if dialect.name == "postgres":
+        return [SQL("DROP INDEX{} {}", present, name).text]
+    dropped = [
+        SQL("DROP TRIGGER IF EXISTS {}", quoted_name(_trigger(search, event))) for event in _EVENTS
+    ]
+    return [made.text for made in (*dropped, SQL("DROP TABLE{} {}", present, name))]
+
+
+def _trigger(search: SearchDef, event: str) -> str:
+    return constraint_name(event, search.name)
+
+
+def _create_fts5(search: SearchDef, missing: SQL) -> list[SQL]:
+    name, table, key = quoted_name(search.name), quoted_name(search.table), quoted_name(search.key)
+    named = [quoted_name(column) for column in search.columns]
+    columns = join(", ", named)
+    new = join(", ", [SQL("new.{}", column) for column in (key, *named)])
+    old = join(", ", [SQL("old.{}", column) for column in (key, *named)])
+    add = SQL("INSERT INTO {} (rowid, {}) VALUES ({});", name, columns, new)
+    remove = SQL("INSERT INTO {} ({}, rowid, {}) VALUES ('delete', {});", name, name, columns, old)
+    stems = SQL("porter " if search.config == "english" else "")
+    triggers = (
+        ("insert", SQL("INSERT"), add),
+        ("delete", SQL("DELETE"), remove),
+        ("update", SQL("UPDATE OF {}, {}", key, columns), SQL("{} {}", remove, add)),
+    )
+    return [
+        SQL(
+            "CREATE VIRTUAL TABLE{} {} USING fts5({}, content={}, content_rowid={}, "
+            "tokenize='{}unicode61 remove_diacritics 0')",
+            missing,
+            name,
+            columns,
+            table,
+            key,
+            stems,
+        ),
+        # rows that are older than the triggers are taken in, once
+        SQL(
+            "INSERT INTO {} ({}) SELECT 'rebuild' WHERE NOT EXISTS "
+            "(SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND name = {})",
+            name,
+            name,
+            quoted_text(_trigger(search, "insert")),
+        ),
+        *(
+            SQL(
+                "CREATE TRIGGER{} {} AFTER {} ON {} BEGIN {} END",
+                missing,
+                quoted_name(_trigger(search, event)),
+                when,
+                table,
+                body,
+            )
+            for event, when, body in triggers
+        ),
+    ]

@@ -1,0 +1,211 @@
+"""Fields as declarations: class and constructor arguments, unbound copies, and Python source.
+
+A declaration leaves out what never reaches a schema (validators, default callables, texts for
+people) and what equals its default, so that two fields that mean the same have the same source. A
+class of an enum is declared by its values: a migration must not change with the application.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import inspect
+import types
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+from treefold_orm import fields as public_fields
+from treefold_orm._base.errors import ModelError
+from treefold_orm._expressions.expressions import Expression
+from treefold_orm._fields.base import MISSING, Field
+from treefold_orm._fields.numbers import AutoField
+from treefold_orm._fields.relations import is_foreign_key
+from treefold_orm._schema.source_values import Imports, call, is_plain_name, plain_value, quoted
+
+AnyField = Field[Any]
+
+_COMPARED = (str, int, bool, float, type(None))
+_LEFT_OUT = frozenset({"validators", "help_text", "verbose_name", "related_name"})
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """A field's class and arguments, as far as they matter to a schema."""
+
+    kind: type[AnyField]
+    args: tuple[Any, ...]
+    options: dict[str, Any]
+
+    def make(self) -> AnyField:
+        """Return a new field, unbound."""
+        made: AnyField = cast("Any", self.kind)(*self.args, **self.options)
+        return made
+
+
+@dataclass(frozen=True, slots=True)
+class _Parameters:
+    positional: tuple[str, ...]
+    several: bool
+    defaults: dict[str, Any]
+
+
+@functools.cache
+def _parameters(kind: type[AnyField]) -> _Parameters:
+    found = list(inspect.signature(kind).parameters.values())
+    return _Parameters(
+        tuple(
+            p.name
+            for p in found
+            if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.name != "self"
+        ),
+        any(p.kind is p.VAR_POSITIONAL for p in found),
+        {
+            p.name: MISSING if p.default is p.empty else p.default
+            for p in found
+            if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+        },
+    )
+
+
+def declaration_of(field: AnyField) -> Declaration:
+    """Return a field's declaration; a foreign key's names the table that it points to."""
+    args, options = field.declared
+    known = _parameters(type(field))
+    given = dict(zip(known.positional, args, strict=False))
+    rest = args[len(known.positional) :]
+    if rest and not known.several:
+        raise ModelError(f"{type(field).__name__} takes {len(known.positional)} positional values")
+    given.update(options)
+    if is_foreign_key(field):
+        given["to"] = _table_of(field)
+    _normalize(field, given)
+    names = [name for name in known.defaults if name in given]
+    names += [name for name in given if name not in known.defaults]
+    own = {"db_index"} if is_foreign_key(field) else set[str]()  # its default is another one
+    kept = {
+        name: given[name]
+        for name in names
+        if name in own or not _is_default(given[name], known.defaults.get(name, MISSING))
+    }
+    leading: list[Any] = []
+    for name in known.positional:
+        if name not in kept:
+            break
+        leading.append(kept.pop(name))
+    return Declaration(type(field), (*leading, *rest), kept)
+
+
+def _table_of(field: Any) -> str:
+    if field.meta is MISSING:
+        return field.to if isinstance(field.to, str) else field.to._meta.table_name
+    return field.known_target.table_name
+
+
+def _normalize(field: AnyField, given: dict[str, Any]) -> None:
+    for name in _LEFT_OUT & given.keys():
+        del given[name]
+    if callable(given.get("default")) or not _writable(given.get("default")):
+        given.pop("default", None)
+    if field.choices is not None:
+        given["choices"] = [(_plain(value), label) for value, label in field.choices.items()]
+    if isinstance(field, AutoField):
+        given.pop("primary_key", None)
+    if field.primary_key or getattr(field, "one_to_one", False):
+        given.pop("unique", None)
+    if is_foreign_key(field) and field.db_index == (not field.one_to_one):
+        given.pop("db_index", None)
+    for name, value in given.items():
+        if isinstance(value, type) and issubclass(value, enum.Enum):
+            given[name] = _frozen(value)
+
+
+def _plain(value: Any) -> Any:
+    return value.value if isinstance(value, enum.Enum) else value
+
+
+def _frozen(given: type[enum.Enum]) -> type[enum.Enum]:
+    # the values of today, under the name of today; `declare` in source writes the same
+    members = {member.name: member.value for member in given}
+    return cast("type[enum.Enum]", enum.Enum(given.__name__, members))
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    if value is default:
+        return True
+    return type(value) is type(default) and not isinstance(value, Expression) and value == default
+
+
+def _writable(value: Any) -> bool:
+    try:
+        plain_value(value, Imports())
+    except ModelError:
+        return value is MISSING
+    return True
+
+
+def unbound_copy(field: AnyField) -> AnyField:
+    """Return a new field of the same declaration, bound to no model."""
+    return declaration_of(field).make()
+
+
+def same_declarations(one: AnyField, other: AnyField) -> bool:
+    """True for two fields whose arguments are the same plain values.
+
+    False says nothing: arguments that are no plain values may mean the same, as their source tells.
+    """
+    first, second = declaration_of(one), declaration_of(other)
+    return (
+        first.kind is second.kind
+        and len(first.args) == len(second.args)
+        and first.options.keys() == second.options.keys()
+        and all(map(_same_value, first.args, second.args))
+        and all(_same_value(value, second.options[key]) for key, value in first.options.items())
+    )
+
+
+def _same_value(one: Any, other: Any) -> bool:
+    kind = cast("type[Any]", type(one))
+    if kind is not type(other):
+        return False
+    if kind in (list, tuple):
+        return len(one) == len(other) and all(map(_same_value, one, other))
+    return kind in _COMPARED and one == other
+
+
+def field_source(field: AnyField, imports: Imports, expression: Callable[[Expression], str]) -> str:
+    """Write a field as the call that makes it.
+
+    Raises `ModelError` for an argument that has no certain spelling.
+    """
+    declared = declaration_of(field)
+    kind = declared.kind
+    if getattr(public_fields, kind.__name__, None) is kind:
+        name = f"{imports.name('treefold_orm', 'fields')}.{kind.__name__}"
+    else:
+        name = imports.of(kind)
+
+    def written(value: Any) -> str:
+        if isinstance(value, Expression):
+            return expression(value)
+        if isinstance(value, Field):
+            return field_source(cast("AnyField", value), imports, expression)
+        if isinstance(value, type) and issubclass(value, enum.Enum):
+            return _enum_source(value, imports)
+        if isinstance(value, (type, types.FunctionType)):
+            return imports.of(value)
+        return plain_value(value, imports)
+
+    return call(
+        name,
+        [written(value) for value in declared.args],
+        {key: written(value) for key, value in declared.options.items()},
+    )
+
+
+def _enum_source(kind: type[enum.Enum], imports: Imports) -> str:
+    members = {member.name: member.value for member in kind}
+    if not is_plain_name(kind.__name__):
+        raise ModelError(f"{kind.__name__!r} cannot name an enum in a migration")
+    made = imports.name("enum", "Enum")
+    return f"{made}({quoted(kind.__name__)}, {plain_value(members, imports)})"

@@ -1,0 +1,103 @@
+"""Tables described without model classes: `TableShape`, and its `Meta` for the schema.
+
+A shape holds unbound fields by name; a foreign key names the table that it points to. The `Meta`
+made of it serves `table_of` alone: it has no managers, no reverse relations, and is not in the
+registry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from treefold_orm._base.errors import ModelError
+from treefold_orm._expressions.columns import Column, Reference
+from treefold_orm._fields.base import Field
+from treefold_orm._fields.meta import Meta, Relation
+from treefold_orm._fields.relations import ForeignKey, is_foreign_key, refuse_composite_target
+
+if TYPE_CHECKING:
+    from treefold_orm._expressions.constraints import Constraint, Index
+    from treefold_orm._search.search_index import SearchIndex
+
+AnyField = Field[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class TableShape:
+    """One table: `fields` are unbound, `model` is the name for messages, and `primary_key` names
+    the fields of a key of several columns.
+    """
+
+    name: str
+    model: str
+    fields: Mapping[str, AnyField]
+    primary_key: tuple[str, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
+    indexes: tuple[Index | SearchIndex, ...] = ()
+
+
+def meta_of(name: str, shapes: Mapping[str, TableShape]) -> Meta:
+    """Return the description of one table for `table_of`.
+
+    Args:
+        name: The table.
+        shapes: All tables, as far as foreign keys point to them.
+
+    Raises `ModelError` for a table that is not among the shapes, for one without a key, and for
+    declarations that no model could have.
+    """
+    return _made(name, shapes, {})
+
+
+def _made(name: str, shapes: Mapping[str, TableShape], known: dict[str, Meta]) -> Meta:
+    if name in known:
+        return known[name]
+    shape = shapes[name]
+    model: Any = type(shape.model or name, (), {"_space": ""})
+    meta = known[name] = Meta(model, table=name, abstract=False)
+    for field_name, field in shape.fields.items():
+        bound = field.copy()
+        meta.add_field(bound, field_name)
+        bound.column = (Reference if is_foreign_key(bound) else Column)(meta, field_name, bound)
+    if shape.primary_key:
+        meta.set_composite_key(shape.primary_key)
+    if not meta.keys:
+        raise ModelError(f"Table {name!r} must have a primary key, got none")
+    meta.constraints = shape.constraints
+    meta.indexes = shape.indexes
+    for bound in meta.columns:
+        if is_foreign_key(bound):
+            _point(meta, bound, shapes, known)
+    if shape.indexes:
+        from treefold_orm._search.search_index import check_search  # most tables need none of it
+
+        check_search(meta)
+    return meta
+
+
+def _point(
+    meta: Meta,
+    field: ForeignKey[Any, Any],
+    shapes: Mapping[str, TableShape],
+    known: dict[str, Meta],
+) -> None:
+    table = cast("str", field.to)
+    if table not in shapes:
+        raise ModelError(
+            f"{meta.table_name}.{field.name} points to the table {table!r}, which is not known"
+        )
+    target = _made(table, shapes, known)
+    refuse_composite_target(meta, field.name, target)
+    field.target = target
+    meta.relations[field.name] = Relation(
+        field.name,
+        meta,
+        target,
+        "forward",
+        to_many=False,
+        nullable=field.null,
+        source_field=field,
+        target_field=target.pk,
+    )

@@ -1,0 +1,1 @@
+"""Full text search: indexes over columns, queries in words, ranks."""

@@ -1,0 +1,118 @@
+"""SearchQuery: the text that is searched for, and how it reads in SQLite's FTS5.
+
+No text is ever an error: FTS5 gets words in quotes only, joined by this module's own operators;
+PostgreSQL has functions that take any text. No SQL.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from treefold_orm._base.errors import FieldError, FieldValueError
+
+Kind = Literal["plain", "phrase", "websearch"]
+KINDS: tuple[Kind, ...] = ("plain", "phrase", "websearch")
+MAX_LENGTH = 1000
+
+_NOTHING = '""'  # a phrase without words, which no row has
+_PARTS = re.compile(r'(-?)"([^"]*)"|([^\s"]+)')
+
+
+class SearchQuery:
+    """What to search for: `plain` text has all its words, a `phrase` has them in a row, and
+    `websearch` knows `"a phrase"`, `or` and `-without`.
+
+    Any text is fine, also one of a request. Raises `FieldError` for another kind, `FieldValueError`
+    for more than 1,000 characters and what no text column keeps.
+    """
+
+    __slots__ = ("kind", "text")
+
+    def __init__(self, text: str, *, kind: Kind = "plain") -> None:
+        if kind not in KINDS:
+            raise FieldError(f"kind={kind!r} is no kind of search: use one of {', '.join(KINDS)}")
+        if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+            raise _wrong(f"takes a str, not {type(text).__name__}")
+        text = str.__str__(text)
+        if len(text) > MAX_LENGTH:
+            raise _wrong(f"longer than {MAX_LENGTH} characters ({len(text)})")
+        if "\0" in text:
+            raise _wrong("contains a NUL character")
+        if not text.isascii() and any(unicodedata.category(letter) == "Cs" for letter in text):
+            raise _wrong("contains a lone surrogate")
+        self.text = text
+        self.kind: Kind = kind
+
+    def __repr__(self) -> str:
+        return f"SearchQuery(..., kind={self.kind!r})"
+
+
+def _wrong(reason: str) -> FieldValueError:
+    return FieldValueError("value", "search", reason=reason)
+
+
+def as_query(value: SearchQuery | str) -> SearchQuery:
+    """A query of any form; bare text is `plain`."""
+    return value if isinstance(value, SearchQuery) else SearchQuery(value)
+
+
+def fts5_encoder(kind: str, columns: Sequence[str]) -> Callable[[str], str]:
+    """What turns a query's text into FTS5's language; `columns` are searched, or all for none."""
+    write = {"plain": _plain, "phrase": _phrase, "websearch": _websearch}[kind]
+    inside = " ".join(_quoted(column) for column in columns)
+
+    def encode(text: str) -> str:
+        found = write(text) or _NOTHING
+        return f"{{{inside}}} : ({found})" if inside else found
+
+    return encode
+
+
+def words(text: str) -> list[str]:
+    """The words of a text, as FTS5's tokenizer finds them: letters, digits and their marks."""
+    found: list[str] = []
+    for letter in text:
+        kind = unicodedata.category(letter)
+        if kind[0] in "LN" or kind == "Co" or (kind[0] == "M" and found and found[-1]):
+            if not found:
+                found.append("")
+            found[-1] += letter
+        elif found and found[-1]:
+            found.append("")
+    return [word for word in found if word]
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
+
+
+def _plain(text: str) -> str:
+    return " AND ".join(_quoted(word) for word in words(text))
+
+
+def _phrase(text: str) -> str:
+    found = words(text)
+    return _quoted(" ".join(found)) if found else ""
+
+
+def _websearch(text: str) -> str:
+    branches: list[tuple[list[str], list[str]]] = [([], [])]
+    for match in _PARTS.finditer(text):
+        minus, quoted, bare = match[1], match[2], match[3]
+        if bare is not None and bare.lower() == "or":
+            branches.append(([], []))
+            continue
+        without = bool(minus) if bare is None else bare.startswith("-")
+        phrase = _phrase(quoted if bare is None else bare)
+        if phrase:
+            branches[-1][without].append(phrase)
+    made = [_branch(wanted, unwanted) for wanted, unwanted in branches if wanted]
+    return " OR ".join(made)
+
+
+def _branch(wanted: list[str], unwanted: list[str]) -> str:
+    found = f"({' AND '.join(wanted)})"
+    return f"({found} NOT ({' OR '.join(unwanted)}))" if unwanted else found
