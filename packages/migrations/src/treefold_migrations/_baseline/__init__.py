@@ -1,0 +1,1 @@
+"""A database that was there before, as models and the first migration."""

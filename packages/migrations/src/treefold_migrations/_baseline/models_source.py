@@ -1,0 +1,241 @@
+"""The source of models: what a developer would write for these tables, and may edit from here on.
+
+Every name and text of the database passes `quoted` or `printable`: nothing of it becomes code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from treefold_migrations._baseline.drafts import LEFT_OUT, FieldDraft, TableDraft
+from treefold_migrations._baseline.names import field_name, printable
+from treefold_migrations._baseline.reading import Database
+from treefold_migrations._detect.models import in_order
+from treefold_migrations._files.layout import WIDTH, laid_out
+from treefold_migrations._files.writing import import_lines
+from treefold_migrations._inspect.compare import MISSING
+from treefold_migrations._state.renaming import pointing_to
+from treefold_orm import fields as orm_fields
+from treefold_orm.schema import Imports, is_foreign_key, quoted, source_of
+
+_REFERENCES = (orm_fields.ForeignKey, orm_fields.OneToOneField)
+_TYPES = {"integer": "int", "bigint": "int", "text": "str"}
+_HEAD = '"""The tables of a database that was there before, as `migrations baseline` found them."""'
+
+
+def models_source(drafts: Sequence[TableDraft], database: Database) -> str:
+    """Return the source of the module of models."""
+    return _Models(drafts, database).source()
+
+
+@dataclass(slots=True)
+class _Way:
+    """A many-to-many field, and the model between."""
+
+    name: str
+    target: str
+    through: str
+    related_name: str
+
+
+@dataclass(slots=True)
+class _Plan:
+    """What a model has besides its table: ways back and many-to-many fields."""
+
+    related: dict[str, str] = field(default_factory=dict[str, str])
+    ways: list[_Way] = field(default_factory=list[_Way])
+
+
+class _Models:
+    def __init__(self, drafts: Sequence[TableDraft], database: Database) -> None:
+        self._drafts = {draft.name: draft for draft in drafts}
+        self._database = database
+        self._imports = Imports()
+        self._imports.name("treefold_orm", "Model")
+        self._imports.name("treefold_orm", "fields")
+        self._written: set[str] = set()
+        self._plans: dict[str, _Plan] = {name: _Plan() for name in self._drafts}
+        self._attributes = {
+            name: {a for f in d.fields.values() for a in (f.name, f"{f.name}_id")}
+            for name, d in self._drafts.items()
+        }
+        self._relate()
+
+    def source(self) -> str:
+        order = in_order(draft.state() for draft in self._drafts.values())
+        classes: list[str] = []
+        for name in order:
+            classes.append(self._class(self._drafts[name]))
+            self._written.add(self._drafts[name].model)
+        left = left_alone(self._database)
+        notes = [f"# Left to the database: {printable(item)}" for item in left]
+        head = [_HEAD, "", "from __future__ import annotations", "", import_lines(self._imports)]
+        if notes:
+            head += ["", *notes]
+        return "\n".join(head) + "\n\n\n" + "\n\n\n".join(classes) + "\n"
+
+    # -- relations --------------------------------------------------------------------------------
+
+    def _references(self, draft: TableDraft) -> list[tuple[FieldDraft, str]]:
+        return [(f, f.kind.args[0]) for f in draft.fields.values() if f.kind.type in _REFERENCES]
+
+    def _relate(self) -> None:
+        for draft in self._drafts.values():
+            for made, target in self._references(draft):
+                one = made.kind.type is orm_fields.OneToOneField
+                usual = draft.model.lower() if one else f"{draft.model.lower()}_set"
+                longer = f"{draft.model.lower()}_{made.name}" + ("" if one else "_set")
+                way = self._free(target, usual, longer)
+                if way != usual:
+                    self._plans[draft.name].related[made.name] = way
+        for draft in self._drafts.values():
+            self._connect(draft)
+
+    def _free(self, table: str, *names: str) -> str:
+        """The first name that a table's model has no attribute of, `+` where there is none."""
+        taken = self._attributes[table]
+        for name in names:
+            if name not in taken and field_name(name, ()) == name:
+                taken.add(name)
+                return name
+        return "+"
+
+    def _connect(self, draft: TableDraft) -> None:
+        """Recognize a table that does nothing but connect rows of two others."""
+        references = self._references(draft)
+        own = {made.name for made, _ in references}
+        others = [f for f in draft.fields.values() if f.name not in own]
+        generated = all(
+            f.kind.type in (orm_fields.AutoField, orm_fields.BigAutoField) for f in others
+        )
+        if len(references) != 2 or not generated or not draft.managed or draft.notes:
+            return
+        (first, source), (second, target) = references
+        if first.options.get("null") or second.options.get("null") or source == target:
+            return
+        if not (set(draft.primary_key) == own or self._is_unique_together(draft, own)):
+            return
+        forward = self._free(source, f"{_plain(self._drafts[target].model)}s")
+        back = self._free(target, f"{_plain(self._drafts[source].model)}s")
+        if forward != "+":
+            way = _Way(forward, self._drafts[target].model, draft.model, back)
+            self._plans[source].ways.append(way)
+
+    def _is_unique_together(self, draft: TableDraft, names: set[str]) -> bool:
+        chosen = (p.chosen for p in draft.parts if p.chosen is not LEFT_OUT)
+        return any(
+            set(getattr(c, "fields", ())) == names and getattr(c, "condition", 0) is None
+            for c in chosen
+            if type(c).__name__ == "UniqueConstraint"
+        )
+
+    # -- classes ----------------------------------------------------------------------------------
+
+    def _class(self, draft: TableDraft) -> str:
+        plan = self._plans[draft.name]
+        what = f"A row of {printable(draft.name)}".rstrip(".")
+        if not draft.managed:
+            what = f"{what}, a {draft.kind} that migrations leave alone"
+        lines = [f"class {draft.model}(Model):", f'    """{what}."""', ""]
+        notes = [f"Left to the database: {item}" for item in (*draft.notes, *differences_of(draft))]
+        if draft.stand_in:
+            notes += [
+                f"No primary key is known: {draft.stand_in} stands for it, so choose the field",
+                "whose values are unique",
+            ]
+        lines += [f"    # {line}" for line in notes] + [""] * bool(notes)
+        if draft.primary_key:
+            self._imports.name("treefold_orm", "CompositePrimaryKey")
+            names = ", ".join(map(quoted, draft.primary_key))
+            lines.append(f"    pk = CompositePrimaryKey({names})")
+        for made in draft.fields.values():
+            lines += self._field(draft, made, plan.related.get(made.name, ""))
+        lines += [self._way(way) for way in plan.ways]
+        return "\n".join([*lines, "", *self._meta(draft)])
+
+    def _field(self, draft: TableDraft, made: FieldDraft, related: str) -> list[str]:
+        kind = ""  # SQLite keeps what a type says only as text; the migration has that
+        if self._database.engine == "postgres":
+            types = {name: found for part, name, found in draft.as_found if part == "type"}
+            kind = types.get(made.column.name, "")
+        built = made.make()
+        lines: list[str] = []
+        if is_foreign_key(built):
+            target = self._drafts[str(built.to)]
+            built = pointing_to(built, target.model)
+            text = self._source(built)
+            if target.model in self._written:
+                text = text.replace(f"({quoted(target.model)}", f"({target.model}", 1)
+            if related:
+                text = f"{text[:-1]}, related_name={quoted(related)})"
+            known = _TYPES.get(made.plain.make().internal, "")
+            if known:
+                null = " | None" if made.options.get("null") else ""
+                lines = [f"    {made.name}_id: {known}{null}"]
+        else:
+            text = self._source(built)
+        written = laid_out(text, indent=4, before=len(made.name) + 3)
+        comment = f"  # {printable(kind)} in the database" if kind else ""
+        if comment and ("\n" in written or len(made.name) + len(written + comment) > WIDTH - 7):
+            return [f"    {comment.strip()}", f"    {made.name} = {written}", *lines]
+        return [f"    {made.name} = {written}{comment}", *lines]
+
+    def _source(self, part: object) -> str:
+        text, imports = source_of(part)  # pyright: ignore[reportArgumentType] - a part of a state
+        self._imports.update(imports)
+        return text
+
+    def _way(self, way: _Way) -> str:
+        target = way.target if way.target in self._written else quoted(way.target)
+        related = way.related_name if way.related_name != "+" else "+"
+        text = (
+            f"fields.ManyToManyField({target}, related_name={quoted(related)}, "
+            f"through={quoted(way.through)})"
+        )
+        return f"    {way.name} = {laid_out(text, indent=4, before=len(way.name) + 3)}"
+
+    def _meta(self, draft: TableDraft) -> list[str]:
+        lines = ["    class Meta:", f"        table = {quoted(draft.name)}"]
+        if not draft.managed:
+            return [*lines, "        managed = False"]
+        for option in ("constraint", "index"):
+            chosen = [
+                p.chosen for p in draft.parts if p.kind == option and p.chosen is not LEFT_OUT
+            ]
+            if chosen:
+                name = "constraints" if option == "constraint" else "indexes"
+                text = f"({', '.join(map(self._source, chosen))},)"
+                lines.append(f"        {name} = {laid_out(text, indent=8, before=len(name) + 3)}")
+        return lines
+
+
+def differences_of(draft: TableDraft) -> list[str]:
+    """Return what the database has and the model does not say, in words for its reader."""
+    said = {part.name for part in draft.parts if part.chosen is not LEFT_OUT}
+    return [
+        printable(_in_words(kind, name, found))
+        for kind, name, found in draft.as_found
+        if kind not in {"type", "identity", "nullability"}
+        and (kind != "column" or name in draft.fields)
+        and (name not in said or found == "NOT VALID")
+        and found != MISSING
+        and not found.startswith("not ")
+    ]
+
+
+def _plain(model: str) -> str:
+    return field_name(model, ())
+
+
+def _in_words(kind: str, name: str, found: str) -> str:
+    if kind == "table":
+        return f"the table is {found}"
+    return f"{kind} {name}: {found}" if name else f"{kind}: {found}"
+
+
+def left_alone(database: Database) -> list[str]:
+    """Return what no model is made of; other schemas do not count."""
+    views = {view.name for view in database.views if view.columns}
+    others = database.catalog.others
+    return [f"{o.kind} {o.name}" for o in others if o.name not in views and o.kind != "schema"]

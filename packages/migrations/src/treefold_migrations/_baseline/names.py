@@ -1,0 +1,72 @@
+"""Names of Python for tables and columns: plain, unique, and never those of something else."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+import unicodedata
+from collections.abc import Container
+
+import treefold_orm
+from treefold_orm import Model, ORMError
+from treefold_orm.schema import quote
+
+_EDGE = re.compile(r"(?<=[^\W\dA-Z])(?=[A-Z])|(?<=\d)(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_CLASSES = frozenset({*dir(builtins), *treefold_orm.__all__, "Decimal", "Enum", "UUID", "Meta"})
+_FIELDS = frozenset(
+    {*dir(Model), "datetime", "decimal", "dict", "fields", "int", "list", "pk", "str", "uuid"}
+)
+"""What a field cannot be called: attributes of each model, and names that its class body reads."""
+
+
+def is_quotable(name: str) -> bool:
+    """True for a name of the database that the ORM can write."""
+    try:
+        quote(name)
+    except ORMError:
+        return False
+    return True
+
+
+def words_of(name: str) -> list[str]:
+    """Return the words of a name, without what no identifier can hold."""
+    plain = unicodedata.normalize("NFKC", name)
+    spaced = "".join(c if c != "_" and f"a{c}".isidentifier() else " " for c in plain)
+    return [word for part in spaced.split() for word in _EDGE.split(part) if word]
+
+
+def class_name(table: str, taken: Container[str]) -> str:
+    """Return the name of a model."""
+    words = (w.capitalize() if w.isupper() else w[:1].upper() + w[1:] for w in words_of(table))
+    name = unicodedata.normalize("NFKC", "".join(words))
+    if not name.isidentifier():
+        name = f"Table{name}"
+    if keyword.iskeyword(name) or name in _CLASSES:
+        name = f"{name}Table"
+    return _unique(name, taken, "")
+
+
+def field_name(column: str, taken: Container[str]) -> str:
+    """Return the name of a field."""
+    name = unicodedata.normalize("NFKC", "_".join(words_of(column)).lower())
+    if not name.isidentifier():
+        name = f"field_{name}".rstrip("_")
+    if keyword.iskeyword(name) or name in _FIELDS:
+        name = f"{name}_field"
+    return _unique(name, taken, "_")
+
+
+def _unique(name: str, taken: Container[str], mark: str) -> str:
+    if name not in taken:
+        return name
+    number = 2
+    while f"{name}{mark}{number}" in taken:
+        number += 1
+    return f"{name}{mark}{number}"
+
+
+def printable(text: str) -> str:
+    """Return text for a comment or docstring, which it can neither end nor leave."""
+    shown = "".join(c if c.isprintable() else " " for c in text)
+    return " ".join(shown.replace("\\", "/").replace('"', "'").split())

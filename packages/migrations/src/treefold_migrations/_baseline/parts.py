@@ -1,0 +1,330 @@
+"""Constraints and indexes of a table, as proposals for its model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from treefold_migrations._baseline.drafts import LEFT_OUT, Draft, TableDraft
+from treefold_migrations._baseline.names import is_quotable
+from treefold_migrations._baseline.sql_parts import Columns, column_of_token, condition, schema_sql
+from treefold_migrations._inspect.found import Found
+from treefold_migrations._inspect.sql_text import Token, canonical, tokens_of
+from treefold_orm import F, ORMError, SchemaSQL, SearchIndex
+from treefold_orm.schema import (
+    CheckConstraint,
+    CheckDef,
+    ExclusionConstraint,
+    ExclusionDef,
+    Index,
+    IndexDef,
+    SearchDef,
+    UniqueConstraint,
+    UniqueDef,
+    constraint_name,
+    quote,
+)
+
+_CONFIG = re.compile(r"to_tsvector\('(\w+)'")
+_WEIGHT = re.compile(r"'([A-D])'::\"char\"")
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """Columns whose uniqueness or index is an option of their field."""
+
+    unique: frozenset[str]
+    indexed: frozenset[str]
+
+
+def marks_of(found: Found, *, folds: bool) -> Marks:
+    """Return the columns of a table that are unique or indexed as a field makes them."""
+    table = found.table
+    unique, indexed = set[str](), set[str]()
+    alone = table.primary_key if len(table.primary_key) == 1 else ()
+    for column in table.columns:
+        if column.name in alone:
+            continue
+        if any(_is_field_unique(u, table.name, column.name, folds=folds) for u in table.uniques):
+            unique.add(column.name)
+        elif any(_is_field_index(found, index, column.name) for index in table.indexes):
+            indexed.add(column.name)
+    return Marks(frozenset(unique), frozenset(indexed))
+
+
+def _is_field_unique(unique: UniqueDef, table: str, column: str, *, folds: bool) -> bool:
+    names = {constraint_name("uq", table, column), *([""] if folds else [])}
+    columns = tuple(c.lower() if folds else c for c in unique.columns)
+    plain = replace(unique, name="", columns=()) == UniqueDef("")
+    return plain and columns == (column.lower() if folds else column,) and unique.name in names
+
+
+def _is_field_index(found: Found, index: IndexDef, column: str) -> bool:
+    name = constraint_name("ix", found.table.name, column)
+    plain = index == IndexDef(name, (quote(column),)) if is_quotable(column) else False
+    return plain and not found.notes.get(("index", name))
+
+
+def parts_of(draft: TableDraft, found: Found, *, folds: bool) -> None:
+    """Add the constraints and indexes to a draft that its fields do not make."""
+    _Parts(draft, found, folds=folds).fill()
+
+
+class _Parts:
+    def __init__(self, draft: TableDraft, found: Found, *, folds: bool) -> None:
+        self._draft = draft
+        self._found = found
+        self._folds = folds
+        self._columns: Columns = {
+            (column.lower() if folds else column): (f.name, f.plain.make())
+            for column, f in draft.fields.items()
+        }
+
+    def fill(self) -> None:
+        table, marks = self._found.table, marks_of(self._found, folds=self._folds)
+        own = {column.lower() if self._folds else column for column in marks.unique}
+        for unique in table.uniques:
+            names = [c.lower() if self._folds else c for c in unique.columns]
+            if len(names) == 1 and names[0] in own and not unique.is_index:
+                own.discard(names[0])  # the field makes the first one
+                continue
+            self._add("constraint", unique.name, self._unique(unique))
+        for number, check in enumerate(table.checks, 1):
+            if not self._is_of_field(check):
+                name = check.name or constraint_name("ck", table.name, str(number))
+                self._add("constraint", name, self._check(check, name))
+        for index in table.indexes:
+            if not any(_is_field_index(self._found, index, name) for name in marks.indexed):
+                self._add("index", index.name, self._index(index))
+        for exclusion in table.exclusions:
+            self._add("constraint", exclusion.name, self._exclusion(exclusion))
+        for search in table.searches:
+            self._add("index", search.name, self._search(search))
+
+    def _add(self, kind: str, name: str, proposals: Sequence[Any]) -> None:
+        notes = self._found.notes.get(("index", name), ())
+        if notes:  # another method than a B-tree, of which the ORM has one
+            proposals = [p for p in proposals if isinstance(p, SearchIndex)]
+        kept = proposals if not name or is_quotable(name) else []
+        made = [proposal for proposal in kept if proposal is not None]
+        draft = Draft(kind, name, [*made, LEFT_OUT])
+        if not self._folds:  # SQLite keeps text as it was written
+            draft.verbatim = next((n for n, part in enumerate(made) if _is_verbatim(part)), -1)
+        self._draft.parts.append(draft)
+
+    def _is_of_field(self, check: CheckDef) -> bool:
+        table = self._found.table.name
+        for column, field in self._draft.fields.items():
+            if check.name in ("", constraint_name("ck", table, column)):
+                engine = "sqlite" if self._folds else "postgres"
+                for text in field.plain.make().checks(engine):
+                    if _same_sql(text.format(quote(column)), check.sql):
+                        return True
+        return False
+
+    def _name(self, column: str) -> str:
+        found = self._columns.get(column.lower() if self._folds else column)
+        if found is None:
+            raise KeyError(column)
+        return found[0]
+
+    def _unique(self, unique: UniqueDef) -> list[Any]:
+        derived = constraint_name("uq", self._found.table.name, *unique.columns)
+        named = unique.name and unique.name != derived
+        options: dict[str, Any] = {"name": unique.name} if named else {}
+        if unique.include:
+            options["include"] = self._names(unique.include)
+            if options["include"] is None:
+                return []
+        if unique.deferrable:
+            options["deferrable"] = unique.deferrable
+        if not unique.nulls_distinct:
+            options["nulls_distinct"] = False
+        found: list[Any] = []
+        for where in self._wheres(unique.where):
+            given = {**options, **where}
+            if unique.columns:
+                found.append(_made(UniqueConstraint, self._names(unique.columns), given))
+                continue
+            plain = [self._plain_term(term) for term in unique.terms]
+            if all(p is not None and not p[1] and not p[2] for p in plain):
+                names = [p[0] for p in plain if p is not None]
+                if where:
+                    found.append(_made(UniqueConstraint, names, given))
+                named = {**given, "name": unique.name}
+                found.append(_made(UniqueConstraint, [F(name) for name in names], named))
+            named = {**given, "name": unique.name}
+            found.append(_made(UniqueConstraint, self._terms(unique.terms), named))
+        return found
+
+    def _check(self, check: CheckDef, name: str) -> list[Any]:
+        return [
+            _made(CheckConstraint, [given], {"name": name}) for given in self._conditions(check.sql)
+        ]
+
+    def _index(self, index: IndexDef) -> list[Any]:
+        options: dict[str, Any] = {}
+        if index.name != self._derived(index):
+            options["name"] = index.name
+        if index.include:
+            options["include"] = self._names(index.include)
+            if options["include"] is None:
+                return []
+        found: list[Any] = []
+        for where in self._wheres(index.where):
+            given = {**options, **where}
+            plain = [self._plain_term(term) for term in index.terms]
+            if all(p is not None for p in plain):
+                named = [("-" if p[2] else "") + p[0] for p in plain if p is not None]
+                classes = [p[1] for p in plain if p is not None]
+                if not any(classes):
+                    found.append(_made(Index, named, given))
+                elif all(classes):
+                    found.append(_made(Index, named, {**given, "opclasses": classes}))
+            named = {**given, "name": index.name}
+            found.append(_made(Index, self._terms(index.terms), named))
+        return [*found, *self._words(index)]
+
+    def _derived(self, index: IndexDef) -> str:
+        """The name that an index over these columns has without one of its own."""
+        words: list[str] = []
+        for term in index.terms:
+            tokens = tokens_of(term)
+            if tokens[0].kind in ("word", "quoted"):
+                words.append(self._text(term, tokens[0]))
+                words += ["desc"] if tokens[-1].value == "desc" else []
+        return constraint_name("ix", self._found.table.name, *words)
+
+    def _words(self, index: IndexDef) -> list[Any]:
+        """The index of a full text search, as PostgreSQL prints it."""
+        text = " ".join(index.terms)
+        config = _CONFIG.search(text)
+        if config is None:
+            return []
+        found = (column_of_token(t, self._columns, folds=False) for t in tokens_of(text))
+        names = list(dict.fromkeys(column[0] for column in found if column is not None))
+        options = {"name": index.name, "config": config[1]}
+        options |= {"weights": "".join(_WEIGHT.findall(text))} if _WEIGHT.search(text) else {}
+        return [_made(SearchIndex, [names], options)] if names else []
+
+    def _exclusion(self, exclusion: ExclusionDef) -> list[Any]:
+        pairs: list[tuple[Any, str]] = []
+        for text in exclusion.terms:
+            term, _, operator = text.rpartition(" WITH ")
+            plain = self._plain_term(term)
+            made = plain[0] if plain and not plain[1] and not plain[2] else self._term(term)
+            if made is None:
+                return []
+            pairs.append((made, operator))
+        options: dict[str, Any] = {"name": exclusion.name}
+        if exclusion.deferrable:
+            options["deferrable"] = exclusion.deferrable
+        wheres = self._wheres(exclusion.where)
+        return [_made(ExclusionConstraint, [pairs], {**options, **where}) for where in wheres]
+
+    def _search(self, search: SearchDef) -> list[Any]:
+        names = self._names(search.columns)
+        try:
+            return (
+                []
+                if names is None
+                else [SearchIndex(names, name=search.name, config=search.config)]
+            )
+        except ORMError:
+            return []
+
+    def _names(self, columns: Sequence[str]) -> list[str] | None:
+        try:
+            return [self._name(column) for column in columns]
+        except KeyError:
+            return None
+
+    def _wheres(self, sql: str) -> list[dict[str, Any]]:
+        return [{"condition": given} for given in self._conditions(sql)] if sql else [{}]
+
+    def _conditions(self, sql: str) -> list[Any]:
+        found = [
+            condition(sql, self._columns, folds=self._folds),
+            schema_sql(sql, self._columns, folds=self._folds),
+            schema_sql(sql, self._columns, folds=self._folds, bare=True),
+        ]
+        return [given for given in found if given is not None]
+
+    def _plain_term(self, term: str) -> tuple[str, str, bool] | None:
+        """The field, operator class and direction of a term over a column."""
+        tokens, descending, opclass = tokens_of(term), False, ""
+        if len(tokens) > 1 and tokens[-1].value in ("desc", "asc"):
+            descending = tokens.pop().value == "desc"
+        if len(tokens) == 2 and tokens[1].kind == "word" and not self._folds:
+            opclass = tokens.pop().value
+        if len(tokens) != 1 or tokens[0].kind not in ("word", "quoted"):
+            return None
+        names = self._names([self._text(term, tokens[0])])
+        return None if names is None else (names[0], opclass, descending)
+
+    def _text(self, sql: str, token: Token) -> str:
+        return token.value if token.kind == "quoted" else sql[token.start : token.end]
+
+    def _terms(self, terms: Sequence[str]) -> list[Any] | None:
+        found: list[Any] = []
+        for term in terms:
+            plain = self._plain_term(term)
+            named = plain is not None and not plain[1]
+            made = ("-" if plain[2] else "") + plain[0] if plain and named else self._term(term)
+            if made is None:
+                return None
+            found.append(made)
+        return found
+
+    def _term(self, term: str) -> Any:
+        tokens, nulls, descending = tokens_of(term), "", False
+        if [t.value for t in tokens[-2:-1]] == ["nulls"]:
+            nulls = tokens[-1].value
+            tokens = tokens[:-2]
+        if len(tokens) > 1 and tokens[-1].value in ("desc", "asc"):
+            descending = tokens.pop().value == "desc"
+        text = term[tokens[0].start : tokens[-1].end]
+        if text.startswith("(") and text.endswith(")"):
+            text = text[1:-1] if _closes_at_end(text) else text
+        made = schema_sql(text, self._columns, folds=self._folds)
+        if made is None or not (descending or nulls):
+            return made
+        options = {"nulls": nulls} if nulls else {}
+        return made.desc(**options) if descending else made.asc(**options)
+
+
+def _is_verbatim(part: Any) -> bool:
+    """True where all that a part says in SQL is the catalog's."""
+    condition = getattr(part, "condition", None)
+    if condition is not None and not isinstance(condition, SchemaSQL):
+        return False
+    terms = (*getattr(part, "expressions", ()), *getattr(part, "fields", ()))
+    return not isinstance(part, SearchIndex | ExclusionConstraint) and not any(
+        isinstance(term, F) for term in terms
+    )
+
+
+def _closes_at_end(text: str) -> bool:
+    depth = 0
+    for token in tokens_of(text)[:-1]:
+        depth += (token.value == "(" and token.kind == "sign") - (
+            token.value == ")" and token.kind == "sign"
+        )
+        if not depth:
+            return False
+    return True
+
+
+def _same_sql(one: str, other: str) -> bool:
+    return canonical(one) == canonical(other)
+
+
+def _made(kind: Any, terms: list[Any] | None, options: dict[str, Any]) -> Any:
+    if terms is None:
+        return None
+    try:
+        return kind(*terms, **options)
+    except ORMError:
+        return None

@@ -1,0 +1,115 @@
+"""What a baseline reads besides the tables: views, and the types that a database defines itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from treefold_migrations._inspect.found import Catalog
+from treefold_migrations._inspect.live import read_both
+from treefold_migrations._inspect.postgres import current_schema, type_of
+from treefold_orm import DatabaseError
+from treefold_orm.schema import ColumnDef, Operation, Statement, quote
+
+_COLUMNS = """
+SELECT c.relname::text, c.relkind::text, a.attname::text, format_type(a.atttypid, a.atttypmod)
+FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+WHERE c.relnamespace = $1::bigint::oid AND c.relkind IN ('v', 'm', 'f', 'p')
+  AND NOT c.relispartition AND a.attnum > 0 AND NOT a.attisdropped
+  AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.classid = 'pg_class'::regclass
+                  AND d.objid = c.oid AND d.deptype = 'e')
+ORDER BY c.relname, a.attnum
+"""
+_ENUMS = """
+SELECT format_type(t.oid, NULL), array_agg(e.enumlabel::text ORDER BY e.enumsortorder)
+FROM pg_type t JOIN pg_enum e ON e.enumtypid = t.oid GROUP BY t.oid
+"""
+_DOMAINS = """
+SELECT format_type(oid, NULL), format_type(typbasetype, typtypmod) FROM pg_type WHERE typtype = 'd'
+"""
+_SEQUENCES = """
+SELECT c.relname::text, format_type(s.seqtypid, NULL), s.seqstart, s.seqincrement, s.seqmin,
+       s.seqmax, s.seqcache, s.seqcycle
+FROM pg_sequence s JOIN pg_class c ON c.oid = s.seqrelid
+WHERE c.relnamespace = $1::bigint::oid AND NOT EXISTS (
+  SELECT 1 FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid
+  AND d.deptype IN ('a', 'i', 'e'))
+ORDER BY c.relname
+"""
+_KINDS = {
+    "v": "view",
+    "m": "materialized view",
+    "f": "foreign table",
+    "p": "partitioned table",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A view, or a table that migrations do not manage; what `null` says of a column is a guess."""
+
+    kind: str
+    name: str
+    columns: tuple[ColumnDef, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """Everything that a baseline knows of a database; `sequences` are those that no column owns,
+    with the statements that create them.
+    """
+
+    engine: str
+    catalog: Catalog
+    views: tuple[View, ...] = ()
+    enums: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    domains: Mapping[str, str] = field(default_factory=dict[str, str])
+    sequences: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def read_database(engine: str) -> Operation[Database]:
+    """Read a whole database; the connection must be held, and outside of a transaction."""
+    catalog, _ = yield from read_both(engine, {})
+    if engine == "sqlite":
+        views = yield from _sqlite_views(catalog)
+        return Database(engine, catalog, views)
+    schema = yield from current_schema()
+    rows = yield from _asked(_COLUMNS, schema)
+    found: dict[str, View] = {}
+    for name, kind, column, printed in rows:
+        known = found.get(name, View(_KINDS[kind], name, ()))
+        made = ColumnDef(column, type_of(printed), null=True)
+        found[name] = View(known.kind, name, (*known.columns, made))
+    enums = {type_of(name): tuple(labels) for name, labels in (yield from _asked(_ENUMS))}
+    domains = {type_of(name): type_of(base) for name, base in (yield from _asked(_DOMAINS))}
+    sequences = {row[0]: _creating(*row) for row in (yield from _asked(_SEQUENCES, schema))}
+    return Database(engine, catalog, tuple(found.values()), enums, domains, sequences)
+
+
+def _creating(
+    name: str, kind: str, start: int, step: int, low: int, high: int, cache: int, cycle: bool
+) -> str:
+    return (
+        f"CREATE SEQUENCE {quote(name)} AS {kind} INCREMENT {step} MINVALUE {low} MAXVALUE {high} "
+        f"START {start} CACHE {cache}{' CYCLE' if cycle else ''}"
+    )
+
+
+def _asked(sql: str, *args: Any) -> Operation[list[tuple[Any, ...]]]:
+    rows = yield Statement("rows", sql, args)
+    return [tuple(row) for row in rows]
+
+
+def _sqlite_views(catalog: Catalog) -> Operation[tuple[View, ...]]:
+    found: list[View] = []
+    for other in catalog.others:
+        if other.kind != "view":
+            continue
+        try:
+            rows = yield from _asked("SELECT name, type FROM pragma_table_xinfo(?)", other.name)
+        except DatabaseError:
+            rows = []  # a view whose table is gone
+        columns = tuple(ColumnDef(name, kind or "", null=True) for name, kind in rows)
+        found.append(View("view", other.name, columns))
+    return tuple(found)

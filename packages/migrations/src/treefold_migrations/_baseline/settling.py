@@ -1,0 +1,142 @@
+"""Proposals are held against the database until it prints the same, or none is left.
+
+Nothing is taken over because it looks right: tables are rendered as `create_all` would, and
+compared as `drift` does. What still differs is written down with the table (`as_found`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from treefold_migrations._base.errors import StateError
+from treefold_migrations._baseline.drafts import Draft, TableDraft
+from treefold_migrations._baseline.reading import Database
+from treefold_migrations._inspect.compare import OWN_TABLES, Difference
+from treefold_migrations._inspect.found import Catalog, InspectError
+from treefold_migrations._inspect.live import comparison, read_both
+from treefold_migrations._inspect.postgres import create_temporary
+from treefold_migrations._state.rendering import render_state, render_table
+from treefold_migrations._state.schema_state import SchemaState
+from treefold_orm import DatabaseError, ORMError
+from treefold_orm.schema import Dialect, Operation, Statement
+
+
+def state_of(drafts: Iterable[TableDraft]) -> SchemaState:
+    """Return the state that drafts lead to."""
+    return SchemaState({draft.name: draft.state() for draft in drafts})
+
+
+def settle(drafts: Sequence[TableDraft], database: Database, dialect: Dialect) -> Operation[None]:
+    """Choose the proposals that the database confirms, and note what differs all the same.
+
+    Raises `InspectError` for a table that cannot be compared.
+    """
+    _reject_unwritable(drafts, dialect)
+    yield from _reject_refused(drafts, database, dialect)
+    while True:
+        found, catalog = yield from _compare(drafts, database, dialect)
+        if not _advance(drafts, found, catalog):
+            break
+    for draft in drafts:
+        own = [d for d in found if d.table == draft.name]
+        draft.as_found = tuple(dict.fromkeys(difference.key for difference in own))
+
+
+def _compare(
+    drafts: Sequence[TableDraft], database: Database, dialect: Dialect
+) -> Operation[tuple[list[Difference], Catalog]]:
+    wanted = render_state(state_of(drafts), dialect)
+    catalog, printed = yield from read_both(database.engine, wanted)
+    unmanaged = {draft.name for draft in drafts if not draft.managed}
+    ignored = frozenset({*unmanaged, *OWN_TABLES})
+    return list(comparison(database.engine).tables(printed, catalog, ignored=ignored)), catalog
+
+
+def _advance(drafts: Sequence[TableDraft], found: Sequence[Difference], catalog: Catalog) -> bool:
+    moved = False
+    for draft in drafts:
+        notes = catalog.tables[draft.name].notes.values() if draft.managed else ()
+        noted = {note for several in notes for note in several}
+        own = [d for d in found if d.table == draft.name and d.found not in noted]
+        for part in draft.all_parts():
+            kinds = ("default",) if part.kind == "default" else _PARTS
+            wrong = any(d.name == part.name and d.kind in kinds for d in own)
+            moved = (wrong and not part.is_verbatim and part.reject()) or moved
+    return moved
+
+
+_PARTS = ("unique", "check", "index", "search index", "exclusion", "name")
+
+
+def _reject_unwritable(drafts: Sequence[TableDraft], dialect: Dialect) -> None:
+    """Pass over proposals that the ORM itself refuses."""
+    managed = [draft for draft in drafts if draft.managed]
+    others = state_of(replace(draft, parts=[]) for draft in managed)
+    for draft in managed:
+        kept, draft.parts = draft.parts, []
+        for field in draft.fields.values():
+            if len(field.default.proposals) > 1:
+                _until_written(field.default, others, draft, dialect)
+        for part in kept:
+            draft.parts.append(part)
+            _until_written(part, others, draft, dialect)
+
+
+def _until_written(part: Draft, others: SchemaState, draft: TableDraft, dialect: Dialect) -> None:
+    while not _is_written(others, draft, dialect):
+        if not part.reject():
+            return
+
+
+def _is_written(others: SchemaState, draft: TableDraft, dialect: Dialect) -> bool:
+    try:
+        render_table(others.with_table(draft.state()), draft.name, dialect)
+    except (ORMError, StateError):
+        return False
+    return True
+
+
+def _reject_refused(
+    drafts: Sequence[TableDraft], database: Database, dialect: Dialect
+) -> Operation[None]:
+    """Pass over proposals that the database refuses to create."""
+    try:
+        yield from _compare(drafts, database, dialect)
+    except InspectError:
+        pass
+    else:
+        return
+    for draft in drafts:
+        if draft.managed and not (yield from _is_accepted(draft, drafts, dialect)):
+            yield from _add_one_by_one(draft, drafts, dialect)
+
+
+def _is_accepted(
+    draft: TableDraft, drafts: Sequence[TableDraft], dialect: Dialect
+) -> Operation[bool]:
+    table = render_table(state_of(drafts), draft.name, dialect)
+    yield Statement("script", "BEGIN")
+    try:
+        yield from create_temporary([table])
+    except DatabaseError:
+        return False
+    finally:
+        yield Statement("script", "ROLLBACK")
+    return True
+
+
+def _add_one_by_one(
+    draft: TableDraft, drafts: Sequence[TableDraft], dialect: Dialect
+) -> Operation[None]:
+    """Leave out the parts of a table that the database refuses, such as those over columns that no
+    field holds.
+    """
+    places = [(part, part.place) for part in draft.all_parts()]
+    for part, _ in places:
+        part.place = len(part.proposals) - 1
+    for part, first in places:
+        for place in range(first, len(part.proposals)):
+            part.place = place
+            if (yield from _is_accepted(draft, drafts, dialect)):
+                break

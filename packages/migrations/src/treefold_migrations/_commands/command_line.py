@@ -1,0 +1,317 @@
+"""The commands as `treefold` runs them: plain functions that print, and return an exit code.
+
+Found by entry points of the group `treefold.commands`. The command line reads the signature and the
+docstring, and has read the settings and imported the models when one of these is called.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ParamSpec, cast
+
+from treefold_migrations._base.errors import Ambiguous, MigrationError
+from treefold_migrations._commands import files, linting, running
+from treefold_migrations._detect.answers import Question
+from treefold_migrations._files.loading import load_folder
+from treefold_migrations._run.runner import Runner
+from treefold_orm import ORMError
+from treefold_orm.schema import database_for
+
+P = ParamSpec("P")
+
+FOLDER = "migrations"
+FAILURE = 1
+MISUSE = 2
+
+
+def command(function: Callable[P, int]) -> Callable[P, int]:
+    """Make a function a command that needs the project, and whose errors are one line each."""
+
+    @functools.wraps(function)
+    def run(*args: P.args, **kwargs: P.kwargs) -> int:
+        try:
+            return function(*args, **kwargs)
+        except Ambiguous as error:
+            complain(str(error))
+            for flag in error.flags:
+                complain(f"  {flag}")
+        except (MigrationError, ORMError) as error:
+            complain(f"Error: {error}")
+        return FAILURE
+
+    cast("Any", run).needs_project = True
+    return run
+
+
+def complain(line: str) -> None:
+    """Print a line to standard error."""
+    print(line, file=sys.stderr)
+
+
+def folder_of(app_dir: str) -> Path:
+    """Return where the migrations of a project are."""
+    return Path(app_dir) / FOLDER
+
+
+@command
+def makemigrations(
+    name: str = "",
+    *,
+    rename: list[str] | None = None,
+    drop: list[str] | None = None,
+    fill: list[str] | None = None,
+    empty: bool = False,
+    check: bool = False,
+    dry_run: bool = False,
+    allow_destructive: bool = False,
+    app_dir: str = ".",
+) -> int:
+    """Write the migration that leads from the files to the models.
+
+    Asks where a change has several readings; without a terminal it fails and names the flags that
+    answer. Exit code 1 if --check finds something.
+
+    Args:
+        name: Words for the name of the file.
+        rename: What is called otherwise now, as post:article or post.title:headline.
+        drop: What is gone and not renamed, as post or post.title.
+        fill: The value of the rows that exist, as post.slug:text.
+        empty: Write a file without operations, to be filled by hand.
+        check: Write nothing; exit code 1 if models have changes without a migration.
+        dry_run: Print the file and write nothing.
+        allow_destructive: Drop tables and columns with what they hold.
+        app_dir: The project.
+    """
+    made = files.makemigrations(
+        folder_of(app_dir),
+        name,
+        rename=rename or (),
+        drop=drop or (),
+        fill=fill or (),
+        empty=empty,
+        check=check,
+        dry_run=dry_run,
+        allow_destructive=allow_destructive,
+        ask=_ask if _is_interactive() and not check else None,
+        say=created_below(app_dir),
+    )
+    return FAILURE if check and made.operations else 0
+
+
+def _is_interactive() -> bool:
+    return sys.stdin is not None and not sys.stdin.closed and sys.stdin.isatty()
+
+
+def created_below(app_dir: str) -> Callable[[str], None]:
+    """Return what prints lines; a path is shown below the project, as what was created."""
+    root = os.path.join(str(Path(app_dir)), "")
+    below = tuple(f"{root}{name}{os.sep}" for name in (FOLDER, "Models"))
+    if Path(app_dir) == Path():
+        root, below = "", tuple(f"{name}{os.sep}" for name in (FOLDER, "Models"))
+
+    def say(line: str) -> None:
+        path, mark, rest = line.partition(".py")
+        if mark and path.startswith(below):
+            line = f"created: {path.removeprefix(root)}.py{rest}".replace("\\", "/")
+        print(line)
+
+    return say
+
+
+def _ask(question: Question) -> str:
+    try:
+        return _answer(question)
+    except EOFError:  # the end of the input answers as little as a missing terminal
+        print()
+        raise Ambiguous(question.text, flags=question.flags) from None
+
+
+def _answer(question: Question) -> str:
+    print(question.text)
+    if question.kind == "fill":
+        return input(f"Value of {question.subject} for the rows that exist: ")
+    for number, flag in enumerate(question.flags, 1):
+        print(f"  {number}) {flag}")
+    while True:
+        text = input(f"1 to {len(question.flags)}: ").strip()
+        if text.isdecimal() and 1 <= int(text) <= len(question.flags):
+            return question.flags[int(text) - 1]
+
+
+@command
+def migrate(
+    target: str = "",
+    *,
+    plan: bool = False,
+    sql: bool = False,
+    fake: bool = False,
+    phase: str = "",
+    database: str = "default",
+    app_dir: str = ".",
+) -> int:
+    """Apply the migrations that are not applied.
+
+    Args:
+        target: The last one to apply, or the beginning of its name.
+        plan: Show the steps and change nothing.
+        sql: Print the statements and change nothing.
+        fake: Record them as applied without running anything.
+        phase: expand before a rollout, contract after it.
+        database: The alias of the database.
+        app_dir: The project.
+    """
+    if phase not in ("", "expand", "contract"):
+        complain(f"Error: Invalid value {phase!r} for --phase; use one of expand, contract")
+        return MISUSE
+    runs = running.migrate(
+        folder_of(app_dir),
+        target or None,
+        database=database,
+        phase=phase or None,
+        fake=fake,
+        plan=plan or sql,
+        say=_nothing if sql else print,
+    )
+    if sql:
+        print(running.script_of(runs, database=database))
+    return 0
+
+
+@command
+def rollback(
+    target: str = "",
+    *,
+    steps: str = "1",
+    plan: bool = False,
+    fake: bool = False,
+    allow_destructive: bool = False,
+    database: str = "default",
+    app_dir: str = ".",
+) -> int:
+    """Roll applied migrations back, the last one first.
+
+    Args:
+        target: The one that stays the last applied, or zero for none.
+        steps: How many, without a target; 1 if it is not given.
+        plan: Show the steps and change nothing.
+        fake: Remove the records without running anything.
+        allow_destructive: Also drop what holds rows.
+        database: The alias of the database.
+        app_dir: The project.
+    """
+    if not (steps.isascii() and steps.isdecimal() and 1 <= int(steps) <= 10_000):
+        complain(f"Error: Invalid value {steps!r} for --steps; give a number from 1 to 10000")
+        return MISUSE
+    running.rollback(
+        folder_of(app_dir),
+        target or None,
+        database=database,
+        steps=int(steps),
+        fake=fake,
+        plan=plan,
+        allow_destructive=allow_destructive,
+        say=print,
+    )
+    return 0
+
+
+@command
+def sqlmigrate(name: str, *, dialect: str = "", backwards: bool = False, app_dir: str = ".") -> int:
+    """Print the SQL of one migration; no database is asked.
+
+    Args:
+        name: The migration, or the beginning of its name.
+        dialect: sqlite or postgres; that of the default database if it is not given.
+        backwards: Print what takes it back.
+        app_dir: The project.
+    """
+    if dialect not in ("", "sqlite", "postgres"):
+        complain(f"Error: Invalid value {dialect!r} for --dialect; use one of sqlite, postgres")
+        return MISUSE
+    chosen = cast("Any", dialect or None)
+    print(running.sqlmigrate(folder_of(app_dir), name, dialect=chosen, backwards=backwards))
+    return 0
+
+
+@command
+def list_migrations(*, database: str = "default", app_dir: str = ".") -> int:
+    """List all migrations, and which of them are applied.
+
+    Args:
+        database: The alias of the database.
+        app_dir: The project.
+    """
+    folder = folder_of(app_dir)
+    files.list_migrations(folder, _applied(folder, database), say=print)
+    return 0
+
+
+@command
+def squash(target: str, *, name: str = "squashed", app_dir: str = ".") -> int:
+    """Write one migration that replaces all up to one, and leads to the same state.
+
+    Args:
+        target: The last one that it replaces.
+        name: Words for the name of the file.
+        app_dir: The project.
+    """
+    files.squash(target, folder_of(app_dir), name, say=created_below(app_dir))
+    return 0
+
+
+@command
+def merge(*, name: str = "merge", app_dir: str = ".") -> int:
+    """Write the migration in which two branches meet, if they do not clash.
+
+    Args:
+        name: Words for the name of the file.
+        app_dir: The project.
+    """
+    files.merge(folder_of(app_dir), name, say=created_below(app_dir))
+    return 0
+
+
+@command
+def lint(
+    *,
+    since: str = "",
+    every: bool = False,
+    format: str = "text",
+    database: str = "default",
+    app_dir: str = ".",
+) -> int:
+    """List unsafe changes in the migrations that are not applied.
+
+    Each line names the rule, the lock that is taken, and the safe way. Exit code 1 for a finding.
+
+    Args:
+        since: Look at what comes after this one, applied or not.
+        every: Look at all migrations.
+        format: text, or github for annotations.
+        database: The alias of the database.
+        app_dir: The project.
+    """
+    if format not in ("text", "github"):
+        complain(f"Error: Invalid value {format!r} for --format; use one of text, github")
+        return MISUSE
+    folder = folder_of(app_dir)
+    if not (since or every):
+        applied = _applied(folder, database)
+        since = applied[-1] if applied else ""
+    dialect = "sqlite" if database_for(database).dialect.name == "sqlite" else "postgres"
+    found = linting.lint(folder, since=since, dialect=dialect, form=format, say=print)
+    return FAILURE if found else 0
+
+
+def _applied(folder: Path, database: str) -> list[str]:
+    history = load_folder(folder)
+    pending = set(Runner(database, history).pending())
+    return [item.name for item in history.order() if item.name not in pending]
+
+
+def _nothing(_line: str) -> None:
+    """Print nothing."""

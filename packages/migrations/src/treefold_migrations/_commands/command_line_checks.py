@@ -1,0 +1,68 @@
+"""The commands that look at a live database, as `treefold` runs them."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from treefold_migrations._base.errors import FileError
+from treefold_migrations._commands import baseline as baselines, drifting
+from treefold_migrations._commands.command_line import (
+    FAILURE,
+    command,
+    created_below,
+    folder_of,
+)
+
+MODELS = "Models"
+
+
+@command
+def drift(*, database: str = "default", app_dir: str = ".") -> int:
+    """List how the database differs from what the applied migrations made.
+
+    Exit code 1 if it does.
+
+    Args:
+        database: The alias of the database.
+        app_dir: The project.
+    """
+    found = drifting.drift(folder_of(app_dir), database=database, say=print)
+    return FAILURE if found else 0
+
+
+@command
+def baseline(*, models: str = "tables", database: str = "default", app_dir: str = ".") -> int:
+    """Write models and the first migration for a database that is there, and record it as applied.
+
+    The database is only read, but for that record. Refuses a project with models or migrations.
+
+    Args:
+        models: The name of the module below Models/ that is written.
+        database: The alias of the database.
+        app_dir: The project.
+    """
+    if not models.isidentifier():
+        raise FileError(f"--models must name a module, such as tables, got {models!r}")
+    folder = Path(app_dir) / MODELS
+    for path in sorted(folder.rglob("*.py")) if folder.is_dir() else ():
+        if _has_code(path):
+            raise FileError(
+                f"The project must have no models yet, got {path.relative_to(app_dir)}; a baseline "
+                "writes them, so move that file away"
+            )
+    baselines.baseline(
+        folder_of(app_dir),
+        folder / f"{models}.py",
+        database=database,
+        say=created_below(app_dir),
+    )
+    return 0
+
+
+def _has_code(path: Path) -> bool:
+    try:
+        body = ast.parse(path.read_bytes()).body
+    except (SyntaxError, ValueError):
+        return True
+    return any(not isinstance(statement, ast.Expr) for statement in body)

@@ -1,0 +1,187 @@
+"""The commands that change a database, or show how: migrate, rollback, sqlmigrate.
+
+What they report goes to `say`, one line at a time; nothing is printed here.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from treefold_migrations._commands.files import Folder, Say, quiet
+from treefold_migrations._files.loading import load_folder
+from treefold_migrations._run import schedule
+from treefold_migrations._run.events import Event
+from treefold_migrations._run.executor import Interrupted
+from treefold_migrations._run.lock import WAIT
+from treefold_migrations._run.planning import Target
+from treefold_migrations._run.runner import Runner
+from treefold_migrations._run.schedule import Phase
+from treefold_migrations._run.script import script
+from treefold_migrations._run.timeouts import Limits
+from treefold_migrations._run.units import FileRun
+from treefold_orm.schema import Postgres, SQLite, database_for
+
+
+def migrate(
+    folder: Folder = "migrations",
+    target: str | None = None,
+    *,
+    database: str = "default",
+    phase: Phase | None = None,
+    fake: bool = False,
+    plan: bool = False,
+    say: Say = quiet,
+    limits: Limits | None = None,
+    wait: float = WAIT,
+    interrupted: Interrupted = "stop",
+) -> list[FileRun]:
+    """Apply the migrations of a folder; arguments, result and errors as of `Runner.migrate`.
+
+    Args:
+        folder: The folder of the files.
+        target: The last file to apply.
+        database: The alias of the database.
+        phase: "expand" or "contract".
+        fake: Write the records alone.
+        plan: Change nothing.
+        say: Called with each line for people.
+        limits: How long locking steps wait and run.
+        wait: Seconds to wait for another run.
+        interrupted: What becomes of an interrupted step that may not run twice.
+    """
+    runner = _runner(folder, database, say, limits, wait, interrupted)
+    runs = runner.migrate(target, phase=phase, fake=fake, plan=plan)
+    _conclude(runs, "apply", say, fake=fake, plan=plan)
+    return runs
+
+
+async def amigrate(
+    folder: Folder = "migrations",
+    target: str | None = None,
+    *,
+    database: str = "default",
+    phase: Phase | None = None,
+    fake: bool = False,
+    plan: bool = False,
+    say: Say = quiet,
+    limits: Limits | None = None,
+    wait: float = WAIT,
+    interrupted: Interrupted = "stop",
+) -> list[FileRun]:
+    """`migrate` for async code."""
+    runner = _runner(folder, database, say, limits, wait, interrupted)
+    runs = await runner.amigrate(target, phase=phase, fake=fake, plan=plan)
+    _conclude(runs, "apply", say, fake=fake, plan=plan)
+    return runs
+
+
+def rollback(
+    folder: Folder = "migrations",
+    target: str | None = None,
+    *,
+    database: str = "default",
+    steps: int = 1,
+    fake: bool = False,
+    plan: bool = False,
+    allow_destructive: bool = False,
+    say: Say = quiet,
+    limits: Limits | None = None,
+    wait: float = WAIT,
+    interrupted: Interrupted = "stop",
+) -> list[FileRun]:
+    """Take applied migrations back; arguments, result and errors as of `Runner.rollback`."""
+    runner = _runner(folder, database, say, limits, wait, interrupted)
+    runs = runner.rollback(
+        target, steps=steps, fake=fake, plan=plan, allow_destructive=allow_destructive
+    )
+    _conclude(runs, "roll back", say, fake=fake, plan=plan)
+    return runs
+
+
+def sqlmigrate(
+    folder: Folder,
+    name: str,
+    *,
+    dialect: Literal["sqlite", "postgres"] | None = None,
+    backwards: bool = False,
+) -> str:
+    """Return the SQL of one migration; no database is asked.
+
+    Args:
+        folder: The folder of the files.
+        name: The file, or the beginning of its name.
+        dialect: "sqlite" or "postgres"; without it, that of the default database.
+        backwards: The SQL that takes it back.
+
+    Raises:
+        HistoryError: There is no such file.
+        RunError: An operation cannot be reversed.
+        PlanError: The database has no such change.
+    """
+    named = {"sqlite": SQLite, "postgres": Postgres}
+    chosen = database_for("default").dialect if dialect is None else named[dialect]()
+    target = Target(chosen)
+    history = load_folder(folder)
+    return script([schedule.alone(history, name, target, backwards=backwards)], target)
+
+
+def script_of(runs: list[FileRun], *, database: str = "default") -> str:
+    """Return the SQL of what `migrate` or `rollback` returned with `plan`."""
+    return script(runs, Target(database_for(database).dialect))
+
+
+def line_of(event: Event) -> str:
+    """Return what people are told about an event; empty for nothing."""
+    match event.kind:
+        case "file":
+            return f"{event.text}: {event.steps} {_steps(event.steps)}"
+        case "step":
+            return f"  {event.step}/{event.steps} {event.text}"
+        case "rows":
+            whole = f" of {event.total}" if event.total else ""
+            return f"      {event.rows}{whole} rows"
+        case "retry" | "wait":
+            return event.text
+        case "done":
+            return ""
+
+
+def _steps(number: int) -> str:
+    return "step" if number == 1 else "steps"
+
+
+def _runner(
+    folder: Folder,
+    database: str,
+    say: Say,
+    limits: Limits | None,
+    wait: float,
+    interrupted: Interrupted,
+) -> Runner:
+    def listen(event: Event) -> None:
+        line = line_of(event)
+        if line:
+            say(line)
+
+    return Runner(
+        database,
+        load_folder(folder),
+        listener=listen,
+        limits=limits,
+        wait=wait,
+        interrupted=interrupted,
+    )
+
+
+def _conclude(runs: list[FileRun], verb: str, say: Say, *, fake: bool, plan: bool) -> None:
+    if plan:
+        for run in runs:
+            say(f"{run.name}: {len(run.units)} {_steps(len(run.units))}")
+            for number, unit in enumerate(run.units, 1):
+                apart = "" if unit.transactional else " (committed by itself)"
+                say(f"  {number}/{run.whole} {unit.summary}{apart}")
+    elif fake:
+        for run in runs:
+            say(f"{run.name}: record {'written' if run.direction == 'forwards' else 'removed'}")
+    if not runs:
+        say(f"Nothing to {verb}")

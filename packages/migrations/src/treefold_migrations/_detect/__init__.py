@@ -1,0 +1,1 @@
+"""From models to a state, and the operations between two states."""

@@ -1,0 +1,264 @@
+"""The operations between two states, in an order in which each of them fits.
+
+Renames come first, so that everything else compares what belongs together. What is dropped comes
+last, except for constraints and indexes, which may be in the way.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treefold_migrations._base.errors import DataLossRefused, StateError
+from treefold_migrations._detect.answers import Answers
+from treefold_migrations._detect.fills import fill_for, needs_fill
+from treefold_migrations._detect.losses import loses_values, narrows
+from treefold_migrations._detect.models import in_order, targets
+from treefold_migrations._detect.renames import rename_fields, rename_tables
+from treefold_migrations._detect.walk import Walk
+from treefold_migrations._operations.base import Operation
+from treefold_migrations._operations.columns import AddField, AlterField, DropField
+from treefold_migrations._operations.parts import (
+    AddConstraint,
+    AddIndex,
+    DropConstraint,
+    DropIndex,
+)
+from treefold_migrations._operations.tables import CreateTable, DropTable, SetOptions
+from treefold_migrations._state.renaming import fields_used_by
+from treefold_migrations._state.schema_state import (
+    SchemaState,
+    TableState,
+    column_of,
+    same_parts,
+    same_states,
+    same_table,
+)
+from treefold_orm.schema import MISSING, is_foreign_key
+
+
+def differences(
+    old: SchemaState, new: SchemaState, answers: Answers | None = None
+) -> list[Operation]:
+    """Return the operations that lead from one state to another.
+
+    Raises `Ambiguous` for an open question, with the flags that answer it; `DataLossRefused` for a
+    change that loses data without an agreement; `StateError` for a change that has no operation.
+    """
+    answers = answers or Answers()
+    walk = Walk(_with_what_stays(old, new), new, answers)
+    rename_tables(walk)
+    rename_fields(walk)
+    _refuse_gone(walk)
+    for name in walk.both():
+        _refuse_moved_key(walk.state.table(name), new.table(name))
+        _drop_parts(walk, name)
+    created = _create_tables(walk)
+    for name in walk.both():
+        _change_fields(walk, name, filled=name not in created)
+    for name in walk.both():
+        _set_options(walk, name)
+        _add_parts(walk, name)
+    _drop_fields(walk)
+    _drop_tables(walk)
+    answers.refuse_unused()
+    if not same_states(walk.state, new):
+        raise StateError(
+            "The operations found do not lead to the models; write this migration by hand with "
+            "`makemigrations --empty`"
+        )
+    return walk.operations
+
+
+def _with_what_stays(old: SchemaState, new: SchemaState) -> SchemaState:
+    """The old state with the new one's objects where they mean the same: compared once."""
+    return SchemaState(
+        {
+            name: new.tables[name] if name in new and same_table(table, new.tables[name]) else table
+            for name, table in old.tables.items()
+        }
+    )
+
+
+def _refuse_moved_key(old: TableState, new: TableState) -> None:
+    one, other = ({n for n, f in t.fields.items() if f.primary_key} for t in (old, new))
+    if one != other or bool(old.options.primary_key) != bool(new.options.primary_key):
+        raise StateError(
+            f"The primary key of {new.name} moves to other fields, which no operation does; create "
+            "a new table, copy the rows with RunSQL, and drop the old one"
+        )
+
+
+# -- constraints and indexes ----------------------------------------------------------------------
+
+
+def _parts(table: TableState) -> dict[str, tuple[str, Any]]:
+    options = table.options
+    found = {table.constraint_name(c): ("constraint", c) for c in options.constraints}
+    return found | {table.index_name(i): ("index", i) for i in options.indexes}
+
+
+def _changed(one: dict[str, tuple[str, Any]], other: dict[str, tuple[str, Any]]) -> list[str]:
+    return [n for n, (_, p) in one.items() if n not in other or not same_parts(p, other[n][1])]
+
+
+def _drop_parts(walk: Walk, name: str) -> None:
+    before = walk.state.table(name)
+    known = _parts(before)
+    for part in _changed(known, _parts(walk.wanted.table(name))):
+        kind = DropConstraint if known[part][0] == "constraint" else DropIndex
+        walk.do(kind(name, part))
+
+
+def _add_parts(walk: Walk, name: str) -> None:
+    wanted = _parts(walk.wanted.table(name))
+    for part in _changed(wanted, _parts(walk.state.table(name))):
+        kind, declared = wanted[part]
+        if kind == "constraint":
+            walk.do(AddConstraint(name, declared))
+        else:
+            walk.do(AddIndex(name, declared))
+
+
+# -- tables ---------------------------------------------------------------------------------------
+
+
+def _create_tables(walk: Walk) -> set[str]:
+    """Create what is new; a foreign key in a circle of new tables is added afterwards."""
+    came = [table for name, table in walk.wanted.tables.items() if name not in walk.state]
+    order = in_order(came)
+    later: list[tuple[str, str]] = []
+    for place, name in enumerate(order):
+        table = walk.wanted.table(name)
+        missing = targets(table) & set(order[place + 1 :])
+        cut = [n for n, f in table.fields.items() if is_foreign_key(f) and f.to in missing]
+        walk.do(CreateTable.of(_without(table, cut)))
+        later += [(name, field) for field in cut]
+    for name, field in later:
+        walk.do(AddField(name, field, walk.wanted.table(name).field(field)))
+    return set(order)
+
+
+def _without(table: TableState, cut: list[str]) -> TableState:
+    if not cut:
+        return table
+    used = {part for name in cut for part in fields_used_by(table, name)}
+    kept = table.with_fields({n: f for n, f in table.fields.items() if n not in cut})
+    options = table.options
+    return kept.with_options(
+        constraints=tuple(c for c in options.constraints if table.constraint_name(c) not in used),
+        indexes=tuple(i for i in options.indexes if table.index_name(i) not in used),
+    )
+
+
+def _set_options(walk: Walk, name: str) -> None:
+    old, new = walk.state.table(name), walk.wanted.table(name)
+    key = new.options.primary_key if old.options.primary_key != new.options.primary_key else None
+    managed = new.options.managed if old.options.managed != new.options.managed else None
+    model = new.model if old.model != new.model else None
+    if (key, managed, model) != (None, None, None):
+        walk.do(SetOptions(name, model, key, managed))
+
+
+def _drop_tables(walk: Walk) -> None:
+    gone = [table for name, table in walk.state.tables.items() if name not in walk.wanted]
+    for name in reversed(in_order(gone)):
+        for table, field in list(walk.state.references_to(name)):
+            if table.name != name:  # a circle of tables that all go
+                _cut(walk, table.name, field)
+        walk.answers.used.add(f"--drop {name}")
+        walk.do(DropTable(name))
+
+
+def _cut(walk: Walk, table: str, field: str) -> None:
+    """Drop a field of a table that goes, with the constraints and indexes that name it."""
+    current = walk.state.table(table)
+    parts = _parts(current)
+    for part in fields_used_by(current, field):
+        kind = DropConstraint if parts[part][0] == "constraint" else DropIndex
+        walk.do(kind(table, part))
+    walk.do(DropField(table, field))
+
+
+# -- fields ---------------------------------------------------------------------------------------
+
+
+def _change_fields(walk: Walk, name: str, *, filled: bool) -> None:
+    _free_columns(walk, name)
+    old, new = walk.state.table(name), walk.wanted.table(name)
+    for field_name, field in new.fields.items():
+        before = old.fields.get(field_name)
+        if before is None:
+            fill = MISSING
+            if filled and new.options.managed and needs_fill(field):
+                fill = fill_for(walk.wanted, name, field_name, walk.answers)
+            walk.do(AddField(name, field_name, field, fill))
+        elif not same_parts(before, field):
+            _alter(walk, name, field_name)
+
+
+def _free_columns(walk: Walk, name: str) -> None:
+    """Drop the fields whose columns others take over; the rest is dropped at the end."""
+    old, new = walk.state.table(name), walk.wanted.table(name)
+    wanted = {column_of(n, f) for n, f in new.fields.items()}
+    for field_name, field in old.fields.items():
+        if field_name not in new.fields and column_of(field_name, field) in wanted:
+            walk.answers.used.add(f"--drop {name}.{field_name}")
+            walk.do(DropField(name, field_name))
+
+
+def _alter(walk: Walk, table: str, name: str) -> None:
+    before, after = walk.state.table(table).field(name), walk.wanted.table(table).field(name)
+    fill = MISSING
+    if before.null and not after.null and walk.wanted.table(table).options.managed:
+        fill = after.db_default
+        if needs_fill(after):
+            fill = fill_for(walk.wanted, table, name, walk.answers)
+    state = walk.state
+    walk.do(
+        AlterField(table, name, after, fill, "contract" if narrows(before, after) else "expand")
+    )
+    if walk.wanted.table(table).options.managed and loses_values(state, walk.state, table, name):
+        _refuse(walk, [f"{table}.{name}"], set())
+
+
+def _drop_fields(walk: Walk) -> None:
+    for name in walk.both():
+        for field in list(walk.state.table(name).fields):
+            if field in walk.wanted.table(name).fields:
+                continue
+            subject = f"{name}.{field}"
+            walk.answers.used.add(f"--drop {subject}")
+            walk.do(DropField(name, field))
+
+
+def _refuse_gone(walk: Walk) -> None:
+    """Refuse to lose what is gone, before anything is asked about what is new."""
+    old, new = walk.state.tables, walk.wanted.tables
+    gone = [n for n, t in old.items() if n not in new and t.options.managed]
+    came = {"table"} if new.keys() - old.keys() else set[str]()
+    for name in walk.both():
+        if new[name].options.managed:
+            gone += [f"{name}.{f}" for f in old[name].fields if f not in new[name].fields]
+        came |= {f"{name}."} if new[name].fields.keys() - old[name].fields.keys() else set()
+    _refuse(walk, [subject for subject in gone if subject not in walk.answers.drops], came)
+
+
+def _refuse(walk: Walk, lost: list[str], came: set[str]) -> None:
+    if not lost or walk.answers.allow_destructive:
+        return
+    ways = [f"--drop {subject}" for subject in lost if not _stays(walk.wanted, subject)]
+    renamed = [
+        f"--rename {subject}:NEW"
+        for subject in lost
+        if (f"{subject.rpartition('.')[0]}." if "." in subject else "table") in came
+    ]
+    raise DataLossRefused(
+        f"The data of {', '.join(lost)} would be lost; give --allow-destructive"
+        f"{' or ' if ways else ''}{' '.join(ways)} to agree to it"
+        + (f", or {' '.join(renamed)} for what has another name now" if renamed else "")
+    )
+
+
+def _stays(state: SchemaState, subject: str) -> bool:
+    table, _, field = subject.rpartition(".")
+    return bool(table) and table in state and field in state.table(table).fields

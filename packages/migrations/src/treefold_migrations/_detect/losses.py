@@ -1,0 +1,78 @@
+"""Which changes of a field can lose values, and which ones the release before does not survive."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from treefold_migrations._state.rendering import table_meta
+from treefold_migrations._state.schema_state import AnyField, SchemaState
+from treefold_orm import fields
+from treefold_orm.schema import is_foreign_key
+
+_INTEGERS = frozenset({"smallint", "integer", "bigint"})
+_KEPT: dict[str, frozenset[str]] = {
+    # what a value of the first kind becomes without losing anything, or an error
+    "smallint": _INTEGERS | {"decimal", "text", "float"},
+    "integer": _INTEGERS | {"decimal", "text", "float"},
+    "bigint": _INTEGERS | {"decimal", "text"},
+    "boolean": _INTEGERS | {"text"},
+    "decimal": frozenset({"text"}),
+    "float": frozenset({"text"}),
+    "date": frozenset({"datetime", "text"}),
+    "datetime": frozenset({"text"}),
+    "time": frozenset({"text"}),
+    "uuid": frozenset({"text"}),
+    "json": frozenset({"text"}),
+    "duration": frozenset[str](),
+}
+
+
+def loses_values(before: SchemaState, after: SchemaState, table: str, name: str) -> bool:
+    """True for a change of a field's type that can lose a part of its values without an error.
+
+    A conversion that a value does not survive as an error (text that is too long) loses nothing.
+    """
+    old: AnyField = table_meta(before, table).fields[name]
+    new: AnyField = table_meta(after, table).fields[name]
+    first, second = old.internal, new.internal
+    if first == second:
+        return first == "decimal" and _places(new) < _places(old)
+    return second not in _KEPT.get(first, frozenset())
+
+
+def _places(field: Any) -> int:
+    return int(getattr(field, "decimal_places", 0))
+
+
+def narrows(old: AnyField, new: AnyField) -> bool:
+    """True for a change that what the release before writes may not meet."""
+    return (old.null and not new.null) or (new.unique and not old.unique) or _smaller(old, new)
+
+
+def _smaller(old: AnyField, new: AnyField) -> bool:
+    for kind, bounds in _BOUNDS.items():
+        if isinstance(old, kind) and isinstance(new, kind):
+            low, high = bounds(old)
+            return bounds(new)[0] > low or bounds(new)[1] < high
+    return type(old) is not type(new) and not (is_foreign_key(old) and is_foreign_key(new))
+
+
+def _text_bounds(field: Any) -> tuple[float, float]:
+    return 0, math.inf if field.max_length is None else field.max_length
+
+
+def _integer_bounds(field: Any) -> tuple[float, float]:
+    return field.low, field.high
+
+
+def _decimal_bounds(field: Any) -> tuple[float, float]:
+    return -field.decimal_places, field.max_digits - field.decimal_places
+
+
+_BOUNDS: dict[type[Any], Callable[[Any], tuple[float, float]]] = {
+    fields.TextField: _text_bounds,
+    fields.IntegerField: _integer_bounds,
+    fields.DecimalField: _decimal_bounds,
+}

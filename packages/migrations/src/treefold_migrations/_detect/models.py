@@ -1,0 +1,95 @@
+"""From models to a state: what the tables would be if they were created today."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from treefold_migrations._base.errors import StateError
+from treefold_migrations._operations.base import check_names
+from treefold_migrations._state.schema_state import (
+    AnyField,
+    SchemaState,
+    TableOptions,
+    TableState,
+)
+from treefold_orm import ORMError
+from treefold_orm.schema import Meta, is_foreign_key, registry, unbound_copy
+
+
+def models_state(metas: Iterable[Meta] | None = None) -> SchemaState:
+    """Return the state of models; without any given, of all models of this application.
+
+    Raises `StateError` for a model that no migration can hold.
+    """
+    found: dict[str, TableState] = {}
+    for meta in registry.entered() if metas is None else metas:
+        table = table_state(meta)
+        known = found.get(table.name)
+        if known is not None and known.options.managed and table.options.managed:
+            raise StateError(
+                f"The models {known.model} and {table.model} share the table {table.name!r}; give "
+                "one of them another Meta.table, or set Meta.managed = False there"
+            )
+        if known is None or not known.options.managed:
+            found[table.name] = table
+    return SchemaState({name: found[name] for name in in_order(found.values())})
+
+
+def table_state(meta: Meta) -> TableState:
+    """Return the table of one model."""
+    check_names(meta.table_name, meta.name, meta.fields)
+    return TableState(
+        meta.table_name,
+        meta.name,
+        {name: _unbound(meta, field) for name, field in meta.fields.items()},
+        TableOptions(
+            tuple(key.name for key in meta.keys) if len(meta.keys) > 1 else (),
+            tuple(meta.constraints),
+            tuple(meta.indexes),
+            meta.managed,
+        ),
+    )
+
+
+def _unbound(meta: Meta, field: AnyField) -> AnyField:
+    try:
+        made = unbound_copy(field)
+    except ORMError as error:
+        raise StateError(f"{meta.name}.{field.name} cannot stand in a migration: {error}") from (
+            error
+        )
+    made.default = field.default  # a callable is no part of the source, but may fill rows
+    return made
+
+
+def in_order(tables: Iterable[TableState]) -> list[str]:
+    """Return the names of tables so that targets of foreign keys come first, as far as there is
+    such an order.
+    """
+    waiting = {table.name: targets(table) for table in tables}
+    pointed: dict[str, list[str]] = {}
+    for name, before in waiting.items():
+        before &= waiting.keys()
+        for target in before:
+            pointed.setdefault(target, []).append(name)
+    ready = deque(name for name, before in waiting.items() if not before)
+    done: list[str] = []
+    while waiting:
+        name = ready.popleft() if ready else next(iter(waiting))  # a circle begins anywhere
+        if name not in waiting:
+            continue
+        del waiting[name]
+        done.append(name)
+        for other in pointed.get(name, ()):
+            if other in waiting:
+                waiting[other].discard(name)
+                if not waiting[other]:
+                    ready.append(other)
+    return done
+
+
+def targets(table: TableState) -> set[str]:
+    """Return the other tables that a table points to."""
+    found = {str(field.to) for field in table.fields.values() if is_foreign_key(field)}
+    return found - {table.name}

@@ -1,0 +1,187 @@
+"""Renames: certain ones are taken, likely ones are asked for, none is guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
+
+from treefold_migrations._base.errors import MigrationError
+from treefold_migrations._detect.answers import Answers, Question
+from treefold_migrations._detect.scores import CANDIDATE, field_score, table_score
+from treefold_migrations._detect.walk import Walk
+from treefold_migrations._operations.columns import AlterField, RenameField
+from treefold_migrations._operations.tables import RenameTable
+from treefold_migrations._state.schema_state import (
+    AnyField,
+    TableState,
+    column_of,
+    same_parts,
+)
+from treefold_orm.schema import is_foreign_key, unbound_copy
+
+Score = Callable[[str, str], float]
+
+
+def rename_tables(walk: Walk) -> None:
+    """Add the renames of tables, and of the tables between models that follow them."""
+    old, new = walk.state.tables, walk.wanted.tables
+    gone = [n for n, t in old.items() if n not in new and t.options.managed]
+    owned = [n for n in gone if any(_is_link(old[n], owner) for owner in gone)]
+    _rename(walk, [n for n in gone if n not in owned])
+    # what has not followed its model is asked for like any other table
+    _rename(walk, [n for n in owned if n in walk.state])
+
+
+def _rename(walk: Walk, gone: Sequence[str]) -> None:
+    old, new = walk.state.tables, walk.wanted.tables
+    came = [n for n, t in new.items() if n not in old and t.options.managed]
+
+    def score(before: str, after: str) -> float:
+        return table_score(old[before], new[after])
+
+    for before, after in _choose("table", "", gone, came, walk.answers, score).items():
+        links = _links(walk, before, after)
+        walk.do(RenameTable(before, after))
+        for link, renamed in links.items():
+            walk.do(RenameTable(link, renamed))
+
+
+def _is_link(table: TableState, owner: str) -> bool:
+    """True for a table that a many-to-many field of the model of `owner` makes."""
+    own = any(is_foreign_key(f) and f.to == owner for f in table.fields.values())
+    return own and table.name.startswith(f"{owner}_")
+
+
+def _links(walk: Walk, before: str, after: str) -> dict[str, str]:
+    """The tables between models that are called after a renamed one, with their new names."""
+    moved = {
+        name: f"{after}{name[len(before) :]}"
+        for name, table in walk.state.tables.items()
+        if name not in walk.wanted and _is_link(table, before)
+    }
+    return {name: new for name, new in moved.items() if new in walk.wanted and new != name}
+
+
+def rename_fields(walk: Walk) -> None:
+    """Add the renames of fields in the tables that are in both states."""
+    for name in walk.both():
+        _rename_in(walk, name)
+
+
+def _rename_in(walk: Walk, name: str) -> None:
+    for old, new in _certain(walk.state.table(name), walk.wanted.table(name)).items():
+        _keep_column(walk, name, old, new)
+    before, after = walk.state.table(name), walk.wanted.table(name)
+    gone = [n for n in before.fields if n not in after.fields]
+    came = [n for n in after.fields if n not in before.fields]
+
+    def score(old: str, new: str) -> float:
+        return field_score(old, before.fields[old], new, after.fields[new])
+
+    for old, new in _choose("field", f"{name}.", gone, came, walk.answers, score).items():
+        walk.do(RenameField(name, old, new))
+
+
+def _certain(before: TableState, after: TableState) -> dict[str, str]:
+    """Fields that keep their column, and ends of a table between models whose target was
+    renamed.
+    """
+    gone = {n: f for n, f in before.fields.items() if n not in after.fields}
+    came = {n: f for n, f in after.fields.items() if n not in before.fields}
+    found: dict[str, str] = {}
+    for old, field in gone.items():
+        for new, other in came.items():
+            same_column = column_of(old, field) == column_of(new, other)
+            if same_column or (_is_end(old, field, before) and _is_end(new, other, after, field)):
+                found.setdefault(old, new)
+    return found
+
+
+def _is_end(name: str, field: AnyField, table: TableState, other: AnyField | None = None) -> bool:
+    """True for the foreign key of an automatic table, whose name is that of its target's model."""
+    if not is_foreign_key(field) or len(table.fields) != 3 or "_" not in table.name:
+        return False
+    same_target = other is None or (is_foreign_key(other) and other.to == field.to)
+    automatic = "_" in table.model and name == name.lower()
+    return same_target and automatic
+
+
+def _keep_column(walk: Walk, table: str, old: str, new: str) -> None:
+    """Rename a field whose column stays, or whose column follows by a rename of its own."""
+    before = walk.state.table(table).field(old)
+    wanted = walk.wanted.table(table).field(new)
+    column = column_of(old, before)
+    if column_of(new, wanted) == column:
+        pinned = _with_column(before, column)
+        if not same_parts(pinned, before):
+            walk.do(AlterField(table, old, pinned))
+    walk.do(RenameField(table, old, new))
+
+
+def _with_column(field: AnyField, column: str) -> AnyField:
+    made = unbound_copy(field)
+    args, options = made.declared
+    kept: AnyField = type(made)(*args, **{**options, "db_column": column})
+    return kept
+
+
+def _choose(
+    kind: Literal["table", "field"],
+    prefix: str,
+    gone: Sequence[str],
+    came: Sequence[str],
+    answers: Answers,
+    score: Score,
+) -> dict[str, str]:
+    chosen: dict[str, str] = {}
+    free = list(came)
+    for old in gone:
+        if f"{prefix}{old}" in answers.renames:
+            chosen[old] = _answered(prefix, old, free, answers)
+            free.remove(chosen[old])
+    for old in gone:
+        subject = f"{prefix}{old}"
+        if old in chosen:
+            continue
+        if subject in answers.drops:
+            answers.used.add(f"--drop {subject}")
+            continue
+        scores = {new: score(old, new) for new in free}
+        likely = sorted((n for n in free if scores[n] >= CANDIDATE), key=lambda n: -scores[n])
+        if not likely:
+            continue
+        answers.take(answers.choose(_question(kind, prefix, old, {n: scores[n] for n in likely})))
+        if subject in answers.renames:
+            chosen[old] = _answered(prefix, old, free, answers)
+            free.remove(chosen[old])
+        answers.used.add(f"--drop {subject}")
+    return chosen
+
+
+def _answered(prefix: str, old: str, free: Sequence[str], answers: Answers) -> str:
+    subject = f"{prefix}{old}"
+    new = answers.renames[subject]
+    if new not in free:
+        known = ", ".join(f"{prefix}{name}" for name in free) or "none"
+        raise MigrationError(
+            f"--rename {subject}:{new} does not fit: {prefix}{new} must be new in the models; "
+            f"new ones are {known}"
+        )
+    answers.used.add(f"--rename {subject}")
+    return new
+
+
+def _question(
+    kind: Literal["table", "field"], prefix: str, old: str, scores: Mapping[str, float]
+) -> Question:
+    subject = f"{prefix}{old}"
+    flags = [f"--rename {subject}:{new}" for new in scores] + [f"--drop {subject}"]
+    shown = ", ".join(f"{new} ({score:.0%} alike)" for new, score in scores.items())
+    return Question(
+        kind,
+        subject,
+        tuple(scores),
+        tuple(flags),
+        f"The {kind} {subject} is gone, and there are new ones: {shown}; was it renamed? Give one "
+        f"of: {', or '.join(flags)}",
+    )

@@ -1,0 +1,31 @@
+"""Walk: the operations found so far, and the state that they lead to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field as dataclass_field
+
+from treefold_migrations._detect.answers import Answers
+from treefold_migrations._operations.base import Operation
+from treefold_migrations._state.schema_state import SchemaState
+
+
+@dataclass(slots=True)
+class Walk:
+    """From the old state towards `wanted`, one operation after the other."""
+
+    state: SchemaState
+    wanted: SchemaState
+    answers: Answers
+    operations: list[Operation] = dataclass_field(default_factory=list[Operation])
+
+    def do(self, operation: Operation) -> None:
+        """Add an operation."""
+        self.state = operation.apply(self.state)
+        self.operations.append(operation)
+
+    def both(self) -> list[str]:
+        """Return the names of the tables that are in both states and differ there."""
+        known = self.state.tables
+        return [
+            n for n, table in self.wanted.tables.items() if n in known and known[n] is not table
+        ]

@@ -1,0 +1,184 @@
+"""Migrations inside an application: what is pending, applying it, and explaining errors by it.
+
+Found by the entry point `migrations` of the group `treefold.extensions`. Nothing of HTTP and of the
+command line is imported; of an application, only its `root` is read. Every boot imports this
+module: the rest of the package is imported when it is asked something.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from treefold_orm import DatabaseError, aliases
+
+if TYPE_CHECKING:
+    from treefold_migrations._files.history import History
+    from treefold_migrations._state.schema_state import SchemaState
+
+FOLDER = "migrations"
+DATABASE = "default"
+
+_UNWRITTEN = "No migration brings it yet: run 'treefold makemigrations', then 'treefold migrate'"
+_NO_TABLE = re.compile(r'no such table: (?:main\.)?"?(?P<a>\w+)|relation "(?P<b>[^"]+)" does not')
+_NO_COLUMN = re.compile(
+    r'no such column: (?:"?\w+"?\.)?"?(?P<a>\w+)|has no column named "?(?P<b>\w+)'
+    r'|column (?:"?\w+"?\.)?"?(?P<c>\w+)"?(?: of relation "[^"]+")? does not exist'
+)
+
+
+class Application(Protocol):
+    """What is read of an application."""
+
+    root: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """One thing that keeps the database behind the models.
+
+    Attributes:
+        text: what it is.
+        advice: the command that provides it.
+    """
+
+    text: str
+    advice: str
+
+
+class Migrations:
+    """One for each application."""
+
+    def __init__(self) -> None:
+        self._root = Path()
+
+    def setup(self, app: Application) -> None:
+        """Remember where the project is."""
+        self._root = app.root
+
+    def pending(self) -> list[Pending]:
+        """Return the files that are not applied, and the models that no file makes yet."""
+        if DATABASE not in aliases():
+            return []
+        from treefold_migrations._state.schema_state import SchemaState
+
+        history = self._history()
+        found: list[Pending] = []
+        if history is not None and (names := _unapplied(history)):
+            found.append(Pending(f"not applied: {', '.join(names)}", "treefold migrate"))
+        written = SchemaState() if history is None else history.state_at()
+        if models := list(_unwritten(written, self._models())):
+            text = f"no migration yet: {', '.join(models)}"
+            found.append(Pending(text, "treefold makemigrations"))
+        return found
+
+    def apply(self) -> list[str] | None:
+        """Apply the files that are not applied: to the database `default`, and to those of all
+        aliases while these are databases of a test run.
+
+        Returns:
+            A line for each file; None in a project without migrations.
+        """
+        history = self._history()
+        if history is None:
+            return None
+        from treefold_migrations._run.runner import Runner
+        from treefold_orm.testing import is_diverted
+
+        lines: list[str] = []
+        for alias in aliases() if is_diverted() else [DATABASE]:
+            place = "" if alias == DATABASE else f" to {alias}"
+            done = Runner(alias, history).migrate()
+            lines += [f"applied {made.name}{place}" for made in done]
+        return lines
+
+    def explain(self, error: BaseException) -> str:
+        """Name the migration that brings the table or column which an error misses."""
+        missing = _missing(error)
+        if missing is None:
+            return ""
+        from treefold_migrations._state.schema_state import SchemaState
+
+        history = self._history()
+        if history is None:
+            return _UNWRITTEN if _brings(SchemaState(), self._models(), missing) else ""
+        for name in _unapplied(history):
+            if _brings(history.state_before(name), history.state_at(name), missing):
+                return f"Migration {name} brings it and is not applied: run 'treefold migrate'"
+        return _UNWRITTEN if _brings(history.state_at(), self._models(), missing) else ""
+
+    def _history(self) -> History | None:
+        folder = self._root / FOLDER
+        if DATABASE not in aliases() or not any(folder.glob("[0-9]*.py")):
+            return None
+        from treefold_migrations._files.loading import load_folder
+
+        return load_folder(folder)
+
+    def _models(self) -> SchemaState:
+        from treefold_migrations._detect.models import models_state
+        from treefold_orm.schema import registry
+
+        registry.enter(self._root)
+        return models_state()
+
+
+def _unapplied(history: History) -> list[str]:
+    """The files that are not applied, in their order; a database is never made by the question."""
+    from treefold_migrations._run.runner import Runner
+    from treefold_orm.schema import database_for
+
+    database = database_for(DATABASE)
+    file = str(getattr(database, "database", "")) if database.name == "sqlite" else ""
+    if file and file != ":memory:" and not Path(file).exists():
+        return [item.name for item in history.order()]
+    return Runner(DATABASE, history).pending()
+
+
+def _unwritten(old: SchemaState, new: SchemaState) -> Iterator[str]:
+    """The models whose tables the files do not make as they are now, of no files those whose tables
+    no tool of others makes.
+    """
+    from treefold_migrations._state.schema_state import same_table
+
+    for name, table in new.tables.items():
+        if not old.tables and not table.options.managed:
+            continue
+        if name not in old or not same_table(old.table(name), table):
+            yield table.model
+    for name, table in old.tables.items():
+        if name not in new:
+            yield f"{table.model} (gone)"
+
+
+def _missing(error: BaseException) -> tuple[str, str] | None:
+    """What an error of the database misses: a kind and a name."""
+    if not isinstance(error, DatabaseError):
+        return None
+    for kind, pattern in (("table", _NO_TABLE), ("column", _NO_COLUMN)):
+        if found := pattern.search(str(error)):
+            return kind, next(filter(None, found.groups()))
+    return None
+
+
+def _brings(before: SchemaState, after: SchemaState, missing: tuple[str, str]) -> bool:
+    """True if a table or a column of that name is there only afterwards."""
+    kind, name = missing
+    added = _parts(after) - _parts(before)
+    return any(one == kind and part.rpartition(".")[2] == name for one, part in added)
+
+
+def _parts(state: SchemaState) -> set[tuple[str, str]]:
+    """The tables of a state, and its columns as `table.column`."""
+    from treefold_migrations._state.schema_state import column_of
+
+    tables = {("table", name) for name in state.tables}
+    columns = (
+        ("column", f"{table.name}.{column_of(name, field)}")
+        for table in state.tables.values()
+        for name, field in table.fields.items()
+    )
+    return {*tables, *columns}

@@ -1,0 +1,1 @@
+"""Migration files: written, loaded, ordered, hashed, squashed and merged."""

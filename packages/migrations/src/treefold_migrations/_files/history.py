@@ -1,0 +1,259 @@
+"""History: the graph of migrations, in order, with hashes and the states between them."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from treefold_migrations._base.errors import HistoryError, StateError
+from treefold_migrations._files.hashing import digest_of
+from treefold_migrations._files.migration import Migration
+from treefold_migrations._operations.base import Operation
+from treefold_migrations._state.schema_state import SchemaState
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A migration with its name and file."""
+
+    name: str
+    migration: Migration
+    path: Path
+
+    @property
+    def operations(self) -> Sequence[Operation]:
+        """What it does."""
+        return self.migration.operations
+
+    @property
+    def replaces(self) -> dict[str, str]:
+        """The names and hashes of the files that it stands for."""
+        return dict(self.migration.replaces)
+
+
+class History:
+    """All migrations of a folder.
+
+    A squashed migration takes the place of the files that it replaces; what came after one of these
+    comes after it. Its children count on the hash of the last file that it replaces, so that a
+    squash leaves their hashes as they were.
+
+    Raises `HistoryError` for a parent that does not exist and for a circle.
+    """
+
+    def __init__(self, folder: Path, loaded: Iterable[Loaded]) -> None:
+        self.folder = folder
+        self._files = {item.name: item for item in loaded}
+        self._stands_for = self._replacements()
+        self._kept = {n: m for n, m in self._files.items() if n not in self._stands_for}
+        self._parents = {name: self._parents_of(item) for name, item in self._kept.items()}
+        self._order = self._sorted()
+        self._states: dict[str, SchemaState] = {}
+        self._digests: dict[str, str] = {}
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._kept
+
+    def __getitem__(self, name: str) -> Loaded:
+        """Return a migration by its name, or by the one of a file that it replaces."""
+        found = self._kept.get(self._stands_for.get(name, name))
+        if found is None:
+            raise HistoryError(f"Migration {name!r} must exist; {self._near(name)}")
+        return found
+
+    @property
+    def files(self) -> dict[str, Loaded]:
+        """All files, those included that a squashed one replaces."""
+        return dict(self._files)
+
+    def find(self, text: str) -> Loaded:
+        """Return the one migration whose name begins with `text`; raises `HistoryError` else."""
+        if text in self._kept or text in self._stands_for:
+            return self[text]
+        found = [name for name in self._order if name.startswith(text)]
+        if len(found) > 1:
+            raise HistoryError(f"{text!r} could be {' or '.join(found)}; give the whole name")
+        if not found:
+            raise HistoryError(f"Migration {text!r} must exist; {self._near(text)}")
+        return self._kept[found[0]]
+
+    def order(self) -> list[Loaded]:
+        """Return all migrations, each after its parents; the lower number first where either
+        may come.
+        """
+        return [self._kept[name] for name in self._order]
+
+    def parents(self, name: str) -> tuple[str, ...]:
+        """Return the names of the migrations that come directly before one."""
+        return self._parents[self[name].name]
+
+    def heads(self) -> list[Loaded]:
+        """Return the migrations that none comes after; more than one is a fork."""
+        before = {parent for parents in self._parents.values() for parent in parents}
+        return [item for item in self.order() if item.name not in before]
+
+    def head(self) -> Loaded | None:
+        """Return the last migration, or None without any.
+
+        Raises `HistoryError` for a fork.
+        """
+        heads = self.heads()
+        if len(heads) > 1:
+            names = ", ".join(item.name for item in heads)
+            raise HistoryError(
+                f"The migrations fork into {names}; merge them with `migrations merge`"
+            )
+        return heads[0] if heads else None
+
+    def ancestors(self, name: str) -> set[str]:
+        """Return the names of all migrations before one, and its own."""
+        found: set[str] = set()
+        waiting = [self[name].name]
+        while waiting:
+            current = waiting.pop()
+            if current not in found:
+                found.add(current)
+                waiting += self._parents[current]
+        return found
+
+    def state_at(self, name: str | None = None) -> SchemaState:
+        """Return the state after a migration and all before it; without a name, after all.
+
+        Raises `StateError` for an operation that does not fit, with its file and number.
+        """
+        return self._state(None if name is None else self[name].name, including=True)
+
+    def state_before(self, name: str) -> SchemaState:
+        """Return the state that a migration begins with."""
+        return self._state(self[name].name, including=False)
+
+    def _state(self, name: str | None, *, including: bool) -> SchemaState:
+        wanted = self._order if name is None else self._ancestry(name, including=including)
+        return self.replay(wanted)
+
+    def _ancestry(self, name: str, *, including: bool) -> list[str]:
+        before = self.ancestors(name)
+        return [n for n in self._order if n in before and (including or n != name)]
+
+    def replay(self, names: Sequence[str]) -> SchemaState:
+        """Return the state after these migrations, in this order."""
+        key = "\n".join(names)
+        if key not in self._states:
+            state = SchemaState()
+            for name in names:
+                state = apply_all(self._kept[name], state)
+            self._states[key] = state
+        return self._states[key]
+
+    def digest(self, name: str) -> str:
+        """Return the hash of a migration, which covers its parents."""
+        return self._digest(self[name].name)
+
+    def chain(self, name: str) -> str:
+        """Return the hash that the children of a migration count on."""
+        item = self[name]
+        if item.replaces:
+            return list(item.replaces.values())[-1]
+        return self._digest(item.name)
+
+    def _digest(self, name: str) -> str:
+        for step in self._order if name not in self._digests else ():
+            if step not in self._digests:
+                item = self._kept[step]
+                parents = [self.chain(parent) for parent in self._parents[step]]
+                text = item.path.read_text(encoding="utf-8") if item.path.exists() else ""
+                self._digests[step] = digest_of(parents, item.migration, text)
+        return self._digests[name]
+
+    def steps(self) -> Iterator[tuple[Loaded, SchemaState, SchemaState]]:
+        """Yield each migration in order, with the states before and after it."""
+        state = SchemaState()
+        for item in self.order():
+            after = apply_all(item, state)
+            yield item, state, after
+            state = after
+
+    # -- the graph --------------------------------------------------------------------------------
+
+    def _replacements(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for name, item in self._files.items():
+            for replaced in item.replaces:
+                other = found.setdefault(replaced, name)
+                if other != name:
+                    raise HistoryError(
+                        f"{replaced!r} is replaced by both {other} and {name}; delete one of them"
+                    )
+        for replaced in found:
+            found[replaced] = self._last(replaced, found)
+        return found
+
+    def _last(self, name: str, replacements: dict[str, str]) -> str:
+        walked = {name}
+        while name in replacements:  # a squashed file may be squashed again
+            name = replacements[name]
+            if name in walked:
+                raise HistoryError(f"{name!r} replaces itself; correct `replaces`")
+            walked.add(name)
+        return name
+
+    def _parents_of(self, item: Loaded) -> tuple[str, ...]:
+        parents: dict[str, None] = {}
+        for name in item.migration.after:
+            parent = self._stands_for.get(name, name)
+            if parent not in self._kept:
+                raise HistoryError(
+                    f"{item.name} comes after {name!r}, which does not exist; restore that file, "
+                    "or correct `after`"
+                )
+            parents[parent] = None
+        return tuple(parents)
+
+    def _sorted(self) -> list[str]:
+        children: dict[str, list[str]] = {name: [] for name in self._kept}
+        open_parents = {name: len(parents) for name, parents in self._parents.items()}
+        for name, parents in self._parents.items():
+            for parent in parents:
+                children[parent].append(name)
+        ready = [name for name, count in open_parents.items() if not count]
+        heapq.heapify(ready)
+        order: list[str] = []
+        while ready:
+            order.append(heapq.heappop(ready))
+            for child in children[order[-1]]:
+                open_parents[child] -= 1
+                if not open_parents[child]:
+                    heapq.heappush(ready, child)
+        rest = sorted(self._kept.keys() - set(order))
+        if rest:
+            raise HistoryError(
+                f"Migrations come after each other in a circle: {', '.join(rest)}; correct "
+                "`after` in one of them"
+            )
+        return order
+
+    def _near(self, name: str) -> str:
+        import difflib  # only an error needs it
+
+        close = difflib.get_close_matches(name, self._order, n=1, cutoff=0.3)
+        return f"did you mean {close[0]!r}?" if close else "there are no migrations yet"
+
+
+def apply_all(item: Loaded, state: SchemaState) -> SchemaState:
+    """Return the state after all operations of a migration.
+
+    Raises `StateError` with the file and the number of the operation that does not fit.
+    """
+    for number, operation in enumerate(item.operations, 1):
+        try:
+            state = operation.apply(state)
+        except StateError as error:
+            raise StateError(
+                f"{item.name}, operation {number} ({operation.describe()}): {error}"
+            ) from error
+    return state

@@ -1,0 +1,61 @@
+"""Source on one line, laid out over several lines as ruff format leaves it.
+
+Calls, lists, mappings and tuples that are too long get one item a line and a comma at the end,
+which every formatter keeps. Other expressions stay on one line.
+"""
+
+from __future__ import annotations
+
+import ast
+
+WIDTH = 88
+
+
+def laid_out(source: str, *, indent: int = 0, before: int = 0, behind: int = 0) -> str:
+    """Return an expression laid out.
+
+    Args:
+        source: The expression on one line.
+        indent: The column at which the line begins.
+        before: How many characters stand before the expression in its line.
+        behind: How many characters follow it.
+    """
+    if indent + before + len(source) + behind <= WIDTH:
+        return source
+    return _Layout(source).node(ast.parse(source, mode="eval").body, indent, before, behind)
+
+
+class _Layout:
+    def __init__(self, source: str) -> None:
+        self._source = source.encode()  # positions of nodes count bytes
+
+    def _text(self, node: ast.expr) -> str:
+        return self._source[node.col_offset : node.end_col_offset].decode()
+
+    def node(self, node: ast.expr, indent: int, before: int, behind: int) -> str:
+        text = self._text(node)
+        if indent + before + len(text) + behind <= WIDTH:
+            return text
+        match node:
+            case ast.Call() if node.args or node.keywords:
+                items = [("", arg) for arg in node.args]
+                items += [(f"{k.arg}=" if k.arg else "**", k.value) for k in node.keywords]
+                return self._items(f"{self._text(node.func)}(", items, ")", indent)
+            case ast.List() if node.elts:
+                return self._items("[", [("", item) for item in node.elts], "]", indent)
+            case ast.Tuple() if node.elts:
+                return self._items("(", [("", item) for item in node.elts], ")", indent)
+            case ast.Dict() if node.keys:
+                pairs = zip(node.keys, node.values, strict=True)
+                items = [(f"{self._text(k)}: " if k else "**", value) for k, value in pairs]
+                return self._items("{", items, "}", indent)
+            case _:
+                return text
+
+    def _items(self, start: str, items: list[tuple[str, ast.expr]], end: str, indent: int) -> str:
+        pad = " " * (indent + 4)
+        lines = [
+            f"{pad}{prefix}{self.node(value, indent + 4, len(prefix), 1)},"
+            for prefix, value in items
+        ]
+        return "\n".join([start, *lines, " " * indent + end])

@@ -1,0 +1,95 @@
+"""Loading migration files: executed apart, without a trace in `sys.modules`.
+
+Compiled code is cached beside the files, and used only for the very text that it was compiled
+from: Python's own cache goes by size and whole seconds, and would run an edited file as it was.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import marshal
+import os
+import sys
+from importlib.util import MAGIC_NUMBER, cache_from_source, source_hash
+from pathlib import Path
+from types import CodeType, ModuleType
+
+from treefold_migrations._base.errors import FileError, MigrationError
+from treefold_migrations._files.history import History, Loaded
+from treefold_migrations._files.migration import Migration
+from treefold_migrations._files.names import is_migration_name
+from treefold_migrations._operations.base import MIGRATION_MODULE
+
+
+def load_folder(folder: str | os.PathLike[str]) -> History:
+    """Load all migrations of a folder; one that does not exist has none.
+
+    Raises `FileError` for a file that fails or declares nothing, and `HistoryError` where the files
+    do not fit together.
+    """
+    path = Path(folder)
+    if not path.exists():
+        return History(path, [])
+    return History(path, [load_file(file) for file in _files(path)])
+
+
+def _files(folder: Path) -> list[Path]:
+    found: list[Path] = []
+    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+        stem, ending = os.path.splitext(entry.name)
+        if ending != ".py" or not stem[:1].isdigit():
+            continue
+        if not is_migration_name(stem):
+            raise FileError(
+                f"{entry.path} must be called like 0002_add_slug.py to be a migration; rename it, "
+                "or begin its name with a letter"
+            )
+        found.append(Path(entry.path))
+    return found
+
+
+def load_file(path: Path) -> Loaded:
+    """Execute one migration file.
+
+    Raises `FileError` with the file's name for whatever goes wrong in it.
+    """
+    name = path.stem
+    module = ModuleType(f"{MIGRATION_MODULE}{name}")
+    module.__file__ = str(path)
+    sys.modules[module.__name__] = module  # dataclasses and annotations look there meanwhile
+    try:
+        exec(_compiled(path), module.__dict__)  # noqa: S102 - a migration is code of the application
+    except MigrationError as error:
+        raise FileError(f"{path.name} cannot be loaded: {error}") from error
+    except Exception as error:
+        kind = type(error).__name__
+        raise FileError(f"{path.name} cannot be loaded: {kind}: {error}") from error
+    finally:
+        sys.modules.pop(module.__name__, None)
+    declared = module.__dict__.get("migration")
+    if not isinstance(declared, Migration):
+        raise FileError(f"{path.name} must set migration = Migration(...), got {declared!r}")
+    return Loaded(name, declared, path)
+
+
+_CHECKED_HASH = (3).to_bytes(4, "little")  # the flags of a cache that is valid by hash (PEP 552)
+
+
+def _compiled(path: Path) -> CodeType:
+    source = path.read_bytes()
+    cache = Path(cache_from_source(str(path)))
+    begin = MAGIC_NUMBER + _CHECKED_HASH + source_hash(source)
+    with contextlib.suppress(OSError, EOFError, ValueError, TypeError):
+        cached = cache.read_bytes()
+        if cached.startswith(begin):
+            found = marshal.loads(cached[len(begin) :])  # noqa: S302 - as Python reads its caches
+            if isinstance(found, CodeType):
+                return found
+    code = compile(source, str(path), "exec", dont_inherit=True)
+    if not sys.dont_write_bytecode:
+        with contextlib.suppress(OSError):  # a folder that cannot be written has no cache
+            cache.parent.mkdir(parents=True, exist_ok=True)
+            unfinished = cache.with_name(f"{cache.name}.{os.getpid()}")
+            unfinished.write_bytes(begin + marshal.dumps(code))
+            unfinished.replace(cache)
+    return code

@@ -1,0 +1,91 @@
+"""Merging a fork: branches that commute meet in one file; others name what clashes.
+
+Branches commute if no operation of one touches what an operation of the other touches, and both
+orders lead to the same state, which is tried.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+
+from treefold_migrations._base.errors import HistoryError, StateError
+from treefold_migrations._files.history import History, Loaded, apply_all
+from treefold_migrations._operations.base import Operation
+from treefold_migrations._state.schema_state import SchemaState, same_states
+
+
+def check_merge(history: History) -> list[Loaded]:
+    """Return the heads of a fork that can be merged.
+
+    Raises `HistoryError` without a fork, and for branches that clash, with the operations.
+    """
+    heads = history.heads()
+    if len(heads) < 2:
+        raise HistoryError("There is nothing to merge: the migrations have one head")
+    ancestors = [history.ancestors(head.name) for head in heads]
+    shared = set[str].intersection(*ancestors)
+    names = [item.name for item in history.order()]
+    branches = [[n for n in names if n in found and n not in shared] for found in ancestors]
+    for one, other in itertools.combinations(branches, 2):
+        own = [name for name in one if name not in other]
+        theirs = [name for name in other if name not in one]
+        _refuse_clashes(history, own, theirs)
+    start = history.replay([name for name in names if name in shared])
+    _refuse_other_states(history, branches, start)
+    return heads
+
+
+def _refuse_clashes(history: History, one: Sequence[str], other: Sequence[str]) -> None:
+    for mine, theirs in itertools.product(_operations(history, one), _operations(history, other)):
+        clash = _clash(mine[1], theirs[1])
+        if clash:
+            raise HistoryError(
+                f"{mine[0]} ({mine[1].describe()}) and {theirs[0]} ({theirs[1].describe()}) clash: "
+                f"{clash}; rewrite one of them after the other"
+            )
+
+
+def _operations(history: History, names: Iterable[str]) -> list[tuple[str, Operation]]:
+    return [(name, operation) for name in names for operation in history[name].operations]
+
+
+def _clash(one: Operation, other: Operation) -> str:
+    mine, theirs = one.touches(), other.touches()
+    if mine is None or theirs is None:
+        unknown = one if mine is None else other
+        return f"what `{unknown.describe()}` touches is not known; give it tables=[...]"
+    for first, second in itertools.product(sorted(mine), sorted(theirs)):
+        if first == second or first == _table(second) or second == _table(first):
+            return f"both change {first if len(first) > len(second) else second}"
+    for changed, read in ((mine, other.relies_on()), (theirs, one.relies_on())):
+        for first, second in itertools.product(sorted(changed), sorted(read)):
+            if first in (second, _table(second)):
+                return f"one changes {first}, which the other relies on"
+    return ""
+
+
+def _table(name: str) -> str:
+    return name.partition(".")[0].partition("#")[0]
+
+
+def _refuse_other_states(
+    history: History, branches: Sequence[Sequence[str]], start: SchemaState
+) -> None:
+    found: list[SchemaState] = []
+    for order in itertools.islice(itertools.permutations(branches), 24):
+        state = start
+        done: set[str] = set()
+        try:
+            for name in itertools.chain.from_iterable(order):
+                if name not in done:
+                    state = apply_all(history[name], state)
+                    done.add(name)
+        except StateError as error:
+            raise HistoryError(f"The branches cannot follow each other: {error}") from error
+        found.append(state)
+    if not all(same_states(found[0], state) for state in found[1:]):
+        raise HistoryError(
+            "The branches lead to different schemas when they are applied in another order; "
+            "rewrite one of them after the other"
+        )

@@ -1,0 +1,53 @@
+"""Names of migration files: `NNNN_words.py`, numbers that survive branches.
+
+Two branches may both write `0003_...`; both files stay, and the merge gets the next number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from treefold_migrations._base.errors import FileError
+from treefold_migrations._operations.base import Operation
+
+_NAME = re.compile(r"(\d{4,})_[a-z0-9_]+")
+_NOT_PLAIN = re.compile(r"[^a-z0-9]+")
+_LONGEST = 50
+
+
+def is_migration_name(name: str) -> bool:
+    """True for the name of a migration file without its ending."""
+    return _NAME.fullmatch(name) is not None
+
+
+def check_name(name: str) -> str:
+    """Return the name of a migration; raises `FileError` for another text."""
+    if not is_migration_name(name):
+        raise FileError(
+            f"{name!r} cannot name a migration; use four digits, an underscore and lower-case "
+            "words, such as 0002_add_slug"
+        )
+    return name
+
+
+def number_of(name: str) -> int:
+    """Return the number that a name begins with."""
+    return int(name.partition("_")[0])
+
+
+def next_name(known: Iterable[str], words: str) -> str:
+    """Return the name of the next file; words are made plain."""
+    number = max(map(number_of, known), default=0) + 1
+    plain = _NOT_PLAIN.sub("_", words.lower()).strip("_")[:_LONGEST].strip("_")
+    return check_name(f"{number:04d}_{plain or 'changes'}")
+
+
+def words_for(operations: Sequence[Operation], *, first: bool) -> str:
+    """Return words for a file that holds these operations."""
+    if first:
+        return "initial"
+    if not operations:
+        return "empty"
+    words = " ".join(operations[0].describe().split(":")[0].split())
+    return f"{words} and more" if len(operations) > 1 else words

@@ -1,0 +1,138 @@
+"""Writing migration files: a docstring that says what they do, imports, and one assignment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from treefold_migrations._base.errors import FileError
+from treefold_migrations._files.layout import laid_out
+from treefold_migrations._files.names import check_name
+from treefold_migrations._operations.base import Operation
+from treefold_orm.schema import Import, Imports, quoted
+
+_OURS = ("treefold_orm", "treefold_migrations")
+
+
+def migration_source(
+    after: Sequence[str],
+    operations: Sequence[Operation],
+    *,
+    replaces: Mapping[str, str] | None = None,
+    title: str = "",
+) -> str:
+    """Return the text of a migration file.
+
+    Raises `StateError` for a part that a file cannot hold.
+    """
+    imports = Imports()
+    imports.name("treefold_migrations", "Migration")
+    written = [operation.source(imports) for operation in operations]
+    given = {"after": f"[{', '.join(map(quoted, after))}]"}
+    if replaces:
+        pairs = [f"{quoted(name)}: {quoted(digest)}" for name, digest in replaces.items()]
+        given["replaces"] = f"{{{', '.join(pairs)}}}"
+    lines = ["migration = Migration("]
+    for name, text in given.items():
+        lines.append(f"    {name}={laid_out(text, indent=4, before=len(name) + 1, behind=1)},")
+    if written:
+        lines.append("    operations=[")
+        lines += [f"        {laid_out(text, indent=8, behind=1)}," for text in written]
+        lines.append("    ],")
+    else:
+        lines.append("    operations=[],")
+    lines.append(")")
+    return (
+        f"{_docstring(operations, title)}\n\n{import_lines(imports)}\n\n" + "\n".join(lines) + "\n"
+    )
+
+
+def _docstring(operations: Sequence[Operation], title: str) -> str:
+    said = [title] if title else []
+    said += [operation.describe() for operation in operations] or ["change nothing yet"] * (
+        not title
+    )
+    lines = [_plain(line[0].upper() + line[1:]) for line in said]
+    if len(lines) == 1:
+        return f'"""{lines[0]}."""'
+    return '"""' + ".\n".join(lines) + '.\n"""'
+
+
+def _plain(line: str) -> str:
+    kept = "".join(c for c in line if c.isprintable()).replace("\\", "/").replace('"', "'")
+    return kept[:80].rstrip()
+
+
+def import_lines(imports: Iterable[Import]) -> str:
+    """Return import statements, sorted as isort does, our own packages last."""
+    modules: dict[str, list[str]] = {}
+    for module, name in imports:
+        modules.setdefault(module, []).append(name)
+    plain = [f"import {m}" for m, names in sorted(modules.items()) if "" in names]
+    others = [m for m in sorted(modules) if m not in _OURS and any(modules[m])]
+    head = plain + [_from(m, modules[m]) for m in others]
+    ours = [_from(m, modules[m]) for m in sorted(_OURS) if m in modules]
+    return "\n".join(head) + ("\n\n" if head else "") + "\n".join(ours)
+
+
+def _from(module: str, names: Sequence[str]) -> str:
+    kept = sorted({name for name in names if name}, key=_isort_key)
+    line = f"from {module} import {', '.join(kept)}"
+    if len(line) <= 88:
+        return line
+    return f"from {module} import (\n" + "".join(f"    {name},\n" for name in kept) + ")"
+
+
+def _isort_key(name: str) -> tuple[int, str]:
+    kind = 0 if name.isupper() and len(name) > 1 else 1 if name[:1].isupper() else 2
+    return kind, name
+
+
+def write_migration(
+    folder: str | os.PathLike[str],
+    name: str,
+    after: Sequence[str],
+    operations: Sequence[Operation],
+    *,
+    replaces: Mapping[str, str] | None = None,
+    title: str = "",
+) -> Path:
+    """Write a migration file, completely or not at all; return its path.
+
+    Raises `FileError` for a name that is none, or that a file has already.
+    """
+    path = Path(folder) / f"{check_name(name)}.py"
+    write_new(path, migration_source(after, operations, replaces=replaces, title=title))
+    return path
+
+
+def write_new(path: Path, text: str) -> None:
+    """Write a file where there is none, completely or not at all.
+
+    Raises `FileError` for a file that is there.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.stem}.{os.getpid()}.tmp")
+    try:
+        with open(temporary, "x", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        _move_new(temporary, path)
+    except FileExistsError:
+        raise FileError(f"{path} must not exist yet; choose another name") from None
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _move_new(source: Path, target: Path) -> None:
+    """Move a file to a place where there is none; `FileExistsError` where there is one."""
+    try:
+        os.link(source, target)  # fails where the file exists, unlike a rename
+    except FileExistsError:
+        raise
+    except OSError:  # the file system has no links
+        if target.exists():
+            raise FileExistsError(target) from None
+        source.rename(target)

@@ -1,0 +1,351 @@
+"""Two descriptions of the same tables, one by the history and one by the database, compared.
+
+Both were printed by the same database or read from text by the same code, so that equal parts are
+equal text. Nothing here asks a database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from treefold_migrations._inspect.found import INVALID, NOT_VALID, SERIAL, Catalog, Found
+from treefold_orm.schema import (
+    ColumnDef,
+    ExclusionDef,
+    ForeignKeyDef,
+    IndexDef,
+    TableDef,
+    UniqueDef,
+    quote,
+)
+
+Text = Callable[[str], str]
+MISSING = "missing"
+"""What is found where the database lacks a part."""
+OWN_TABLES = frozenset({"treefold_migrations", "treefold_migrations_journal", "treefold_sessions"})
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One way in which a database is not what its migrations made; `advice` is the next step, and
+    `found` is what the database has, in a form that a migration file can hold.
+    """
+
+    table: str
+    kind: str
+    name: str
+    problem: str
+    advice: str
+    found: str = MISSING
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What tells it from the other differences of its table."""
+        return self.kind, self.name, self.found
+
+    def __str__(self) -> str:
+        return f"{self.problem}; {self.advice}"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How text is compared: `text` returns a form that means the same wherever it is equal."""
+
+    text: Text
+    engine: str
+
+    def tables(
+        self, wanted: Mapping[str, Found], live: Catalog, *, ignored: frozenset[str]
+    ) -> Iterator[Difference]:
+        """Yield every difference between the wanted tables and a catalog."""
+        other = {o.name: o for o in live.others if "table" in o.kind or "view" in o.kind}
+        others = {**other, **{o.name: o for o in live.others if o.kind == "partition"}}
+        for name, table in wanted.items():
+            if name in live.tables:
+                yield from self.table(table, live.tables[name])
+            elif name in others:
+                problem = f"{name!r} is a {others[name].kind}, and the migrations made a table"
+                advice = "say Meta.managed = False in its model, or restore the table"
+                yield Difference(name, "table", name, problem, advice, others[name].kind)
+            else:
+                problem = f"Table {name!r} is missing from the database"
+                advice = "restore it, or drop it from the history with a migration"
+                yield Difference(name, "table", name, problem, advice)
+        for name in live.tables:
+            if name not in wanted and name not in ignored and name not in OWN_TABLES:
+                problem = f"Table {name!r} is in the database, and no migration made it"
+                advice = "drop it, or add a model with Meta.managed = False"
+                yield Difference(name, "table", name, problem, advice, "table")
+
+    def table(self, wanted: Found, live: Found) -> Iterator[Difference]:
+        """Yield every difference between two descriptions of a table."""
+        one, other = wanted.table, live.table
+        yield from self._notes(wanted, live, "table", one.name, one.name)
+        yield from self._columns(wanted, live)
+        if tuple(map(self._name, one.primary_key)) != tuple(map(self._name, other.primary_key)):
+            yield Difference(
+                one.name,
+                "primary key",
+                one.name,
+                f"{one.name} has the primary key ({', '.join(other.primary_key) or 'none'}), and "
+                f"the migrations made ({', '.join(one.primary_key)})",
+                "write a migration with RunSQL that puts it right",
+                ", ".join(other.primary_key) or "none",
+            )
+        yield from self._foreign_keys(wanted, live)
+        for kind in ("unique", "check", "index", "exclusion", "search index"):
+            yield from self._parts(wanted, live, kind)
+
+    def _name(self, name: str) -> str:
+        return name.lower() if self.engine == "sqlite" else name
+
+    def _columns(self, wanted: Found, live: Found) -> Iterator[Difference]:
+        table = wanted.table.name
+        there = {self._name(c.name): c for c in live.table.columns}
+        for column in wanted.table.columns:
+            where = f"{table}.{column.name}"
+            found = there.pop(self._name(column.name), None)
+            if found is None:
+                yield Difference(
+                    table,
+                    "column",
+                    column.name,
+                    f"Column {where} is missing from the database",
+                    f"add it: ALTER TABLE {quote(table)} ADD COLUMN {quote(column.name)} "
+                    f"{column.type}",
+                )
+                continue
+            yield from self._column(table, column, found)
+            yield from self._notes(wanted, live, "column", column.name, where, named=found.name)
+        for found in there.values():
+            yield Difference(
+                table,
+                "column",
+                found.name,
+                f"Column {table}.{found.name} ({found.type or 'no type'}) is in the database, and "
+                "no migration made it",
+                "drop it, or add the field and record its migration with `migrate --fake`",
+                found.type or "no type",
+            )
+
+    def _column(self, table: str, one: ColumnDef, other: ColumnDef) -> Iterator[Difference]:
+        where = f"{table}.{one.name}"
+
+        def differ(what: str, has: str, made: str, advice: str) -> Difference:
+            problem = f"{where} has {what} {has}, and the migrations made {made}"
+            return Difference(table, what, one.name, problem, advice, has)
+
+        if one.type.upper() != other.type.upper():
+            advice = f"change it back to {one.type}"
+            yield differ("type", other.type or "(none)", one.type, advice)
+        if one.null != other.null:
+            verb = "DROP" if one.null else "SET"
+            has, made = ("NULL", "NOT NULL") if other.null else ("NOT NULL", "NULL")
+            advice = f"ALTER TABLE {quote(table)} ALTER COLUMN {quote(one.name)} {verb} NOT NULL"
+            if self.engine == "sqlite":
+                advice = "rebuild the table with a migration"
+            yield differ("nullability", has, made, advice)
+        if one.identity != other.identity:
+            has, made = ("no", "a") if one.identity else ("a", "no")
+            problem = f"{where} has {has} generated key, and the migrations made {made} such key"
+            advice = "write a migration with RunSQL that puts it right"
+            found = "not generated" if one.identity else "generated"
+            yield Difference(table, "identity", one.name, problem, advice, found)
+        if self.text(one.default) != self.text(other.default):
+            advice = f"set it back to {one.default}" if one.default else "drop the default"
+            yield differ("default", other.default or "(none)", one.default or "(none)", advice)
+
+    def _notes(
+        self,
+        wanted: Found,
+        live: Found,
+        kind: str,
+        name: str,
+        where: str,
+        *,
+        named: str = "",
+        constraint: str = "",
+    ) -> Iterator[Difference]:
+        table = wanted.table.name
+        mine = set(wanted.notes.get((kind, name), ())) - {SERIAL}
+        theirs = set(live.notes.get((kind, named or name), ())) - {SERIAL}
+        for note in sorted(theirs - mine):
+            problem = f"{where} is {note}, which no migration made"
+            if note == NOT_VALID:
+                problem = f"The {kind} {where} is NOT VALID: rows may break it"
+            repair = _repair(table, constraint or name, note)
+            yield Difference(table, kind, name, problem, repair, note)
+        for note in sorted(mine - theirs):
+            problem = f"{where} is not {note}, as the migrations made it"
+            advice = "rebuild the table with a migration"
+            yield Difference(table, kind, name, problem, advice, f"not {note}")
+
+    def _foreign_keys(self, wanted: Found, live: Found) -> Iterator[Difference]:
+        table = wanted.table.name
+        there: dict[str, list[ForeignKeyDef]] = {}
+        for key in live.table.foreign_keys:
+            there.setdefault(self._name(key.column), []).append(key)
+        for key in wanted.table.foreign_keys:
+            waiting = there.get(self._name(key.column), [])
+            where = f"{table}.{key.column}"
+            to = f"{key.target}.{key.target_column}"
+            same = [k for k in waiting if self._points_alike(key, k)]
+            if not waiting:
+                problem = f"The foreign key from {where} to {to} is missing from the database"
+                advice = f"add it: ALTER TABLE {quote(table)} ADD CONSTRAINT {quote(key.name)} ..."
+                yield Difference(table, "foreign key", key.column, problem, advice)
+                continue
+            found = (same or waiting)[0]
+            waiting.remove(found)
+            if (self._name(key.target), self._name(key.target_column)) != (
+                self._name(found.target),
+                self._name(found.target_column),
+            ):
+                problem = (
+                    f"{where} points to {found.target}.{found.target_column}, and the migrations "
+                    f"made it point to {to}"
+                )
+                advice = "drop that foreign key and add the right one"
+                yield Difference(table, "foreign key", key.column, problem, advice, _target(found))
+            elif not self._points_alike(key, found):
+                problem = (
+                    f"The foreign key from {where} has ON DELETE "
+                    f"{found.on_delete.replace('_', ' ')}, and the migrations made "
+                    f"{key.on_delete.replace('_', ' ')}"
+                )
+                advice = "drop that foreign key and add the right one"
+                yield Difference(table, "foreign key", key.column, problem, advice, _target(found))
+            elif self.engine == "postgres" and found.name != key.name:
+                problem = f"The foreign key from {where} is called {found.name!r}, not {key.name!r}"
+                advice = (
+                    f"ALTER TABLE {quote(table)} RENAME CONSTRAINT {quote(found.name)} TO "
+                    f"{quote(key.name)}"
+                )
+                yield Difference(table, "name", key.column, problem, advice, found.name)
+            yield from self._notes(
+                wanted, live, "foreign key", key.column, where, constraint=found.name
+            )
+        for found in (key for keys in there.values() for key in keys):
+            problem = (
+                f"The foreign key from {table}.{found.column} to {found.target}."
+                f"{found.target_column} is in the database, and no migration made it"
+            )
+            advice = "drop it, or make the field a ForeignKey"
+            yield Difference(table, "foreign key", found.column, problem, advice, _target(found))
+
+    def _points_alike(self, one: ForeignKeyDef, other: ForeignKeyDef) -> bool:
+        # NO ACTION refuses what RESTRICT refuses, at the end of the statement
+        actions = [k.on_delete.replace("NO_ACTION", "RESTRICT") for k in (one, other)]
+        pairs = [(self._name(k.target), self._name(k.target_column)) for k in (one, other)]
+        return actions[0] == actions[1] and pairs[0] == pairs[1]
+
+    def _parts(self, wanted: Found, live: Found, kind: str) -> Iterator[Difference]:
+        table = wanted.table.name
+        there = {self._key(part): part for part in parts_of(live.table, kind)}
+        missing: list[Any] = []
+        for part in parts_of(wanted.table, kind):
+            found = there.pop(self._key(part), None)
+            if found is None:
+                missing.append(part)
+                continue
+            if self.body(part) != self.body(found):
+                problem = (
+                    f"The {kind} {part.name!r} of {table} is {said(found)}, and the migrations "
+                    f"made {said(part)}"
+                )
+                advice = "drop it and create it again"
+                yield Difference(table, kind, part.name, problem, advice, said(found))
+            label = "index" if isinstance(part, UniqueDef) and part.is_index else kind
+            yield from self._notes(wanted, live, label, part.name, part.name)
+        for part in missing:
+            twin = next((p for p in there.values() if self.body(p) == self.body(part)), None)
+            if twin is None:
+                problem = f"The {kind} {part.name!r} of {table} is missing: {said(part)}"
+                yield Difference(table, kind, part.name, problem, "create it again")
+                continue
+            del there[self._key(twin)]
+            if twin.name or self.engine == "postgres":
+                problem = f"The {kind} {part.name!r} of {table} is called {twin.name!r}"
+                yield Difference(
+                    table, "name", part.name, problem, "give it back its name", twin.name
+                )
+        for part in there.values():
+            yield self._extra(live, kind, part)
+
+    def _extra(self, live: Found, kind: str, part: Any) -> Difference:
+        table = live.table.name
+        problem = (
+            f"The {kind} {part.name!r} of {table} is in the database, and no migration made it: "
+            f"{said(part)}"
+            if part.name
+            else f"{table} has a {kind} without a name that no migration made: {said(part)}"
+        )
+        advice = "drop it, or add it to the model's Meta and record that with `migrate --fake`"
+        if INVALID in live.notes.get(("index", part.name), ()):
+            problem = (
+                f"The {kind} {part.name!r} of {table} is invalid: CREATE INDEX CONCURRENTLY began "
+                f"it and failed: {said(part)}"
+            )
+            advice = (
+                f"DROP INDEX CONCURRENTLY {quote(part.name)}, or repair the rows that it refuses "
+                "and run `migrate`, if a migration creates it"
+            )
+        return Difference(table, kind, part.name, problem, advice, said(part))
+
+    def _key(self, part: Any) -> str:
+        return self._name(part.name) or repr(self.body(part))
+
+    def body(self, part: Any) -> Any:
+        """Return a part without its name, its SQL in the form that is compared."""
+        if isinstance(part, IndexDef | UniqueDef):
+            changed: dict[str, Any] = {"terms": tuple(self.text(t) for t in part.terms)}
+            changed["where"] = self.text(part.where)
+            if isinstance(part, UniqueDef):
+                changed["columns"] = tuple(map(self._name, part.columns))
+            return replace(part, name="", **changed)
+        if hasattr(part, "sql"):
+            return self.text(part.sql)
+        if hasattr(part, "config"):  # SQLite keeps no weights, and of configurations the stemming
+            stems = part.config == "english"
+            return stems, part.key.lower(), tuple(c.lower() for c in part.columns)
+        if isinstance(part, ExclusionDef):
+            return replace(part, name="", scalars=False)
+        return replace(part, name="")
+
+
+def parts_of(table: TableDef, kind: str) -> Sequence[Any]:
+    """Return the parts of one kind."""
+    kinds: dict[str, Sequence[Any]] = {
+        "unique": table.uniques,
+        "check": table.checks,
+        "index": table.indexes,
+        "exclusion": table.exclusions,
+        "search index": table.searches,
+    }
+    return kinds[kind]
+
+
+def said(part: Any) -> str:
+    """Return a part in a few words, for messages."""
+    if hasattr(part, "sql"):
+        return part.sql
+    terms = getattr(part, "terms", ()) or part.columns
+    where = getattr(part, "where", "")
+    return f"({', '.join(terms)})" + (f" WHERE {where}" if where else "")
+
+
+def _target(key: ForeignKeyDef) -> str:
+    action = key.on_delete.replace("_", " ")
+    return f"{key.target}({key.target_column}) ON DELETE {action}"
+
+
+def _repair(table: str, name: str, note: str) -> str:
+    if note == NOT_VALID:
+        return f"ALTER TABLE {quote(table)} VALIDATE CONSTRAINT {quote(name)}"
+    if note == INVALID:
+        return f"REINDEX INDEX CONCURRENTLY {quote(name)}"
+    if note.startswith("trigger "):
+        return "drop and create the search index again"
+    return "take it back, or write it into the history with RunSQL"

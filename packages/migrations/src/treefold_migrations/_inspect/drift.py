@@ -1,0 +1,67 @@
+"""`drift`: how a database differs from the migrations that it has recorded as applied.
+
+It only reads. Tables of models with `managed = False` are left alone, as are views, partitions and
+other schemas, and what a baseline found otherwise (`as_found` of a table).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from treefold_migrations._files.history import History
+from treefold_migrations._inspect.compare import Difference
+from treefold_migrations._inspect.live import acompare_database, compare_database
+from treefold_migrations._run import schedule
+from treefold_migrations._run.records import Applied
+from treefold_migrations._run.runner import Runner
+from treefold_migrations._state.rendering import render_state
+from treefold_migrations._state.schema_state import SchemaState
+from treefold_orm.schema import database_for
+
+
+def state_of(history: History, applied: Applied) -> SchemaState:
+    """Return the state after the applied migrations.
+
+    Raises `HistoryError` for files that do not fit the records.
+    """
+    schedule.check(history, applied)
+    names = schedule.applied_names(history, applied)
+    return history.replay([item.name for item in history.order() if item.name in names])
+
+
+def drift(history: History, alias: str = "default") -> list[Difference]:
+    """Return how the database differs from the migrations that it has applied; none is well.
+
+    Args:
+        history: The migration files.
+        alias: The database.
+
+    Raises `HistoryError` for files that do not fit the records, `InspectError` for a catalog that
+    cannot be read.
+    """
+    state = state_of(history, Runner(alias, history).applied())
+    wanted = render_state(state, database_for(alias).dialect)
+    found = compare_database(wanted, alias, ignored=_unmanaged(state))
+    return unexpected(state, found)
+
+
+async def adrift(history: History, alias: str = "default") -> list[Difference]:
+    """`drift` for async code."""
+    state = state_of(history, await Runner(alias, history).aapplied())
+    wanted = render_state(state, database_for(alias).dialect)
+    found = await acompare_database(wanted, alias, ignored=_unmanaged(state))
+    return unexpected(state, found)
+
+
+def unexpected(state: SchemaState, found: Iterable[Difference]) -> list[Difference]:
+    """Return the differences that no table has as it was found."""
+    known = {
+        (name, *finding)
+        for name, table in state.tables.items()
+        for finding in table.options.as_found
+    }
+    return [difference for difference in found if (difference.table, *difference.key) not in known]
+
+
+def _unmanaged(state: SchemaState) -> list[str]:
+    return [name for name, table in state.tables.items() if not table.options.managed]

@@ -1,0 +1,52 @@
+"""What a catalog holds, as records. Nothing here asks a database.
+
+Tables are the ORM's records with SQL as the database prints it; all checks are checks of the table.
+`notes` say what these records cannot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field as dataclass_field
+
+from treefold_migrations._base.errors import MigrationError
+from treefold_orm.schema import TableDef
+
+Place = tuple[str, str]  # a kind of part ("column", "index", ...) and its name
+
+SERIAL = "filled by a sequence"
+NOT_VALID = "NOT VALID"
+INVALID = "invalid"
+
+
+class InspectError(MigrationError):
+    """A database cannot be read, or not compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One table of a database."""
+
+    table: TableDef
+    notes: Mapping[Place, tuple[str, ...]] = dataclass_field(
+        default_factory=dict[Place, tuple[str, ...]]
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """Something of a database that migrations leave alone: a view, a partition, a trigger."""
+
+    kind: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name!r} is left alone"
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """All tables of a database that migrations can manage, and everything else by name."""
+
+    tables: Mapping[str, Found]
+    others: tuple[Other, ...] = ()

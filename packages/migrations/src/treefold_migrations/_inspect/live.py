@@ -1,0 +1,143 @@
+"""`read_schema` and `compare_database`: a live database in the ORM's records, and beside others.
+
+PostgreSQL prints what it stores in its own words. So that both sides are printed alike, the wanted
+tables are created in the session's temporary schema, in a transaction that is always rolled back:
+no list of rewriting rules is needed, whatever the server's version. SQLite keeps text as it was
+written; there both texts are read by the same code and compared token by token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+
+from treefold_migrations._inspect.compare import Comparison, Difference
+from treefold_migrations._inspect.found import Catalog, Found, InspectError
+from treefold_migrations._inspect.postgres import current_schema, print_expected, read_postgres
+from treefold_migrations._inspect.spelling import in_our_words
+from treefold_migrations._inspect.sql_text import canonical
+from treefold_migrations._inspect.sqlite import expected_sqlite, read_sqlite
+from treefold_orm import DatabaseError
+from treefold_orm.schema import HeldConnection, Operation, Statement, TableDef
+
+Wanted = Mapping[str, TableDef]
+
+
+def _as_printed(text: str) -> str:
+    return text
+
+
+def comparison(engine: str) -> Comparison:
+    """Return how definitions of an engine are compared."""
+    return Comparison(canonical if engine == "sqlite" else _as_printed, engine)
+
+
+def read_both(engine: str, wanted: Wanted) -> Operation[tuple[Catalog, dict[str, Found]]]:
+    """Read a catalog, and the wanted tables as the same database would print them.
+
+    The connection must be held, and outside of a transaction; none is left open, whatever happens:
+    it would block others, such as a CREATE INDEX CONCURRENTLY, which waits for all of them.
+
+    Raises `InspectError` where the database refuses a temporary table.
+    """
+    if engine == "sqlite":
+        catalog = yield from read_sqlite()
+        return catalog, expected_sqlite(wanted.values())
+    yield Statement("script", "BEGIN ISOLATION LEVEL REPEATABLE READ")
+    try:
+        found = yield from _read_postgres(wanted)
+    except Exception:
+        with suppress(DatabaseError):  # a lost connection has ended its transaction
+            yield Statement("script", "ROLLBACK")
+        raise
+    yield Statement("script", "ROLLBACK")
+    return found
+
+
+def _read_postgres(wanted: Wanted) -> Operation[tuple[Catalog, dict[str, Found]]]:
+    schema = yield from current_schema()
+    if schema is None:
+        raise InspectError(
+            "The search_path must begin with a schema that exists; create it, or correct "
+            "search_path"
+        )
+    try:
+        printed = yield from print_expected(wanted.values())
+    except DatabaseError as error:
+        raise InspectError(
+            "The tables of the history cannot be created as temporary tables, which the "
+            f"comparison needs (it always rolls them back): {error}"
+        ) from error
+    catalog = yield from read_postgres(schema)  # with the same search_path: names print alike
+    with_keys = {
+        name: replace(found, table=replace(found.table, foreign_keys=wanted[name].foreign_keys))
+        for name, found in printed.items()
+    }
+    return catalog, with_keys
+
+
+def read_schema(alias: str = "default", wanted: Wanted | None = None) -> dict[str, TableDef]:
+    """Return the tables behind an alias as the ORM's records.
+
+    Args:
+        alias: The database.
+        wanted: Tables whose spelling is taken over where the database means the same; without it,
+            SQL is as the database prints it, and checks are checks of the table.
+
+    Raises `InspectError` for a catalog that cannot be read.
+    """
+    wanted = wanted or {}
+    with HeldConnection(alias) as held:
+        engine = held.dialect.name
+        catalog, printed = held.run(read_both(engine, wanted))
+    return _spelled(engine, catalog, printed, wanted)
+
+
+async def aread_schema(alias: str = "default", wanted: Wanted | None = None) -> dict[str, TableDef]:
+    """`read_schema` for async code."""
+    wanted = wanted or {}
+    async with HeldConnection(alias) as held:
+        engine = held.dialect.name
+        catalog, printed = await held.arun(read_both(engine, wanted))
+    return _spelled(engine, catalog, printed, wanted)
+
+
+def compare_database(
+    wanted: Wanted, alias: str = "default", *, ignored: Iterable[str] = ()
+) -> list[Difference]:
+    """Return how the database behind an alias differs from tables.
+
+    Args:
+        wanted: The tables that should be there.
+        alias: The database.
+        ignored: Further tables that may be there, such as those of models with `managed = False`.
+
+    Raises `InspectError` for a catalog that cannot be read or not be compared.
+    """
+    with HeldConnection(alias) as held:
+        engine = held.dialect.name
+        catalog, printed = held.run(read_both(engine, wanted))
+    return list(comparison(engine).tables(printed, catalog, ignored=frozenset(ignored)))
+
+
+async def acompare_database(
+    wanted: Wanted, alias: str = "default", *, ignored: Iterable[str] = ()
+) -> list[Difference]:
+    """`compare_database` for async code."""
+    async with HeldConnection(alias) as held:
+        engine = held.dialect.name
+        catalog, printed = await held.arun(read_both(engine, wanted))
+    return list(comparison(engine).tables(printed, catalog, ignored=frozenset(ignored)))
+
+
+def _spelled(
+    engine: str, catalog: Catalog, printed: Mapping[str, Found], wanted: Wanted
+) -> dict[str, TableDef]:
+    how = comparison(engine)
+    return {
+        name: in_our_words(how, found, printed[name], wanted[name])
+        if name in printed
+        else found.table
+        for name, found in catalog.tables.items()
+    }

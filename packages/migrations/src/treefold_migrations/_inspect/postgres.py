@@ -1,0 +1,304 @@
+"""The catalog of PostgreSQL: one query for each kind of part, for one schema.
+
+Everything that has a text (defaults, checks, terms of indexes) is printed by the server. What the
+ORM would create is printed by the server too: `print_expected` makes the tables in the session's
+temporary schema, inside of a transaction that its caller rolls back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from treefold_migrations._inspect.found import (
+    INVALID,
+    NOT_VALID,
+    SERIAL,
+    Catalog,
+    Found,
+    Other,
+    Place,
+)
+from treefold_orm.schema import (
+    CheckDef,
+    ColumnDef,
+    CreateTable,
+    ExclusionDef,
+    ForeignKeyDef,
+    IndexDef,
+    Operation,
+    Postgres,
+    Statement,
+    TableDef,
+    UniqueDef,
+    quote,
+    statements,
+)
+
+_TYPES = {  # as the server prints them, and as the ORM writes them
+    "character varying": "varchar",
+    "timestamp with time zone": "timestamptz",
+    "timestamp without time zone": "timestamp",
+    "time without time zone": "time",
+    "time with time zone": "timetz",
+}
+_ACTIONS = {
+    "a": "NO_ACTION",
+    "r": "RESTRICT",
+    "c": "CASCADE",
+    "n": "SET_NULL",
+    "d": "SET_DEFAULT",
+}
+_KINDS = {
+    "v": "view",
+    "m": "materialized view",
+    "f": "foreign table",
+    "p": "partitioned table",
+}
+
+_RELATIONS = """
+SELECT c.oid::bigint, c.relname::text, c.relkind::text, c.relispartition,
+       EXISTS (SELECT 1 FROM pg_inherits i WHERE i.inhrelid = c.oid),
+       EXISTS (SELECT 1 FROM pg_depend d WHERE d.classid = 'pg_class'::regclass
+               AND d.objid = c.oid AND d.deptype = 'e'),
+       c.relpersistence = 'u', c.relrowsecurity
+FROM pg_class c WHERE c.relnamespace = $1::bigint::oid AND c.relkind IN ('r', 'v', 'm', 'f', 'p')
+ORDER BY c.relname
+"""
+_COLUMNS = """
+SELECT a.attrelid::bigint, a.attname::text, format_type(a.atttypid, a.atttypmod), a.attnotnull,
+       a.attidentity::text, a.attgenerated::text, coalesce(pg_get_expr(d.adbin, d.adrelid), ''),
+       pg_get_serial_sequence(quote_ident(n.nspname) || '.' || quote_ident(c.relname), a.attname)
+         IS NOT NULL,
+       CASE WHEN a.attcollation <> t.typcollation THEN l.collname::text END
+FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_type t ON t.oid = a.atttypid
+JOIN pg_namespace n ON n.oid = c.relnamespace
+LEFT JOIN pg_collation l ON l.oid = a.attcollation
+LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+WHERE c.relnamespace = $1::bigint::oid AND c.relkind = 'r' AND a.attnum > 0 AND NOT a.attisdropped
+ORDER BY a.attrelid, a.attnum
+"""
+_CONSTRAINTS = """
+SELECT k.conrelid::bigint, k.conname::text, k.contype::text, k.convalidated,
+       ARRAY(SELECT a.attname::text FROM unnest(k.conkey) WITH ORDINALITY AS u (num, place)
+             JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = u.num ORDER BY u.place),
+       coalesce(pg_get_expr(k.conbin, k.conrelid), ''),
+       k.condeferrable, k.condeferred, k.connoinherit,
+       CASE WHEN f.relnamespace = $1::bigint::oid THEN f.relname::text
+            ELSE fn.nspname || '.' || f.relname END,
+       ARRAY(SELECT a.attname::text FROM unnest(k.confkey) WITH ORDINALITY AS u (num, place)
+             JOIN pg_attribute a ON a.attrelid = k.confrelid AND a.attnum = u.num ORDER BY u.place),
+       k.confdeltype::text, k.confupdtype::text, k.confmatchtype::text, k.conindid::bigint
+FROM pg_constraint k LEFT JOIN pg_class f ON f.oid = k.confrelid AND k.contype = 'f'
+LEFT JOIN pg_namespace fn ON fn.oid = f.relnamespace
+WHERE k.connamespace = $1::bigint::oid AND k.conrelid <> 0
+  AND k.contype IN ('p', 'u', 'c', 'f', 'x')
+ORDER BY k.conname
+"""
+_INDEXES = """
+SELECT i.indexrelid::bigint, i.indrelid::bigint, c.relname::text, i.indisunique,
+       i.indisvalid AND i.indisready, m.amname::text, i.indnkeyatts::int,
+       ARRAY(SELECT pg_get_indexdef(i.indexrelid, k, false)
+             FROM generate_series(1, i.indnatts) AS k ORDER BY k),
+       ARRAY(SELECT i.indoption[k - 1]::int FROM generate_series(1, i.indnkeyatts) AS k ORDER BY k),
+       ARRAY(SELECT CASE WHEN o.opcdefault THEN '' ELSE o.opcname::text END
+             FROM generate_series(1, i.indnkeyatts) AS k
+             JOIN pg_opclass o ON o.oid = i.indclass[k - 1] ORDER BY k),
+       coalesce(pg_get_expr(i.indpred, i.indrelid), ''),
+       coalesce((to_jsonb(i) ->> 'indnullsnotdistinct')::boolean, false),
+       ARRAY(SELECT x.oprname::text FROM pg_constraint k, unnest(k.conexclop)
+             WITH ORDINALITY AS u (op, place) JOIN pg_operator x ON x.oid = u.op
+             WHERE k.conindid = i.indexrelid AND k.contype = 'x' ORDER BY u.place)
+FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = c.relam
+WHERE c.relnamespace = $1::bigint::oid ORDER BY c.relname
+"""
+_TRIGGERS = """
+SELECT t.tgname::text, c.relname::text FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
+WHERE c.relnamespace = $1::bigint::oid AND NOT t.tgisinternal ORDER BY 1, 2
+"""
+_SCHEMAS = """
+SELECT n.nspname::text FROM pg_namespace n WHERE n.oid <> $1::bigint::oid
+AND n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema'
+AND EXISTS (SELECT 1 FROM pg_class c WHERE c.relnamespace = n.oid AND c.relkind IN ('r', 'p'))
+ORDER BY 1
+"""
+
+
+def _asked(sql: str, *args: Any) -> Operation[list[tuple[Any, ...]]]:
+    rows = yield Statement("rows", sql, args)
+    return [tuple(row) for row in rows]
+
+
+def current_schema() -> Operation[int | None]:
+    """Return the schema in which unqualified names are created; None where there is none."""
+    rows = yield from _asked(
+        "SELECT oid::bigint FROM pg_namespace WHERE nspname = current_schema()"
+    )
+    return rows[0][0] if rows else None
+
+
+def read_postgres(schema: int) -> Operation[Catalog]:
+    """Read the catalog of one schema."""
+    tables: dict[int, Found] = {}
+    others: list[Other] = []
+    relations = yield from _asked(_RELATIONS, schema)
+    for oid, name, kind, partition, inherits, extension, unlogged, secured in relations:
+        odd = _KINDS.get(kind, "")
+        odd = odd or ("partition" if partition else "inherited table" if inherits else "")
+        if extension:
+            odd = "part of an extension:"
+        if odd:
+            others.append(Other(odd, name))
+            continue
+        notes: dict[Place, tuple[str, ...]] = {("table", name): ("UNLOGGED",)} if unlogged else {}
+        if secured:
+            others.append(Other("row security of", name))
+        tables[oid] = Found(TableDef(name, (), ()), notes)
+    for row in (yield from _asked(_COLUMNS, schema)):
+        if row[0] in tables:
+            tables[row[0]] = _with_column(tables[row[0]], row[1:])
+    indexes = {row[0]: row for row in (yield from _asked(_INDEXES, schema))}
+    for row in (yield from _asked(_CONSTRAINTS, schema)):
+        index = indexes.get(row[-1])
+        if row[0] in tables:
+            tables[row[0]] = _with_constraint(tables[row[0]], row[1:], index)
+        if row[2] in "pux":
+            indexes.pop(row[-1], None)
+    for row in indexes.values():
+        if row[1] in tables:
+            tables[row[1]] = _with_index(tables[row[1]], row)
+    for name, table in (yield from _asked(_TRIGGERS, schema)):
+        others.append(Other("trigger", f"{name} on {table}"))
+    for (name,) in (yield from _asked(_SCHEMAS, schema)):
+        others.append(Other("schema", name))
+    return Catalog({found.table.name: found for found in tables.values()}, tuple(others))
+
+
+def create_temporary(tables: Iterable[TableDef]) -> Operation[None]:
+    """Create tables, without foreign keys, in the temporary schema; the caller rolls back."""
+    yield from _asked(
+        "SELECT set_config('search_path', 'pg_temp, ' || current_setting('search_path'), true)"
+    )
+    for table in tables:
+        for sql in statements(CreateTable(replace(table, foreign_keys=())), Postgres()):
+            yield Statement("script", sql)
+
+
+def print_expected(tables: Iterable[TableDef]) -> Operation[dict[str, Found]]:
+    """Return tables as this server prints them, without foreign keys, which have no text.
+
+    They are created in the temporary schema; the caller rolls the transaction back.
+    """
+    made = {table.name: table for table in tables}
+    yield from create_temporary(made.values())
+    rows = yield from _asked("SELECT pg_my_temp_schema()::bigint")
+    catalog = yield from read_postgres(rows[0][0])
+    return {name: catalog.tables[name] for name in made}
+
+
+def _noted(found: Found, kind: str, name: str, notes: Sequence[str]) -> Mapping[Place, Any]:
+    if not notes:
+        return found.notes
+    return {**found.notes, (kind, name): (*found.notes.get((kind, name), ()), *notes)}
+
+
+def _with_column(found: Found, row: tuple[Any, ...]) -> Found:
+    name, kind, required, identity, generated, default, serial, collation = row
+    filled = bool(identity) or (serial and default.startswith("nextval("))
+    notes: list[str] = []
+    if filled and identity != "d":
+        notes.append("GENERATED ALWAYS AS IDENTITY" if identity else SERIAL)
+    if generated:
+        notes.append(f"generated as {default}")
+    if collation:
+        notes.append(f"COLLATE {collation}")
+    text = "" if filled or generated else default
+    column = ColumnDef(name, type_of(kind), not required, filled, (), text)
+    table = replace(found.table, columns=(*found.table.columns, column))
+    return Found(table, _noted(found, "column", name, notes))
+
+
+def type_of(printed: str) -> str:
+    """Return a type as the ORM writes it."""
+    base, rest = printed, ""
+    if printed.endswith("[]"):
+        base, rest = printed[:-2], "[]"
+        return type_of(base) + rest
+    for long, short in _TYPES.items():
+        if base == long:
+            return short
+        if base.startswith(f"{long}("):
+            return short + base.removeprefix(long)
+    return base.replace(",", ", ") if base.startswith("numeric(") else base
+
+
+def _with_constraint(found: Found, row: tuple[Any, ...], index: Any) -> Found:
+    name, kind, valid, columns, text, deferrable, deferred, no_inherit, target, others = row[:10]
+    on_delete, on_update, match = row[10:13]
+    table = found.table
+    when = ("deferred" if deferred else "immediate") if deferrable else ""
+    notes = [] if valid else [NOT_VALID]
+    if kind == "p":
+        odd = [f"DEFERRABLE INITIALLY {when.upper()}"] if when else []
+        table = replace(table, primary_key=tuple(columns))
+        return Found(table, _noted(found, "primary key", name, odd))
+    if kind == "c":
+        notes += ["NO INHERIT"] if no_inherit else []
+        table = replace(table, checks=(*table.checks, CheckDef(name, text)))
+        return Found(table, _noted(found, "check", name, notes))
+    if kind == "f":
+        column = ", ".join(columns)
+        notes += [f"ON UPDATE {_ACTIONS[on_update]}".replace("_", " ")] * (on_update != "a")
+        notes += ["MATCH FULL"] * (match == "f")
+        notes += [f"DEFERRABLE INITIALLY {when.upper()}"] if when else []
+        key = ForeignKeyDef(name, column, target, ", ".join(others), _ACTIONS[on_delete])
+        table = replace(table, foreign_keys=(*table.foreign_keys, key))
+        return Found(table, _noted(found, "foreign key", column, notes))
+    included = tuple(_unquoted(text) for text in index[7][index[6] :])
+    if kind == "u":
+        unique = UniqueDef(
+            name, tuple(columns), deferrable=when, nulls_distinct=not index[11], include=included
+        )
+        table = replace(table, uniques=(*table.uniques, unique))
+        return Found(table, found.notes)
+    terms = tuple(f"{t} WITH {o}" for t, o in zip(_terms(index), index[12], strict=True))
+    exclusion = ExclusionDef(name, terms, index[10], when)
+    notes += [f"USING {index[5]}"] if index[5] != "gist" else []
+    table = replace(table, exclusions=(*table.exclusions, exclusion))
+    return Found(table, _noted(found, "exclusion", name, notes))
+
+
+def _with_index(found: Found, row: tuple[Any, ...]) -> Found:
+    _, _, name, unique, valid, method, keys, texts, _, _, where, nulls_equal, _ = row
+    table = found.table
+    notes = [] if valid else [INVALID]
+    notes += [f"USING {method}"] if method != "btree" else []
+    terms, included = tuple(_terms(row)), tuple(map(_unquoted, texts[keys:]))
+    if unique:
+        made = UniqueDef(name, (), where, terms, "", not nulls_equal, included)
+        table = replace(table, uniques=(*table.uniques, made))
+    else:
+        table = replace(table, indexes=(*table.indexes, IndexDef(name, terms, where, included)))
+    return Found(table, _noted(found, "index", name, notes))
+
+
+def _terms(index: tuple[Any, ...]) -> Iterator[str]:
+    keys, texts, options, classes = index[6:10]
+    for text, option, opclass in zip(texts[:keys], options, classes, strict=True):
+        descending, nulls_first = bool(option & 1), bool(option & 2)
+        plain = text if text.startswith(("(", '"')) else _term(text)
+        tail = f" {opclass}" if opclass else ""
+        tail += " DESC" if descending else ""
+        if nulls_first != descending:
+            tail += " NULLS FIRST" if nulls_first else " NULLS LAST"
+        yield f"{plain}{tail}"
+
+
+def _term(text: str) -> str:
+    # the server quotes names that need it and leaves the parentheses of a call out
+    return quote(text) if text.replace("_", "a").replace("$", "a").isalnum() else f"({text})"
+
+
+def _unquoted(name: str) -> str:
+    return name[1:-1].replace('""', '"') if name.startswith('"') else name

@@ -1,0 +1,186 @@
+"""The catalog of SQLite, and the definitions that SQL of the ORM would leave in it.
+
+Both are read by the same code from the same kind of text: what SQLite keeps is what was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from treefold_migrations._inspect.found import Catalog, Found, InspectError, Other, Place
+from treefold_migrations._inspect.sql_text import Reader, split
+from treefold_migrations._inspect.sqlite_table import TableReader, read_index
+from treefold_orm.schema import (
+    CreateTable,
+    ForeignKeyDef,
+    IndexDef,
+    Operation,
+    SearchDef,
+    SQLite,
+    Statement,
+    TableDef,
+    UniqueDef,
+    constraint_name,
+    statements,
+)
+
+_MASTER = "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite|_%' "
+_EVENTS = ("insert", "delete", "update")
+_SHADOWS = ("data", "idx", "docsize", "config", "content")
+
+
+def read_sqlite() -> Operation[Catalog]:
+    """Read the catalog of the main database."""
+    rows = yield Statement("rows", f"{_MASTER} ESCAPE '|' ORDER BY name")
+    found = [tuple(row) for row in rows]
+    catalog = catalog_of(found)
+    for table in catalog.tables.values():
+        yield from _verify(table)
+    return catalog
+
+
+def catalog_of(rows: Sequence[tuple[Any, ...]]) -> Catalog:
+    """Return the catalog that rows of `sqlite_master` describe."""
+    tables: dict[str, Found] = {}
+    others: list[Other] = []
+    searches: list[tuple[SearchDef, tuple[str, ...]]] = []
+    triggers = {name.lower() for kind, name, *_ in rows if kind == "trigger"}
+    virtual = [name.lower() for kind, name, _, sql in rows if kind == "table" and _is_virtual(sql)]
+    shadows = {f"{name}_{part}" for name in virtual for part in _SHADOWS}
+    ours: set[str] = set()
+    for kind, name, _, sql in rows:
+        if kind == "table" and name.lower() not in shadows:
+            if not _is_virtual(sql):
+                tables[name] = TableReader(sql).read()
+                continue
+            search = read_search(sql)
+            if search is None:
+                others.append(Other("virtual table", name))
+                continue
+            own = {event: constraint_name(event, name).lower() for event in _EVENTS}
+            ours.update(own.values())
+            missing = tuple(f"trigger {t} is missing" for t in own.values() if t not in triggers)
+            searches.append((search, missing))
+    for kind, name, table, sql in rows:
+        if kind == "index" and sql:
+            owner = _owner(tables, table)
+            if owner is not None:
+                tables[owner] = _with_index(tables[owner], read_index(sql)[1])
+        elif kind == "view" or (kind == "trigger" and name.lower() not in ours):
+            others.append(Other(kind, name))
+    for search, missing in searches:
+        owner = _owner(tables, search.table)
+        if owner is None:
+            others.append(Other("virtual table", search.name))
+        else:
+            tables[owner] = _with_search(tables[owner], search, missing)
+    return Catalog({name: _pointed(found, tables) for name, found in tables.items()}, tuple(others))
+
+
+def expected_sqlite(tables: Iterable[TableDef]) -> dict[str, Found]:
+    """Return what the catalog would hold if `create_all` made these tables."""
+    rows: list[tuple[Any, ...]] = []
+    for table in tables:
+        for sql in statements(CreateTable(table), SQLite()):
+            reader = Reader(sql)
+            if not reader.take("create"):
+                continue  # FTS5 takes in rows, of which there are none
+            _ = reader.take("virtual") or reader.take("unique")
+            kind = reader.name().lower()
+            rows.append((kind, reader.name(), table.name, sql))
+    return dict(catalog_of(rows).tables)
+
+
+def read_search(sql: str) -> SearchDef | None:
+    """Return the full text search of a virtual table; None for one of another kind.
+
+    Weights are not kept by SQLite, and of configurations only whether words are stemmed.
+    """
+    reader = Reader(sql)
+    reader.need("create", "virtual", "table")
+    reader.take("if", "not", "exists")
+    name = reader.name()
+    reader.need("using")
+    if not reader.take("fts5"):
+        return None
+    columns: list[str] = []
+    options: dict[str, str] = {}
+    for item in split(reader.group()):
+        inner = Reader(sql, item)
+        first = inner.name()
+        if inner.take("="):
+            options[first.lower()] = inner.name()
+        elif inner.done:
+            columns.append(first)
+        else:
+            return None
+    if not options.keys() >= {"content", "content_rowid", "tokenize"}:
+        return None
+    config = "english" if options["tokenize"].startswith("porter") else "simple"
+    table, key = options["content"], options["content_rowid"]
+    return SearchDef(name, table, key, tuple(columns), config)
+
+
+def _is_virtual(sql: str) -> bool:
+    return Reader(sql[:200]).at("create", "virtual")
+
+
+def _owner(tables: Mapping[str, Found], name: str) -> str | None:
+    return next((t for t in tables if t.lower() == name.lower()), None)
+
+
+def _with_index(found: Found, index: IndexDef | UniqueDef) -> Found:
+    table = found.table
+    if isinstance(index, UniqueDef):
+        return replace(found, table=replace(table, uniques=(*table.uniques, index)))
+    return replace(found, table=replace(table, indexes=(*table.indexes, index)))
+
+
+def _with_search(found: Found, search: SearchDef, missing: tuple[str, ...]) -> Found:
+    notes: dict[Place, tuple[str, ...]] = dict(found.notes)
+    if missing:
+        notes["search index", search.name] = missing
+    table = replace(found.table, searches=(*found.table.searches, search))
+    return Found(table, notes)
+
+
+def _pointed(found: Found, tables: Mapping[str, Found]) -> Found:
+    # REFERENCES without columns means the primary key of the target
+    def full(key: ForeignKeyDef) -> ForeignKeyDef:
+        owner = _owner(tables, key.target)
+        if owner is None:
+            return key
+        column = key.target_column or ", ".join(tables[owner].table.primary_key)
+        return replace(key, target=owner, target_column=column)
+
+    keys = tuple(map(full, found.table.foreign_keys))
+    return replace(found, table=replace(found.table, foreign_keys=keys))
+
+
+def _verify(found: Found) -> Operation[None]:
+    table = found.table
+    columns = yield Statement(
+        "rows", 'SELECT name, "notnull", pk FROM pragma_table_xinfo(?)', (table.name,)
+    )
+    keys = yield Statement(
+        "rows", "SELECT count(DISTINCT id) FROM pragma_foreign_key_list(?)", (table.name,)
+    )
+    without_rowid = "WITHOUT ROWID" in found.notes.get(("table", table.name), ())
+    in_key = {name.lower(): place for place, name in enumerate(table.primary_key, 1)}
+    told = [(str(name), bool(full), int(place)) for name, full, place in columns]
+    read = [
+        (
+            column.name,
+            (not column.null and not column.identity)
+            or (without_rowid and column.name.lower() in in_key),
+            in_key.get(column.name.lower(), 0),
+        )
+        for column in table.columns
+    ]
+    if told != read or keys[0][0] != len(table.foreign_keys):
+        raise InspectError(
+            f"The definition of table {table.name!r} cannot be read: its text and SQLite's pragmas "
+            "do not agree; report the text of its CREATE TABLE"
+        )

@@ -1,0 +1,1 @@
+"""The operations that a migration is made of."""

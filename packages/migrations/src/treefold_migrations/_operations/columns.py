@@ -1,0 +1,219 @@
+"""Operations on single fields."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from treefold_migrations._base.errors import StateError
+from treefold_migrations._operations.base import (
+    Operation,
+    OperationWriter,
+    Phase,
+    check_names,
+    check_phase,
+)
+from treefold_migrations._operations.tables import check_field
+from treefold_migrations._state.renaming import fields_used_by, rename_field
+from treefold_migrations._state.schema_state import AnyField, SchemaState, column_of
+from treefold_orm.schema import MISSING, is_foreign_key, quoted
+
+
+@dataclass(frozen=True, eq=False)
+class AddField(Operation):
+    """Add a field; `fill` is the value of the rows that exist, a constant or an expression.
+
+    Without `fill`, rows get the field's `db_default`, or NULL.
+    """
+
+    table: str
+    name: str
+    field: AnyField
+    fill: Any = MISSING
+
+    def apply(self, state: SchemaState) -> SchemaState:
+        table = state.table(self.table)
+        if self.name in table.fields:
+            raise StateError(f"{self.table}.{self.name} must not exist yet; alter or drop it")
+        check_names(self.table, table.model, [self.name])
+        check_field(state, self.table, self.name, self.field)
+        column = column_of(self.name, self.field)
+        for name, field in table.fields.items():
+            if column_of(name, field) == column:
+                raise StateError(
+                    f"{self.table}.{self.name} cannot use the column {column!r}, which belongs to "
+                    f"{self.table}.{name}"
+                )
+        return state.with_table(table.with_fields({**table.fields, self.name: self.field}))
+
+    def reverse(self, before: SchemaState) -> Operation:
+        return DropField(self.table, self.name)
+
+    def describe(self) -> str:
+        return f"add field {self.table}.{self.name}"
+
+    def touches(self) -> set[str]:
+        return {f"{self.table}.{self.name}"}
+
+    def relies_on(self) -> set[str]:
+        return target_of(self.field)
+
+    def arguments(self, writer: OperationWriter) -> tuple[list[str], dict[str, str]]:
+        args = [quoted(self.table), quoted(self.name), writer.part(self.field)]
+        return args, filled(self.fill, writer)
+
+
+@dataclass(frozen=True, eq=False)
+class DropField(Operation):
+    """Drop a field and its values."""
+
+    destructive = True
+
+    table: str
+    name: str
+
+    @property
+    def phase(self) -> Phase:
+        return "contract"
+
+    def apply(self, state: SchemaState) -> SchemaState:
+        table = state.table(self.table)
+        table.field(self.name)
+        used = fields_used_by(table, self.name)
+        used += ["the primary key"] if self.name in table.options.primary_key else []
+        if used:
+            raise StateError(
+                f"{self.table}.{self.name} cannot be dropped while {', '.join(used)} uses it; drop "
+                "or change that first"
+            )
+        fields = {name: field for name, field in table.fields.items() if name != self.name}
+        return state.with_table(table.with_fields(fields))
+
+    def reverse(self, before: SchemaState) -> Operation:
+        return AddField(self.table, self.name, before.table(self.table).field(self.name))
+
+    def describe(self) -> str:
+        return f"drop field {self.table}.{self.name}"
+
+    def touches(self) -> set[str]:
+        return {f"{self.table}.{self.name}"}
+
+    def arguments(self, writer: OperationWriter) -> tuple[list[str], dict[str, str]]:
+        return [quoted(self.table), quoted(self.name)], {}
+
+
+@dataclass(frozen=True, eq=False)
+class AlterField(Operation):
+    """Replace the definition of a field; values stay.
+
+    `fill` replaces NULL in rows that exist, where the field may no longer be NULL. `using` is SQL
+    for the values of another type, where there is no conversion that keeps every value: one text,
+    or a mapping of "sqlite" and "postgres" to texts. It stands in the statement as it is. A change
+    that the release before does not survive has `when="contract"`.
+    """
+
+    table: str
+    name: str
+    field: AnyField
+    fill: Any = MISSING
+    when: Phase = "expand"
+    using: str | Mapping[str, str] = ""
+
+    def __post_init__(self) -> None:
+        check_phase(self.when)
+        for dialect in ("sqlite", "postgres"):
+            self.using_on(dialect)
+
+    def using_on(self, dialect: str) -> str:
+        """Return the SQL of `using` for "sqlite" or "postgres", empty where there is none.
+
+        Raises `StateError` for what is no SQL.
+        """
+        given: Any = self.using
+        if isinstance(given, Mapping):
+            texts = cast("Mapping[str, Any]", given)
+            unknown = texts.keys() - {"sqlite", "postgres"}
+            if unknown:
+                raise StateError(f"using knows 'sqlite' and 'postgres', got {min(unknown)!r}")
+            given = texts.get(dialect, "")
+        if not isinstance(given, str):
+            raise StateError(f"using must be SQL as text, got {given!r}")
+        return given
+
+    @property
+    def phase(self) -> Phase:
+        return self.when
+
+    def apply(self, state: SchemaState) -> SchemaState:
+        table = state.table(self.table)
+        table.field(self.name)
+        check_field(state, self.table, self.name, self.field)
+        column = column_of(self.name, self.field)
+        for name, field in table.fields.items():
+            if name != self.name and column_of(name, field) == column:
+                raise StateError(
+                    f"{self.table}.{self.name} cannot use the column {column!r}, which belongs to "
+                    f"{self.table}.{name}; change that one first, in a migration of its own"
+                )
+        return state.with_table(table.with_fields({**table.fields, self.name: self.field}))
+
+    def reverse(self, before: SchemaState) -> Operation:
+        return AlterField(self.table, self.name, before.table(self.table).field(self.name))
+
+    def describe(self) -> str:
+        return f"alter field {self.table}.{self.name}"
+
+    def touches(self) -> set[str]:
+        return {f"{self.table}.{self.name}"}
+
+    def relies_on(self) -> set[str]:
+        return target_of(self.field)
+
+    def arguments(self, writer: OperationWriter) -> tuple[list[str], dict[str, str]]:
+        args = [quoted(self.table), quoted(self.name), writer.part(self.field)]
+        options = filled(self.fill, writer)
+        if self.when != "expand":
+            options["when"] = quoted(self.when)
+        if self.using:
+            given = self.using if isinstance(self.using, str) else dict(self.using)
+            options["using"] = writer.value(given)
+        return args, options
+
+
+@dataclass(frozen=True, eq=False)
+class RenameField(Operation):
+    """Rename a field; constraints and indexes follow.
+
+    The column follows too, unless the field has a `db_column`.
+    """
+
+    table: str
+    old: str
+    new: str
+
+    def apply(self, state: SchemaState) -> SchemaState:
+        check_names(self.table, "model", [self.new])
+        return state.with_table(rename_field(state.table(self.table), self.old, self.new))
+
+    def reverse(self, before: SchemaState) -> Operation:
+        return RenameField(self.table, self.new, self.old)
+
+    def describe(self) -> str:
+        return f"rename field {self.table}.{self.old} to {self.new}"
+
+    def touches(self) -> set[str]:
+        return {f"{self.table}.{self.old}", f"{self.table}.{self.new}"}
+
+    def arguments(self, writer: OperationWriter) -> tuple[list[str], dict[str, str]]:
+        return [quoted(self.table), quoted(self.old), quoted(self.new)], {}
+
+
+def target_of(field: AnyField) -> set[str]:
+    """Return the table that a foreign key points to, as a set."""
+    return {cast("str", field.to)} if is_foreign_key(field) else set()
+
+
+def filled(fill: Any, writer: OperationWriter) -> dict[str, str]:
+    """Return the argument of a fill, where there is one."""
+    return {} if fill is MISSING else {"fill": writer.value(fill)}

@@ -1,0 +1,230 @@
+"""Operations with SQL or Python of the application, and operations that split state and database.
+
+What such an operation does to a database is its author's word; `tables` says which tables it
+concerns, so that branches can be merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from treefold_migrations._base.errors import StateError
+from treefold_migrations._operations.base import (
+    Operation,
+    OperationWriter,
+    Phase,
+    check_phase,
+    listing,
+)
+from treefold_migrations._state.schema_state import SchemaState
+from treefold_orm.schema import quoted
+
+Statements = str | Sequence[str] | Mapping[str, str | Sequence[str]]
+
+
+@dataclass(frozen=True, eq=False)
+class RunSQL(Operation):
+    """Run SQL: one statement, several, or a mapping of "sqlite" and "postgres" to these.
+
+    `reverse_sql` undoes it; an empty one says that nothing is to be undone. `elidable=True` lets a
+    squash leave it out.
+    """
+
+    sql: Statements
+    reverse_sql: Statements | None = None
+    tables: Sequence[str] | None = None
+    transactional: bool = True
+    elidable: bool = False
+    when: Phase = "expand"
+
+    def __post_init__(self) -> None:
+        check_phase(self.when)
+        for dialect in ("sqlite", "postgres"):
+            self.statements(dialect)
+
+    @property
+    def phase(self) -> Phase:
+        return self.when
+
+    def statements(self, dialect: str) -> list[str]:
+        """Return the statements for "sqlite" or "postgres".
+
+        Raises `StateError` for what is no SQL.
+        """
+        given: Any = self.sql
+        if isinstance(given, Mapping):
+            unknown = cast("Mapping[str, Any]", given).keys() - {"sqlite", "postgres"}
+            if unknown:
+                raise StateError(f"RunSQL knows 'sqlite' and 'postgres', got {min(unknown)!r}")
+            given = cast("Mapping[str, Any]", given).get(dialect, ())
+        found: list[Any] = [given] if isinstance(given, str) else list(given)
+        for statement in found:
+            if not isinstance(statement, str):
+                raise StateError(f"RunSQL must be given text, got {statement!r}")
+        return [statement for statement in found if statement.strip()]
+
+    def apply(self, state: SchemaState) -> SchemaState:
+        return state
+
+    def reverse(self, before: SchemaState) -> Operation | None:
+        if self.reverse_sql is None:
+            return None
+        return RunSQL(
+            self.reverse_sql, self.sql, self.tables, self.transactional, self.elidable, self.when
+        )
+
+    def describe(self) -> str:
+        first = next(iter(self.statements("sqlite") or self.statements("postgres")), "")
+        words = " ".join(first.split())
+        return f"run SQL: {words[:60]}{'...' if len(words) > 60 else ''}"
+
+    def touches(self) -> set[str] | None:
+        return None if self.tables is None else set(self.tables)
+
+    def arguments(self, writer: OperationWriter) -> tuple[list[str], dict[str, str]]:
+        options: dict[str, str] = {}
+        if self.reverse_sql is not None:
+            options["reverse_sql"] = writer.value(_plain(self.reverse_sql))
+        return [writer.value(_plain(self.sql))], options | _common(self)
+
+
+@dataclass(frozen=True, eq=False)
+class RunPython(Operation):
+    """Run a function of the migration's file, sync or async, on frozen models.
+
+    `backward` undoes it. Where nothing is to be undone, it is `RunPython.noop`.
+    """
+
+    forward: Callable[..., Any]
+    backward: Callable[..., Any] | None = None
+    tables: Sequence[str] | None = None
+    transactional: bool = True
+    elidable: bool = False
+    when: Phase = "expand"
+
+    def __post_init__(self) -> None:
+        check_phase(self.when)
+        for function in (self.forward, self.backward):
+            if function is not None and not callable(cast("Any", function)):
+                raise StateError(f"RunPython must be given a function, got {function!r}")
+
+    @staticmethod
+    def noop(*_: Any) -> None:
+        """Do nothing."""
+
+    @property
+    def phase(self) -> Phase:
+        return self.when
+
+    def apply(self, state: SchemaState) -> SchemaState:
+        return state
+
+    def reverse(self, before: SchemaState) -> Operation | None:
+        if self.backward is None:
+            return None
+        return RunPython(
+            self.backward,
+            self.forward,
+            self.tables,
+            self.transactional,
+            self.elidable,
+            self.when,
+        )
+
+    def describe(self) -> str:
+        return f"run Python: {self.forward.__name__}"
+
+    def touches(self) -> set[str] | None:
+        return None if self.tables is None else set(self.tables)
+
+    def arguments(self, writer: OperationWriter) -> tuple[list[str], dict[str, str]]:
+        options: dict[str, str] = {}
+        if self.backward is RunPython.noop:
+            options["backward"] = f"{writer.imports.name('treefold_migrations', 'RunPython')}.noop"
+        elif self.backward is not None:
+            options["backward"] = writer.function(self.backward)
+        return [writer.function(self.forward)], options | _common(self)
+
+
+@dataclass(frozen=True, eq=False)
+class SeparateStateAndDatabase(Operation):
+    """Change the database by some operations, and the state by others."""
+
+    database: Sequence[Operation] = ()
+    state: Sequence[Operation] = ()
+
+    @property
+    def destructive(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride] - what it holds decides
+        return any(operation.destructive for operation in self.database)
+
+    @property
+    def phase(self) -> Phase:
+        late = any(operation.phase == "contract" for operation in self.database)
+        return "contract" if late else "expand"
+
+    def apply(self, state: SchemaState) -> SchemaState:
+        for operation in self.state:
+            state = operation.apply(state)
+        return state
+
+    def reverse(self, before: SchemaState) -> Operation | None:
+        database, state = _undone(self.database, before), _undone(self.state, before)
+        if database is None or state is None:
+            return None
+        return SeparateStateAndDatabase(database, state)
+
+    def describe(self) -> str:
+        words = [f"database: {o.describe()}" for o in self.database]
+        words += [f"state: {o.describe()}" for o in self.state]
+        return "; ".join(words) or "change nothing"
+
+    def touches(self) -> set[str] | None:
+        found: set[str] = set()
+        for operation in (*self.database, *self.state):
+            touched = operation.touches()
+            if touched is None:
+                return None
+            found |= touched
+        return found
+
+    def arguments(self, writer: OperationWriter) -> tuple[list[str], dict[str, str]]:
+        options: dict[str, str] = {}
+        if self.database:
+            options["database"] = listing(map(writer.operation, self.database))
+        if self.state:
+            options["state"] = listing(map(writer.operation, self.state))
+        return [], options
+
+
+def _undone(operations: Sequence[Operation], before: SchemaState) -> list[Operation] | None:
+    made: list[Operation] = []
+    for operation in operations:
+        reverse = operation.reverse(before)
+        if reverse is None:
+            return None
+        made.insert(0, reverse)
+        before = operation.apply(before)
+    return made
+
+
+def _common(operation: RunSQL | RunPython) -> dict[str, str]:
+    options: dict[str, str] = {}
+    if operation.tables is not None:
+        options["tables"] = listing(map(quoted, operation.tables))
+    if not operation.transactional:
+        options["transactional"] = "False"
+    if operation.elidable:
+        options["elidable"] = "True"
+    if operation.when != "expand":
+        options["when"] = quoted(operation.when)
+    return options
+
+
+def _plain(sql: Statements) -> Any:
+    if isinstance(sql, str):
+        return sql
+    if isinstance(sql, Mapping):
+        return {name: _plain(cast("Statements", part)) for name, part in sql.items()}
+    return list(sql)

@@ -1,0 +1,1 @@
+"""The SQL steps of a change, for each database, and their lint."""

@@ -1,0 +1,213 @@
+"""From two sets of tables, described by their fields, to the changes of the planner.
+
+Tables that point to a changed one change with it: their columns follow the key's type and name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field as dataclass_field
+from typing import Any
+
+from treefold_migrations._plan.changes import TableChange
+from treefold_migrations._plan.conversion import Conversion, convert
+from treefold_orm.schema import (
+    Dialect,
+    Field,
+    Meta,
+    TableDef,
+    TableShape,
+    is_foreign_key,
+    meta_of,
+    table_of,
+)
+
+AnyField = Field[Any]
+Shapes = Mapping[str, TableShape]
+Place = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What two sets of tables do not tell by themselves.
+
+    `tables` maps tables after to their name before, `fields` their fields after to those before,
+    which is None for a new field of an old name. `fills` is SQL for the values of existing rows,
+    `using` SQL for the values of a changed type, both by table and field after. `fresh` are tables
+    of the same migration.
+    """
+
+    tables: Mapping[str, str] = dataclass_field(default_factory=dict[str, str])
+    fields: Mapping[str, Mapping[str, str | None]] = dataclass_field(
+        default_factory=dict[str, Mapping[str, str | None]]
+    )
+    fills: Mapping[tuple[str, str], str] = dataclass_field(
+        default_factory=dict[tuple[str, str], str]
+    )
+    using: Mapping[tuple[str, str], str] = dataclass_field(
+        default_factory=dict[tuple[str, str], str]
+    )
+    fresh: frozenset[str] = frozenset()
+
+
+class _Side:
+    """The tables before or after, in one dialect, each described once."""
+
+    def __init__(self, shapes: Shapes, dialect: Dialect) -> None:
+        self.shapes = shapes
+        self._dialect = dialect
+        self._metas: dict[str, Meta] = {}
+
+    def meta(self, name: str) -> Meta:
+        if name not in self._metas:
+            self._metas[name] = meta_of(name, self.shapes)
+        return self._metas[name]
+
+    def table(self, name: str) -> TableDef:
+        return table_of(self.meta(name), self._dialect)
+
+    def targets(self, name: str) -> set[str]:
+        return {str(f.to) for f in self.shapes[name].fields.values() if is_foreign_key(f)}
+
+
+def changes_between(
+    before: Shapes, after: Shapes, *, dialect: Dialect, answers: Answers
+) -> list[TableChange]:
+    """Return the change of each table that changes."""
+    old, new = _Side(before, dialect), _Side(after, dialect)
+    pairs = _pairs(before, after, answers)
+    touched = {
+        name
+        for name, source in pairs.items()
+        if source is None
+        or source != name
+        or before[source] is not after[name]
+        or any(key[0] == name for key in (*answers.fills, *answers.using))
+    }
+    gone = before.keys() - {source for source in pairs.values() if source}
+    while True:  # a key that changes reaches what points to it, and what points to that
+        reached = {
+            name
+            for name in pairs.keys() - touched
+            if new.targets(name) & (touched | gone) or _points_to_moved(old, pairs[name], touched)
+        }
+        if not reached:
+            break
+        touched |= reached
+    made = [
+        _change(old, new, pairs[name], name, answers, dialect) for name in after if name in touched
+    ]
+    made += [TableChange(old.table(name), None) for name in before if name in gone]
+    return [c for c in made if c.before != c.after or c.conversions or c.fills]
+
+
+def _pairs(before: Shapes, after: Shapes, answers: Answers) -> dict[str, str | None]:
+    moved = set(answers.tables.values())
+    made: dict[str, str | None] = {}
+    for name in after:
+        source = answers.tables.get(name)
+        if source is None and name in before and name not in moved:
+            source = name
+        made[name] = source
+    return made
+
+
+def _points_to_moved(old: _Side, source: str | None, touched: set[str]) -> bool:
+    return source is not None and bool(old.targets(source) & touched)
+
+
+def _change(
+    old: _Side, new: _Side, source: str | None, name: str, answers: Answers, dialect: Dialect
+) -> TableChange:
+    table = new.table(name)
+    if source is None:
+        return TableChange(None, table)
+    first, last = old.meta(source), new.meta(name)
+    renamed = answers.fields.get(name, {})
+    sources: dict[str, str] = {}
+    conversions: dict[str, Conversion] = {}
+    for field_name, made in last.fields.items():
+        origin = renamed.get(field_name, field_name)
+        given = first.fields.get(origin) if origin is not None else None
+        if given is None:
+            continue
+        sources[made.column_name] = given.column_name
+        conversion = convert(
+            resolved(given),
+            resolved(made),
+            dialect,
+            place=f"{name}.{field_name}",
+            using=answers.using.get((name, field_name), ""),
+        )
+        if conversion is not None:
+            conversions[made.column_name] = conversion
+    fills = {
+        made.column_name: answers.fills[name, field_name]
+        for field_name, made in last.fields.items()
+        if (name, field_name) in answers.fills
+    }
+    fresh = bool({name, source} & answers.fresh)
+    return TableChange(old.table(source), table, sources, fills, conversions, fresh)
+
+
+def resolved(given: AnyField) -> AnyField:
+    """The field whose values a column holds: of a foreign key, the key that it points to."""
+    while is_foreign_key(given):
+        given = given.known_target.pk
+    return given
+
+
+@dataclass(frozen=True, slots=True)
+class FieldPair:
+    """One field before and after; `name` is the one it has last. `created` and `dropped_table` tell
+    that its whole table comes or goes.
+    """
+
+    table: str
+    name: str
+    old: AnyField | None
+    new: AnyField | None
+    old_column: str = ""
+    new_column: str = ""
+    created: bool = False
+    dropped_table: bool = False
+
+
+def field_pairs(before: Shapes, after: Shapes, answers: Answers) -> list[FieldPair]:
+    """Pair the fields of tables that differ."""
+    pairs = _pairs(before, after, answers)
+    made: list[FieldPair] = []
+    for table, source in pairs.items():
+        new = after[table].fields
+        if source is None:
+            made += [
+                FieldPair(table, name, None, field, created=True) for name, field in new.items()
+            ]
+            continue
+        if before[source] is after[table]:
+            continue
+        old, renamed = before[source].fields, answers.fields.get(table, {})
+        kept: set[str] = set()
+        for name, field in new.items():
+            origin = renamed.get(name, name)
+            given = old.get(origin) if origin is not None else None
+            if given is None or origin is None:
+                made.append(FieldPair(table, name, None, field))
+                continue
+            kept.add(origin)
+            columns = column_name(origin, given), column_name(name, field)
+            made.append(FieldPair(table, name, given, field, *columns))
+        made += [
+            FieldPair(table, name, field, None) for name, field in old.items() if name not in kept
+        ]
+    gone = before.keys() - {source for source in pairs.values() if source}
+    for table in before:
+        if table in gone:
+            fields = before[table].fields.items()
+            made += [FieldPair(table, n, field, None, dropped_table=True) for n, field in fields]
+    return made
+
+
+def column_name(name: str, given: AnyField) -> str:
+    """The column of an unbound field."""
+    return given.db_column or (f"{name}_id" if is_foreign_key(given) else name)

@@ -1,0 +1,241 @@
+"""Changes of tables as data: which columns stay, what else of a table stays, goes or comes.
+
+Names follow the renames first, so that only real differences are left. No statement is written
+here; both databases read the same comparison.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Generic, TypeVar
+
+from treefold_migrations._plan.conversion import Conversion
+from treefold_orm.schema import (
+    CheckDef,
+    ColumnDef,
+    ExclusionDef,
+    ForeignKeyDef,
+    IndexDef,
+    SearchDef,
+    TableDef,
+    UniqueDef,
+    quote,
+)
+
+Part = ForeignKeyDef | UniqueDef | CheckDef | IndexDef | SearchDef | ExclusionDef
+P = TypeVar("P", ForeignKeyDef, UniqueDef, CheckDef, IndexDef, SearchDef, ExclusionDef)
+
+_TOKEN = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"")
+_LITERAL = re.compile(
+    r"(-?\d+(\.\d+)?([eE][+-]?\d+)?|[xX]?'(?:[^']|'')*'|TRUE|FALSE|NULL)"
+    r"(::[a-z ]+(\(\d+(, ?\d+)?\))?)?",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TableChange:
+    """One table before and after.
+
+    `sources` maps the columns after to the columns before whose values they keep. `fills` is SQL
+    for the values of existing rows, `conversions` tells how stored values change, both by the
+    column's name after. A `fresh` table was created in the same migration. `unknown` names what
+    its database has and no migration knows, which a rebuild of the table would lose.
+    """
+
+    before: TableDef | None
+    after: TableDef | None
+    sources: Mapping[str, str] = field(default_factory=dict[str, str])
+    fills: Mapping[str, str] = field(default_factory=dict[str, str])
+    conversions: Mapping[str, Conversion] = field(default_factory=dict[str, Conversion])
+    fresh: bool = False
+    unknown: tuple[str, ...] = ()
+
+
+def change_of(
+    before: TableDef | None, after: TableDef | None, renames: Mapping[str, str] | None = None
+) -> TableChange:
+    """Pair the columns of two tables by name and by `renames` (old name to new)."""
+    if before is None or after is None:
+        return TableChange(before, after)
+    renames = renames or {}
+    names = {column.name for column in after.columns}
+    pairs = ((renames.get(column.name, column.name), column.name) for column in before.columns)
+    return TableChange(before, after, {new: old for new, old in pairs if new in names})
+
+
+def is_constant(sql: str) -> bool:
+    """True for SQL that is one literal, the same for each row."""
+    return _LITERAL.fullmatch(sql.strip()) is not None
+
+
+def renamed_sql(sql: str, names: Mapping[str, str]) -> str:
+    """Return SQL with its quoted columns renamed."""
+    quoted = {quote(old): quote(new) for old, new in names.items() if old != new}
+    return _TOKEN.sub(lambda found: quoted.get(found[0], found[0]), sql) if quoted else sql
+
+
+def mentions(sql: str, columns: frozenset[str]) -> bool:
+    """True if SQL names one of the columns."""
+    quoted = {quote(column) for column in columns}
+    return any(found[0] in quoted for found in _TOKEN.finditer(sql))
+
+
+def part_mentions(part: Part, columns: frozenset[str]) -> bool:
+    """True if a constraint or index is over one of the columns."""
+    match part:
+        case ForeignKeyDef():
+            return part.column in columns
+        case CheckDef():
+            return mentions(part.sql, columns)
+        case SearchDef():
+            return bool(columns & {part.key, *part.columns})
+        case UniqueDef():
+            if columns & {*part.columns, *part.include}:
+                return True
+        case IndexDef():
+            if columns & {*part.include}:
+                return True
+        case ExclusionDef():
+            pass
+    return any(mentions(text, columns) for text in (*part.terms, part.where))
+
+
+def column_checks(table: TableDef) -> tuple[CheckDef, ...]:
+    """The checks of a table, those of its columns among them."""
+    own = tuple(
+        CheckDef(column.check_name, joined_checks(column.checks))
+        for column in table.columns
+        if column.checks
+    )
+    return own + table.checks
+
+
+def joined_checks(checks: Sequence[str]) -> str:
+    """Join the conditions of one column, as its definition does."""
+    return checks[0] if len(checks) == 1 else " AND ".join(f"({check})" for check in checks)
+
+
+def followed(
+    table: TableDef, tables: Mapping[str, str], columns: Mapping[str, Mapping[str, str]]
+) -> TableDef:
+    """Return a table as it is once tables and columns are renamed (old name to new; columns by
+    their table's old name). Constraints and indexes keep their own names.
+    """
+    own = columns.get(table.name, {})
+
+    def text(sql: str) -> str:
+        return renamed_sql(sql, own)
+
+    def texts(items: Sequence[str]) -> tuple[str, ...]:
+        return tuple(text(item) for item in items)
+
+    def names(items: Sequence[str]) -> tuple[str, ...]:
+        return tuple(own.get(item, item) for item in items)
+
+    return TableDef(
+        tables.get(table.name, table.name),
+        tuple(
+            replace(c, name=own.get(c.name, c.name), checks=texts(c.checks)) for c in table.columns
+        ),
+        names(table.primary_key),
+        tuple(
+            replace(
+                key,
+                column=own.get(key.column, key.column),
+                target=tables.get(key.target, key.target),
+                target_column=columns.get(key.target, {}).get(key.target_column, key.target_column),
+            )
+            for key in table.foreign_keys
+        ),
+        tuple(
+            replace(
+                unique,
+                columns=names(unique.columns),
+                where=text(unique.where),
+                terms=texts(unique.terms),
+                include=names(unique.include),
+            )
+            for unique in table.uniques
+        ),
+        tuple(replace(check, sql=text(check.sql)) for check in table.checks),
+        tuple(
+            replace(
+                index,
+                terms=texts(index.terms),
+                where=text(index.where),
+                include=names(index.include),
+            )
+            for index in table.indexes
+        ),
+        tuple(
+            replace(
+                search,
+                table=tables.get(search.table, search.table),
+                key=own.get(search.key, search.key),
+                columns=names(search.columns),
+            )
+            for search in table.searches
+        ),
+        tuple(
+            replace(exclusion, terms=texts(exclusion.terms), where=text(exclusion.where))
+            for exclusion in table.exclusions
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Difference(Generic[P]):
+    """What happens to the constraints or indexes of one kind; `renamed` pairs old and new."""
+
+    dropped: tuple[P, ...]
+    added: tuple[P, ...]
+    renamed: tuple[tuple[P, P], ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.dropped or self.added or self.renamed)
+
+
+def difference(
+    before: Sequence[P], after: Sequence[P], remade: Callable[[P], bool] = lambda _: False
+) -> Difference[P]:
+    """Compare parts of one kind; those for which `remade` is true are dropped and added again."""
+    new = {part.name: part for part in after}
+    old = [part for part in before if new.get(part.name) != part or remade(part)]
+    kept = {part.name for part in before} - {part.name for part in old}
+    coming = [part for part in after if part.name not in kept]
+    renamed: list[tuple[P, P]] = []
+    for part in list(old):
+        same = [other for other in coming if replace(other, name=part.name) == part]
+        if same and not remade(part):
+            renamed.append((part, same[0]))
+            old.remove(part)
+            coming.remove(same[0])
+    return Difference(tuple(old), tuple(coming), tuple(renamed))
+
+
+def ordered_renames(pairs: Sequence[tuple[str, str]], taken: str) -> list[tuple[str, str]]:
+    """Order renames so that no name is taken when it is given; cycles go through names that begin
+    with `taken`.
+    """
+    waiting = [(old, new) for old, new in pairs if old != new]
+    made: list[tuple[str, str]] = []
+    while waiting:
+        held = {old for old, _ in waiting}
+        ready = [pair for pair in waiting if pair[1] not in held]
+        if ready:
+            made += ready
+            waiting = [pair for pair in waiting if pair not in ready]
+        else:
+            old, new = waiting.pop(0)
+            step = f"{taken}{len(made)}"
+            made.append((old, step))
+            waiting.append((step, new))
+    return made
+
+
+def columns_by_name(table: TableDef) -> dict[str, ColumnDef]:
+    """The columns of a table by their name."""
+    return {column.name: column for column in table.columns}

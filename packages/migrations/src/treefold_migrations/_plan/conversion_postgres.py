@@ -1,0 +1,255 @@
+"""Conversions on PostgreSQL: an expression for ALTER COLUMN ... TYPE ... USING, and the values that
+it would refuse or change.
+
+A misfit is found before the statement runs, so that the error tells how many rows there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from treefold_migrations._base.errors import PlanError
+from treefold_migrations._plan.conversion import (
+    AnyField,
+    Conversion,
+    digits,
+    either,
+    integer_range,
+    kind_of,
+    narrower,
+    text_to_text,
+    too_many_digits,
+)
+from treefold_orm.fields import ArrayField
+
+_NUMBER = "^-?[0-9]+(\\.[0-9]+)?$"
+_INTEGER = "^(0|-?[1-9][0-9]{0,18})$"
+_UUID = "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"
+
+
+def _type(field: AnyField) -> str:
+    return field.column_type("postgres")
+
+
+def _outside(value: str, field: AnyField) -> str:
+    low, high = integer_range(field)
+    return f"{value} NOT BETWEEN {low} AND {high}"
+
+
+def _integer(old: AnyField, new: AnyField) -> Conversion:
+    if not narrower(old, new):
+        return Conversion()
+    low, high = integer_range(new)
+    return Conversion("{0}", _outside("{0}", new), f"an integer outside {low} to {high}")
+
+
+def _integer_to_boolean(_old: AnyField, _new: AnyField) -> Conversion:
+    return Conversion("({0} <> 0)", "{0} NOT IN (0, 1)", "an integer other than 0 and 1")
+
+
+def _boolean_to_integer(_old: AnyField, new: AnyField) -> Conversion:
+    return Conversion(f"{{0}}::integer::{_type(new)}")
+
+
+def _integer_to_float(_old: AnyField, _new: AnyField) -> Conversion:
+    return Conversion(
+        "{0}::double precision",
+        "{0} NOT BETWEEN -9007199254740992 AND 9007199254740992",
+        "an integer that a float cannot hold exactly",
+    )
+
+
+def _float_to_integer(_old: AnyField, new: AnyField) -> Conversion:
+    return Conversion(
+        f"{{0}}::{_type(new)}",
+        "CASE WHEN {0} = 'NaN' OR abs({0}) >= 9.2e18 THEN TRUE "
+        f"ELSE {{0}} <> trunc({{0}}) OR {_outside('{0}::numeric', new)} END",
+        "a number that is no integer of the field",
+    )
+
+
+def _integer_to_decimal(_old: AnyField, new: AnyField) -> Conversion:
+    size, places, storage = digits(new)
+    misfit = f"abs({{0}}::numeric) >= {10 ** (size - places)}"
+    what = f"more than {size - places} digits before the point"
+    return Conversion(_stored(f"{{0}}::numeric({size}, {places})", storage), misfit, what)
+
+
+def _loaded(field: AnyField) -> tuple[str, str]:
+    _, places, storage = digits(field)
+    if not storage:
+        return "{0}", ""
+    value = f"round({{0}}::numeric, {places})"
+    if storage == "real":
+        broken = f"CASE WHEN abs({{0}}) < 'infinity' THEN {{0}}::numeric <> {value} ELSE TRUE END"
+        return value, broken
+    return value, f"CASE WHEN {{0}} ~ '{_NUMBER}' THEN {{0}}::numeric <> {value} ELSE TRUE END"
+
+
+def _stored(value: str, storage: str) -> str:
+    kept = {"": value, "real": f"({value})::double precision", "text": f"({value})::text"}
+    return kept[storage]
+
+
+def _decimal_to_integer(old: AnyField, new: AnyField) -> Conversion:
+    loaded, broken = _loaded(old)
+    misfit = f"{loaded} <> trunc({loaded}) OR {_outside(loaded, new)}"
+    value = f"({loaded})::{_type(new)}"
+    return Conversion(value, either(broken, misfit), "a number that is no integer of the field")
+
+
+def _decimal(old: AnyField, new: AnyField) -> Conversion:
+    size, places, storage = digits(new)
+    before, old_places, old_storage = digits(old)
+    if storage and storage == old_storage and places >= old_places:
+        return Conversion()  # another tool writes the column, and reads what it wrote
+    loaded, broken = _loaded(old)
+    narrow = places < old_places or size - places < before - old_places or bool(old_storage)
+    misfit = f"{loaded} <> round({loaded}, {places}) OR abs({loaded}) >= {10 ** (size - places)}"
+    value = _stored(f"({loaded})::numeric({size}, {places})", storage)
+    what = too_many_digits(new)
+    if not narrow:
+        return Conversion() if not storage else Conversion(value)
+    return Conversion(value, either(broken, misfit), what)
+
+
+def _decimal_to_float(old: AnyField, _new: AnyField) -> Conversion:
+    _, places, _ = digits(old)
+    loaded, broken = _loaded(old)
+    misfit = f"abs({loaded}) * {10**places} >= {10**15}"
+    value = f"({loaded})::double precision"
+    return Conversion(value, either(broken, misfit), "more than 15 digits")
+
+
+def _float_to_decimal(_old: AnyField, new: AnyField) -> Conversion:
+    size, places, storage = digits(new)
+    misfit = (
+        f"CASE WHEN {{0}} = 'NaN' OR abs({{0}}) >= 1e{size - places} THEN TRUE "
+        f"ELSE {{0}}::numeric <> round({{0}}::numeric, {places}) END"
+    )
+    what = too_many_digits(new)
+    return Conversion(_stored(f"{{0}}::numeric({size}, {places})", storage), misfit, what)
+
+
+def _decimal_to_text(old: AnyField, _new: AnyField) -> Conversion:
+    loaded, broken = _loaded(old)
+    return Conversion(f"({loaded})::text", broken, "text that is no number" if broken else "")
+
+
+def _text_to_integer(_old: AnyField, new: AnyField) -> Conversion:
+    # 007 and +7 would come back as 7: such text is no number but a code
+    misfit = f"CASE WHEN {{0}} ~ '{_INTEGER}' THEN {_outside('{0}::numeric', new)} ELSE TRUE END"
+    return Conversion(f"{{0}}::{_type(new)}", misfit, "text that is no integer")
+
+
+def _text_to_boolean(_old: AnyField, _new: AnyField) -> Conversion:
+    return Conversion(
+        "({0} = 'true')", "{0} NOT IN ('true', 'false')", "text other than 'true' and 'false'"
+    )
+
+
+def _text_to_decimal(_old: AnyField, new: AnyField) -> Conversion:
+    size, places, storage = digits(new)
+    misfit = (
+        f"CASE WHEN {{0}} ~ '{_NUMBER}' THEN {{0}}::numeric <> round({{0}}::numeric, {places}) "
+        f"OR abs({{0}}::numeric) >= {10 ** (size - places)} ELSE TRUE END"
+    )
+    what = f"text that is no number of {size} digits with {places} places"
+    return Conversion(_stored(f"{{0}}::numeric({size}, {places})", storage), misfit, what)
+
+
+def _text_to_uuid(_old: AnyField, _new: AnyField) -> Conversion:
+    return Conversion("{0}::uuid", f"{{0}} !~ '{_UUID}'", "text that is no UUID")
+
+
+def _text_to_date(_old: AnyField, _new: AnyField) -> Conversion:
+    misfit = "{0} !~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}$'"
+    return Conversion("{0}::date", misfit, "text that is no date as YYYY-MM-DD", "date")
+
+
+def _text_to_json(_old: AnyField, _new: AnyField) -> Conversion:
+    return Conversion("{0}::jsonb", "FALSE", "text that is no JSON document", "jsonb")
+
+
+def _to_text(_old: AnyField, _new: AnyField) -> Conversion:
+    return Conversion("{0}::text")
+
+
+def _date_to_text(_old: AnyField, _new: AnyField) -> Conversion:
+    return Conversion("to_char({0}, 'YYYY-MM-DD')")
+
+
+def _time_to_text(_old: AnyField, _new: AnyField) -> Conversion:
+    return Conversion("to_char({0}, 'HH24:MI:SS.US')")
+
+
+def _datetime_to_text(_old: AnyField, _new: AnyField) -> Conversion:
+    return Conversion("(to_char({0} AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US') || '+00:00')")
+
+
+def _date_to_datetime(_old: AnyField, _new: AnyField) -> Conversion:
+    return Conversion("({0}::timestamp AT TIME ZONE 'UTC')")
+
+
+def _datetime_to_date(_old: AnyField, _new: AnyField) -> Conversion:
+    local = "({0} AT TIME ZONE 'UTC')"
+    misfit = f"{local} <> date_trunc('day', {local})"
+    return Conversion(f"{local}::date", misfit, "a time of day other than midnight in UTC")
+
+
+def _zone(_old: AnyField, _new: AnyField) -> Conversion:
+    return Conversion("({0} AT TIME ZONE 'UTC')")
+
+
+def _array(old: AnyField, new: AnyField) -> Conversion:
+    if not isinstance(old, ArrayField) or not isinstance(new, ArrayField):
+        raise TypeError("arrays are ArrayFields")
+    first: AnyField = old.base
+    last: AnyField = new.base
+    if _type(first) == _type(last):
+        return Conversion()
+    pair = kind_of(first), kind_of(last)
+    if pair in {("integer", "integer"), ("text", "text")}:
+        item = CONVERSIONS[pair](first, last)
+        if not item.misfit:
+            return Conversion(f"{{0}}::{_type(new)}")
+        misfit = f"EXISTS (SELECT 1 FROM unnest({{0}}) AS item WHERE {item.misfit_of('item')})"
+        return Conversion(f"{{0}}::{_type(new)}", misfit, item.what)
+    raise PlanError(
+        f"An array of {type(first).__name__} cannot become one of {type(last).__name__} without an "
+        "expression for its values: give one with using="
+    )
+
+
+CONVERSIONS: dict[tuple[str, str], Callable[[AnyField, AnyField], Conversion]] = {
+    ("integer", "integer"): _integer,
+    ("integer", "boolean"): _integer_to_boolean,
+    ("boolean", "integer"): _boolean_to_integer,
+    ("integer", "float"): _integer_to_float,
+    ("float", "integer"): _float_to_integer,
+    ("integer", "decimal"): _integer_to_decimal,
+    ("decimal", "integer"): _decimal_to_integer,
+    ("decimal", "decimal"): _decimal,
+    ("decimal", "float"): _decimal_to_float,
+    ("float", "decimal"): _float_to_decimal,
+    ("text", "text"): text_to_text,
+    ("integer", "text"): _to_text,
+    ("boolean", "text"): _to_text,
+    ("decimal", "text"): _decimal_to_text,
+    ("date", "text"): _date_to_text,
+    ("time", "text"): _time_to_text,
+    ("datetime", "text"): _datetime_to_text,
+    ("uuid", "text"): _to_text,
+    ("json", "text"): _to_text,
+    ("text", "integer"): _text_to_integer,
+    ("text", "boolean"): _text_to_boolean,
+    ("text", "decimal"): _text_to_decimal,
+    ("text", "uuid"): _text_to_uuid,
+    ("text", "date"): _text_to_date,
+    ("text", "json"): _text_to_json,
+    ("date", "datetime"): _date_to_datetime,
+    ("datetime", "date"): _datetime_to_date,
+    ("naive", "datetime"): _zone,
+    ("datetime", "naive"): _zone,
+    ("array", "array"): _array,
+}

@@ -1,0 +1,146 @@
+"""Queries that find the rows a change cannot take, before anything is written.
+
+Each returns one row with the number of rows and the key of one of them, or no row at all. Messages
+name the table, the column and the way out, never a stored value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from treefold_migrations._plan.step import Step
+from treefold_orm.schema import Dialect, ForeignKeyDef, TableDef, UniqueDef, literal, quote
+
+_SOURCE = '"treefold_rows"'
+
+
+def rows_that(table: TableDef, condition: str, source: str = "") -> str:
+    """Query for the rows of a table that meet a condition; `source` replaces the table."""
+    # as text: a driver keeps the statement, whose types must not change with the table
+    keys = "".join(f", CAST({quote(key)} AS TEXT)" for key in table.primary_key)
+    return (
+        f'SELECT count(*) OVER () AS "rows"{keys} FROM {source or quote(table.name)} '
+        f"WHERE {condition} LIMIT 1"
+    )
+
+
+def example(table: TableDef) -> str:
+    """The part of a message that names one row, by the columns of `rows_that`."""
+    keys = ", ".join(f"{key}={{{place}}}" for place, key in enumerate(escaped(table), 1))
+    return f"for example {keys}"
+
+
+def escaped(table: TableDef) -> list[str]:
+    """The names of the key's columns, as a format string takes them."""
+    return [braced(key) for key in table.primary_key]
+
+
+def braced(text: str) -> str:
+    """Text that stays as it is in a format string."""
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def guard(table: TableDef, condition: str, problem: str, *, source: str = "") -> Step:
+    """A step that stops where a row meets a condition; `problem` goes on after the count."""
+    message = f"{braced(table.name)}: {{0}} rows {problem} ({example(table)})"
+    return Step(
+        "",
+        table=table.name,
+        summary=f"check rows of {table.name}",
+        verify=rows_that(table, condition, source),
+        problem=message,
+    )
+
+
+def no_rows(table: TableDef, column: str) -> Step:
+    """A step that stops where the table has rows, for a column they have no value for."""
+    place = braced(f"{table.name}.{column}")
+    return Step(
+        "",
+        table=table.name,
+        summary=f"check that {table.name} has no rows",
+        verify=rows_that(table, "TRUE"),
+        problem=(
+            f"{place} allows no NULL and has no default in the database, but {braced(table.name)} "
+            f"has {{0}} rows; give a value for them, such as --fill {place}:VALUE, or make the "
+            "field nullable"
+        ),
+    )
+
+
+def no_nulls(table: TableDef, column: str) -> Step:
+    """A step that stops where a column that will allow no NULL has some."""
+    place = braced(f"{table.name}.{column}")
+    return guard(
+        table,
+        f"{quote(column)} IS NULL",
+        f"have NULL in {braced(column)}, which will allow none; give them a value, such as "
+        f"--fill {place}:VALUE",
+    )
+
+
+def no_orphans(table: TableDef, key: ForeignKeyDef, source: str = "") -> Step:
+    """A step that stops where a reference points to no row."""
+    alias = source or quote(table.name)
+    column = f"{_SOURCE if source else alias}.{quote(key.column)}"
+    return guard(
+        table,
+        f"{quote(key.column)} IS NOT NULL AND NOT EXISTS (SELECT 1 FROM {quote(key.target)} AS "
+        f'"treefold_target" WHERE "treefold_target".{quote(key.target_column)} = {column})',
+        f"point with {braced(key.column)} to no row of {braced(key.target)}; delete them or point "
+        "them elsewhere",
+        source=source,
+    )
+
+
+def no_duplicates(table: TableDef, unique: UniqueDef, source: str = "") -> Step | None:
+    """A step that stops where rows are equal in the columns of a new unique constraint, or None
+    for a constraint over expressions.
+    """
+    if not unique.columns:
+        return None
+    columns = ", ".join(map(quote, unique.columns))
+    keys = ", ".join(map(quote, table.primary_key))
+    conditions = [f"{quote(c)} IS NOT NULL" for c in unique.columns if unique.nulls_distinct]
+    conditions += [f"({unique.where})"] if unique.where else []
+    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    numbered = (
+        f"(SELECT {keys}, row_number() OVER (PARTITION BY {columns} ORDER BY {keys}) AS "
+        f'"treefold_number" FROM {source or quote(table.name)}{where}) AS "treefold_numbered"'
+    )
+    listed = braced(", ".join(unique.columns))
+    return guard(
+        table,
+        '"treefold_number" > 1',
+        f"repeat another row in {listed}, which becomes unique; change or delete them",
+        source=numbered,
+    )
+
+
+def selected(table: TableDef, values: Mapping[str, str], columns: Sequence[str]) -> str:
+    """A subquery of a table with its columns as they will be."""
+    listed = ", ".join(f"{values[name]} AS {quote(name)}" for name in columns)
+    return f"(SELECT {listed} FROM {quote(table.name)}) AS {_SOURCE}"
+
+
+def casts(type_name: str, dialect: Dialect) -> str:
+    """A statement that creates the function which tests whether text is a value of a type."""
+    return (
+        "CREATE OR REPLACE FUNCTION pg_temp.treefold_casts(given text) RETURNS boolean "
+        "LANGUAGE plpgsql IMMUTABLE AS $treefold$ BEGIN "
+        f"EXECUTE 'SELECT $1::{type_name}' USING given; RETURN TRUE; "
+        "EXCEPTION WHEN data_exception THEN RETURN FALSE; END $treefold$"
+    )
+
+
+def message(step: Step, row: Sequence[object]) -> str:
+    """The error for the first row that the `verify` of a step returned."""
+    if step.problem:
+        return step.problem.format(*row)
+    shown = ", ".join(str(value) for value in row)
+    return f"{step.summary or 'A step'} failed its check: {shown}"
+
+
+def text_of(value: str, dialect: Dialect) -> str:
+    """A name as a literal of SQL."""
+    return literal(value, dialect)

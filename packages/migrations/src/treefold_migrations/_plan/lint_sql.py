@@ -1,0 +1,160 @@
+"""Lint of SQL that the author of a migration wrote: each statement by its words.
+
+Strings, comments and quoted names are taken out first. What cannot be told from the words alone is
+passed over, since a wrong alarm costs more than a missed one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from treefold_migrations._plan.lint_rules import Finding, found
+from treefold_orm.schema import MAX_IDENTIFIER
+
+_PIECE = re.compile(
+    r"--[^\n]*|/\*.*?\*/|(?P<dollar>\$[A-Za-z_]*\$).*?(?P=dollar)|'(?:[^']|'')*'"
+    r"|\"(?P<name>(?:[^\"]|\"\")*)\"|(?P<end>;)|(?P<text>[^-/$'\";]+|.)",
+    re.DOTALL,
+)
+_SHOWN = 60
+
+
+def split_statements(sql: str) -> list[tuple[str, str]]:
+    """Split SQL into statements, each as written and as words without strings and comments."""
+    made: list[tuple[str, str]] = []
+    written, words = "", ""
+    for piece in _PIECE.finditer(sql):
+        if piece["end"]:
+            made.append((written, words))
+            written = words = ""
+            continue
+        written += piece[0]
+        if piece["text"]:
+            words += piece["text"]
+        elif piece["name"] is not None:
+            words += "quoted_name"
+        elif piece[0][0] in "'$":
+            words += "'text'"
+        else:
+            words += " "
+    made.append((written, words))
+    return [(" ".join(a.split()), " ".join(b.split())) for a, b in made if b.strip()]
+
+
+_PATTERNS: tuple[tuple[str, str, str], ...] = (
+    # rule, what the words hold, and what they must not hold
+    ("drop-table", r"^DROP TABLE\b", ""),
+    ("drop-column", r"^ALTER TABLE\b.*\bDROP COLUMN\b", ""),
+    ("truncate-cascade", r"^TRUNCATE\b.*\bCASCADE\b", ""),
+    ("remove-enum-value", r"^DELETE FROM (pg_catalog\.)?pg_enum\b", ""),
+    ("rename-column", r"^ALTER TABLE\b.*\bRENAME (?!TO\b|CONSTRAINT\b)", ""),
+    ("rename-table", r"^ALTER TABLE\b.*\bRENAME TO\b", ""),
+    ("rename-schema", r"^ALTER SCHEMA\b.*\bRENAME\b", ""),
+    (
+        "required-without-default",
+        r"\bADD (COLUMN )?(?!CONSTRAINT\b).*\bNOT NULL\b",
+        r"\bDEFAULT\b|\bGENERATED\b|\bCHECK\b",
+    ),
+    ("drop-default-in-use", r"\bALTER\b.*\bDROP DEFAULT\b", ""),
+    ("type-rewrites", r"^ALTER TABLE\b.*\bALTER (COLUMN )?\S+ (SET DATA )?TYPE\b", ""),
+    (
+        "volatile-default",
+        r"\bADD (COLUMN )?.*\bDEFAULT (\()?(random|gen_random_uuid|uuid_generate_v\w+|"
+        r"clock_timestamp|nextval)\b",
+        "",
+    ),
+    ("stored-generated-column", r"\bADD (COLUMN )?.*\bGENERATED ALWAYS AS \(.*\) STORED\b", ""),
+    (
+        "identity-on-filled-table",
+        r"^ALTER TABLE\b.*\bADD (COLUMN )?.*(\bAS IDENTITY\b|\b(small|big)?serial\b)",
+        "",
+    ),
+    ("index-not-concurrent", r"^CREATE (UNIQUE )?INDEX\b", r"\bCONCURRENTLY\b"),
+    ("drop-index-not-concurrent", r"^DROP INDEX\b", r"\bCONCURRENTLY\b"),
+    ("reindex", r"^REINDEX\b", r"\bCONCURRENTLY\b"),
+    (
+        "unique-without-index",
+        r"^ALTER TABLE\b.*\bADD\b.*\b(UNIQUE|PRIMARY KEY)\b",
+        r"\bUSING INDEX\b",
+    ),
+    (
+        "foreign-key-not-valid",
+        r"^ALTER TABLE\b.*\bADD\b.*\bFOREIGN KEY\b",
+        r"\bNOT VALID\b",
+    ),
+    (
+        "check-not-valid",
+        r"^ALTER TABLE\b.*\bADD (CONSTRAINT \S+ )?CHECK\b",
+        r"\bNOT VALID\b",
+    ),
+    ("set-not-null", r"^ALTER TABLE\b.*\bSET NOT NULL\b", ""),
+    ("exclusion-constraint", r"^ALTER TABLE\b.*\bADD\b.*\bEXCLUDE\b", ""),
+    ("partition-detach", r"\bDETACH PARTITION\b", r"\bCONCURRENTLY\b|\bFINALIZE\b"),
+    ("no-lock-timeout", r"^(SET|RESET)\b.*\block_timeout\b(?!.*[1-9])", ""),
+    ("no-statement-timeout", r"^(SET|RESET)\b.*\bstatement_timeout\b(?!.*[1-9])", ""),
+    (
+        "timestamp-without-zone",
+        r"^(CREATE TABLE|ALTER TABLE)\b.*\btimestamp\b(?! ?(\(\d\) ?)?with time zone)",
+        "",
+    ),
+    ("narrow-key", r"^CREATE TABLE\b.*\b(small)?serial\b", ""),
+)
+_LOCKS_ONLY = frozenset(
+    {
+        "type-rewrites",
+        "volatile-default",
+        "stored-generated-column",
+        "identity-on-filled-table",
+        "index-not-concurrent",
+        "drop-index-not-concurrent",
+        "reindex",
+        "unique-without-index",
+        "foreign-key-not-valid",
+        "check-not-valid",
+        "set-not-null",
+        "exclusion-constraint",
+        "partition-detach",
+    }
+)
+_COMPILED = [
+    (rule, re.compile(wanted, re.IGNORECASE), re.compile(refused, re.IGNORECASE))
+    for rule, wanted, refused in _PATTERNS
+]
+_CHANGES_DATA = re.compile(r"^(UPDATE|INSERT|DELETE|MERGE|COPY)\b", re.IGNORECASE)
+_WHOLE = re.compile(r"^(UPDATE|DELETE)\b(?!.*\bWHERE\b)", re.IGNORECASE)
+_NAMES = re.compile(r'"((?:[^"]|"")+)"|([A-Za-z_][A-Za-z0-9_$]*)')
+
+
+def changes_data(sql: str) -> bool:
+    """True if a statement changes rows."""
+    return any(_CHANGES_DATA.search(words) for _, words in split_statements(sql))
+
+
+def changes_schema(sql: str) -> bool:
+    """True if a statement changes tables."""
+    starts = ("ALTER ", "CREATE ", "DROP ")
+    return any(words.upper().startswith(starts) for _, words in split_statements(sql))
+
+
+def lint_sql(
+    sql: str, index: int, *, postgres: bool, transactional: bool, fresh: frozenset[str]
+) -> Iterator[Finding]:
+    """Yield what is unsafe about SQL; tables in `fresh` were created in the same migration."""
+    for written, words in split_statements(sql):
+        shown = written if len(written) <= _SHOWN else f"{written[:_SHOWN]}..."
+        names = {a or b for a, b in _NAMES.findall(written)}
+        for rule, wanted, refused in _COMPILED:
+            if rule in _LOCKS_ONLY and (not postgres or names & fresh):
+                continue
+            # a bound stands in quotes
+            text = written if rule.endswith("-timeout") else words
+            if wanted.search(text) and not (refused.pattern and refused.search(words)):
+                yield found(rule, shown, index, locks=postgres)
+        if postgres and transactional and re.search(r"\bCONCURRENTLY\b", words, re.IGNORECASE):
+            yield found("concurrent-in-transaction", shown, index)
+        if _WHOLE.search(words):
+            yield found("unbatched-backfill", shown, index)
+        for name in sorted(names):
+            if len(name.encode()) > MAX_IDENTIFIER:
+                yield found("long-identifier", name, index)

@@ -1,0 +1,199 @@
+"""From operations to steps.
+
+On PostgreSQL each operation has its own steps. On SQLite the operations of a file that stand
+together are planned together, so that each table is rebuilt at most once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from treefold_migrations._operations.base import Operation
+from treefold_migrations._operations.custom import RunPython, RunSQL, SeparateStateAndDatabase
+from treefold_migrations._operations.tables import CreateTable, DropTable, RenameTable
+from treefold_migrations._plan.between import Answers, Shapes, changes_between
+from treefold_migrations._plan.changes import TableChange
+from treefold_migrations._plan.planning import Version, plan_changes
+from treefold_migrations._plan.step import Step
+from treefold_migrations._plan.tracing import Trace
+from treefold_migrations._state.rendering import shape_of
+from treefold_migrations._state.schema_state import SchemaState
+from treefold_orm.schema import Dialect, TableShape
+
+SEPARATE = (RunSQL, RunPython, SeparateStateAndDatabase)
+
+
+def plan_operation(
+    operation: Operation,
+    before: SchemaState,
+    after: SchemaState,
+    dialect: Dialect,
+    *,
+    fresh: frozenset[str] = frozenset(),
+    sqlite_version: Version | None = None,
+) -> list[Step]:
+    """Return the steps of one operation; RunPython has none.
+
+    Args:
+        operation: The operation.
+        before: The state before it.
+        after: The state after it.
+        dialect: The database's.
+        fresh: Tables that the same file created before, of which no row is in use yet.
+        sqlite_version: The version to plan for, the one of this interpreter without it.
+    """
+    states = [before, after]
+    planned = plan_operations(
+        [operation], states, dialect, fresh=fresh, sqlite_version=sqlite_version
+    )
+    return [step for _, steps in planned for step in steps]
+
+
+def plan_operations(
+    operations: Sequence[Operation],
+    states: Sequence[SchemaState],
+    dialect: Dialect,
+    *,
+    fresh: frozenset[str] = frozenset(),
+    sqlite_version: Version | None = None,
+) -> list[tuple[int, list[Step]]]:
+    """Return the steps of the operations of a file, each list with the place of its first
+    operation.
+
+    Args:
+        operations: All or some consecutive operations of a file.
+        states: The states before, between and after them: one more than operations.
+        dialect: The database's.
+        fresh: Tables that the same file created before these operations.
+        sqlite_version: The version to plan for, the one of this interpreter without it.
+    """
+    made: list[tuple[int, list[Step]]] = []
+    for first, last in groups(operations, states, dialect):
+        chosen = operations[first:last]
+        if isinstance(chosen[0], SEPARATE):
+            steps = _separate(chosen[0], states[first], dialect, fresh, sqlite_version)
+        else:
+            changes = changes_of(chosen, states[first : last + 1], dialect, fresh)
+            steps = plan_changes(changes, dialect=dialect, sqlite_version=sqlite_version)
+        made.append((first, steps))
+        for operation in chosen:
+            fresh = fresh_after(operation, fresh)
+    return made
+
+
+def groups(
+    operations: Sequence[Operation], states: Sequence[SchemaState], dialect: Dialect
+) -> list[tuple[int, int]]:
+    """Return which operations are planned together, as places of the first and after the last."""
+    starts: list[int] = []
+    trace: Trace | None = None
+    for place, operation in enumerate(operations):
+        alone = isinstance(operation, SEPARATE) or dialect.name == "postgres"
+        joins = (
+            trace is not None
+            and not alone
+            and operation.phase == operations[place - 1].phase
+            and trace.fits(operation)
+        )
+        if not joins:
+            starts.append(place)
+            trace = None if alone else Trace(states[place], dialect)
+        if trace is not None:
+            trace.add(operation, states[place + 1])
+    return list(pairwise([*starts, len(operations)]))
+
+
+def fresh_after(operation: Operation, fresh: frozenset[str]) -> frozenset[str]:
+    """Return the tables that a file has created, once it has run one more operation."""
+    match operation:
+        case CreateTable(name=name):
+            return fresh | {name}
+        case DropTable(name=name):
+            return fresh - {name}
+        case RenameTable(old=old, new=new):
+            return fresh - {old} | {new} if old in fresh else fresh
+        case _:
+            return fresh
+
+
+def changes_of(
+    operations: Sequence[Operation],
+    states: Sequence[SchemaState],
+    dialect: Dialect,
+    fresh: frozenset[str],
+) -> list[TableChange]:
+    """Return the changes of tables that operations make together."""
+    trace = Trace(states[0], dialect)
+    for operation, after in zip(operations, states[1:], strict=True):
+        trace.add(operation, after)
+    before, after = both_shapes(states[0], states[-1])
+    answers: Answers = trace.answers(fresh)
+    return [
+        _with_unknown(change, states[-1])
+        for change in changes_between(before, after, dialect=dialect, answers=answers)
+        if _managed(change, states[0], states[-1])
+    ]
+
+
+_LOST = frozenset({"check", "column", "default", "foreign key", "primary key", "table", "unique"})
+"""Kinds of findings that are more than another spelling of the same."""
+
+
+def _with_unknown(change: TableChange, state: SchemaState) -> TableChange:
+    if change.before is None or change.after is None:
+        return change
+    table = state.tables[change.after.name]
+    unknown = tuple(
+        f"{kind} {name} ({found})"
+        for kind, name, found in table.options.as_found
+        if kind in _LOST and found not in _KEPT and not found.startswith("not ")
+    )
+    return replace(change, unknown=unknown)
+
+
+_KEPT = frozenset({"missing", "AUTOINCREMENT"})
+
+
+def both_shapes(before: SchemaState, after: SchemaState) -> tuple[Shapes, Shapes]:
+    """Return the tables of two states; a table that both share is the same object in both."""
+    made: dict[int, TableShape] = {}
+
+    def shapes(state: SchemaState) -> Shapes:
+        return {
+            name: made.setdefault(id(table), shape_of(table))
+            for name, table in state.tables.items()
+        }
+
+    return shapes(before), shapes(after)
+
+
+def _managed(change: TableChange, before: SchemaState, after: SchemaState) -> bool:
+    sides = ((change.before, before), (change.after, after))
+    return all(
+        state.tables[table.name].options.managed for table, state in sides if table is not None
+    )
+
+
+def _separate(
+    operation: Operation,
+    before: SchemaState,
+    dialect: Dialect,
+    fresh: frozenset[str],
+    sqlite_version: Version | None,
+) -> list[Step]:
+    if isinstance(operation, RunSQL):
+        return [
+            Step(sql, transactional=operation.transactional, summary=operation.describe())
+            for sql in operation.statements(dialect.name)
+        ]
+    if not isinstance(operation, SeparateStateAndDatabase):
+        return []
+    states = [before]
+    for part in operation.database:
+        states.append(part.apply(states[-1]))
+    planned = plan_operations(
+        operation.database, states, dialect, fresh=fresh, sqlite_version=sqlite_version
+    )
+    return [step for _, steps in planned for step in steps]

@@ -1,0 +1,34 @@
+"""One step, carried out: what a runner sends to the database, as an operation of the ORM.
+
+Transactions, locks, the journal and retries are the runner's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treefold_migrations._base.errors import RunError
+from treefold_migrations._plan.guards import message
+from treefold_migrations._plan.step import Step
+from treefold_orm.schema import Operation, Statement
+
+
+def perform(step: Step) -> Operation[None]:
+    """Run one step and its check.
+
+    Raises:
+        RunError: the check found rows; the statement, where it ran, must be rolled back.
+    """
+    if step.generates:
+        rows: list[Any] = yield Statement("rows", step.sql)
+        for row in rows:
+            yield Statement("script", row[0])
+    elif step.repeat:
+        while (yield Statement("count", step.sql)):
+            pass
+    elif step.sql:
+        yield Statement("script", step.sql)
+    if step.verify:
+        found: list[Any] = yield Statement("rows", step.verify)
+        if found:
+            raise RunError(message(step, tuple(found[0])))

@@ -1,0 +1,210 @@
+"""Columns on PostgreSQL: added, dropped and altered.
+
+A new column takes its value for existing rows as a default, which rewrites nothing; NOT NULL is
+proved by a validated check first. A value that a new type cannot take stops the change before it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from treefold_migrations._base.errors import PlanError
+from treefold_migrations._plan.changes import columns_by_name, is_constant
+from treefold_migrations._plan.conversion import Conversion
+from treefold_migrations._plan.guards import braced, casts, guard, no_nulls, no_rows
+from treefold_migrations._plan.postgres_names import text
+from treefold_migrations._plan.postgres_parts import EXCLUSIVE, validated
+from treefold_migrations._plan.step import Step
+from treefold_orm.schema import ColumnDef, Dialect, TableDef, column_clause, constraint_name, quote
+
+if TYPE_CHECKING:
+    from treefold_migrations._plan.postgres import Alteration
+
+BATCH = 5000
+
+
+def change_columns(work: Alteration, dialect: Dialect) -> list[Step]:
+    """Bring the columns of a table to their state after."""
+    table, steps = work.after, list[Step]()
+    for column in work.current.columns:
+        if column.name in work.dropped and column.name not in work.change.sources:
+            sql = f"DROP COLUMN {quote(column.name)}"
+            steps.append(_alter(table, sql, f"drop column {table.name}.{column.name}"))
+    new = columns_by_name(work.after)
+    for column in work.current.columns:
+        if column.name in work.change.sources:
+            steps += _change(work, column, new[column.name], dialect)
+    for column in work.after.columns:
+        if column.name not in work.change.sources:
+            steps += _add(work, column, dialect)
+    return steps
+
+
+def _alter(table: TableDef, sql: str, summary: str) -> Step:
+    here = f"ALTER TABLE {quote(table.name)} {sql}"
+    return Step(here, lock=EXCLUSIVE, table=table.name, summary=summary)
+
+
+def _of(table: TableDef, column: ColumnDef, action: str, what: str) -> Step:
+    sql = f"ALTER COLUMN {quote(column.name)} {action}"
+    return _alter(table, sql, f"{what} {table.name}.{column.name}")
+
+
+def _change(work: Alteration, old: ColumnDef, new: ColumnDef, dialect: Dialect) -> list[Step]:
+    table, steps = work.after, list[Step]()
+    conversion = work.change.conversions.get(new.name)
+    retyped = old.type != new.type
+    default = old.default
+    if conversion is not None and conversion.misfit:
+        steps += _refuse_misfits(work, new, conversion, dialect)
+    if retyped or (conversion is not None and not conversion.keeps):
+        if conversion is None and not widens(old.type, new.type):
+            raise PlanError(
+                f"{table.name}.{new.name} cannot change from {old.type} to {new.type} without an "
+                "expression for its values: give one with using="
+            )
+        if old.identity and not new.identity:
+            steps.append(_of(table, new, "DROP IDENTITY IF EXISTS", "stop counting"))
+        if old.default:
+            steps.append(_of(table, new, "DROP DEFAULT", "drop the default of"))
+            default = ""
+        steps.append(_retype(table, new, conversion))
+    elif old.identity and not new.identity:
+        steps.append(_of(table, new, "DROP IDENTITY IF EXISTS", "stop counting"))
+    if default != new.default:
+        steps.append(_set_default(table, new))
+    if old.null and not new.null:
+        steps += _fill(work, new) + _require(work, new)
+    if new.null and not old.null:
+        steps.append(_of(table, new, "DROP NOT NULL", "allow NULL in"))
+    if new.identity and not old.identity:
+        steps += _count(table, new)
+    return steps
+
+
+def widens(old: str, new: str) -> bool:
+    """True for a change of type that takes every value as it is."""
+    order = ("smallint", "integer", "bigint")
+    if old in order and new in order:
+        return order.index(old) < order.index(new)
+    if not old.startswith("varchar("):
+        return False
+    return new == "text" or (new.startswith("varchar(") and int(new[8:-1]) >= int(old[8:-1]))
+
+
+def _refuse_misfits(
+    work: Alteration, column: ColumnDef, conversion: Conversion, dialect: Dialect
+) -> list[Step]:
+    table, name = work.current, quote(column.name)
+    lock = Step(
+        f"LOCK TABLE {quote(table.name)} IN ACCESS EXCLUSIVE MODE",
+        lock=EXCLUSIVE,
+        table=table.name,
+        summary=f"lock {table.name}",
+    )
+    problem = (
+        f"hold {conversion.what} in {braced(column.name)}, which its new type does not take; "
+        "change them first, or give an expression with using="
+    )
+    misfit = conversion.misfit_of(name)
+    if not conversion.castable:
+        return [lock, guard(table, misfit, problem)]
+    condition = f"CASE WHEN {misfit} THEN TRUE ELSE NOT pg_temp.treefold_casts({name}) END"
+    found = guard(table, condition, problem)
+    return [lock, replace(found, sql=casts(conversion.castable, dialect))]
+
+
+def _retype(table: TableDef, column: ColumnDef, conversion: Conversion | None) -> Step:
+    name, using = quote(column.name), ""
+    if conversion is not None and not conversion.keeps:
+        using = f" USING {conversion.of(name)}"
+    return _of(
+        table, column, f"TYPE {column.type}{using}", f"change the type, to {column.type}, of"
+    )
+
+
+def _set_default(table: TableDef, column: ColumnDef) -> Step:
+    if column.default:
+        return _of(table, column, f"SET DEFAULT {column.default}", "set the default of")
+    return _of(table, column, "DROP DEFAULT", "drop the default of")
+
+
+def _fill(work: Alteration, column: ColumnDef) -> list[Step]:
+    value = work.change.fills.get(column.name)
+    if not value:
+        return []
+    table, name = quote(work.after.name), quote(column.name)
+    where = f"{name} IS NULL" + ("" if is_constant(value) else f" AND ({value}) IS NOT NULL")
+    summary = f"fill {work.after.name}.{column.name}"
+    if work.fresh:
+        sql = f"UPDATE {table} SET {name} = {value} WHERE {where}"
+        return [Step(sql, table=work.after.name, summary=summary)]
+    batch = f"SELECT ctid FROM {table} WHERE {where} LIMIT {BATCH}"
+    return [
+        Step(
+            f"UPDATE {table} SET {name} = {value} WHERE ctid = ANY (ARRAY({batch}))",
+            transactional=False,
+            lock="ROW EXCLUSIVE",
+            table=work.after.name,
+            summary=f"{summary} in batches",
+            repeat=True,
+        )
+    ]
+
+
+def _require(work: Alteration, column: ColumnDef) -> list[Step]:
+    table = work.after
+    required = _of(table, column, "SET NOT NULL", "require a value in")
+    if work.fresh:
+        return [required]
+    name = constraint_name("treefold_filled", table.name, column.name)
+    clause = f"CONSTRAINT {quote(name)} CHECK ({quote(column.name)} IS NOT NULL)"
+    return [
+        no_nulls(table, column.name),
+        *validated(table, name, clause),
+        required,
+        _alter(table, f"DROP CONSTRAINT {quote(name)}", f"drop constraint {name}"),
+    ]
+
+
+def _count(table: TableDef, column: ColumnDef) -> list[Step]:
+    where = f"pg_get_serial_sequence({text(quote(table.name))}, {text(column.name)})"
+    name, here = quote(column.name), quote(table.name)
+    action = "ADD GENERATED BY DEFAULT AS IDENTITY"
+    return [
+        _of(table, column, action, "generate the values of"),
+        Step(
+            f"SELECT setval({where}, max({name})) FROM {here} HAVING max({name}) > 0",
+            table=table.name,
+            summary=f"go on counting {table.name}.{column.name} after its greatest value",
+        ),
+    ]
+
+
+def _add(work: Alteration, column: ColumnDef, dialect: Dialect) -> list[Step]:
+    table, fresh = work.after, work.fresh
+    value = work.change.fills.get(column.name, "")
+    bare = replace(column, checks=(), check_name="")
+    summary = f"add column {table.name}.{column.name}"
+
+    def added(shape: ColumnDef) -> Step:
+        inner = replace(table, primary_key=())
+        clause = column_clause(shape, inner, dialect)
+        if shape.identity:
+            clause += " GENERATED BY DEFAULT AS IDENTITY"
+        return _alter(table, f"ADD COLUMN {clause}", summary)
+
+    if column.identity:
+        return [added(bare)]
+    if value and is_constant(value):
+        # the value of existing rows is kept in the catalog: no row is written
+        steps = [added(replace(bare, default=value))]
+        return steps if column.default == value else [*steps, _set_default(table, column)]
+    if value:
+        steps = [added(replace(bare, null=True, default=""))]
+        steps += [_set_default(table, column)] if column.default else []
+        return steps + _fill(work, column) + ([] if column.null else _require(work, column))
+    if column.null or column.default:
+        return [added(bare)]
+    return [added(bare)] if fresh else [no_rows(table, column.name), added(bare)]

@@ -1,0 +1,105 @@
+"""Names that PostgreSQL gives by itself, after a table or column: primary keys, sequences and, from
+version 18, NOT NULL constraints.
+
+They follow a rename, so that a renamed table equals one that was created under its new name. The
+name they have is looked up, since a database that migrations did not create may have others.
+"""
+
+from __future__ import annotations
+
+from treefold_migrations._plan.changes import TableChange
+from treefold_migrations._plan.step import Step
+from treefold_orm.schema import MAX_IDENTIFIER, TableDef, quote
+
+
+def object_name(table: str, column: str, label: str) -> str:
+    """The name that PostgreSQL chooses: `table_column_label`, both cut where it is too long."""
+    first, second = table.encode(), column.encode()
+    room = MAX_IDENTIFIER - len(label) - 1 - (1 if column else 0)
+    one, two = len(first), len(second)
+    while one + two > room:
+        if one > two:
+            one -= 1
+        else:
+            two -= 1
+    parts = [first[:one].decode(errors="ignore"), second[:two].decode(errors="ignore"), label]
+    return "_".join(part for part in parts if part)
+
+
+def text(value: str) -> str:
+    """A literal."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def rename_implicit(change: TableChange) -> list[Step]:
+    """The steps after a table or its columns were renamed."""
+    before, after = change.before, change.after
+    if before is None or after is None:
+        return []
+    moved = before.name != after.name
+    steps: list[Step] = []
+    if moved:
+        steps.append(_primary_key(after))
+    old = {column.name: column for column in before.columns}
+    kept = [
+        column
+        for column in after.columns
+        if column.name in change.sources and (moved or change.sources[column.name] != column.name)
+    ]
+    steps += [
+        _sequence(after, column.name)
+        for column in kept
+        if old[change.sources[column.name]].identity
+    ]
+    required = [c.name for c in kept if not old[change.sources[c.name]].null]
+    return steps + ([_not_null(after, required)] if required else [])
+
+
+def _step(sql: str, table: TableDef, what: str) -> Step:
+    return Step(
+        sql,
+        lock="ACCESS EXCLUSIVE",
+        table=table.name,
+        summary=f"rename the {what} of {table.name}",
+        generates=True,
+    )
+
+
+def _primary_key(table: TableDef) -> Step:
+    wanted = text(object_name(table.name, "", "pkey"))
+    return _step(
+        f"SELECT format('ALTER TABLE %s RENAME CONSTRAINT %I TO %I', conrelid::regclass, conname, "
+        f"{wanted}) FROM pg_constraint WHERE conrelid = {text(quote(table.name))}::regclass "
+        f"AND contype = 'p' AND conname <> {wanted}",
+        table,
+        "primary key",
+    )
+
+
+def _sequence(table: TableDef, column: str) -> Step:
+    wanted = text(object_name(table.name, column, "seq"))
+    return _step(
+        f"SELECT format('ALTER SEQUENCE %s RENAME TO %I', found.oid::regclass, {wanted}) "
+        "FROM pg_class AS found WHERE found.oid = "
+        f"pg_get_serial_sequence({text(quote(table.name))}, {text(column)})::regclass "
+        f"AND found.relname <> {wanted}",
+        table,
+        f"sequence of {column}",
+    )
+
+
+def _not_null(table: TableDef, columns: list[str]) -> Step:
+    wanted = ", ".join(
+        f"({text(column)}, {text(object_name(table.name, column, 'not_null'))})"
+        for column in columns
+    )
+    return _step(
+        "SELECT format('ALTER TABLE %s RENAME CONSTRAINT %I TO %I', c.conrelid::regclass, "
+        "c.conname, wanted.name) FROM pg_constraint AS c JOIN pg_attribute AS a ON "
+        "a.attrelid = c.conrelid AND a.attnum = c.conkey[1] JOIN "
+        f"(VALUES {wanted}) AS wanted (col, name) ON wanted.col = a.attname "
+        f"WHERE c.conrelid = {text(quote(table.name))}::regclass AND c.contype = 'n' "
+        "AND c.conname <> wanted.name",
+        table,
+        "NOT NULL constraints",
+    )

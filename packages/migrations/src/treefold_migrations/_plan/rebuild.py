@@ -1,0 +1,242 @@
+"""The rebuild of a SQLite table, as SQLite's documentation prescribes: create, copy, drop, rename.
+
+Foreign keys are not enforced meanwhile, or dropping the old table would reach its child rows.
+Indexes, triggers and the sequence that migrations do not know are kept, views are tested, and the
+number of rows and all references are verified before the commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from treefold_migrations._plan.changes import TableChange, column_checks, columns_by_name
+from treefold_migrations._plan.guards import (
+    braced,
+    guard,
+    no_duplicates,
+    no_nulls,
+    no_orphans,
+    no_rows,
+    selected,
+)
+from treefold_migrations._plan.step import Step
+from treefold_orm.schema import (
+    ColumnDef,
+    CreateTable,
+    Dialect,
+    TableDef,
+    UniqueDef,
+    literal,
+    quote,
+    statements,
+)
+
+NEW = "treefold_rebuilt"
+KEPT = "treefold_kept"
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuild:
+    """A table to rebuild: `own_indexes` are known to migrations, `rest` creates them again."""
+
+    change: TableChange
+    current: TableDef
+    after: TableDef
+    sources: Mapping[str, str]
+    own_indexes: frozenset[str]
+    rest: Sequence[Step]
+
+
+def not_enforced() -> Step:
+    """A step that stops where foreign keys are enforced, which would delete child rows."""
+    return Step(
+        "",
+        summary="check that foreign keys are not enforced",
+        verify="SELECT 1 FROM pragma_foreign_keys WHERE foreign_keys = 1",
+        problem="Foreign keys are enforced: PRAGMA foreign_keys = OFF must run before BEGIN",
+        foreign_keys_off=True,
+    )
+
+
+def keys_hold(tables: Sequence[str]) -> Step:
+    """A step that stops where a reference from or to these tables points to no row."""
+    listed = ", ".join(_text(name) for name in tables)
+    return Step(
+        "",
+        table=tables[0],
+        summary="check foreign keys",
+        verify=(
+            'SELECT count(*) OVER (), "table", parent, rowid FROM pragma_foreign_key_check '
+            f'WHERE "table" IN ({listed}) OR parent IN ({listed}) LIMIT 1'
+        ),
+        problem=(
+            "{0} references point to no row: the first is in table {1}, row {3}, and points to "
+            "table {2}; delete such rows or point them elsewhere, and migrate again"
+        ),
+        foreign_keys_off=True,
+    )
+
+
+def rebuild(job: Rebuild, dialect: Dialect) -> list[Step]:
+    """The steps of one rebuild."""
+    after, current = job.after, job.current
+    values = _values(job)
+    name, new = quote(after.name), quote(NEW)
+    listed = ", ".join(quote(column) for column in values)
+    taken = ", ".join(values.values())
+    count = f"(SELECT count(*) FROM {new})"
+    wanted = f"(SELECT count(*) FROM {name})"
+
+    def step(sql: str, summary: str, **more: object) -> Step:
+        return replace(Step(sql, table=after.name, summary=summary), **more)
+
+    bare = replace(
+        after,
+        name=NEW,
+        indexes=(),
+        searches=(),
+        uniques=tuple(unique for unique in after.uniques if not unique.is_index),
+    )
+    what = f"rebuild {after.name}"
+    create = statements(CreateTable(bare), dialect)[0]
+    return [
+        *_guards(job, values, dialect),
+        step(f"DROP TABLE IF EXISTS temp.{quote(KEPT)}", f"{what}: prepare"),
+        step(_keep(job), f"{what}: keep triggers and indexes"),
+        step(_keep_sequence(after), f"{what}: keep the sequence", generates=True),
+        step(_create(create, after, dialect), f"{what}: create the new table", generates=True),
+        step(
+            f"INSERT INTO {new} ({listed}) SELECT {taken} FROM {quote(current.name)}",
+            f"{what}: copy the rows",
+            verify=f"SELECT {wanted}, {count} WHERE {wanted} <> {count}",
+            problem=f"{braced(after.name)}: {{0}} rows became {{1}} rows in the copy",
+        ),
+        step(f"DROP TABLE {quote(current.name)}", f"{what}: drop the old table"),
+        step("PRAGMA legacy_alter_table = ON", f"{what}: leave views and triggers as they are"),
+        step(f"ALTER TABLE {new} RENAME TO {name}", f"{what}: rename the new table"),
+        step("PRAGMA legacy_alter_table = OFF", f"{what}: done with renaming"),
+        *job.rest,
+        step(
+            f"SELECT sql FROM temp.{quote(KEPT)} ORDER BY place",
+            f"{what}: restore triggers and indexes",
+            generates=True,
+        ),
+        step(f"DROP TABLE temp.{quote(KEPT)}", f"{what}: clean up"),
+    ]
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _keep(job: Rebuild) -> str:
+    name = _text(job.after.name)
+    own = ", ".join(_text(index) for index in sorted(job.own_indexes)) or "''"
+    # a view that names the table is read once, which fails if it lacks a column now
+    return (
+        f"CREATE TEMP TABLE {quote(KEPT)} AS SELECT rowid AS place, sql FROM sqlite_master "
+        f"WHERE tbl_name = {name} COLLATE NOCASE AND sql IS NOT NULL AND (type = 'trigger' OR "
+        f"(type = 'index' AND name NOT IN ({own}))) UNION ALL SELECT rowid, 'SELECT 1 FROM \"' || "
+        "replace(name, '\"', '\"\"') || '\" LIMIT 0' FROM sqlite_master WHERE type = 'view' "
+        f"AND instr(lower(sql), lower({name})) > 0"
+    )
+
+
+def _keep_sequence(table: TableDef) -> str:
+    insert = (
+        f"INSERT INTO temp.{quote(KEPT)} SELECT 0, 'UPDATE sqlite_sequence SET seq = ' || seq || "
+        f"' WHERE name = ' || quote(name) FROM sqlite_sequence WHERE name = {_text(table.name)}"
+    )
+    # a row of its own, where the table is empty: the new table has no line in the sequences yet
+    first = (
+        f"INSERT INTO temp.{quote(KEPT)} SELECT -1, 'INSERT INTO sqlite_sequence (name, seq) "
+        "SELECT ' || quote(name) || ', 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE "
+        f"name = ' || quote(name) || ')' FROM sqlite_sequence WHERE name = {_text(table.name)}"
+    )
+    there = "FROM sqlite_master WHERE name = 'sqlite_sequence'"
+    return f"SELECT {_text(first)} {there} UNION ALL SELECT {_text(insert)} {there}"
+
+
+def _create(sql: str, table: TableDef, dialect: Dialect) -> str:
+    counting = sql
+    if len(table.primary_key) == 1:
+        key = f"{quote(table.primary_key[0])} INTEGER PRIMARY KEY"
+        counting = sql.replace(key, f"{key} AUTOINCREMENT", 1)
+    return (
+        "SELECT CASE WHEN upper(sql) LIKE '%PRIMARY KEY AUTOINCREMENT%' "
+        f"THEN {literal(counting, dialect)} ELSE {literal(sql, dialect)} END "
+        f"FROM sqlite_master WHERE type = 'table' AND name = {_text(table.name)} COLLATE NOCASE"
+    )
+
+
+def _values(job: Rebuild) -> dict[str, str]:
+    before = columns_by_name(job.current)
+    return {
+        column.name: _value(job, column, before.get(job.sources.get(column.name, "")))
+        for column in job.after.columns
+        if column.name in job.sources or not column.identity
+    }
+
+
+def _value(job: Rebuild, column: ColumnDef, source: ColumnDef | None) -> str:
+    fill = job.change.fills.get(column.name, "")
+    if source is None:
+        return fill or column.default or "NULL"
+    value = quote(source.name)
+    conversion = job.change.conversions.get(column.name)
+    if conversion is not None:
+        value = conversion.of(value)
+    return f"COALESCE({value}, {fill})" if fill and not column.null else value
+
+
+def _guards(job: Rebuild, values: Mapping[str, str], dialect: Dialect) -> list[Step]:
+    del dialect
+    current, after = job.current, job.after
+    before, fills = columns_by_name(current), job.change.fills
+    steps: list[Step] = []
+    for column in after.columns:
+        source = before.get(job.sources.get(column.name, ""))
+        required = not column.null and not column.identity and column.name not in fills
+        if source is None:
+            steps += [no_rows(current, column.name)] if required and not column.default else []
+            continue
+        if required and source.null:
+            steps.append(no_nulls(current, source.name))
+        conversion = job.change.conversions.get(column.name)
+        if conversion is not None and conversion.misfit:
+            misfit = conversion.misfit_of(quote(source.name))
+            problem = (
+                f"hold {conversion.what} in {braced(column.name)}, which its new type does not "
+                "take; change them first, or give an expression with using="
+            )
+            steps.append(guard(current, misfit, problem))
+    return steps + _constraint_guards(job, values)
+
+
+def _constraint_guards(job: Rebuild, values: Mapping[str, str]) -> list[Step]:
+    after, current = job.after, job.current
+    keys = tuple(key for key in after.primary_key if key in values)
+    table = replace(current, primary_key=keys)
+    source = selected(current, values, list(values))
+    converted = set(job.change.conversions) | set(job.change.fills)
+    known = {check.sql for check in column_checks(current)}
+    steps: list[Step] = []
+    for check in column_checks(after):
+        if check.sql not in known or any(quote(name) in check.sql for name in converted):
+            problem = f"break the check {braced(check.name)}; change them first"
+            steps.append(guard(table, f"NOT ({check.sql})", problem, source=source))
+    for unique in after.uniques:
+        if _is_new(unique, current) and set(unique.columns) <= set(values):
+            found = no_duplicates(table, unique, source)
+            steps += [found] if found else []
+    old_keys = {(key.column, key.target, key.target_column) for key in current.foreign_keys}
+    for key in after.foreign_keys:
+        known_key = (job.sources.get(key.column, ""), key.target, key.target_column) in old_keys
+        if not known_key and key.target != after.name:
+            steps.append(no_orphans(table, key, source))
+    return steps
+
+
+def _is_new(unique: UniqueDef, table: TableDef) -> bool:
+    return not any(replace(unique, name=old.name) == old for old in table.uniques)

@@ -1,0 +1,374 @@
+"""Changes of tables on SQLite: by ALTER TABLE where the version has it, else by a rebuild.
+
+Everything runs in one transaction. Renames come first and are native where possible, so that
+triggers, views and references of other tables follow by themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from treefold_migrations._base.errors import PlanError
+from treefold_migrations._plan.changes import (
+    Part,
+    TableChange,
+    column_checks,
+    columns_by_name,
+    difference,
+    followed,
+    is_constant,
+    ordered_renames,
+    part_mentions,
+)
+from treefold_migrations._plan.guards import guard
+from treefold_migrations._plan.rebuild import Rebuild, keys_hold, not_enforced, rebuild
+from treefold_migrations._plan.step import Step
+from treefold_orm.schema import (
+    CheckDef,
+    ColumnDef,
+    CreateIndex,
+    CreateSearchIndex,
+    CreateTable,
+    Dialect,
+    DropSearchIndex,
+    ForeignKeyDef,
+    SearchDef,
+    TableDef,
+    UniqueDef,
+    column_clause,
+    constraint_clause,
+    indexes_of,
+    quote,
+    statements,
+)
+
+Version = tuple[int, int, int]
+RENAME_COLUMN: Version = (3, 26, 0)  # 3.25 renames columns, 3.26 follows references too
+DROP_COLUMN: Version = (3, 35, 5)  # earlier ones could damage tables
+ALTER_CONSTRAINT: Version = (3, 53, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Alteration:
+    """One table that stays: `current` is the table once native renames are done, and `sources` maps
+    columns after to its columns.
+    """
+
+    change: TableChange
+    current: TableDef
+    after: TableDef
+    sources: Mapping[str, str]
+    version: Version
+
+    @property
+    def dropped(self) -> list[ColumnDef]:
+        kept = set(self.sources.values())
+        return [column for column in self.current.columns if column.name not in kept]
+
+    @property
+    def added(self) -> list[ColumnDef]:
+        return [column for column in self.after.columns if column.name not in self.sources]
+
+
+def plan_sqlite(changes: Sequence[TableChange], dialect: Dialect, version: Version) -> list[Step]:
+    """The steps that bring tables to their state after."""
+    both = [(c, c.before, c.after) for c in changes if c.before and c.after]
+    native = version >= RENAME_COLUMN and not any(_name_is_reused(c) for c in changes)
+    tables = {before.name: after.name for _, before, after in both}
+    columns: dict[str, Mapping[str, str]] = {
+        before.name: {old: new for new, old in c.sources.items()} for c, before, _ in both
+    }
+    steps: list[Step] = []
+    works: list[Alteration] = []
+    for change, before, after in both:
+        sources = change.sources
+        moved = {before.name: after.name}
+        current = followed(before, moved, {})
+        if native:
+            current = followed(before, tables, columns)
+            sources = {new: new for new in sources}
+        works.append(Alteration(change, current, after, sources, version))
+    steps += _drop_moved_searches(both, works, dialect)
+    steps += _renames([(before, after, c) for c, before, after in both], native=native)
+    new = [c.after for c in changes if c.after and not c.before]
+    steps += [step for table in new for step in _create(table, dialect)]
+    rebuilt: list[str] = []
+    for work in works:
+        if _needs_rebuild(work):
+            _refuse_loss(work)
+            rebuilt.append(work.after.name)
+            steps += rebuild(_rebuild_of(work, dialect), dialect)
+        else:
+            steps += _alter(work, dialect)
+    gone = [c.before for c in changes if c.before and not c.after]
+    for table in gone:
+        steps += _drop(table, dialect)
+    for table in new:
+        # a name may come free by then
+        steps += _index_steps(indexes_of(table), table, dialect)
+        steps += _search_steps(table.searches, table, dialect)
+    if not rebuilt and not gone:
+        return steps
+    touched = [*rebuilt, *(table.name for table in gone)]
+    return [not_enforced(), *(replace(s, foreign_keys_off=True) for s in steps), keys_hold(touched)]
+
+
+def _refuse_loss(work: Alteration) -> None:
+    if not work.change.unknown:
+        return
+    name = work.after.name
+    raise PlanError(
+        f"Table {name!r} must be rebuilt for this change, which would lose what no model has: "
+        f"{'; '.join(work.change.unknown)}; change the table with RunSQL inside of "
+        f"SeparateStateAndDatabase, or agree to the loss with SetOptions({name!r}, as_found=[]) "
+        "before it"
+    )
+
+
+def _name_is_reused(change: TableChange) -> bool:
+    if not change.before or not change.after:
+        return False
+    kept = set(change.sources.values())
+    dropped = {column.name for column in change.before.columns} - kept
+    return bool(dropped & {new for new, old in change.sources.items() if new != old})
+
+
+def _drop_moved_searches(
+    both: Sequence[tuple[TableChange, TableDef, TableDef]],
+    works: Sequence[Alteration],
+    dialect: Dialect,
+) -> list[Step]:
+    # before names change: the triggers of a search say the names of its index, too
+    steps: list[Step] = []
+    for (_, before, _), work in zip(both, works, strict=True):
+        for search in before.searches:
+            if search not in kept_searches(work):
+                steps += _drop_search(search, dialect)
+    return steps
+
+
+def kept_searches(work: Alteration) -> tuple[SearchDef, ...]:
+    """The searches whose index stays as it is."""
+    converted = {work.sources.get(name, name) for name in work.change.conversions}
+    before = work.change.before
+    if before is None or before.name != work.after.name:
+        return ()
+    return tuple(
+        search
+        for search in before.searches
+        if search in work.after.searches
+        and not part_mentions(search, frozenset(converted))
+        and all(work.change.sources.get(c) == c for c in (search.key, *search.columns))
+    )
+
+
+def _drop_search(search: SearchDef, dialect: Dialect) -> list[Step]:
+    return [
+        Step(sql, table=search.table, summary=f"drop search {search.name}")
+        for sql in statements(DropSearchIndex(search, if_present=True), dialect)
+    ]
+
+
+def _renames(both: Sequence[tuple[TableDef, TableDef, TableChange]], *, native: bool) -> list[Step]:
+    pairs = [(before.name, after.name) for before, after, _ in both]
+    steps = [
+        Step(
+            f"ALTER TABLE {quote(old)} RENAME TO {quote(new)}",
+            table=old,
+            summary=f"rename table {old} to {new}",
+        )
+        for old, new in ordered_renames(pairs, "treefold_table_")
+    ]
+    for _, after, change in both if native else ():
+        own = [(old, new) for new, old in change.sources.items()]
+        steps += [
+            Step(
+                f"ALTER TABLE {quote(after.name)} RENAME COLUMN {quote(old)} TO {quote(new)}",
+                table=after.name,
+                summary=f"rename column {after.name}.{old} to {new}",
+            )
+            for old, new in ordered_renames(own, "treefold_column_")
+        ]
+    return [Step("PRAGMA legacy_alter_table = OFF"), *steps] if steps else []
+
+
+def _needs_rebuild(work: Alteration) -> bool:
+    old, new = work.current, work.after
+    if old.primary_key != new.primary_key or any(a != b for a, b in work.sources.items()):
+        return True
+    before, after = columns_by_name(old), columns_by_name(new)
+    for name in work.sources:
+        one, two = before[name], after[name]
+        same = (one.type, one.default, one.identity) == (two.type, two.default, two.identity)
+        if not same or name in work.change.conversions:
+            return True
+        if one.null != two.null and (work.version < ALTER_CONSTRAINT or name in work.change.fills):
+            return True
+    if difference(_unique_constraints(old), _unique_constraints(new)):
+        return True
+    return (
+        any(not _can_add(work, column) for column in work.added)
+        or any(not _can_drop(work, column) for column in work.dropped)
+        or _constraints_need_rebuild(work)
+    )
+
+
+def _unique_constraints(table: TableDef) -> list[UniqueDef]:
+    return [unique for unique in table.uniques if not unique.is_index]
+
+
+def _can_add(work: Alteration, column: ColumnDef) -> bool:
+    if column.identity or column.name in work.after.primary_key or column.name in work.change.fills:
+        return False
+    own = [key for key in work.after.foreign_keys if key.column == column.name]
+    if len(own) > 1 or (own and column.default):
+        return False
+    if column.default:
+        return is_constant(column.default) and (column.null or column.default.upper() != "NULL")
+    return column.null
+
+
+def _can_drop(work: Alteration, column: ColumnDef) -> bool:
+    if work.version < DROP_COLUMN or column.name in work.current.primary_key:
+        return False
+    name = frozenset({column.name})
+    fixed: list[Part] = [*work.current.foreign_keys, *_unique_constraints(work.current)]
+    return not any(part_mentions(part, name) for part in (*fixed, *work.current.checks))
+
+
+def _constraints_need_rebuild(work: Alteration) -> bool:
+    old, new = work.current, work.after
+    gone = frozenset(column.name for column in work.dropped)
+    come = frozenset(column.name for column in work.added)
+    keys = difference(old.foreign_keys, new.foreign_keys)
+    checks = difference(column_checks(old), column_checks(new))
+    if work.version >= ALTER_CONSTRAINT:
+        return bool(keys.renamed) or any(key.column not in come for key in keys.added)
+    own_checks = {column.check_name for column in work.added if column.checks}
+    return (
+        bool(keys.renamed or checks.renamed or keys.dropped)
+        or any(key.column not in come for key in keys.added)
+        or any(not part_mentions(check, gone) for check in checks.dropped)
+        or any(check.name not in own_checks for check in checks.added)
+    )
+
+
+def _alter(work: Alteration, dialect: Dialect) -> list[Step]:
+    old, new = work.current, work.after
+    here, steps = f"ALTER TABLE {quote(new.name)}", list[Step]()
+
+    def alter(sql: str, summary: str) -> None:
+        steps.append(Step(f"{here} {sql}", table=new.name, summary=summary))
+
+    steps += _drop_indexes(work)
+    for name in _dropped_constraints(work):
+        alter(f"DROP CONSTRAINT {quote(name)}", f"drop constraint {name}")
+    for column in work.dropped:
+        alter(f"DROP COLUMN {quote(column.name)}", f"drop column {new.name}.{column.name}")
+    for column in work.added:
+        clause = column_clause(column, replace(new, primary_key=()), dialect)
+        key = next((k for k in new.foreign_keys if k.column == column.name), None)
+        reference = f" {_inline(key)}" if key else ""
+        alter(f"ADD COLUMN {clause}{reference}", f"add column {new.name}.{column.name}")
+    before = columns_by_name(old)
+    for column in new.columns:
+        if column.name in work.sources and before[column.name].null != column.null:
+            action = "DROP NOT NULL" if column.null else "SET NOT NULL"
+            if not column.null:
+                problem = f"have NULL in {column.name}, which will allow none"
+                steps.append(guard(new, f"{quote(column.name)} IS NULL", problem))
+            alter(f"ALTER COLUMN {quote(column.name)} {action}", f"{action.lower()}: {column.name}")
+    inline = {column.check_name for column in work.added if column.checks}
+    for check in _added_checks(work):
+        if check.name not in inline:
+            steps.append(guard(new, f"NOT ({check.sql})", f"break the check {check.name}"))
+            alter(f"ADD {constraint_clause(check)}", f"add constraint {check.name}")
+    return steps + add_indexes(work, dialect)
+
+
+def _inline(key: ForeignKeyDef) -> str:
+    action = key.on_delete.replace("_", " ")
+    return (
+        f"CONSTRAINT {quote(key.name)} REFERENCES {quote(key.target)} "
+        f"({quote(key.target_column)}) ON DELETE {action}"
+    )
+
+
+def _dropped_constraints(work: Alteration) -> list[str]:
+    if work.version < ALTER_CONSTRAINT:
+        return []
+    checks = difference(column_checks(work.current), column_checks(work.after))
+    keys = difference(work.current.foreign_keys, work.after.foreign_keys)
+    found = [*checks.dropped, *(before for before, _ in checks.renamed), *keys.dropped]
+    return [part.name for part in found]
+
+
+def _added_checks(work: Alteration) -> list[CheckDef]:
+    checks = difference(column_checks(work.current), column_checks(work.after))
+    return [*checks.added, *(after for _, after in checks.renamed)]
+
+
+def _drop_indexes(work: Alteration) -> list[Step]:
+    old, new = indexes_of(work.current), indexes_of(work.after)
+    return [
+        Step(
+            f"DROP INDEX {quote(create.index.name)}",
+            table=work.after.name,
+            summary=f"drop index {create.index.name}",
+        )
+        for create in old
+        if create not in new
+    ]
+
+
+def add_indexes(work: Alteration, dialect: Dialect) -> list[Step]:
+    """Create the indexes and searches that are not there yet."""
+    old = indexes_of(work.current)
+    wanted = [create for create in indexes_of(work.after) if create not in old]
+    return _index_steps(wanted, work.after, dialect) + new_searches(work, dialect)
+
+
+def _index_steps(creates: Sequence[CreateIndex], table: TableDef, dialect: Dialect) -> list[Step]:
+    return [
+        Step(sql, table=table.name, summary=f"create index {create.index.name}")
+        for create in creates
+        for sql in statements(create, dialect)
+    ]
+
+
+def new_searches(work: Alteration, dialect: Dialect) -> list[Step]:
+    """Create the searches that were not kept."""
+    kept = kept_searches(work)
+    wanted = [search for search in work.after.searches if search not in kept]
+    return _search_steps(wanted, work.after, dialect)
+
+
+def _search_steps(searches: Sequence[SearchDef], table: TableDef, dialect: Dialect) -> list[Step]:
+    return [
+        Step(sql, table=table.name, summary=f"create search {search.name}")
+        for search in searches
+        for sql in statements(CreateSearchIndex(search), dialect)
+    ]
+
+
+def _rebuild_of(work: Alteration, dialect: Dialect) -> Rebuild:
+    own = {create.index.name for create in indexes_of(work.current)}
+    creates = indexes_of(work.after)
+    rest = _index_steps(creates, work.after, dialect) + new_searches(work, dialect)
+    return Rebuild(work.change, work.current, work.after, work.sources, frozenset(own), rest)
+
+
+def _create(table: TableDef, dialect: Dialect) -> list[Step]:
+    constraints = tuple(unique for unique in table.uniques if not unique.is_index)
+    bare = replace(table, uniques=constraints, indexes=(), searches=())
+    return [
+        Step(sql, table=table.name, summary=f"create table {table.name}")
+        for sql in statements(CreateTable(bare), dialect)
+    ]
+
+
+def _drop(table: TableDef, dialect: Dialect) -> list[Step]:
+    steps = [step for search in table.searches for step in _drop_search(search, dialect)]
+    sql = f"DROP TABLE {quote(table.name)}"
+    return [*steps, Step(sql, table=table.name, summary=f"drop table {table.name}")]

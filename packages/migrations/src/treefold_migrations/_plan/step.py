@@ -1,0 +1,39 @@
+"""Step: one SQL statement of a plan, with the conditions under which it may run.
+
+A step is data for the runner, `--plan`, lint and the journal. Nothing here makes or runs one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One complete SQL statement.
+
+    `transactional` is False for a statement that is committed by itself: one that cannot run inside
+    a transaction (CREATE INDEX CONCURRENTLY), or one that must not keep the locks of others while
+    it reads a table (VALIDATE). Such a statement may run again after a crash. Consecutive
+    transactional steps share a transaction. `lock` is PostgreSQL's lock level on `table`, empty
+    where it is irrelevant. `summary` describes the step for plans, progress and the journal.
+    `before_retry` is a statement that removes the remains of an interrupted run. `verify` is a
+    query that must return no row after the step; `problem` is the error if it does, with `{0}`,
+    `{1}` for the columns of its first row. `sql` is empty for a step that only verifies.
+
+    `generates`: `sql` is a query, and each row's first column is a statement to run. `repeat`: the
+    statement changes a batch of rows, and runs again until it changes none. `foreign_keys_off`:
+    SQLite must not enforce foreign keys, which is switched before the transaction begins.
+    """
+
+    sql: str
+    transactional: bool = True
+    lock: str = ""
+    table: str = ""
+    summary: str = ""
+    before_retry: str = ""
+    verify: str = ""
+    problem: str = ""
+    generates: bool = False
+    repeat: bool = False
+    foreign_keys_off: bool = False

@@ -1,0 +1,94 @@
+"""A trace of operations: where each table and field of the state after comes from.
+
+It turns operations into the `Answers` of the planner. Operations that it cannot follow together
+are planned one after the other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treefold_migrations._operations.base import Operation
+from treefold_migrations._operations.columns import AddField, AlterField, DropField, RenameField
+from treefold_migrations._operations.tables import CreateTable, DropTable, RenameTable
+from treefold_migrations._plan.between import Answers, Place
+from treefold_migrations._state.rendering import fill_sql
+from treefold_migrations._state.schema_state import SchemaState
+from treefold_orm.schema import MISSING, Dialect
+
+
+class Trace:
+    """What became of the tables and fields of one state."""
+
+    def __init__(self, state: SchemaState, dialect: Dialect) -> None:
+        self._first = state
+        self._dialect = dialect
+        self._tables: dict[str, str | None] = {name: name for name in state.tables}
+        self._fields: dict[str, dict[str, str | None]] = {
+            name: {field: field for field in table.fields} for name, table in state.tables.items()
+        }
+        self._fills: dict[Place, str] = {}
+        self._using: dict[Place, str] = {}
+        self._altered: set[Place] = set()
+
+    def fits(self, operation: Operation) -> bool:
+        """True where the operation can be planned together with those before it."""
+        match operation:
+            case CreateTable(name=name) | RenameTable(new=name):
+                return name not in self._first.tables
+            case AlterField(table=table, name=name):
+                place = table, name
+                return place not in self._altered and place not in self._fills
+            case _:
+                return True
+
+    def add(self, operation: Operation, after: SchemaState) -> None:
+        """Follow one operation; `after` is the state that it leads to."""
+        match operation:
+            case CreateTable(name=name, fields=fields):
+                self._tables[name] = None
+                self._fields[name] = dict.fromkeys(fields)
+            case DropTable(name=name):
+                del self._tables[name], self._fields[name]
+            case RenameTable(old=old, new=new):
+                self._tables[new] = self._tables.pop(old)
+                self._fields[new] = self._fields.pop(old)
+                self._move({(old, name): (new, name) for name in self._fields[new]})
+            case AddField(table=table, name=name, fill=fill):
+                self._fields[table][name] = None
+                self._fill((table, name), fill, after)
+            case DropField(table=table, name=name):
+                del self._fields[table][name]
+            case RenameField(table=table, old=old, new=new):
+                fields = self._fields[table]
+                self._fields[table] = {new if n == old else n: o for n, o in fields.items()}
+                self._move({(table, old): (table, new)})
+            case AlterField(table=table, name=name, fill=fill):
+                self._altered.add((table, name))
+                self._fill((table, name), fill, after)
+                using = operation.using_on(self._dialect.name)
+                if using:
+                    self._using[table, name] = using
+            case _:
+                pass
+
+    def _move(self, moved: dict[Place, Place]) -> None:
+        self._fills = {moved.get(place, place): sql for place, sql in self._fills.items()}
+        self._using = {moved.get(place, place): sql for place, sql in self._using.items()}
+        self._altered = {moved.get(place, place) for place in self._altered}
+
+    def _fill(self, place: Place, value: Any, after: SchemaState) -> None:
+        if value is not MISSING and value is not None:
+            self._fills[place] = fill_sql(after, *place, value, self._dialect)
+
+    def answers(self, fresh: frozenset[str]) -> Answers:
+        """What the planner must know besides the states."""
+        tables = {new: old for new, old in self._tables.items() if old and old != new}
+        fields = {
+            table: {name: old for name, old in fields.items() if old != name}
+            for table, fields in self._fields.items()
+            if self._tables[table] is not None
+        }
+        kept = {table: renamed for table, renamed in fields.items() if renamed}
+        fills = {place: sql for place, sql in self._fills.items() if self._tables[place[0]]}
+        return Answers(tables, kept, fills, self._using, fresh)

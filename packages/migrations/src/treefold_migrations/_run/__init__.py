@@ -1,0 +1,1 @@
+"""Applying migrations: lock, journal, records, data migrations."""

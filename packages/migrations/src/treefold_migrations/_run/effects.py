@@ -1,0 +1,125 @@
+"""Flows: the work of the runner as generators, so that both halves run the same code.
+
+A flow yields its next effect (a statement, a transaction around another flow, a pause, a call of
+a function) and is sent the outcome, or has the error thrown into it. Only `drive` and `adrive` do
+anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+from treefold_orm.schema import HeldConnection, Operation, Statement
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Atomic:
+    """Run a flow in a transaction of its own; the outcome is what the flow returns."""
+
+    flow: Flow[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Wait."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Call a sync or async function; the outcome is what it returns."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...] = ()
+
+
+Effect = Statement | Atomic | Pause | Call
+Flow = Generator[Effect, Any, T]
+
+
+def rows(sql: str, *args: Any) -> Operation[list[Any]]:
+    """Run a query."""
+    return (yield Statement("rows", sql, args))
+
+
+def count(sql: str, *args: Any) -> Operation[int]:
+    """Run a statement, and return the number of rows that it changed."""
+    return (yield Statement("count", sql, args))
+
+
+def script(*statements: str) -> Operation[None]:
+    """Run statements without arguments."""
+    for sql in statements:
+        yield Statement("script", sql)
+
+
+def drive(held: HeldConnection, flow: Flow[T]) -> T:
+    """Run a flow on a connection, blocking this thread."""
+    step: Callable[[], Effect] = partial(flow.send, None)
+    while True:
+        try:
+            effect = step()
+        except StopIteration as stop:
+            return stop.value
+        try:
+            outcome = _perform(held, effect)
+        except BaseException as error:  # the flow decides
+            step = partial(flow.throw, error)
+        else:
+            step = partial(flow.send, outcome)
+
+
+def _perform(held: HeldConnection, effect: Effect) -> Any:
+    match effect:
+        case Statement():
+            return held.run(_single(effect))
+        case Atomic(flow):
+            with held.transaction():
+                return drive(held, flow)
+        case Pause(seconds):
+            time.sleep(seconds)
+            return None
+        case Call(function, args):
+            return held.call(function, *args)
+
+
+async def adrive(held: HeldConnection, flow: Flow[T]) -> T:
+    """Run a flow on a connection."""
+    step: Callable[[], Effect] = partial(flow.send, None)
+    while True:
+        try:
+            effect = step()
+        except StopIteration as stop:
+            return stop.value
+        try:
+            outcome = await _aperform(held, effect)
+        except BaseException as error:  # the flow decides
+            step = partial(flow.throw, error)
+        else:
+            step = partial(flow.send, outcome)
+
+
+async def _aperform(held: HeldConnection, effect: Effect) -> Any:
+    match effect:
+        case Statement():
+            return await held.arun(_single(effect))
+        case Atomic(flow):
+            async with held.transaction():
+                return await adrive(held, flow)
+        case Pause(seconds):
+            await asyncio.sleep(seconds)
+            return None
+        case Call(function, args):
+            return await held.acall(function, *args)
+
+
+def _single(statement: Statement) -> Operation[Any]:
+    return (yield statement)

@@ -1,0 +1,331 @@
+"""Executor: runs the units of one file, so that a crash at any statement leaves something that the
+next run completes.
+
+A file of transactional steps is one transaction together with its record. In others each group of
+transactional steps is one transaction together with its journal row, and a step outside of a
+transaction is noted before it begins and after it ends. The last group carries the record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from treefold_migrations._base.errors import LockTimeout, MigrationError, RunError
+from treefold_migrations._plan.perform import perform
+from treefold_migrations._run.effects import Atomic, Call, Flow, Pause, count, rows, script
+from treefold_migrations._run.events import Event, Listener
+from treefold_migrations._run.frozen import FrozenModels
+from treefold_migrations._run.lock import Lock
+from treefold_migrations._run.records import Progress, Records, advanced
+from treefold_migrations._run.timeouts import Limits, Timeouts
+from treefold_migrations._run.units import FileRun, PythonUnit, SqlUnit, Unit, group_at
+from treefold_migrations._run.work import Work
+from treefold_orm import (
+    ConnectionFailed,
+    DatabaseLocked,
+    ORMError,
+    StatementTimeout,
+    TransactionConflict,
+)
+from treefold_orm.schema import HeldConnection
+
+Interrupted = Literal["stop", "again", "skip"]
+"""What becomes of a step that may not run twice and was interrupted: an error, or a choice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """What the executor works with."""
+
+    held: HeldConnection
+    records: Records
+    lock: Lock
+    limits: Limits
+    tell: Listener
+    interrupted: Interrupted = "stop"
+
+    @property
+    def postgres(self) -> bool:
+        """True for PostgreSQL."""
+        return self.held.dialect.name == "postgres"
+
+
+def run_file(engine: Engine, run: FileRun) -> Flow[bool]:
+    """Run a file from where it stands; False where another run has completed it meanwhile.
+
+    Raises:
+        RunError: A step failed, or the journal does not fit the file.
+        LockTimeout: A table stayed locked by others in every attempt.
+    """
+    return (yield from _File(engine, run).run())
+
+
+def stands_at(run: FileRun, known: Progress | None) -> Progress:
+    """Return where a file stands, by its journal row.
+
+    Raises:
+        RunError: The file was changed after it had begun, or goes the other way.
+    """
+    if known is None or (run.undo >= 0 and known.direction == "forwards"):
+        return Progress(run.name, run.hash, run.direction, run.plan, run.whole, undo=run.undo)
+    partly = f"Migration {run.name!r} is half done ({known.done} of {known.steps} steps"
+    if known.direction != run.direction:
+        command = "migrate" if known.direction == "forwards" else "rollback"
+        raise RunError(f"{partly}, {known.direction}); complete it first: run `{command}` again")
+    if known.hash != run.hash:
+        raise RunError(f"{partly}) and its file was changed since; restore the file and run again")
+    if known.plan != run.plan:
+        raise RunError(
+            f"{partly}) and would be planned in other steps now; run it with the version of "
+            "treefold-migrations that began it"
+        )
+    return known
+
+
+def again(unit: Unit) -> bool:
+    """True where a unit outside of a transaction may run again after an interruption."""
+    return isinstance(unit, PythonUnit) or unit.again
+
+
+class _File:
+    """One file while it runs."""
+
+    def __init__(self, engine: Engine, run: FileRun) -> None:
+        self._engine = engine
+        self._run = run
+        self._progress = stands_at(run, None)
+        self._at = 0  # the unit that runs, for messages
+
+    def run(self) -> Flow[bool]:
+        run, records = self._run, self._engine.records
+        applied = yield from records.read()
+        there = all(name in applied.records for name in run.recorded)
+        if there == (run.direction == "forwards"):
+            return False
+        known = applied.progress.get(run.name)
+        if run.undo >= 0 and known is None:
+            return False
+        self._progress = stands_at(run, known)
+        self._tell("file", f"{run.name}" if known is None else f"{run.name} (goes on)")
+        if not run.whole:
+            yield Atomic(self._group(()))
+        while self._progress.done < len(run.units):
+            group = group_at(run.units, self._progress.done)
+            if group[0].transactional:
+                yield from self._transaction(group)
+            else:
+                yield from self._alone(group[0])
+        self._tell("done", run.name)
+        return True
+
+    # -- transactions -----------------------------------------------------------------------------
+
+    def _transaction(self, group: tuple[Unit, ...]) -> Flow[None]:
+        unenforced = not self._engine.postgres and any(
+            isinstance(unit, SqlUnit) and unit.step.foreign_keys_off for unit in group
+        )
+        if unenforced:  # a pragma of SQLite that has no effect inside a transaction
+            yield from script("PRAGMA foreign_keys = OFF")
+        try:
+            yield from self._attempts(
+                lambda: self._group(group, foreign_keys_off=unenforced), group
+            )
+        finally:
+            if unenforced:
+                yield from script("PRAGMA legacy_alter_table = OFF", "PRAGMA foreign_keys = ON")
+        self._progress = advanced(self._progress, done=self._progress.done + len(group))
+
+    def _attempts(self, make: Callable[[], Flow[None]], group: tuple[Unit, ...]) -> Flow[None]:
+        limits = self._engine.limits
+        for attempt in range(limits.attempts):
+            try:
+                yield Atomic(make())
+            except (DatabaseLocked, TransactionConflict) as error:
+                if attempt + 1 < limits.attempts:
+                    self._tell("retry", f"{self._where()}: {error}; trying again")
+                    yield Pause(limits.pause(attempt))
+                    continue
+                raise self._locked(error) from error
+            except StatementTimeout as error:
+                raise self._too_long(error) from error
+            except ORMError as error:
+                raise self._failed(error, kept=self._progress.done) from error
+            return
+
+    def _group(self, group: tuple[Unit, ...], *, foreign_keys_off: bool = False) -> Flow[None]:
+        engine, run = self._engine, self._run
+        yield from engine.lock.fence()
+        timeouts = Timeouts(engine.limits, active=engine.postgres, local=True)
+        for place, unit in enumerate(group, self._progress.done):
+            self._at = place
+            yield from timeouts.before(unit.step if isinstance(unit, SqlUnit) else None)
+            yield from self._perform(unit)
+        if foreign_keys_off:
+            yield from self._check_references()
+        done = self._progress.done + len(group)
+        if done == run.whole:
+            yield from self._complete()
+        else:
+            yield from engine.records.keep(advanced(self._progress, done=done))
+        yield from engine.lock.fence()
+
+    def _check_references(self) -> Flow[None]:
+        broken = yield from rows("PRAGMA foreign_key_check")
+        if broken:
+            table, _, target, _ = broken[0]
+            raise RunError(
+                f"Migration {self._run.name!r} would leave {len(broken)} rows that refer to "
+                f"missing ones, the first in {table!r} to {target!r}; nothing was changed. SQLite "
+                "does not enforce foreign keys while a table is rebuilt: put Python and SQL that "
+                "delete rows into a file of their own"
+            )
+
+    def _complete(self) -> Flow[None]:
+        records, run = self._engine.records, self._run
+        if run.direction == "forwards":
+            yield from records.add(run.name, run.hash)
+        else:
+            for name in run.recorded:
+                yield from records.remove(name)
+        yield from records.clear(run.name)
+
+    # -- steps outside of a transaction -----------------------------------------------------------
+
+    def _alone(self, unit: Unit) -> Flow[None]:
+        records = self._engine.records
+        self._at = self._progress.done
+        skipped = False
+        if self._progress.started:
+            skipped = yield from self._resume(unit)
+        else:
+            self._progress = replace(self._progress, started=True)
+            yield Atomic(self._fenced(records.keep(self._progress)))
+        if not skipped:
+            yield from self._outside(unit)
+        done = advanced(self._progress, done=self._at + 1)
+        last = done.done == self._run.whole
+        yield Atomic(self._fenced(self._complete() if last else records.keep(done)))
+        self._progress = done
+
+    def _fenced(self, flow: Flow[None]) -> Flow[None]:
+        yield from self._engine.lock.fence()
+        yield from flow
+
+    def _outside(self, unit: Unit) -> Flow[None]:
+        engine = self._engine
+        session = engine.postgres and not engine.held.pooled
+        timeouts = Timeouts(engine.limits, active=session, local=False)
+        for attempt in range(engine.limits.attempts):
+            try:
+                if attempt and isinstance(unit, SqlUnit) and unit.step.before_retry:
+                    yield from script(unit.step.before_retry)
+                yield from timeouts.before(unit.step if isinstance(unit, SqlUnit) else None)
+                yield from self._perform(unit)
+                yield from timeouts.before(None)
+            except (DatabaseLocked, TransactionConflict) as error:
+                if attempt + 1 < engine.limits.attempts:
+                    self._tell("retry", f"{self._where()}: {error}; trying again")
+                    yield Pause(engine.limits.pause(attempt))
+                    continue
+                raise self._locked(error) from error
+            except StatementTimeout as error:
+                raise self._too_long(error) from error
+            except ORMError as error:
+                if not isinstance(error, ConnectionFailed) and not again(unit):
+                    yield from self._engine.records.keep(replace(self._progress, started=False))
+                raise self._failed(error, kept=self._at) from error
+            return
+
+    def _resume(self, unit: Unit) -> Flow[bool]:
+        if again(unit):
+            if isinstance(unit, SqlUnit) and unit.step.before_retry:
+                yield from script(unit.step.before_retry)
+            return False
+        if self._engine.interrupted == "stop":
+            raise RunError(
+                f"{self._where()} was interrupted, and whether it took effect is not known: look "
+                "at the database, then run again with interrupted='again' or interrupted='skip'"
+            )
+        return self._engine.interrupted == "skip"
+
+    # -- one unit ---------------------------------------------------------------------------------
+
+    def _perform(self, unit: Unit) -> Flow[None]:
+        self._tell("step", unit.summary)
+        if isinstance(unit, PythonUnit):
+            yield from self._python(unit)
+            return
+        step = unit.step
+        try:
+            if step.repeat:
+                changed = 0
+                while done := (yield from count(step.sql)):
+                    changed += done
+                    self._tell("rows", unit.summary, rows_=changed)
+                step = replace(step, sql="", repeat=False)
+            yield from perform(step)
+        except RunError as error:  # of its check
+            kept = self._kept(self._progress.done)
+            raise RunError(f"{self._where()} failed: {error}; {kept}") from error
+
+    def _python(self, unit: PythonUnit) -> Flow[None]:
+        held = self._engine.held
+        models = FrozenModels(unit.state, using=held.alias)
+
+        def tell(text: str, done: int, total: int) -> None:
+            self._tell("rows", text or unit.summary, rows_=done, total=total)
+
+        atomic = unit.transactional
+        keep = None if atomic else self._keep_position
+        work = Work(held, keep=keep, position=self._progress.position, tell=tell)
+        try:
+            yield Call(unit.function, (models, work))
+        except (MigrationError, ORMError):
+            raise
+        except Exception as error:
+            raise RunError(
+                f"{self._where()} raised {type(error).__name__}: {error}; "
+                f"{self._kept(self._progress.done)}"
+            ) from error
+
+    def _keep_position(self, position: str) -> Flow[None]:
+        self._progress = replace(self._progress, position=position)
+        yield from self._fenced(self._engine.records.keep(self._progress))
+
+    # -- words ------------------------------------------------------------------------------------
+
+    def _where(self) -> str:
+        run = self._run
+        named = f": {run.units[self._at].summary}" if self._at < len(run.units) else ""
+        return f"Migration {run.name!r}, step {self._at + 1} of {run.whole}{named}"
+
+    def _kept(self, kept: int) -> str:
+        if not kept:
+            return "nothing of this file was applied"
+        return f"steps 1 to {kept} are kept, and the next run goes on after them"
+
+    def _failed(self, error: ORMError, *, kept: int) -> RunError:
+        return RunError(f"{self._where()} failed: {error}; {self._kept(kept)}")
+
+    def _locked(self, error: ORMError) -> LockTimeout:
+        tries = self._engine.limits.attempts
+        return LockTimeout(
+            f"{self._where()}: {error}, in {tries} attempts; {self._kept(self._progress.done)}. "
+            "Look for long transactions, and run again"
+        )
+
+    def _too_long(self, error: ORMError) -> RunError:
+        seconds = self._engine.limits.statement
+        return RunError(
+            f"{self._where()} held its lock for {seconds:g} s and was stopped: {error}; "
+            f"{self._kept(self._progress.done)}. Run it at a quiet time with a longer limit "
+            "(Limits.statement, 0 for none)"
+        )
+
+    def _tell(self, kind: Any, text: str, *, rows_: int = 0, total: int = 0) -> None:
+        run = self._run
+        self._engine.tell(
+            Event(kind, text, run.name, self._at + 1, run.whole, rows=rows_, total=total)
+        )

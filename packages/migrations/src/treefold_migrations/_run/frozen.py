@@ -1,0 +1,65 @@
+"""FrozenModels: models of the tables at one point of the history, for Python steps.
+
+They are models of the ORM with all its queries, made from the state when the first of them is asked
+for. Methods and managers of the application's models are not part of the history, so they have
+none.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from typing import Any
+
+from treefold_migrations._state.rendering import shape_of
+from treefold_migrations._state.schema_state import SchemaState
+from treefold_orm import Model
+from treefold_orm.schema import models_of
+
+
+class FrozenModels:
+    """Models by the name of their table: `models.author`, or `models["order line"]`; a model's own
+    name, `models.Author`, works where it is the name of one table.
+    """
+
+    def __init__(self, state: SchemaState, *, using: str) -> None:
+        self._state = state
+        self._using = using
+        self._made: dict[str, type[Model]] | None = None
+
+    def _all(self) -> dict[str, type[Model]]:
+        if self._made is None:
+            shapes = {name: shape_of(table) for name, table in self._state.tables.items()}
+            self._made = models_of(shapes, self._using)
+        return self._made
+
+    def __getitem__(self, table: str) -> Any:
+        """Return the model of a table.
+
+        Raises:
+            LookupError: There is no such table at this point of the history.
+        """
+        made = self._all()
+        found = made.get(table)
+        if found is None:
+            named = [model for model in made.values() if model.__name__ == table]
+            if len(named) == 1:
+                return named[0]
+            close = difflib.get_close_matches(table, made, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"it has {', '.join(made) or 'none'}"
+            raise LookupError(f"The schema of this migration has no table {table!r}: {hint}")
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        try:
+            return self[name]
+        except LookupError as error:
+            raise AttributeError(str(error)) from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __dir__(self) -> list[str]:
+        return [*self._all()]

@@ -1,0 +1,48 @@
+"""Heartbeat: renews the lock that is a row, from a connection of its own, while long steps run."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from types import TracebackType
+from typing import Self
+
+from treefold_migrations._run.effects import drive
+from treefold_migrations._run.lock import BEAT, RowLock
+from treefold_orm import ORMError
+from treefold_orm.schema import HeldConnection
+
+
+class Heartbeat:
+    """A thread that renews a lock as long as the block runs; its first beat comes after `BEAT`
+    seconds, so that short runs open no second connection.
+    """
+
+    def __init__(self, lock: object, held: HeldConnection) -> None:
+        self._lock = lock if isinstance(lock, RowLock) and not held.single else None
+        self._alias = held.alias
+        self._stop = threading.Event()
+        self._thread = threading.Thread(
+            target=self._run, name="treefold-migrations-heartbeat", daemon=True
+        )
+
+    def __enter__(self) -> Self:
+        if self._lock is not None:
+            self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop.set()
+
+    def _run(self) -> None:
+        lock = self._lock
+        while lock is not None and not self._stop.wait(BEAT):
+            # the next beat tries again; where none succeeds, the runner finds its lock lost
+            with contextlib.suppress(ORMError), HeldConnection(self._alias) as own:
+                while not self._stop.wait(BEAT):
+                    drive(own, lock.renew())

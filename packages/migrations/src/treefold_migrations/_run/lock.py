@@ -1,0 +1,211 @@
+"""The lock against a second runner, and how others wait for it.
+
+PostgreSQL: an advisory lock on the connection that runs the steps, so that it lasts exactly as long
+as a statement may run on the server, even after the client was killed. Waiters ask again and again
+instead of queueing: a queued statement would hold a snapshot that CREATE INDEX CONCURRENTLY waits
+for. Behind a pooler, and on SQLite: a row that its owner renews; one whose owner is dead, or has
+not renewed it for `STALE` seconds, is taken over.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from treefold_migrations._base.errors import LockTimeout, RunError
+from treefold_migrations._run.effects import Atomic, Flow, Pause, count, rows, script
+from treefold_migrations._run.process import Owner
+from treefold_migrations._run.records import LOCK, Records
+from treefold_orm import DatabaseLocked
+from treefold_orm.schema import HeldConnection
+
+WAIT = 60.0
+STALE = 30.0
+BEAT = 5.0
+_SHORTEST, _LONGEST = 0.05, 0.5
+_KEY = 0x6D_69_67_72  # a number of this package; the schema is the second half of the key
+
+
+class Lock(Protocol):
+    """What the runner needs of a lock."""
+
+    def attempt(self) -> Flow[bool]:
+        """Take it, or return False."""
+        ...
+
+    def holder(self) -> Flow[str]:
+        """Return who holds it, as text; empty where that is not known."""
+        ...
+
+    def fence(self) -> Flow[None]:
+        """Make sure inside a transaction that it is still held until the transaction ends."""
+        ...
+
+    def release(self) -> Flow[None]:
+        """Release the lock."""
+        ...
+
+
+def lock_for(held: HeldConnection, records: Records, owner: Owner) -> Lock:
+    """Return the kind of lock that a database has."""
+    if held.dialect.name == "postgres" and not held.pooled:
+        return AdvisoryLock(records, owner)
+    return RowLock(records, owner, postgres=held.dialect.name == "postgres")
+
+
+def acquire(lock: Lock, *, wait: float, notice: Callable[[str], None]) -> Flow[None]:
+    """Take a lock, waiting for it at most `wait` seconds.
+
+    Args:
+        lock: The lock.
+        wait: Seconds.
+        notice: Called with who holds it, whenever that changes.
+
+    Raises:
+        LockTimeout: It stayed held.
+    """
+    deadline = time.monotonic() + wait
+    known, pause = "", _SHORTEST
+    while not (yield from lock.attempt()):
+        holder = (yield from lock.holder()) or known
+        if holder != known:
+            notice(f"Waiting for another migration run: {holder}")
+            known = holder
+        if time.monotonic() + pause > deadline:
+            raise LockTimeout(
+                f"Another run held the lock of migrations for {wait:g} s: "
+                f"{known or 'its owner is not known'}; wait for its end, or stop it and run the "
+                "command again"
+            )
+        yield Pause(pause)
+        pause = min(pause * 1.5, _LONGEST)
+
+
+class AdvisoryLock:
+    """A lock of the session (PostgreSQL), one for each schema that tables are created in."""
+
+    def __init__(self, records: Records, owner: Owner) -> None:
+        self._records = records
+        self._owner = owner
+
+    def attempt(self) -> Flow[bool]:
+        found = yield from rows(_TRY, _KEY)
+        if not found[0][0]:
+            return False
+        # waiters read the owner from it
+        name = f"treefold migrate: process {self._owner.pid} on {self._owner.host}"
+        yield from rows("SELECT set_config('application_name', $1, false)", name[:63])
+        yield from self._records.create()
+        return True
+
+    def holder(self) -> Flow[str]:
+        found = yield from rows(_HOLDER, _KEY)
+        if not found:
+            return ""
+        name, pid, since = found[0]
+        who = name.removeprefix("treefold migrate: ") if name.startswith("treefold migr") else ""
+        return f"{who or 'a process'}, since {since} UTC (server process {pid})"
+
+    def fence(self) -> Flow[None]:
+        yield from ()
+
+    def release(self) -> Flow[None]:
+        yield from rows(_UNLOCK, _KEY)
+
+
+_TRY = "SELECT pg_try_advisory_lock($1, hashtext(coalesce(current_schema(), '')))"
+_UNLOCK = "SELECT pg_advisory_unlock($1, hashtext(coalesce(current_schema(), '')))"
+_TAKE_FOR_TRANSACTION = "SELECT pg_advisory_xact_lock($1, hashtext(coalesce(current_schema(), '')))"
+_HOLDER = (
+    "SELECT coalesce(a.application_name, ''), l.pid, "
+    "to_char(a.backend_start AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') "
+    "FROM pg_locks l LEFT JOIN pg_stat_activity a ON a.pid = l.pid "
+    "WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 2 "
+    "AND l.classid = ($1::bigint)::oid AND l.objid = "
+    "(hashtext(coalesce(current_schema(), ''))::bigint & 4294967295)::oid "
+    "AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+)
+
+
+class RowLock:
+    """A row of the journal (SQLite; PostgreSQL behind a pooler)."""
+
+    def __init__(self, records: Records, owner: Owner, *, postgres: bool) -> None:
+        self._records = records
+        self._mine = owner.text()
+        self._postgres = postgres
+
+    def attempt(self) -> Flow[bool]:
+        if (yield from self._records.exist()) and (yield from self._taken()):
+            return False  # found without a write
+        try:
+            return (yield Atomic(self._take()))
+        except DatabaseLocked:
+            return False
+
+    def _take(self) -> Flow[bool]:
+        if self._postgres:  # two that create the tables at once
+            yield from rows(_TAKE_FOR_TRANSACTION, _KEY)
+        yield from self._records.create()
+        if (yield from self._taken()):
+            return False
+        if self._postgres:
+            yield from script("SET LOCAL lock_timeout = '1s'")
+        yield from count(
+            self._records.sql(
+                "INSERT INTO treefold_migrations_journal (name, state, at) VALUES ($1, $2, @now) "
+                "ON CONFLICT (name) DO UPDATE SET state = excluded.state, at = excluded.at"
+            ),
+            LOCK,
+            self._mine,
+        )
+        return True
+
+    def _taken(self) -> Flow[bool]:
+        found = yield from self._row()
+        if found is None or found[0] == self._mine:
+            return False
+        return found[1] < STALE and not Owner.read(found[0]).is_dead
+
+    def _row(self) -> Flow[tuple[str, float] | None]:
+        found = yield from rows(
+            self._records.sql(
+                "SELECT state, @now - at FROM treefold_migrations_journal WHERE name = $1"
+            ),
+            LOCK,
+        )
+        return (found[0][0], found[0][1]) if found else None
+
+    def holder(self) -> Flow[str]:
+        if not (yield from self._records.exist()):
+            return ""
+        found = yield from self._row()
+        return "" if found is None else str(Owner.read(found[0]))
+
+    def fence(self) -> Flow[None]:
+        if not (yield from self.renew()):
+            raise RunError(
+                "The lock of migrations was taken by another run, since this one did not renew it "
+                f"for {STALE:g} s: run the command again"
+            )
+
+    def renew(self) -> Flow[bool]:
+        """Record a sign of life of the owner; return False if the lock is lost."""
+        renewed = yield from count(
+            self._records.sql(
+                "UPDATE treefold_migrations_journal SET at = @now WHERE name = $1 AND state = $2"
+            ),
+            LOCK,
+            self._mine,
+        )
+        return renewed == 1
+
+    def release(self) -> Flow[None]:
+        yield from count(
+            self._records.sql(
+                "DELETE FROM treefold_migrations_journal WHERE name = $1 AND state = $2"
+            ),
+            LOCK,
+            self._mine,
+        )

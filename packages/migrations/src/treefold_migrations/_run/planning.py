@@ -1,0 +1,115 @@
+"""Planning of one file: the operations between its states as units, forwards or backwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from treefold_migrations._base.errors import RunError
+from treefold_migrations._files.history import Loaded
+from treefold_migrations._operations.base import Operation
+from treefold_migrations._operations.custom import RunPython, RunSQL, SeparateStateAndDatabase
+from treefold_migrations._plan.operations import fresh_after
+from treefold_migrations._plan.steps import plan_operations
+from treefold_migrations._run.units import PythonUnit, SqlUnit, Unit
+from treefold_migrations._state.schema_state import SchemaState
+from treefold_orm.schema import Dialect
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What steps are planned for; `single` is True for a database in memory."""
+
+    dialect: Dialect
+    single: bool = False
+    sqlite_version: tuple[int, int, int] | None = None
+
+
+def units_forwards(
+    item: Loaded, states: Sequence[SchemaState], target: Target
+) -> tuple[list[Unit], int]:
+    """Return the units of a file, and how many come before the first contract operation."""
+    operations = item.operations
+    units = list(units_between(operations, states, target))
+    late = (n for n, operation in enumerate(operations) if operation.phase == "contract")
+    first = next(late, len(operations))
+    return units, sum(unit.operation < first for unit in units)
+
+
+def units_backwards(item: Loaded, states: Sequence[SchemaState], target: Target) -> list[Unit]:
+    """Return the units that take a file back; raises as `reverses_of`."""
+    return list(units_between(reverses_of(item, item.operations, states), states[::-1], target))
+
+
+def reverses_of(
+    item: Loaded, operations: Sequence[Operation], states: Sequence[SchemaState]
+) -> list[Operation]:
+    """Return what undoes operations, the last one first.
+
+    Raises:
+        RunError: One of them cannot be reversed.
+    """
+    reverses: list[Operation] = []
+    for operation, before in zip(operations, states, strict=False):
+        reverse = operation.reverse(before)
+        if reverse is None:
+            raise RunError(
+                f"Migration {item.name!r} cannot be rolled back, because one of its operations "
+                f"cannot be reversed: {operation.describe()}; nothing was changed"
+            )
+        reverses.insert(0, reverse)
+    return reverses
+
+
+def units_between(
+    operations: Sequence[Operation],
+    states: Sequence[SchemaState],
+    target: Target,
+    *,
+    fresh: frozenset[str] = frozenset(),
+) -> Iterator[Unit]:
+    """Yield the units of operations between their states; those of SQL are planned together."""
+    place = 0
+    while place < len(operations):
+        operation, end = operations[place], place + 1
+        if isinstance(operation, RunPython):
+            together = operation.transactional or target.single
+            summary = operation.describe()
+            yield PythonUnit(operation.forward, states[place], place, together, summary)
+        elif isinstance(operation, SeparateStateAndDatabase):
+            inner = [states[place]]
+            for part in operation.database:
+                inner.append(part.apply(inner[-1]))
+            for unit in units_between(operation.database, inner, target, fresh=fresh):
+                yield replace(unit, operation=place)
+        else:
+            while end < len(operations) and not isinstance(operations[end], _OWN_UNITS):
+                end += 1
+            yield from _sql(operations, states, target, place, end, fresh)
+        for done in operations[place:end]:
+            fresh = fresh_after(done, fresh)
+        place = end
+
+
+_OWN_UNITS = (RunPython, SeparateStateAndDatabase)
+
+
+def _sql(
+    operations: Sequence[Operation],
+    states: Sequence[SchemaState],
+    target: Target,
+    place: int,
+    end: int,
+    fresh: frozenset[str],
+) -> Iterator[Unit]:
+    planned = plan_operations(
+        operations[place:end],
+        states[place : end + 1],
+        target.dialect,
+        fresh=fresh,
+        sqlite_version=target.sqlite_version,
+    )
+    for first, steps in planned:
+        again = not isinstance(operations[place + first], RunSQL)
+        for step in steps:
+            yield SqlUnit(step, place + first, again)

@@ -1,0 +1,181 @@
+"""Records: what the database knows of migrations, in two tables of its own.
+
+`treefold_migrations` holds one row for each applied file, written in the transaction that completes
+it. `treefold_migrations_journal` holds a row for each file that is half done, and the lock of
+databases that have no lock of a session. Nothing here decides anything.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import re
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+from treefold_migrations._base.errors import RunError
+from treefold_migrations._run.effects import count, rows, script
+from treefold_orm.schema import Dialect, Operation
+
+TABLE = "treefold_migrations"
+JOURNAL = "treefold_migrations_journal"
+LOCK = "(lock)"
+"""The name of the journal's row that is the lock; no file can have it."""
+
+Direction = Literal["forwards", "backwards"]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """An applied migration: its name, the hash of its file then, and when that was."""
+
+    name: str
+    hash: str
+    applied_at: dt.datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a file has come that does not fit into one transaction.
+
+    `plan` is a digest of the steps, `done` counts those that are complete, `started` is True while
+    one outside a transaction runs, `position` is where the batches of a Python step have come.
+    `undo` is the number of operations that are taken back of a file that was never completed.
+    """
+
+    name: str
+    hash: str
+    direction: Direction
+    plan: str
+    steps: int
+    done: int = 0
+    started: bool = False
+    position: str | None = None
+    undo: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """Everything recorded: applied migrations in the order in which they were, and what is half
+    done.
+    """
+
+    records: dict[str, Record]
+    progress: dict[str, Progress]
+
+
+class Records:
+    """The statements on the two tables, in one dialect."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._postgres = dialect.name == "postgres"
+        self._now = (
+            "extract(epoch from clock_timestamp())::double precision"
+            if self._postgres
+            else "((julianday('now') - 2440587.5) * 86400.0)"
+        )
+
+    def sql(self, text: str) -> str:
+        """Return a statement of this package with the placeholders and the clock (`@now`, seconds)
+        of the dialect.
+        """
+        text = text.replace("@now", self._now)
+        return text if self._postgres else re.sub(r"\$\d+", "?", text)
+
+    def exist(self) -> Operation[bool]:
+        """Return True if the tables are there."""
+        if self._postgres:
+            # not those of a schema further down the search path, where another history may live
+            found = yield from rows(
+                "SELECT to_regclass(quote_ident(current_schema()) || '.' || $1) IS NOT NULL",
+                JOURNAL,
+            )
+            return bool(found[0][0])
+        found = yield from rows(
+            "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", JOURNAL
+        )
+        return bool(found)
+
+    def create(self) -> Operation[None]:
+        """Create the tables where they are missing."""
+        types = _POSTGRES if self._postgres else _SQLITE
+        yield from script(
+            f"CREATE TABLE IF NOT EXISTS {TABLE} (name {types.text} NOT NULL PRIMARY KEY, "
+            f"hash {types.text} NOT NULL, applied_at {types.moment} NOT NULL, "
+            f"place {types.integer} NOT NULL){types.tail}",
+            f"CREATE TABLE IF NOT EXISTS {JOURNAL} (name {types.text} NOT NULL PRIMARY KEY, "
+            f"state {types.text} NOT NULL, at {types.real} NOT NULL){types.tail}",
+        )
+
+    def read(self) -> Operation[Applied]:
+        """Read all rows; none where the tables are missing."""
+        if not (yield from self.exist()):
+            return Applied({}, {})
+        found = yield from rows(
+            "SELECT name, hash, applied_at FROM treefold_migrations ORDER BY place"
+        )
+        records = {name: Record(name, hash_, _moment(at)) for name, hash_, at in found}
+        found = yield from rows(
+            self.sql("SELECT state FROM treefold_migrations_journal WHERE name <> $1"), LOCK
+        )
+        entries = [Progress(**json.loads(state)) for (state,) in found]
+        return Applied(records, {entry.name: entry for entry in entries})
+
+    def add(self, name: str, hash_: str) -> Operation[None]:
+        """Record a file as applied."""
+        now: Any = dt.datetime.now(dt.UTC)
+        yield from count(
+            self.sql(
+                "INSERT INTO treefold_migrations (name, hash, applied_at, place) VALUES "
+                "($1, $2, $3, (SELECT coalesce(max(place), 0) + 1 FROM treefold_migrations))"
+            ),
+            name,
+            hash_,
+            now if self._postgres else now.isoformat(" ", "microseconds"),
+        )
+
+    def discard(self, name: str) -> Operation[int]:
+        """Take the record of a file away if there is one."""
+        return count(self.sql("DELETE FROM treefold_migrations WHERE name = $1"), name)
+
+    def remove(self, name: str) -> Operation[None]:
+        """Take the record of a file away."""
+        if (yield from self.discard(name)) != 1:
+            raise RunError(f"Migration {name!r} has no record any more: run the command again")
+
+    def keep(self, progress: Progress) -> Operation[None]:
+        """Write how far a file has come."""
+        yield from count(
+            self.sql(
+                "INSERT INTO treefold_migrations_journal (name, state, at) VALUES ($1, $2, @now) "
+                "ON CONFLICT (name) DO UPDATE SET state = excluded.state, at = excluded.at"
+            ),
+            progress.name,
+            json.dumps(asdict(progress)),
+        )
+
+    def clear(self, name: str) -> Operation[None]:
+        """Take away how far a file has come."""
+        yield from count(self.sql("DELETE FROM treefold_migrations_journal WHERE name = $1"), name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Types:
+    text: str
+    integer: str
+    real: str
+    moment: str
+    tail: str
+
+
+_POSTGRES = _Types("text", "bigint", "double precision", "timestamptz", "")
+_SQLITE = _Types("TEXT", "INTEGER", "REAL", "TEXT", " STRICT")
+
+
+def advanced(progress: Progress, *, done: int) -> Progress:
+    """Return the progress after a number of complete steps."""
+    return replace(progress, done=done, started=False, position=None)
+
+
+def _moment(value: Any) -> dt.datetime:
+    return value if isinstance(value, dt.datetime) else dt.datetime.fromisoformat(value)

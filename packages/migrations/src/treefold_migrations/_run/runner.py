@@ -1,0 +1,281 @@
+"""Runner: applies migrations to a database and takes them back, one run at a time.
+
+Both halves run the same flows. Where nothing is to be done, no lock is taken and no table created.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import TypeVar
+
+from treefold_migrations._base.errors import DataLossRefused
+from treefold_migrations._files.history import History
+from treefold_migrations._run import schedule
+from treefold_migrations._run.effects import Atomic, Flow, adrive, drive, rows
+from treefold_migrations._run.events import Event, Listener, silent
+from treefold_migrations._run.executor import Engine, Interrupted, run_file
+from treefold_migrations._run.heartbeat import Heartbeat
+from treefold_migrations._run.lock import WAIT, Lock, acquire, lock_for
+from treefold_migrations._run.planning import Target
+from treefold_migrations._run.process import Owner
+from treefold_migrations._run.records import Applied, Records
+from treefold_migrations._run.schedule import Phase
+from treefold_migrations._run.timeouts import Limits
+from treefold_migrations._run.units import FileRun
+from treefold_orm import ORMError
+from treefold_orm.schema import HeldConnection, Operation, arun, database_for, quote, run
+
+T = TypeVar("T")
+Choose = Callable[[Applied], list[FileRun]]
+
+
+class Runner:
+    """Runs the migrations of a history on the database behind an alias.
+
+    Args:
+        database: The alias.
+        history: The files.
+        listener: Called with an `Event` for whatever begins, ends, waits or is tried again.
+        limits: How long locking steps wait and run (PostgreSQL).
+        wait: Seconds to wait for another run.
+        interrupted: What becomes of a step that may not run twice and was interrupted.
+    """
+
+    def __init__(
+        self,
+        database: str,
+        history: History,
+        *,
+        listener: Listener = silent,
+        limits: Limits | None = None,
+        wait: float = WAIT,
+        interrupted: Interrupted = "stop",
+    ) -> None:
+        self.database = database
+        self.history = history
+        self._listener = listener
+        self._limits = limits or Limits()
+        self._wait = wait
+        self._interrupted: Interrupted = interrupted
+
+    # -- reading ----------------------------------------------------------------------------------
+
+    def applied(self) -> Applied:
+        """Return what the database has recorded."""
+        return run(self.database, self._read(), "await aapplied()")
+
+    async def aapplied(self) -> Applied:
+        """`applied` for async code."""
+        return await arun(self.database, self._read())
+
+    def pending(self) -> list[str]:
+        """Return the files that are not applied, in their order; half done ones are among them.
+
+        Raises:
+            HistoryError: The files do not fit the records.
+        """
+        return self._pending(self.applied())
+
+    async def apending(self) -> list[str]:
+        """`pending` for async code."""
+        return self._pending(await self.aapplied())
+
+    def _read(self) -> Operation[Applied]:
+        return Records(database_for(self.database).dialect).read()
+
+    def _pending(self, applied: Applied) -> list[str]:
+        schedule.check(self.history, applied)
+        return schedule.pending(self.history, applied)
+
+    # -- running ----------------------------------------------------------------------------------
+
+    def migrate(
+        self,
+        target: str | None = None,
+        *,
+        phase: Phase | None = None,
+        fake: bool = False,
+        plan: bool = False,
+    ) -> list[FileRun]:
+        """Apply the files that are not applied.
+
+        Args:
+            target: The last one, by its name or the beginning of it; all without it.
+            phase: "expand" for what the running release bears, before a rollout; "contract" for the
+                rest, after it.
+            fake: Record them, and those before them as the files are now, without running anything.
+            plan: Change nothing.
+
+        Returns:
+            What was run, or with `plan` would be.
+
+        Raises:
+            HistoryError: The files do not fit each other or the records.
+            RunError: A step failed.
+            LockTimeout: Another run, or others that use a table, did not make way.
+        """
+        return self._block(self._migrate, target, phase, fake, plan)
+
+    async def amigrate(
+        self,
+        target: str | None = None,
+        *,
+        phase: Phase | None = None,
+        fake: bool = False,
+        plan: bool = False,
+    ) -> list[FileRun]:
+        """`migrate` for async code."""
+        return await self._suspend(self._migrate, target, phase, fake, plan)
+
+    def rollback(
+        self,
+        target: str | None = None,
+        *,
+        steps: int = 1,
+        fake: bool = False,
+        plan: bool = False,
+        allow_destructive: bool = False,
+    ) -> list[FileRun]:
+        """Take applied files back.
+
+        Args:
+            target: The file that stays the last one applied, or "zero".
+            steps: How many files, without a target.
+            fake: Remove the records without running anything, also of files that are missing.
+            plan: Change nothing.
+            allow_destructive: Also where that drops a table or column with rows.
+
+        Returns:
+            What was run, or with `plan` would be.
+
+        Raises:
+            RunError: An operation cannot be reversed (nothing was changed), or a step failed.
+            DataLossRefused: Rows would be lost.
+        """
+        return self._block(self._rollback, target, steps, fake, plan, allow_destructive)
+
+    async def arollback(
+        self,
+        target: str | None = None,
+        *,
+        steps: int = 1,
+        fake: bool = False,
+        plan: bool = False,
+        allow_destructive: bool = False,
+    ) -> list[FileRun]:
+        """`rollback` for async code."""
+        return await self._suspend(self._rollback, target, steps, fake, plan, allow_destructive)
+
+    def _block(self, flow: Callable[..., Flow[T]], *args: object) -> T:
+        with HeldConnection(self.database) as held:
+            return drive(held, flow(held, *args))
+
+    async def _suspend(self, flow: Callable[..., Flow[T]], *args: object) -> T:
+        async with HeldConnection(self.database) as held:
+            return await adrive(held, flow(held, *args))
+
+    # -- flows ------------------------------------------------------------------------------------
+
+    def _migrate(
+        self, held: HeldConnection, target: str | None, phase: Phase | None, fake: bool, plan: bool
+    ) -> Flow[list[FileRun]]:
+        if fake:
+            choose = partial(schedule.faked, self.history, upto=target)
+            return (yield from self._run(held, choose, fake=True, plan=plan))
+        place = Target(held.dialect, held.single)
+        choose = partial(self._forwards, place, target, phase)
+        idle = partial(schedule.idle, self.history, upto=target)
+        return (yield from self._run(held, choose, fake=False, plan=plan, idle=idle))
+
+    def _forwards(
+        self, place: Target, target: str | None, phase: Phase | None, applied: Applied
+    ) -> list[FileRun]:
+        return schedule.forwards(self.history, applied, place, upto=target, phase=phase)
+
+    def _rollback(
+        self,
+        held: HeldConnection,
+        target: str | None,
+        steps: int,
+        fake: bool,
+        plan: bool,
+        allow_destructive: bool,
+    ) -> Flow[list[FileRun]]:
+        if fake:
+            choose = partial(schedule.forgotten, self.history, steps=steps, to=target)
+            return (yield from self._run(held, choose, fake=True, plan=plan))
+        place = Target(held.dialect, held.single)
+        choose = partial(self._backwards, place, target, steps)
+        if not (plan or allow_destructive):
+            applied = yield from Records(held.dialect).read()
+            yield from self._refuse_loss(applied, choose(applied))
+        return (yield from self._run(held, choose, fake=False, plan=plan))
+
+    def _backwards(
+        self, place: Target, target: str | None, steps: int, applied: Applied
+    ) -> list[FileRun]:
+        return schedule.backwards(self.history, applied, place, steps=steps, to=target)
+
+    def _refuse_loss(self, applied: Applied, runs: list[FileRun]) -> Flow[None]:
+        begun = {n for n, entry in applied.progress.items() if entry.direction == "backwards"}
+        fresh = [made for made in runs if made.name not in begun]
+        for name, table, live in schedule.lost(self.history, applied, fresh):
+            found = not live or (yield from rows(f"SELECT 1 FROM {quote(table)} LIMIT 1"))  # noqa: S608 - quoted
+            if found:
+                raise DataLossRefused(
+                    f"Rolling back {name!r} drops what the rows of {table!r} hold: say so with "
+                    "allow_destructive=True (--allow-destructive)"
+                )
+
+    def _run(
+        self,
+        held: HeldConnection,
+        choose: Choose,
+        *,
+        fake: bool,
+        plan: bool,
+        idle: Callable[[Applied], bool] = lambda _applied: False,
+    ) -> Flow[list[FileRun]]:
+        records = Records(held.dialect)
+        applied = yield from records.read()
+        if plan:
+            return choose(applied)
+        if idle(applied):
+            return []
+        lock = lock_for(held, records, Owner.here())
+        yield from acquire(lock, wait=self._wait, notice=self._notice)
+        try:
+            with Heartbeat(lock, held):
+                return (yield from self._locked(held, lock, choose, fake=fake))
+        finally:
+            with suppress(ORMError):  # a lost connection has lost its lock, and is reported itself
+                yield from lock.release()
+
+    def _locked(
+        self, held: HeldConnection, lock: Lock, choose: Choose, *, fake: bool
+    ) -> Flow[list[FileRun]]:
+        records = Records(held.dialect)
+        engine = Engine(held, records, lock, self._limits, self._listener, self._interrupted)
+        runs = choose((yield from records.read()))  # others may have run until the lock was there
+        if fake:
+            yield Atomic(_faked(engine, runs))
+            return runs
+        done: list[FileRun] = []
+        for chosen in runs:
+            if (yield from run_file(engine, chosen)):
+                done.append(chosen)  # noqa: PERF401 - a comprehension cannot yield
+        return done
+
+    def _notice(self, text: str) -> None:
+        self._listener(Event("wait", text))
+
+
+def _faked(engine: Engine, runs: list[FileRun]) -> Flow[None]:
+    yield from engine.lock.fence()
+    for made in runs:
+        yield from engine.records.discard(made.name)
+        if made.direction == "forwards":
+            yield from engine.records.add(made.name, made.hash)
+        yield from engine.records.clear(made.name)

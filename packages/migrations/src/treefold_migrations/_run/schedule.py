@@ -1,0 +1,353 @@
+"""Schedule: which files are to be run, in which order, and in which steps.
+
+It compares the files with the records, and reads no database. Whatever does not fit stops the run
+here, before anything was changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from treefold_migrations._base.errors import HistoryError, RunError
+from treefold_migrations._files.history import History, Loaded, apply_all
+from treefold_migrations._plan.steps import Step
+from treefold_migrations._run.planning import (
+    Target,
+    reverses_of,
+    units_backwards,
+    units_between,
+    units_forwards,
+)
+from treefold_migrations._run.records import Applied, Progress
+from treefold_migrations._run.units import FileRun, PythonUnit, SqlUnit, Unit, file_run
+from treefold_migrations._state.schema_state import SchemaState
+
+Phase = Literal["expand", "contract"]
+
+
+def check(history: History, applied: Applied) -> None:
+    """Compare the files with the records.
+
+    Raises:
+        HistoryError: A file that was applied is missing, was changed, or has a parent that was not
+            applied.
+    """
+    replaced = {old: hash_ for item in history.order() for old, hash_ in item.replaces.items()}
+    for name, record in applied.records.items():
+        expected = replaced.get(name) or (history.digest(name) if name in history else "")
+        if not expected:
+            raise HistoryError(
+                f"Migration {name!r} is applied and its file is missing: get the file from the "
+                "branch that has it, or remove its record with rollback(target, fake=True)"
+            )
+        if expected != record.hash:
+            raise HistoryError(
+                f"Migration {name!r} was changed after it was applied, or a file before it was: "
+                "restore the files and put the change into a new one; if the database is as the "
+                "files say, accept them with migrate(target, fake=True)"
+            )
+    done = applied_names(history, applied)
+    for item in history.order():
+        missing = [parent for parent in history.parents(item.name) if parent not in done]
+        if item.name in done and missing:
+            raise HistoryError(
+                f"Migration {item.name!r} is applied and {missing[0]!r}, which comes before it, is "
+                "not: the records were edited; repair them with migrate(target, fake=True)"
+            )
+
+
+def applied_names(history: History, applied: Applied) -> set[str]:
+    """Return the files that are applied; a squashed one is, where all that it replaces are.
+
+    Raises:
+        HistoryError: Only a part of what a squashed file replaces is applied.
+    """
+    made = {item.name for item in history.order() if item.name in applied.records}
+    for item in history.order():
+        old = [name for name in item.replaces if name in applied.records]
+        if not old or item.name in made:
+            continue
+        if len(old) < len(item.replaces):
+            rest = next(name for name in item.replaces if name not in applied.records)
+            raise HistoryError(
+                f"Migration {item.name!r} stands for {old[-1]!r}, which is applied, and for "
+                f"{rest!r}, which is not: apply the files from before the squash first"
+            )
+        made.add(item.name)
+    return made
+
+
+def recorded_as(item: Loaded, applied: Applied) -> list[str]:
+    """Return the records of an applied file."""
+    if item.name in applied.records or not item.replaces:
+        return [item.name]
+    return list(item.replaces)
+
+
+def pending(history: History, applied: Applied) -> list[str]:
+    """Return the files that are not applied, in their order."""
+    done = applied_names(history, applied)
+    return [item.name for item in history.order() if item.name not in done]
+
+
+def forwards(
+    history: History,
+    applied: Applied,
+    target: Target,
+    *,
+    upto: str | None = None,
+    phase: Phase | None = None,
+) -> list[FileRun]:
+    """Return what `migrate` runs.
+
+    Args:
+        history: The files.
+        applied: The records.
+        target: The database.
+        upto: The last file; all of them without it.
+        phase: "expand" stops before the first operation that the running release cannot bear.
+
+    Raises:
+        HistoryError: The files fork, or do not fit the records.
+    """
+    made: list[FileRun] = []
+    for item, states in _replayed(history, _wanted(history, applied, upto)):
+        units, early = units_forwards(item, states, target)
+        end = early if phase == "expand" else None
+        hash_ = history.digest(item.name)
+        chosen = file_run(item.name, hash_, "forwards", units, upto=end)
+        progress = applied.progress.get(item.name)
+        if chosen.completes or len(chosen.units) > (progress.done if progress else 0):
+            made.append(chosen)
+        if not chosen.completes:
+            break
+    return made
+
+
+def idle(history: History, applied: Applied, *, upto: str | None = None) -> bool:
+    """Return True where `migrate` has nothing to do; raises as `forwards`."""
+    return not _wanted(history, applied, upto)
+
+
+def _wanted(history: History, applied: Applied, upto: str | None) -> set[str]:
+    check(history, applied)
+    _refuse_half_rolled_back(applied)
+    wanted = set(pending(history, applied))
+    if upto is not None:
+        return wanted & history.ancestors(history.find(upto).name)
+    history.head()  # refuses a fork
+    return wanted
+
+
+def backwards(
+    history: History,
+    applied: Applied,
+    target: Target,
+    *,
+    steps: int = 1,
+    to: str | None = None,
+) -> list[FileRun]:
+    """Return what `rollback` runs. A file that is half done is taken back first.
+
+    Args:
+        history: The files.
+        applied: The records.
+        target: The database.
+        steps: How many files, the last applied first.
+        to: The file that stays the last one applied, or "zero"; counts instead of `steps`.
+
+    Raises:
+        RunError: An operation cannot be reversed; nothing was changed.
+    """
+    check(history, applied)
+    undone = [_undone(history, entry, target) for entry in half_done(applied)]
+    done = applied_names(history, applied)
+    order = [item.name for item in history.order() if item.name in done]
+    half = [e.name for e in applied.progress.values() if e.direction == "backwards" and e.undo < 0]
+    if to is None:
+        if steps < 1:
+            raise RunError(f"steps must be at least 1, got {steps!r}")
+        chosen = list(reversed(order))[: steps - len(undone)]
+    else:
+        kept = _kept(history, to)
+        if not kept <= done:
+            raise RunError(f"Migration {to!r} is not applied: roll back to one that is")
+        chosen = [name for name in reversed(order) if name not in kept]
+    if half and half[0] not in chosen:
+        raise RunError(f"Migration {half[0]!r} is half rolled back: complete that first")
+    made = {
+        item.name: file_run(
+            item.name,
+            history.digest(item.name),
+            "backwards",
+            units_backwards(item, states, target),
+            recorded=recorded_as(item, applied),
+        )
+        for item, states in _replayed(history, set(chosen))
+    }
+    return undone + [made[name] for name in chosen]
+
+
+def half_done(applied: Applied) -> list[Progress]:
+    """Return the journal rows of files that have no record, and are not rolled back from one."""
+    return [e for e in applied.progress.values() if e.direction == "forwards" or e.undo >= 0]
+
+
+def _undone(history: History, entry: Progress, target: Target) -> FileRun:
+    """The run that takes back what is complete of a file that is half done."""
+    item = history.find(entry.name)
+    states = [history.state_before(item.name)]
+    for operation in item.operations:
+        states.append(operation.apply(states[-1]))
+    first, count = list[Unit](), entry.undo
+    if entry.direction == "forwards":
+        units = units_forwards(item, states, target)[0]
+        same = file_run(item.name, history.digest(item.name), "forwards", units)
+        if (same.hash, same.plan) != (entry.hash, entry.plan):
+            raise RunError(
+                f"Migration {entry.name!r} is half done and was changed since: restore its file"
+            )
+        first, count = _interrupted(entry, units, len(item.operations))
+    reverses = reverses_of(item, item.operations[:count], states)
+    back = [*first, *units_between(reverses, states[count::-1], target)]
+    hash_ = history.digest(item.name)
+    return file_run(item.name, hash_, "backwards", back, recorded=(), undo=count)
+
+
+def _interrupted(entry: Progress, units: Sequence[Unit], operations: int) -> tuple[list[Unit], int]:
+    """What removes the remains of the unit that was begun, and how many operations are complete."""
+    if entry.done == len(units):
+        return [], operations
+    begun = units[entry.done]
+    where = f"Migration {entry.name!r} is half done, and its step {entry.done + 1} of {len(units)}"
+    if entry.done and units[entry.done - 1].operation == begun.operation:
+        raise RunError(
+            f"{where} is in the middle of an operation ({begun.summary}), which cannot be taken "
+            "back in parts: complete it with migrate, then roll back"
+        )
+    if not entry.started:
+        return [], begun.operation
+    if isinstance(begun, PythonUnit) or not begun.again:
+        raise RunError(
+            f"{where} has begun ({begun.summary}), and what it did is not known: complete it with "
+            "migrate, then roll back"
+        )
+    remains = begun.step.before_retry
+    if not remains:
+        return [], begun.operation
+    summary = f"remove the remains of: {begun.summary}"
+    step = Step(remains, transactional=False, summary=summary)
+    return [SqlUnit(step, begun.operation)], begun.operation
+
+
+def _kept(history: History, to: str) -> set[str]:
+    return set() if to == "zero" else history.ancestors(history.find(to).name)
+
+
+def alone(history: History, text: str, target: Target, *, backwards: bool) -> FileRun:
+    """Return the run of one file, whatever is applied.
+
+    Raises:
+        HistoryError: There is no such file.
+        RunError: An operation cannot be reversed.
+    """
+    item = history.find(text)
+    states = [history.state_before(item.name)]
+    for operation in item.operations:
+        states.append(operation.apply(states[-1]))
+    units = (
+        units_backwards(item, states, target)
+        if backwards
+        else units_forwards(item, states, target)[0]
+    )
+    direction = "backwards" if backwards else "forwards"
+    return file_run(item.name, history.digest(item.name), direction, units)
+
+
+# -- records alone --------------------------------------------------------------------------------
+
+
+def faked(history: History, applied: Applied, *, upto: str | None = None) -> list[FileRun]:
+    """Return the records that `migrate` with `fake` writes: all up to a file that are missing, or
+    whose file has changed.
+    """
+    kept = None if upto is None else _kept(history, upto)
+    return [
+        file_run(item.name, history.digest(item.name), "forwards", ())
+        for item in history.order()
+        if (kept is None or item.name in kept)
+        and not all(
+            name in applied.records
+            and applied.records[name].hash == item.replaces.get(name, history.digest(item.name))
+            for name in recorded_as(item, applied)
+        )
+    ]
+
+
+def forgotten(
+    history: History, applied: Applied, *, steps: int = 1, to: str | None = None
+) -> list[FileRun]:
+    """Return the records that `rollback` with `fake` removes: the last ones, or all but those up to
+    a file.
+    """
+    recorded = list(reversed(applied.records.values()))
+    if to is None:
+        chosen = recorded[:steps]
+    else:
+        kept = {
+            name
+            for kept_name in _kept(history, to)
+            for name in (kept_name, *history[kept_name].replaces)
+        }
+        chosen = [record for record in recorded if record.name not in kept]
+    return [file_run(record.name, record.hash, "backwards", ()) for record in chosen]
+
+
+def lost(
+    history: History, applied: Applied, runs: Sequence[FileRun]
+) -> list[tuple[str, str, bool]]:
+    """Return the tables that lose what their rows hold: file, table, and whether the table has that
+    name in the database now.
+    """
+    done = applied_names(history, applied)
+    live = set(history.replay([i.name for i in history.order() if i.name in done]).tables)
+    undo = {run.name: run.undo for run in runs if run.undo >= 0}
+    made: list[tuple[str, str, bool]] = []
+    for item, states in _replayed(history, {run.name for run in runs}):
+        count = undo.get(item.name, len(item.operations))
+        live |= set(states[count].tables) if item.name in undo else set()
+        for place, operation in enumerate(item.operations[:count]):
+            before, after = states[place].tables, states[place + 1].tables
+            reverse = operation.reverse(states[place])
+            if reverse is not None and reverse.destructive:
+                changed = [name for name in after if before.get(name) is not after[name]]
+                made += [(item.name, name, name in live) for name in changed]
+    return made
+
+
+# -- files ----------------------------------------------------------------------------------------
+
+
+def _refuse_half_rolled_back(applied: Applied) -> None:
+    for name, entry in applied.progress.items():
+        if entry.direction == "backwards":
+            raise RunError(
+                f"Migration {name!r} is half rolled back ({entry.done} of {entry.steps} steps): "
+                "complete that with rollback first"
+            )
+
+
+def _replayed(history: History, chosen: set[str]) -> list[tuple[Loaded, list[SchemaState]]]:
+    """The chosen files, each with the states before, between and after its operations."""
+    made: list[tuple[Loaded, list[SchemaState]]] = []
+    state = SchemaState()
+    for item in history.order() if chosen else ():
+        after = apply_all(item, state)
+        if item.name in chosen:
+            states = [state]
+            for operation in item.operations:
+                states.append(operation.apply(states[-1]))
+            made.append((item, states))
+        state = after
+    return made

@@ -1,0 +1,60 @@
+"""Script: what a run would send, as SQL text for people and for tools that run it themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from treefold_migrations._run.planning import Target
+from treefold_migrations._run.units import FileRun, PythonUnit, Unit, group_at
+
+
+def script(runs: Iterable[FileRun], target: Target) -> str:
+    """Return the statements of some files, with transactions and comments.
+
+    Python steps, and the records of applied files, are comments: a script does not do them.
+    """
+    return "\n".join(line for run in runs for line in _file(run, target))
+
+
+def _file(run: FileRun, target: Target) -> Iterator[str]:
+    turn = "" if run.direction == "forwards" else ", backwards"
+    yield f"-- {run.name} ({target.dialect.name}{turn})"
+    place = 0
+    while place < len(run.units):
+        group = group_at(run.units, place)
+        together = group[0].transactional
+        if together and _unenforced(group):
+            yield "PRAGMA foreign_keys = OFF;"
+        yield "BEGIN;" if together else "-- committed by itself:"
+        for unit in group:
+            yield from _unit(unit)
+        if together:
+            yield "COMMIT;"
+        if together and _unenforced(group):
+            yield "PRAGMA foreign_keys = ON;"
+        place += len(group)
+    if not run.units:
+        yield "-- nothing to do in the database"
+    yield ""
+
+
+def _unenforced(group: tuple[Unit, ...]) -> bool:
+    return any(not isinstance(u, PythonUnit) and u.step.foreign_keys_off for u in group)
+
+
+def _unit(unit: Unit) -> Iterator[str]:
+    if isinstance(unit, PythonUnit):
+        yield f"-- {unit.summary} (Python, not part of this script)"
+        return
+    step = unit.step
+    if step.summary:
+        yield f"-- {step.summary}"
+    if step.generates:
+        yield "-- run each statement that this query returns:"
+    if step.repeat:
+        yield "-- repeat until no row changes:"
+    if step.sql:
+        yield f"{step.sql.rstrip().rstrip(';')};"
+    if step.verify:
+        yield "-- must return no row:"
+        yield f"{step.verify.rstrip().rstrip(';')};"

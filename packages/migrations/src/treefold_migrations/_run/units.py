@@ -1,0 +1,112 @@
+"""Units: the steps of one file in one direction, grouped into transactions.
+
+A unit is a step of SQL or a call of Python. Consecutive transactional units share a transaction;
+the others stand alone, and the journal keeps how many units are complete.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from treefold_migrations._plan.steps import Step
+from treefold_migrations._run.records import Direction
+from treefold_migrations._state.schema_state import SchemaState
+
+
+@dataclass(frozen=True, slots=True)
+class SqlUnit:
+    """A step of SQL; `again` is True where it may run again after an interruption."""
+
+    step: Step
+    operation: int
+    again: bool = True
+
+    @property
+    def transactional(self) -> bool:
+        """True where it shares a transaction."""
+        return self.step.transactional
+
+    @property
+    def summary(self) -> str:
+        """One line for people."""
+        return self.step.summary or " ".join(self.step.sql.split())[:80]
+
+    @property
+    def identity(self) -> str:
+        """What makes two units the same."""
+        return self.step.sql
+
+
+@dataclass(frozen=True, slots=True)
+class PythonUnit:
+    """A call of a function with the models of a state."""
+
+    function: Callable[..., Any]
+    state: SchemaState
+    operation: int
+    transactional: bool
+    summary: str
+
+    @property
+    def identity(self) -> str:
+        """What makes two units the same."""
+        return f"python {self.function.__qualname__}"
+
+
+Unit = SqlUnit | PythonUnit
+
+
+@dataclass(frozen=True, slots=True)
+class FileRun:
+    """One file to be run: `units` are those of this run, of `whole` that the file has.
+
+    `hash` covers the file and those before it. `recorded` are the names of its records; more than
+    one where a squashed file stands for files that were applied. `undo` is the number of operations
+    that are taken back of a file that was never completed, -1 for any other run.
+    """
+
+    name: str
+    hash: str
+    direction: Direction
+    units: tuple[Unit, ...]
+    whole: int
+    plan: str
+    recorded: tuple[str, ...]
+    undo: int = -1
+
+    @property
+    def completes(self) -> bool:
+        """True where the file is complete after these units."""
+        return len(self.units) == self.whole
+
+
+def file_run(
+    name: str,
+    hash_: str,
+    direction: Direction,
+    units: Sequence[Unit],
+    *,
+    upto: int | None = None,
+    recorded: Sequence[str] | None = None,
+    undo: int = -1,
+) -> FileRun:
+    """Return the run of a file, or of its first `upto` units."""
+    digest = hashlib.sha256()
+    for unit in units:
+        digest.update(unit.identity.encode() + b"\0")
+    chosen = tuple(units if upto is None else units[:upto])
+    names = (name,) if recorded is None else tuple(recorded)
+    plan = digest.hexdigest()[:16]
+    return FileRun(name, hash_, direction, chosen, len(units), plan, names, undo)
+
+
+def group_at(units: tuple[Unit, ...], place: int) -> tuple[Unit, ...]:
+    """Return the units from `place` on that share a transaction, or the one that stands alone."""
+    end = place + 1
+    if units[place].transactional:
+        while end < len(units) and units[end].transactional:
+            end += 1
+    return units[place:end]

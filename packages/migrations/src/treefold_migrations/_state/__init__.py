@@ -1,0 +1,1 @@
+"""The schema that a history of migrations leads to, as light structures."""

@@ -1,0 +1,135 @@
+"""Names inside of other declarations: constraints and indexes follow a renamed field or table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from treefold_migrations._base.errors import StateError
+from treefold_migrations._state.schema_state import (
+    AsFound,
+    SchemaState,
+    TableState,
+    column_of,
+)
+from treefold_orm.schema import (
+    ModelError,
+    SourceWriter,
+    is_foreign_key,
+    namespace_of,
+    source_of,
+    unbound_copy,
+)
+
+T = TypeVar("T")
+
+
+def names_in(part: Any) -> set[str]:
+    """Return the names of the fields that a constraint, index or expression speaks of."""
+    writer = SourceWriter()
+    writer.write(part)
+    return writer.names
+
+
+def renamed_part(part: T, renames: Mapping[str, str]) -> T:
+    """Return a constraint or index that speaks of renamed fields."""
+    made: Any = part
+    if not names_in(made) & renames.keys():
+        return part
+    writer = SourceWriter(renames)
+    text = writer.write(made)
+    return eval(text, namespace_of(writer.imports))  # noqa: S307 - source of our own, with every name and value quoted
+
+
+def both_names(table: TableState, old: str, new: str) -> dict[str, str]:
+    """Return the renames of a field and, for a foreign key, of its attribute."""
+    renames = {old: new}
+    if is_foreign_key(table.fields.get(old) or table.fields.get(new)):
+        renames[f"{old}_id"] = f"{new}_id"
+    return renames
+
+
+def rename_field(table: TableState, old: str, new: str) -> TableState:
+    """Return a table whose field has another name, in every declaration."""
+    table.field(old)
+    if new in table.fields:
+        raise StateError(f"{table.name}.{new} must not exist yet; cannot rename {old!r} to it")
+    renames = both_names(table, old, new)
+    options = table.options
+    return replace(
+        table,
+        fields={new if name == old else name: field for name, field in table.fields.items()},
+        options=replace(
+            options,
+            primary_key=tuple(renames.get(name, name) for name in options.primary_key),
+            constraints=tuple(renamed_part(c, renames) for c in options.constraints),
+            indexes=tuple(renamed_part(i, renames) for i in options.indexes),
+            as_found=_renamed_findings(table, old, new),
+        ),
+    )
+
+
+def _renamed_findings(table: TableState, old: str, new: str) -> tuple[AsFound, ...]:
+    before, after = table.column(old), column_of(new, table.field(old))
+    return tuple(
+        (kind, after if name == before else name, found)
+        for kind, name, found in table.options.as_found
+    )
+
+
+def pointing_to(field: Any, table: str) -> Any:
+    """Return a foreign key that points to another table."""
+    made = unbound_copy(field)
+    given = made.declared
+    args, options = (given[0], {**given[1]})
+    if "to" in options:
+        options["to"] = table
+    else:
+        args = (table, *args[1:])
+    return type(made)(*args, **options)
+
+
+def rename_table(state: SchemaState, old: str, new: str) -> SchemaState:
+    """Return a state in which a table has another name, and foreign keys follow it."""
+    state.table(old)
+    if new in state:
+        raise StateError(f"Table {new!r} must not exist yet; cannot rename {old!r} to it")
+    made: dict[str, TableState] = {}
+    for name, table in state.tables.items():
+        moved = table
+        pointers = [n for n, f in table.fields.items() if is_foreign_key(f) and f.to == old]
+        if pointers:
+            fields = {
+                n: pointing_to(f, new) if n in pointers else f for n, f in table.fields.items()
+            }
+            moved = moved.with_fields(fields)
+        if name == old:
+            findings = moved.options.as_found
+            moved = replace(
+                moved,
+                name=new,
+                options=replace(
+                    moved.options,
+                    as_found=tuple((k, new if n == old else n, found) for k, n, found in findings),
+                ),
+            )
+        made[moved.name] = moved
+    return SchemaState(made)
+
+
+def fields_used_by(table: TableState, name: str) -> list[str]:
+    """Return the constraints and indexes of a table that speak of a field, by their names."""
+    wanted = both_names(table, name, name).keys()
+    options = table.options
+    used = [table.constraint_name(c) for c in options.constraints if names_in(c) & wanted]
+    used += [table.index_name(i) for i in options.indexes if names_in(i) & wanted]
+    return used
+
+
+def check_writable(part: Any) -> None:
+    """Raise `StateError` for a field, constraint or index that a migration cannot hold."""
+    try:
+        source_of(part)
+    except ModelError as error:
+        raise StateError(str(error)) from error

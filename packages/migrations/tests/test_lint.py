@@ -1,0 +1,436 @@
+"""Each rule of lint, with a migration that breaks it and one that does not."""
+
+from __future__ import annotations
+
+import enum
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from treefold_migrations import (
+    AddConstraint,
+    AddField,
+    AddIndex,
+    AlterField,
+    CreateTable,
+    DropField,
+    DropTable,
+    Migration,
+    RenameField,
+    RenameTable,
+    RunPython,
+    RunSQL,
+    SchemaState,
+    SeparateStateAndDatabase,
+    lint as lint_files,
+)
+from treefold_migrations._files.writing import write_migration
+from treefold_migrations._operations.base import Operation
+from treefold_migrations._plan.lint import format_github, lint
+from treefold_migrations._plan.lint_rules import RULES
+from treefold_migrations._plan.lint_sql import split_statements
+from treefold_orm import (
+    CheckConstraint,
+    ExclusionConstraint,
+    Index,
+    Now,
+    Q,
+    Range,
+    UniqueConstraint,
+    fields,
+)
+from treefold_orm.schema import Postgres, SQLite
+
+
+class Size(enum.Enum):
+    S = "s"
+    L = "l"
+
+
+class Smaller(enum.Enum):
+    S = "s"
+
+
+TEAM = CreateTable("team", {"id": fields.BigAutoField(), "name": fields.CharField(max_length=20)})
+USER = CreateTable(
+    "user",
+    {
+        "id": fields.BigAutoField(),
+        "name": fields.CharField(max_length=20),
+        "age": fields.IntegerField(db_default=1),
+        "size": fields.EnumField(Size),
+        "room": fields.IntegerField(),
+        "begins": fields.DateTimeField(),
+        "ends": fields.DateTimeField(),
+        "price": fields.DecimalField(max_digits=8, decimal_places=2),
+    },
+)
+BEFORE = USER.apply(TEAM.apply(SchemaState()))
+
+
+def forwards(models: Any, work: Any) -> None:
+    models.user.objects.update(name="x")
+
+
+def in_batches(models: Any, work: Any) -> None:
+    for rows in work.batched(models.user.objects.all()):
+        models.user.objects.bulk_update(rows, ["name"])
+
+
+def sql(text: str, **options: Any) -> RunSQL:
+    """SQL that can be undone."""
+    return RunSQL(text, "", **options)
+
+
+def alter(name: str, field: Any, **options: Any) -> AlterField:
+    return AlterField("user", name, field, **options)
+
+
+LONG = "n" * 64
+APART = ExclusionConstraint([("room", "="), (Range("begins", "ends"), "&&")], name="apart")
+TAG = CreateTable("tag", {"id": fields.BigAutoField(), "t": fields.TextField()})
+Rows = list[tuple[str, list[Operation], list[Operation]]]
+# rule, what breaks it, and what is near to it and does not
+TABLE: Rows = [
+    ("drop-table", [DropTable("team")], [TAG]),
+    ("drop-table", [sql('DROP TABLE "team"')], [sql("DROP VIEW team")]),
+    ("drop-column", [DropField("user", "age")], [DropTable("team")]),
+    ("drop-column", [sql("ALTER TABLE t DROP COLUMN c")], [sql("ALTER TABLE t DROP CONSTRAINT c")]),
+    ("truncate-cascade", [sql("TRUNCATE a CASCADE")], [sql("TRUNCATE a, b")]),
+    (
+        "narrow-type",
+        [alter("name", fields.CharField(max_length=5))],
+        [alter("name", fields.CharField(max_length=50))],
+    ),
+    (
+        "narrow-type",
+        [alter("price", fields.DecimalField(max_digits=8, decimal_places=1))],
+        [alter("price", fields.DecimalField(max_digits=10, decimal_places=2))],
+    ),
+    (
+        "narrow-type",
+        [alter("age", fields.SmallIntegerField())],
+        [alter("age", fields.BigIntegerField())],
+    ),
+    (
+        "narrow-type",
+        [alter("age", fields.PositiveIntegerField())],
+        [alter("age", fields.IntegerField(null=True))],
+    ),
+    (
+        "rename-or-drop",
+        [DropField("user", "name"), AddField("user", "label", fields.CharField(max_length=20))],
+        [DropField("user", "name"), AddField("user", "at", fields.DateField(null=True))],
+    ),
+    (
+        "rename-or-drop",
+        [
+            DropTable("team"),
+            CreateTable("club", {"id": fields.BigAutoField(), "name": fields.TextField()}),
+        ],
+        [DropTable("team"), TAG],
+    ),
+    (
+        "remove-enum-value",
+        [alter("size", fields.EnumField(Smaller))],
+        [alter("size", fields.EnumField(Size, null=True))],
+    ),
+    (
+        "remove-enum-value",
+        [sql("DELETE FROM pg_enum WHERE x = 1")],
+        [sql("DELETE FROM a WHERE x = 1")],
+    ),
+    (
+        "rename-column",
+        [RenameField("user", "name", "label")],
+        [alter("name", fields.CharField(max_length=20, db_default="x"))],
+    ),
+    (
+        "rename-column",
+        [sql("ALTER TABLE a RENAME b TO c")],
+        [sql("ALTER TABLE a RENAME CONSTRAINT b TO c")],
+    ),
+    ("rename-table", [RenameTable("team", "club")], [TAG, RenameTable("tag", "label")]),
+    ("rename-table", [sql("ALTER TABLE a RENAME TO b")], [sql("ALTER INDEX a RENAME TO b")]),
+    ("rename-schema", [sql("ALTER SCHEMA a RENAME TO b")], [sql("CREATE SCHEMA a")]),
+    (
+        "required-without-default",
+        [AddField("user", "x", fields.IntegerField(), fill=1)],
+        [AddField("user", "x", fields.IntegerField(db_default=1))],
+    ),
+    (
+        "required-without-default",
+        [sql("ALTER TABLE a ADD b int NOT NULL")],
+        [sql("ALTER TABLE a ADD b int NOT NULL DEFAULT 1")],
+    ),
+    ("drop-column-in-use", [DropField("user", "age")], [DropField("user", "room")]),
+    (
+        "drop-default-in-use",
+        [alter("age", fields.IntegerField())],
+        [alter("age", fields.IntegerField(db_default=2))],
+    ),
+    (
+        "drop-default-in-use",
+        [sql("ALTER TABLE a ALTER b DROP DEFAULT")],
+        [sql("ALTER TABLE a ALTER b SET DEFAULT 1")],
+    ),
+    (
+        "type-rewrites",
+        [alter("age", fields.BigIntegerField(db_default=1))],
+        [alter("name", fields.TextField())],
+    ),
+    (
+        "type-rewrites",
+        [sql("ALTER TABLE a ALTER COLUMN b TYPE bigint")],
+        [sql("ALTER TABLE a ALTER COLUMN b SET STATISTICS 5")],
+    ),
+    (
+        "volatile-default",
+        [sql("ALTER TABLE a ADD b uuid DEFAULT gen_random_uuid()")],
+        [sql("ALTER TABLE a ADD b timestamptz DEFAULT now()")],
+    ),
+    (
+        "stored-generated-column",
+        [sql("ALTER TABLE a ADD b int GENERATED ALWAYS AS (c * 2) STORED")],
+        [sql("ALTER TABLE a ADD b int DEFAULT 2")],
+    ),
+    (
+        "identity-on-filled-table",
+        [sql("ALTER TABLE a ADD b bigint GENERATED ALWAYS AS IDENTITY")],
+        [sql("CREATE TABLE a (b bigint GENERATED ALWAYS AS IDENTITY)")],
+    ),
+    (
+        "index-not-concurrent",
+        [sql("CREATE UNIQUE INDEX i ON a (b)")],
+        [sql("CREATE INDEX CONCURRENTLY i ON a (b)", transactional=False)],
+    ),
+    (
+        "index-not-concurrent",
+        [sql("CREATE INDEX i ON team (b)")],
+        [TAG, sql("CREATE INDEX i ON tag (t)")],
+    ),
+    (
+        "drop-index-not-concurrent",
+        [sql("DROP INDEX i")],
+        [sql("DROP INDEX CONCURRENTLY i", transactional=False)],
+    ),
+    (
+        "reindex",
+        [sql("REINDEX TABLE a")],
+        [sql("REINDEX INDEX CONCURRENTLY a", transactional=False)],
+    ),
+    (
+        "unique-without-index",
+        [sql("ALTER TABLE a ADD CONSTRAINT u UNIQUE (b)")],
+        [sql("ALTER TABLE a ADD CONSTRAINT u UNIQUE USING INDEX u")],
+    ),
+    (
+        "foreign-key-not-valid",
+        [sql("ALTER TABLE a ADD CONSTRAINT f FOREIGN KEY (b) REFERENCES c (d)")],
+        [sql("ALTER TABLE a ADD CONSTRAINT f FOREIGN KEY (b) REFERENCES c (d) NOT VALID")],
+    ),
+    (
+        "check-not-valid",
+        [sql("ALTER TABLE a ADD CONSTRAINT k CHECK (b > 1)")],
+        [sql("ALTER TABLE a ADD CONSTRAINT k CHECK (b > 1) NOT VALID")],
+    ),
+    (
+        "set-not-null",
+        [sql("ALTER TABLE a ALTER b SET NOT NULL")],
+        [sql("ALTER TABLE a ALTER b DROP NOT NULL")],
+    ),
+    (
+        "exclusion-constraint",
+        [AddConstraint("user", APART)],
+        [AddConstraint("user", UniqueConstraint("room", name="one"))],
+    ),
+    (
+        "exclusion-constraint",
+        [sql("ALTER TABLE a ADD CONSTRAINT x EXCLUDE USING gist (b WITH &&)")],
+        [sql("ALTER TABLE a ADD x int")],
+    ),
+    (
+        "partition-detach",
+        [sql("ALTER TABLE a DETACH PARTITION b")],
+        [sql("ALTER TABLE a DETACH PARTITION b CONCURRENTLY", transactional=False)],
+    ),
+    ("no-lock-timeout", [sql("SET LOCAL lock_timeout = 0")], [sql("SET lock_timeout = '2s'")]),
+    ("no-lock-timeout", [sql("RESET lock_timeout")], [sql("SET lock_timeout = 2000")]),
+    (
+        "no-statement-timeout",
+        [sql("SET statement_timeout TO DEFAULT")],
+        [sql("SET statement_timeout = 5000")],
+    ),
+    (
+        "concurrent-in-transaction",
+        [sql("CREATE INDEX CONCURRENTLY i ON a (b)")],
+        [sql("CREATE INDEX CONCURRENTLY i ON a (b)", transactional=False)],
+    ),
+    (
+        "data-in-schema-transaction",
+        [AddField("user", "x", fields.TextField(null=True)), sql("UPDATE a SET b = 1 WHERE c")],
+        [sql("UPDATE a SET b = 1 WHERE c")],
+    ),
+    (
+        "data-in-schema-transaction",
+        [RunPython(in_batches, RunPython.noop), sql("ALTER TABLE a ADD b int")],
+        [
+            RunPython(in_batches, RunPython.noop, transactional=False),
+            sql("ALTER TABLE a ADD b int"),
+        ],
+    ),
+    ("unbatched-backfill", [sql("UPDATE a SET b = 1")], [sql("UPDATE a SET b = 1 WHERE c")]),
+    (
+        "unbatched-backfill",
+        [RunPython(forwards, RunPython.noop)],
+        [RunPython(in_batches, RunPython.noop)],
+    ),
+    (
+        "long-identifier",
+        [AddField("user", "n" * 55, fields.ForeignKey("team", null=True))],
+        [AddField("user", "n" * 20, fields.ForeignKey("team", null=True))],
+    ),
+    ("long-identifier", [sql(f"CREATE SEQUENCE {LONG}")], [sql("CREATE SEQUENCE n")]),
+    (
+        "timestamp-without-zone",
+        [AddField("user", "at", fields.DateTimeField(zone=None, null=True))],
+        [AddField("user", "at", fields.DateTimeField(null=True))],
+    ),
+    (
+        "timestamp-without-zone",
+        [sql("CREATE TABLE a (b timestamp NOT NULL)")],
+        [sql("CREATE TABLE a (b timestamp with time zone, c timestamptz)")],
+    ),
+    (
+        "narrow-key",
+        [CreateTable("tag", {"id": fields.AutoField()})],
+        [CreateTable("tag", {"id": fields.BigAutoField()})],
+    ),
+    (
+        "missing-foreign-key-index",
+        [AddField("user", "team", fields.ForeignKey("team", null=True, db_index=False))],
+        [AddField("user", "team", fields.ForeignKey("team", null=True))],
+    ),
+    (
+        "irreversible-data",
+        [RunSQL("UPDATE a SET b = 1 WHERE c")],
+        [sql("UPDATE a SET b = 1 WHERE c")],
+    ),
+    ("irreversible-data", [RunPython(in_batches)], [RunPython(in_batches, RunPython.noop)]),
+]
+
+
+def rules_of(operations: list[Operation], dialect: Any = None) -> set[str]:
+    code = DropField("user", "room").apply(BEFORE)
+    migration = Migration(operations=operations)
+    return {f.rule for f in lint(migration, BEFORE, dialect or Postgres(), code=code)}
+
+
+@pytest.mark.parametrize(
+    ("rule", "wrong", "right"),
+    [pytest.param(*row, id=f"{row[0]}-{n}") for n, row in enumerate(TABLE)],
+)
+def test_a_rule_tells_right_from_wrong(
+    rule: str, wrong: list[Operation], right: list[Operation]
+) -> None:
+    assert rule in rules_of(wrong)
+    assert rule not in rules_of(right)
+
+
+def test_every_rule_has_a_row() -> None:
+    assert len(RULES) == 35
+    assert {row[0] for row in TABLE} == RULES.keys()
+
+
+def test_a_finding_names_the_rule_the_lock_and_the_safe_way() -> None:
+    (drop, *_) = lint(Migration(operations=[TAG, DropField("user", "age")]), BEFORE, Postgres())
+    assert (drop.rule, drop.lock, drop.operation_index) == ("drop-column", "ACCESS EXCLUSIVE", 1)
+    assert str(drop) == (
+        "drop-column: user.age: drops a column with its values. It takes ACCESS EXCLUSIVE. Remove "
+        "the field from the code in one release and drop the column in the next."
+    )
+
+
+def test_a_finding_annotates_a_file_in_a_review() -> None:
+    findings = lint(Migration(operations=[DropTable("team")]), BEFORE, Postgres())
+    assert format_github(findings, "migrations/0002_drop,it.py") == (
+        "::warning file=migrations/0002_drop%2Cit.py,title=drop-table::team: drops a table "
+        "with its rows. It takes ACCESS EXCLUSIVE. Stop using the table in one release and drop "
+        "it in the next; keep a backup."
+    )
+    newline = lint(Migration(operations=[sql("DROP TABLE a\n-- 100%\n")]), BEFORE, Postgres())
+    assert "\n" not in format_github(newline, "f.py")
+
+
+def test_sqlite_has_no_locks_to_speak_of() -> None:
+    (finding,) = lint(Migration(operations=[DropTable("team")]), BEFORE, SQLite())
+    assert (finding.rule, finding.lock) == ("drop-table", "")
+    assert rules_of([sql("CREATE INDEX i ON a (b)")], SQLite()) == set()
+    assert rules_of([alter("age", fields.BigIntegerField(db_default=1))], SQLite()) == set()
+
+
+def test_safe_operations_have_no_findings() -> None:
+    operations: list[Operation] = [
+        TAG,
+        AddIndex("tag", Index("t", name="by_t")),
+        AddField("user", "tag", fields.ForeignKey("tag", null=True)),
+        AddField("user", "at", fields.DateTimeField(db_default=Now())),
+        AddIndex("user", Index("name", name="by_name")),
+        AddConstraint("user", UniqueConstraint("name", name="one_name")),
+        AddConstraint("user", CheckConstraint(~Q(name=""), name="named")),
+        alter("name", fields.CharField(max_length=40)),
+        alter("age", fields.IntegerField(db_default=1, null=True)),
+    ]
+    assert rules_of(operations) == set()
+    assert rules_of(operations, SQLite()) == set()
+
+
+def test_the_database_side_of_a_split_operation_counts() -> None:
+    apart = SeparateStateAndDatabase(database=[DropField("user", "age")])
+    assert "drop-column" in rules_of([apart])
+    apart = SeparateStateAndDatabase(state=[DropField("user", "age")])
+    assert rules_of([apart]) == set()
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("SELECT 1; SELECT 2;", ["SELECT 1", "SELECT 2"]),
+        ("SELECT ';' -- DROP TABLE a;\n", ["SELECT 'text'"]),
+        ('/* DROP TABLE a; */ SELECT "a;b"', ["SELECT quoted_name"]),
+        ("DO $x$ BEGIN DROP TABLE a; END $x$; SELECT $1", ["DO 'text'", "SELECT $1"]),
+        ("", []),
+    ],
+)
+def test_words_of_sql_are_told_from_its_texts(text: str, wanted: list[str]) -> None:
+    assert [words for _, words in split_statements(text)] == wanted
+
+
+def test_rules_do_not_look_into_texts_and_comments() -> None:
+    assert rules_of([sql("INSERT INTO log VALUES ('DROP TABLE a') -- TRUNCATE a CASCADE")]) == set()
+
+
+def write_files(folder: Path) -> None:
+    write_migration(folder, "0001_initial", [], [TEAM])
+    write_migration(folder, "0002_drop_name", ["0001_initial"], [DropField("team", "name")])
+
+
+def test_the_command_lints_files(tmp_path: Path) -> None:
+    write_files(tmp_path)
+    lines: list[str] = []
+    found = lint_files(tmp_path, metas=[], say=lines.append)
+    assert [(item.name, finding.rule) for item, finding in found] == [
+        ("0002_drop_name", "drop-column")
+    ]
+    assert lines[0].startswith("0002_drop_name, drop-column: team.name: drops a column")
+    lines.clear()
+    lint_files(tmp_path, metas=[], form="github", say=lines.append)
+    assert lines[0].startswith(f"::warning file={tmp_path}/0002_drop_name.py,title=drop-column::")
+
+
+def test_the_command_passes_over_what_is_known(tmp_path: Path) -> None:
+    write_files(tmp_path)
+    lines: list[str] = []
+    assert lint_files(tmp_path, since="0002", metas=[], say=lines.append) == []
+    assert lines == ["No finding"]

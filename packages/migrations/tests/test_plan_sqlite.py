@@ -1,0 +1,292 @@
+"""SQLite: what a rebuild keeps, which versions need one, and that many changes need one only."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from plan_cases import Case, one, shape
+from plan_engines import SQLiteBench, metas_of
+
+from treefold_migrations import RunError
+from treefold_migrations._plan.between import Answers
+from treefold_migrations._plan.guards import message
+from treefold_migrations._plan.step import Step
+from treefold_migrations._plan.steps import plan_change, plan_changes
+from treefold_orm import CheckConstraint, Q, fields
+from treefold_orm.schema import SQLite, table_of
+
+apsw: Any = importlib.import_module("apsw")
+OLD, SYSTEM, NEW = (3, 24, 0), (3, 40, 1), (3, 53, 0)
+TEXT = {"name": fields.CharField(max_length=20)}
+USER = shape("user", TEXT)
+WIDER = shape("user", {"name": fields.CharField(max_length=30)})
+
+
+@pytest.fixture
+def sqlite(benches: dict[str, Any]) -> Iterator[SQLiteBench]:
+    bench = benches["sqlite"]
+    with bench.place():
+        yield bench
+
+
+def rebuilds(steps: list[Step]) -> int:
+    return sum("copy the rows" in step.summary for step in steps)
+
+
+def steps_of(case: Case, version: tuple[int, int, int] = SYSTEM) -> list[Step]:
+    return plan_changes(case.changes(SQLite()), dialect=SQLite(), sqlite_version=version)
+
+
+def test_a_rebuild_keeps_what_migrations_do_not_know(sqlite: SQLiteBench) -> None:
+    case = Case([USER], [WIDER])
+    case.fill(sqlite)
+    sqlite.do('CREATE TABLE "log" ("line" TEXT)')
+    sqlite.do(
+        'CREATE TRIGGER "to_log" AFTER INSERT ON "user" BEGIN '
+        "INSERT INTO log VALUES (new.name); END"
+    )
+    sqlite.do(
+        'CREATE TRIGGER "from_log" AFTER DELETE ON "log" BEGIN UPDATE user SET name = old.line; END'
+    )
+    sqlite.do('CREATE INDEX "by hand" ON "user" (upper("name"))')
+    sqlite.do('CREATE VIEW "names" AS SELECT name FROM user')
+    sqlite.insert("user", {"name": "'a'"})
+    known = {key: value for key, value in sqlite.catalog().items() if not key.startswith("table")}
+    assert rebuilds(case.apply(sqlite)) == 1
+    after = {key: value for key, value in sqlite.catalog().items() if not key.startswith("table")}
+    assert after == known
+    sqlite.insert("user", {"name": "'b'"})
+    assert sqlite.ask("SELECT line FROM log ORDER BY line") == [("a",), ("b",)]
+    assert sqlite.ask("SELECT name FROM names ORDER BY name") == [("a",), ("b",)]
+
+
+def test_a_rebuild_stops_where_a_view_lacks_a_column(sqlite: SQLiteBench) -> None:
+    after = shape("user", {"label": fields.TextField(unique=True, null=True)})
+    case = Case([USER], [after])
+    case.fill(sqlite)
+    sqlite.do('CREATE VIEW "names" AS SELECT name FROM user')
+    before = sqlite.catalog()
+    with pytest.raises(Exception, match="no such column: name"):
+        case.apply(sqlite)
+    assert sqlite.catalog() == before
+
+
+def test_a_rebuild_keeps_the_sequence_of_autoincrement(sqlite: SQLiteBench) -> None:
+    case = Case([USER], [WIDER])
+    sqlite.do(
+        'CREATE TABLE "user" ("id" INTEGER PRIMARY KEY AUTOINCREMENT, "name" TEXT NOT NULL '
+        'CONSTRAINT "ck_user_name" CHECK (length("name") <= 20)) STRICT'
+    )
+    for name in ("'a'", "'b'", "'c'"):
+        sqlite.insert("user", {"name": name})
+    sqlite.do('DELETE FROM "user" WHERE "id" > 1')
+    case.apply(sqlite)
+    sqlite.insert("user", {"name": "'d'"})
+    assert sqlite.ask('SELECT id FROM "user" ORDER BY id') == [(1,), (4,)]
+    sqlite.do('DELETE FROM "user"')
+    Case([WIDER], [USER]).apply(sqlite)
+    sqlite.insert("user", {"name": "'e'"})
+    assert sqlite.ask('SELECT id FROM "user"') == [(5,)]
+
+
+def test_a_column_called_autoincrement_does_not_count(sqlite: SQLiteBench) -> None:
+    columns = {"autoincrement": fields.CharField(max_length=5)}
+    wider = {"autoincrement": fields.CharField(max_length=6)}
+    case = Case([shape("user", columns)], [shape("user", wider)])
+    case.fill(sqlite)
+    case.apply(sqlite)
+    assert sqlite.catalog() == sqlite.expected(case.after)
+
+
+def test_child_rows_outlive_a_rebuild_of_their_parent(sqlite: SQLiteBench) -> None:
+    child = shape("pet", {"user": fields.ForeignKey("user", "CASCADE", related_name="+")})
+    case = Case(
+        [USER, child], [WIDER, child], {"user": [{"name": "'a'"}], "pet": [{"user_id": "1"}]}
+    )
+    case.fill(sqlite)
+    case.apply(sqlite)
+    assert sqlite.ask("SELECT user_id FROM pet") == [(1,)]
+    with pytest.raises(Exception, match="referenced row is missing"):
+        sqlite.insert("pet", {"user_id": "9"})
+
+
+def test_a_rebuild_refuses_to_run_with_foreign_keys_enforced(sqlite: SQLiteBench) -> None:
+    case = Case([USER], [WIDER], {"user": [{"name": "'a'"}]})
+    case.fill(sqlite)
+    first = steps_of(case)[0]
+    with pytest.raises(RunError, match=r"PRAGMA foreign_keys = OFF must run before BEGIN"):
+        sqlite.perform(first)
+    assert sqlite.ask('SELECT name FROM "user"') == [("a",)]
+
+
+def test_a_reference_to_no_row_stops_before_the_commit(sqlite: SQLiteBench) -> None:
+    child = shape("pet", {"user": fields.ForeignKey("user", related_name="+")})
+    case = Case([USER, child], [WIDER, child], {"user": [{"name": "'a'"}]})
+    case.fill(sqlite)
+    sqlite.do("PRAGMA foreign_keys = OFF")
+    sqlite.insert("pet", {"user_id": "7"})
+    before = sqlite.catalog()
+    with pytest.raises(RunError, match=r"1 references point to no row: the first is in table pet"):
+        case.apply(sqlite)
+    assert sqlite.catalog() == before
+
+
+def test_many_changes_of_a_table_are_one_rebuild() -> None:
+    before = shape("user", {**TEXT, "a": fields.IntegerField(), "b": fields.TextField()})
+    after = shape(
+        "user",
+        {
+            "name": fields.CharField(max_length=30, unique=True),
+            "a": fields.BigIntegerField(null=True),
+            "c": fields.TextField(db_default="x"),
+        },
+        constraints=(CheckConstraint(Q(a__gt=0), name="more"),),
+    )
+    assert rebuilds(steps_of(Case([before], [after]))) == 1
+
+
+@pytest.mark.parametrize(
+    ("case", "versions"),
+    [
+        pytest.param(
+            Case(
+                [USER],
+                [shape("user", {"label": TEXT["name"]})],
+                answers=Answers(fields={"user": {"label": "name"}}),
+            ),
+            # the name of the check follows, which is a change of constraints
+            {OLD: 1, SYSTEM: 1, NEW: 0},
+            id="rename_checked",
+        ),
+        pytest.param(
+            one(fields.TextField(), fields.TextField(null=True), [], []),
+            {OLD: 1, SYSTEM: 1, NEW: 0},
+            id="allow_null",
+        ),
+        pytest.param(
+            one(fields.TextField(null=True), fields.TextField(), [], []),
+            {OLD: 1, SYSTEM: 1, NEW: 0},
+            id="require",
+        ),
+        pytest.param(
+            one(fields.IntegerField(), fields.PositiveIntegerField(), [], []),
+            {OLD: 1, SYSTEM: 1, NEW: 0},
+            id="check",
+        ),
+        pytest.param(
+            Case([shape("user", {**TEXT, "n": fields.TextField()})], [USER]),
+            {OLD: 1, SYSTEM: 0, NEW: 0},
+            id="drop_column",
+        ),
+        pytest.param(
+            Case(
+                [shape("user", {"a": fields.TextField()})],
+                [shape("user", {"b": fields.TextField()})],
+                answers=Answers(fields={"user": {"b": "a"}}),
+            ),
+            {OLD: 1, SYSTEM: 0, NEW: 0},
+            id="rename_column",
+        ),
+        pytest.param(
+            Case([USER], [shape("user", {**TEXT, "n": fields.IntegerField(db_default=1)})]),
+            {OLD: 0, SYSTEM: 0, NEW: 0},
+            id="add_column",
+        ),
+        pytest.param(
+            Case([USER], [shape("user", {**TEXT, "boss": fields.ForeignKey("user", null=True)})]),
+            {OLD: 0, SYSTEM: 0, NEW: 0},
+            id="add_reference",
+        ),
+        pytest.param(
+            Case([shape("user", {**TEXT, "boss": fields.ForeignKey("user", null=True)})], [USER]),
+            {OLD: 1, SYSTEM: 1, NEW: 1},
+            id="drop_reference",
+        ),
+        pytest.param(
+            one(fields.TextField(), fields.TextField(unique=True), [], []),
+            {OLD: 1, SYSTEM: 1, NEW: 1},
+            id="unique",
+        ),
+    ],
+)
+def test_a_version_that_can_alter_does_not_rebuild(
+    case: Case, versions: dict[tuple[int, int, int], int]
+) -> None:
+    assert {version: rebuilds(steps_of(case, version)) for version in versions} == versions
+
+
+class Newer:
+    """A newer SQLite than the interpreter's, from a wheel."""
+
+    def __init__(self) -> None:
+        self.raw = apsw.Connection(":memory:")
+        self.raw.execute("PRAGMA foreign_keys = ON")
+
+    def run(self, steps: list[Step]) -> None:
+        off = any(step.foreign_keys_off for step in steps)
+        self.raw.execute(f"PRAGMA foreign_keys = {'OFF' if off else 'ON'}")
+        self.raw.execute("BEGIN")
+        for step in steps:
+            rows = list(self.raw.execute(step.sql)) if step.sql else []
+            for row in rows if step.generates else ():
+                self.raw.execute(str(row[0]))
+            found = list(self.raw.execute(step.verify)) if step.verify else []
+            if found:
+                self.raw.execute("ROLLBACK")
+                raise RunError(message(step, found[0]))
+        self.raw.execute("COMMIT")
+
+
+NEWER = {
+    "rename_checked": (
+        [shape("user", {**TEXT, "n": fields.PositiveIntegerField(db_default=1)})],
+        [shape("user", {"label": TEXT["name"], "n": fields.PositiveIntegerField(db_default=1)})],
+        Answers(fields={"user": {"label": "name"}}),
+    ),
+    "allow_null": (
+        [USER],
+        [shape("user", {"name": fields.CharField(max_length=20, null=True)})],
+        Answers(),
+    ),
+    "require": (
+        [shape("user", {"name": fields.CharField(max_length=20, null=True)})],
+        [USER],
+        Answers(),
+    ),
+    "longer": ([USER], [WIDER], Answers()),
+    "check": (
+        [USER],
+        [shape("user", TEXT, constraints=(CheckConstraint(~Q(name="x"), name="no_x"),))],
+        Answers(),
+    ),
+    "drop_check": (
+        [shape("user", TEXT, constraints=(CheckConstraint(~Q(name="x"), name="no_x"),))],
+        [USER],
+        Answers(),
+    ),
+    "rename_table": ([USER], [shape("person", TEXT)], Answers(tables={"person": "user"})),
+}
+
+
+@pytest.mark.parametrize("name", NEWER)
+def test_a_newer_sqlite_alters_in_place(sqlite: SQLiteBench, name: str) -> None:
+    before, after, answers = NEWER[name]
+    case = Case(before, after, answers=answers)
+    newer = Newer()
+    version = tuple(int(part) for part in apsw.sqlite_lib_version().split("."))
+    assert version >= NEW
+    for table in [table_of(meta, SQLite()) for meta in metas_of(before)]:
+        newer.run(plan_change(None, table, dialect=SQLite()))
+    newer.raw.execute("INSERT INTO user (id, name) VALUES (7, 'Ann')")
+    steps = steps_of(case, (version[0], version[1], version[2]))
+    assert rebuilds(steps) == 0
+    newer.run(steps)
+    table = after[0].name
+    column = next(n for n in after[0].fields if n != "id")
+    assert list(newer.raw.execute(f"SELECT id, {column} FROM {table}")) == [(7, "Ann")]
+    sql = newer.raw.execute("SELECT sql FROM sqlite_master WHERE name = ?", (table,)).get
+    sqlite.do(str(sql))
+    assert sqlite.catalog() == sqlite.expected(after)

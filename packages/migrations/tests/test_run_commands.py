@@ -1,0 +1,132 @@
+"""The importable commands: what they do, and the lines that they tell."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from run_support import (
+    AUTHOR,
+    BOOK,
+    Files,
+    Place,
+    engine as engine,
+    files as files,
+    make_place as make_place,
+    place as place,
+)
+
+from treefold_migrations import HistoryError, RunError
+from treefold_migrations._commands.running import (
+    amigrate,
+    migrate,
+    rollback,
+    script_of,
+    sqlmigrate,
+)
+from treefold_orm import aclose_all
+
+FILL = """
+    def fill(models, work):
+        models.author.objects.create(name="a")
+        work.batched(models.author.objects.all(), lambda rows: None)
+"""
+
+
+def two(files: Files) -> None:
+    files.write("0001_initial", AUTHOR, after=[])
+    files.write("0002_fill", 'AddIndex("author", Index(["name"]))', "RunPython(fill)", above=FILL)
+
+
+def test_migrate_and_rollback_tell_each_step(place: Place, files: Files) -> None:
+    files.write("0001_initial", AUTHOR, "RunPython(fill, RunPython.noop)", above=FILL)
+    lines: list[str] = []
+    migrate(files.folder, say=lines.append)
+    assert lines == [
+        "0001_initial: 2 steps",
+        "  1/2 create table author",
+        "  2/2 run Python: fill",
+        "      1 of 1 rows",
+    ]
+    lines.clear()
+    migrate(files.folder, say=lines.append)
+    assert lines == ["Nothing to apply"]
+    lines.clear()
+    rollback(files.folder, say=lines.append, allow_destructive=True)
+    assert lines[0].startswith("0001_initial: ")
+    assert "drop table author" in lines[-1] or "foreign keys" in lines[-1]
+    lines.clear()
+    rollback(files.folder, say=lines.append)
+    assert lines == ["Nothing to roll back"]
+
+
+def test_the_async_command_does_the_same(place: Place, files: Files) -> None:
+    files.write("0001_initial", AUTHOR)
+    lines: list[str] = []
+
+    async def work() -> None:
+        await amigrate(files.folder, say=lines.append)
+        await aclose_all()
+
+    asyncio.run(work())
+    assert lines == ["0001_initial: 1 step", "  1/1 create table author"]
+
+
+def test_a_plan_and_a_fake_run_are_told(place: Place, files: Files) -> None:
+    two(files)
+    lines: list[str] = []
+    planned = migrate(files.folder, plan=True, say=lines.append)
+    assert lines[:3] == ["0001_initial: 1 step", "  1/1 create table author", "0002_fill: 2 steps"]
+    assert ("(committed by itself)" in lines[3]) == (place.engine == "postgres")
+    assert 'CREATE TABLE "author"' in script_of(planned)
+    lines.clear()
+    migrate(files.folder, fake=True, say=lines.append)
+    assert lines == ["0001_initial: record written", "0002_fill: record written"]
+    lines.clear()
+    rollback(files.folder, fake=True, say=lines.append)
+    assert lines == ["0002_fill: record removed"]
+
+
+def test_sqlmigrate_needs_no_database(files: Files) -> None:
+    two(files)
+    sql = sqlmigrate(files.folder, "0002", dialect="postgres")
+    assert sql.splitlines()[:3] == [
+        "-- 0002_fill (postgres)",
+        "-- committed by itself:",
+        "-- create index ix_author_name concurrently",
+    ]
+    assert 'CREATE INDEX CONCURRENTLY "ix_author_name" ON "author" ("name");' in sql
+    assert "-- run Python: fill (Python, not part of this script)" in sql
+    sql = sqlmigrate(files.folder, "0002", dialect="sqlite")
+    assert sql.splitlines()[1] == "BEGIN;"
+    assert 'CREATE INDEX "ix_author_name" ON "author" ("name");' in sql
+
+
+def test_sqlmigrate_writes_the_way_back(files: Files) -> None:
+    files.write("0001_initial", AUTHOR, BOOK)
+    sql = sqlmigrate(files.folder, "0001", dialect="postgres", backwards=True)
+    assert sql.index('DROP TABLE "book"') < sql.index('DROP TABLE "author"')
+    two(files)
+    with pytest.raises(RunError, match="run Python: fill"):
+        sqlmigrate(files.folder, "0002_fill", dialect="postgres", backwards=True)
+    with pytest.raises(HistoryError, match="must exist"):
+        sqlmigrate(files.folder, "0009", dialect="postgres")
+
+
+@pytest.mark.parametrize("engine", ["sqlite"])
+def test_the_script_of_a_file_makes_the_schema_that_migrate_makes(
+    place: Place, files: Files
+) -> None:
+    import sqlite3
+
+    files.write("0001_initial", AUTHOR, BOOK)
+    files.write("0002_rank", 'AddField("author", "rank", fields.IntegerField(null=True))')
+    files.write("0003_index", 'AddIndex("book", Index(["-title"]))')
+    migrate(files.folder)
+    by_hand = sqlite3.connect(":memory:")
+    for name in ("0001", "0002", "0003"):
+        by_hand.executescript(sqlmigrate(files.folder, name, dialect="sqlite"))
+    found = by_hand.execute("SELECT name, sql FROM sqlite_master ORDER BY name").fetchall()
+    by_hand.close()
+    made = place.ask("SELECT name, sql FROM sqlite_master ORDER BY name")
+    assert found == [row for row in made if "treefold_migrations" not in row[0]]
