@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,14 +66,19 @@ def _checked(folder: Path, said: str) -> Path:
 
 @pytest.fixture(scope="session")
 def treefold_apps() -> Callable[[Path], Application]:
-    """Give the application of a root, booted once in the session."""
+    """Return the application of a root, booted and prepared for tests once in the session."""
     from treefold_http import Application
+    from treefold_http.extensions import prepare_tests
 
     made: dict[Path, Application] = {}
+    prepared: set[Path] = set()
 
     def application(root: Path) -> Application:
         app = made.setdefault(root, Application(root))
         app.boot()
+        if root not in prepared:
+            prepare_tests(app)
+            prepared.add(root)
         return app
 
     return application
@@ -82,13 +88,31 @@ def treefold_apps() -> Callable[[Path], Application]:
 def app(
     request: pytest.FixtureRequest, treefold_apps: Callable[[Path], Application]
 ) -> Iterator[Application]:
-    """The project's application: booted once in the session, its overrides undone after a test."""
-    app = treefold_apps(find_app_dir(request.config, request.path.parent))
-    before = dict(app.overrides)
-    yield app
+    """The project's application: booted once in the session, its overrides undone after a test.
+
+    Its databases are those of the test run, never those of the settings.
+    """
+    root = find_app_dir(request.config, request.path.parent)
+    with _own_databases(request):
+        app = treefold_apps(root)
+        before = dict(app.overrides)
+        yield app
     if dict(app.overrides) != before:
         app.overrides.clear()
         app.overrides.update(before)
+
+
+@contextmanager
+def _own_databases(request: pytest.FixtureRequest) -> Generator[None]:
+    """Keep off the configured databases, if a plugin beside this one knows how."""
+    try:
+        own: Any = request.getfixturevalue("treefold_databases")
+    except pytest.FixtureLookupError:
+        yield
+        return
+    with own.active():
+        own.prepared = True  # the application sees to it
+        yield
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from treefold_http import Application, BootError, Settings
-from treefold_http._installed import find_databases, model_modules
+from treefold_http._installed import install, model_modules
 
 if TYPE_CHECKING:
     from conftest import Answer, Lines
@@ -104,11 +104,11 @@ def test_without_models_and_setting_nobody_looks(tmp_path: Path) -> None:
     (tmp_path / "Models" / "__init__.py").write_text("")  # what `treefold new` leaves
     code = (
         "import sys; from treefold_http import Application; app = Application('.'); app.boot();"
-        "print(app.databases, 'treefold_orm' in sys.modules, 'importlib.metadata' in sys.modules)"
+        "print(app.extensions, 'treefold_orm' in sys.modules, 'importlib.metadata' in sys.modules)"
     )
     words = [sys.executable, "-c", code]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["None", "False", "False"]
+    assert done.stdout.split() == ["()", "False", "False"]
 
 
 def test_databases_are_set_up_before_models_and_end_last(
@@ -223,6 +223,7 @@ def test_without_the_package_the_setting_says_what_to_install(
         ("postgresql://h/x", "pip install 'treefold-orm[postgres]'"),
     ):
         app = Application(tmp_path, settings=Settings(databases={"default": address}))
-        with pytest.raises(Exception, match="Setting databases needs treefold-orm") as refused:
-            find_databases(app)
-        assert str(refused.value).endswith(wanted)
+        failures: dict[str, BaseException] = {}
+        install(app, failures.__setitem__)
+        message = str(failures["databases"])
+        assert message == f"Setting databases needs treefold-orm: {wanted}"

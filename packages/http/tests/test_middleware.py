@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
 from treefold_http import HTTPError, Request, Response
-from treefold_http._middleware import check_entry, compose, entries_for, under
+from treefold_http._middleware import check_entry, compose, entries_for, layers_for, under
 from treefold_http._types import CallNext
 from treefold_router import Route
 
@@ -117,13 +117,113 @@ def test_a_middleware_may_call_the_rest_again(request_of: RequestOf) -> None:
     assert run(compose(request_of().app, [retry], flaky), request_of()).body == b"second"
 
 
+class Hook:
+    """Middleware that never waits; it notes what it sees."""
+
+    def __init__(self, name: str, notes: list[str], answer: Any = None) -> None:
+        self.name, self.notes, self.answer = name, notes, answer
+
+    def before(self, request: Request) -> Any:
+        self.notes.append(f"+{self.name}")
+        if isinstance(self.answer, BaseException):
+            raise self.answer
+        return self.answer
+
+    def after(self, request: Request, response: Response) -> None:
+        self.notes.append(f"-{self.name} {response.status}")
+
+
+class Gate(Hook):
+    after: Any = None
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "notes"),
+    [
+        (None, 200, ["+a", "+b", "+c", "+d", "-d 200", "-c 200", "-a 200"]),
+        (HTTPError(418, "tea"), 418, ["+a", "+b", "-a 418"]),
+        (LookupError("no"), 500, ["+a", "+b", "-a 500"]),
+        (Response.text("mine", 201), 201, ["+a", "+b", "-a 201"]),
+        ("plain", 200, ["+a", "+b", "-a 200"]),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("between", [False, True])
+def test_hooks_run_in_order_and_only_inside_of_what_lets_pass(
+    request_of: RequestOf, answer: Any, status: int, notes: list[str], between: bool
+) -> None:
+    seen: list[str] = []
+    entries: list[Any] = [Hook("a", seen), Gate("b", seen, answer), Hook("c", seen)]
+    entries += [plain_layer] if between else []
+    request = request_of()
+    response = run(compose(request.app, [*entries, Hook("d", seen)], handler), request)
+
+    assert response.status == status
+    assert seen == notes
+
+
+def test_a_hook_that_fails_afterwards_is_rendered_inside_the_outer_ones(
+    request_of: RequestOf,
+) -> None:
+    class Failing:
+        def after(self, request: Request, response: Response) -> None:
+            raise LookupError("no")
+
+    seen: list[str] = []
+    request = request_of()
+    chain = compose(request.app, [Hook("a", seen), Failing(), Hook("b", seen)], handler)
+
+    assert run(chain, request).status == 500
+    assert seen == ["+a", "+b", "-b 200", "-a 500"]
+    assert isinstance(request.error, LookupError)
+
+
+def test_a_hook_may_put_another_response_in_its_place(request_of: RequestOf) -> None:
+    class Replacing:
+        def after(self, request: Request, response: Response) -> Response:
+            return Response.text(f"was {response.status}")
+
+    request = request_of()
+    assert run(compose(request.app, [Replacing()], handler), request).body == b"was 200"
+
+
+def test_hooks_that_only_look_before_leave_the_result_as_it_is(request_of: RequestOf) -> None:
+    request = request_of()
+    chain = compose(request.app, [Gate("a", []), SocketLayer(), Gate("b", [])], handler)
+
+    assert run(chain, request) == {"id": "id-1"}
+    refusing = compose(request.app, [Gate("a", [], HTTPError(418))], handler)
+    with pytest.raises(HTTPError, match="418"):
+        run(refusing, request)
+    answering = compose(request.app, [Gate("a", [], ("no", 202))], handler)
+    assert run(answering, request) == ("no", 202)
+
+
+def test_an_entry_is_asked_for_its_form_at_each_route(request_of: RequestOf) -> None:
+    class Named:
+        def for_route(self, at: Route | None, entries: Sequence[Any]) -> Any:
+            return Hook(f"{at and at.template} of {len(entries)}", seen)
+
+        def before(self, request: Request) -> None:
+            raise AssertionError("it has another form for the route")
+
+    seen: list[str] = []
+    request = request_of()
+    for at in (route("/v1/x"), None):
+        layers = layers_for(at, [Named(), plain_layer])
+        run(compose(request.app, layers, handler), request)
+    assert seen == ["+/v1/x of 2", "-/v1/x of 2 200", "+None of 2", "-None of 2 200"]
+
+
 def test_a_middleware_for_sockets_only_is_left_out_of_http(request_of: RequestOf) -> None:
     chain = compose(request_of().app, [SocketLayer()], handler)
 
     assert run(chain, request_of()).body == b'{"id":"id-1"}'
 
 
-@pytest.mark.parametrize("entry", [plain_layer, Layer(), SocketLayer(), under("/v1", Layer())])
+@pytest.mark.parametrize(
+    "entry", [plain_layer, Layer(), SocketLayer(), Hook("", []), under("/v1", Layer())]
+)
 def test_a_function_and_an_object_with_a_side_are_middleware(entry: Any) -> None:
     check_entry(entry)
 

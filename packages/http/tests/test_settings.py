@@ -13,6 +13,7 @@ from treefold_http import Settings, SettingsError
 FULL: dict[str, Any] = {
     "default_version": "latest",
     "docs": True,
+    "health": True,
     "auto_head": True,
     "auto_options": True,
     "log_format": "json",
@@ -22,12 +23,19 @@ FULL: dict[str, Any] = {
     "grace": 1.5,
     "startup_timeout": 2.0,
     "ws_allowed_origins": ("https://a.example",),
+    "secret_key": "s" * 32,
+    "secret_key_fallbacks": ("t" * 32,),
+    "redis_url": "redis://h",
     "databases": {"default": "sqlite:///x"},
+    "caches": {"default": "memory://"},
+    "test_databases": {"default": "sqlite:///y"},
+    "installed_extensions": False,
 }
 
 TOML = """
 default_version = "latest"
 docs = true
+health = true
 auto_head = true
 auto_options = true
 log_format = "json"
@@ -37,15 +45,26 @@ limit_concurrency = 7
 grace = 1.5
 startup_timeout = 2
 ws_allowed_origins = ["https://a.example"]
+secret_key = "ssssssssssssssssssssssssssssssss"
+secret_key_fallbacks = ["tttttttttttttttttttttttttttttttt"]
+redis_url = "redis://h"
+installed_extensions = false
 
 [databases]
 default = "sqlite:///x"
+
+[caches]
+default = "memory://"
+
+[test.databases]
+default = "sqlite:///y"
 """
 
 
 def values(settings: Settings) -> dict[str, Any]:
     found = {field.name: getattr(settings, field.name) for field in dataclasses.fields(settings)}
-    return found | {"databases": dict(settings.databases)}
+    tables = ("databases", "test_databases", "caches")
+    return found | {name: dict(getattr(settings, name)) for name in tables}
 
 
 def test_without_any_source_the_defaults_hold(tmp_path: Path) -> None:
@@ -53,6 +72,7 @@ def test_without_any_source_the_defaults_hold(tmp_path: Path) -> None:
     assert values(Settings()) == {
         "default_version": None,
         "docs": None,
+        "health": False,
         "auto_head": False,
         "auto_options": False,
         "log_format": "text",
@@ -62,7 +82,13 @@ def test_without_any_source_the_defaults_hold(tmp_path: Path) -> None:
         "grace": 20.0,
         "startup_timeout": 60.0,
         "ws_allowed_origins": (),
+        "secret_key": None,
+        "secret_key_fallbacks": (),
+        "redis_url": None,
         "databases": {},
+        "caches": {},
+        "test_databases": {},
+        "installed_extensions": None,
     }
 
 
@@ -74,6 +100,8 @@ def test_every_setting_is_read_from_treefold_toml(tmp_path: Path) -> None:
 
 def test_every_setting_is_read_from_pyproject(tmp_path: Path) -> None:
     text = TOML.replace("[databases]", "[tool.treefold.databases]")
+    text = text.replace("[caches]", "[tool.treefold.caches]")
+    text = text.replace("[test.databases]", "[tool.treefold.test.databases]")
     (tmp_path / "pyproject.toml").write_text(f"[project]\nname = 'x'\n[tool.treefold]\n{text}")
 
     assert values(Settings.load(tmp_path)) == FULL
@@ -85,6 +113,7 @@ def test_every_setting_is_read_from_the_environment(
     for name, text in {
         "DEFAULT_VERSION": "latest",
         "DOCS": "on",
+        "HEALTH": "yes",
         "AUTO_HEAD": "True",
         "AUTO_OPTIONS": " 1 ",
         "LOG_FORMAT": "json",
@@ -94,7 +123,13 @@ def test_every_setting_is_read_from_the_environment(
         "GRACE": "1.5",
         "STARTUP_TIMEOUT": "2",
         "WS_ALLOWED_ORIGINS": " https://a.example, ",
+        "SECRET_KEY": "s" * 32,
+        "SECRET_KEY_FALLBACKS": "t" * 32,
+        "REDIS_URL": "redis://h",
         "DATABASE_URL": "sqlite:///x",
+        "CACHE_URL": "memory://",
+        "TEST_DATABASE_URL": "sqlite:///y",
+        "INSTALLED_EXTENSIONS": "off",
     }.items():
         monkeypatch.setenv(f"TREEFOLD_{name}", text)
 
@@ -131,6 +166,25 @@ def test_the_database_of_the_environment_stands_beside_those_of_the_file(
     assert dict(Settings.load(tmp_path).databases) == {"default": "c", "other": "b"}
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("test = 1\n", "'test' in treefold.toml holds one table; write [test.databases]"),
+        ("[test]\nspeed = 2\n", "'test' in treefold.toml holds one table; write [test.databases]"),
+        (
+            "[test.databases]\ndefault = 5\n",
+            'Setting test_databases in treefold.toml is no table of alias = "url"; make it one',
+        ),
+    ],
+)
+def test_a_table_of_tests_holds_addresses_only(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "treefold.toml").write_text(text)
+
+    with pytest.raises(SettingsError) as refused:
+        Settings.load(tmp_path)
+    assert str(refused.value) == message
+
+
 def test_names_of_other_programs_in_the_environment_are_left_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -146,7 +200,7 @@ def test_names_of_other_programs_in_the_environment_are_left_alone(
         ("max_bdy", "did you mean 'max_body'?"),
         ("default-version", "did you mean 'default_version'?"),
         ("database", "did you mean 'databases'?"),
-        ("zzz", "known are default_version, docs, auto_head,"),
+        ("zzz", "known are default_version, docs, health,"),
     ],
 )
 def test_an_unknown_name_is_refused_with_the_nearest_one(

@@ -11,7 +11,7 @@ import dataclasses
 import inspect
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from time import perf_counter
@@ -36,6 +36,7 @@ from treefold_http._exposure import expose
 from treefold_http._guard import check_request
 from treefold_http._identity import request_identity
 from treefold_http._injection import Injection
+from treefold_http._installed import Installed
 from treefold_http._json import quick_encode
 from treefold_http._life import Life
 from treefold_http._lifespan import Lifespan
@@ -45,13 +46,14 @@ from treefold_http._plan import Plan
 from treefold_http._problems import crash, departed, problem
 from treefold_http._providers import Key, Provider, Providers, ProviderScope
 from treefold_http._request import Request
-from treefold_http._response import JSON_TYPE, Response, plain_messages
+from treefold_http._response import JSON_TYPE, Response, missing_in, plain_messages
 from treefold_http._scope import Scope as InjectionScope
 from treefold_http._settings import Settings
 from treefold_http._sockets import OpenSockets, serve_socket
 from treefold_http._teardown import leave_all, must_go_on
 from treefold_http._threads import WorkerThreads
 from treefold_http._types import Receive, Scope, Send
+from treefold_http.extensions import explain
 from treefold_logging import (
     configure,
     get_logger,
@@ -93,7 +95,7 @@ class Application:
 
     Attributes:
         root: the application root.
-        databases: the extension that owns its databases, once booted; None where it has none.
+        installed: the extensions of installed distributions, once they are looked up.
         state: attributes of your own; the lifespan copies them into the state of every request.
         overrides: dependency or provider to replacement, for tests.
     """
@@ -108,7 +110,7 @@ class Application:
     ) -> None:
         self.root = Path(app_dir).absolute()
         self.dev = dev
-        self.databases: Any = None
+        self.installed = Installed()
         self.threads = WorkerThreads()
         self.background = BackgroundOwner(self.threads)
         self.overrides = Overrides(self.replan)
@@ -126,6 +128,7 @@ class Application:
         self._default_version = default_version
         self._given_settings = settings
         self._site: Site | None = None
+        self._probes: Mapping[bytes, Plan] = {}
 
     @cached_property
     def settings(self) -> Settings:
@@ -168,6 +171,12 @@ class Application:
         return self.site.table
 
     @property
+    def extensions(self) -> Sequence[Any]:
+        """The extensions: installed ones, then those of `extensions.py` once it is booted."""
+        own = self._site.extensions if self._site is not None else ()
+        return (*self.installed, *own)
+
+    @property
     def report(self) -> BootReport:
         """What the boot found."""
         return self.site.report
@@ -185,9 +194,17 @@ class Application:
                 level=self.settings.log_level,
                 json_encoder=quick_encode,
             )
+            if self.settings.caches:
+                from treefold_http.cache._aliases import configure_caches
+
+                configure_caches(self.settings.caches)
             if self.dev and self.has_docs:
                 keep_tail()  # from here on, so that the docs show what the boot says
             self._site = build_site(self)
+            if self.settings.health:
+                from treefold_http._health import Health
+
+                self._probes = Health(self).plans
             if self.has_docs:  # imported here: they cost nothing where they are off
                 from treefold_http._docs import serve_docs
                 from treefold_http.openapi import serve_documents
@@ -303,6 +320,9 @@ class Application:
                 response = await self.render(error, request)
                 status = response.status
             common = [_NOSNIFF, (b"x-request-id", identity.encode())]
+            added = request.answer_fields
+            if added is not None:
+                common += added if response is None else missing_in(response, added)
             if has_body and not request.reader.complete:
                 await read_ahead(request)
                 if not request.reader.complete:
@@ -367,15 +387,24 @@ class Application:
         if scope.get("root_path"):
             path = below_root(path, scope["root_path"])
         outcome = site.table.resolve(scope["method"], path)
+        version = None
         if type(outcome) is not Found:
             if type(outcome) is NoRoute and outcome.unversioned:
                 if self.mounts and (mounted := self.mounts.find(path)) is not None:
                     return self._missed(request, mounted)
+                version = site.default_version
                 outcome = self._resolve_default(site, request, path)
+                if type(outcome) is NoRoute and request.raw_path in self._probes:
+                    plan = request.plan = self._probes[request.raw_path]
+                    return plan
                 if type(outcome) is NoRoute and (page := self.mounts.find_built_in(path)):
                     return self._missed(request, page)
             if type(outcome) is not Found:
-                return self._missed(request, _miss(outcome))
+                plan = self._missed(request, _miss(outcome))
+                if site.scoped_misses:
+                    plan = site.scoped_misses.find(request, site.table, path, version) or plan
+                    request.plan = plan
+                return plan
         request.path_params = outcome.params
         plan = request.plan = site.plans[outcome.route]
         return plan
@@ -429,10 +458,13 @@ class Application:
                 raise
             error = unfit
         request.error = error
+        await explain(self, error)
         return crash(error, request)
 
     def _log(self, request: Request, status: int, seconds: float, has_body: bool) -> None:
         plan = request.plan
+        if plan is not None and plan.is_quiet and not _is_logged(logging.DEBUG):
+            return
         payload = NONE
         if has_body and (plan is None or plan.log_payload):
             payload = describe(request)

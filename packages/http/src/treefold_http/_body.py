@@ -27,6 +27,7 @@ class BodyReader:
         limit: the most bytes to take.
 
     Attributes:
+        asked: True once something has begun to read the body.
         json: what `Request.json` gives, once it was asked for; its owner may change it.
         names: every member name of the body, where a decoder has seen them all.
         document: the parsed JSON body, where it was parsed for nobody who could change it.
@@ -36,6 +37,7 @@ class BodyReader:
         "_kept",
         "_look",
         "_reading",
+        "asked",
         "complete",
         "declared",
         "disconnected",
@@ -52,6 +54,7 @@ class BodyReader:
         self.declared = declared
         self.limit = limit
         self.size = 0
+        self.asked = False
         self.complete = False
         self.disconnected = False
         self.json = UNREAD
@@ -87,7 +90,7 @@ class BodyReader:
                     "The body was taken by stream(); keep its chunks, or call body() first"
                 )
             self._check_declared()
-            self._reading = True
+            self._reading = self.asked = True
             try:
                 body = self._taken(await self._upcoming())
                 if not self.complete:  # most bodies come in one message
@@ -114,6 +117,7 @@ class BodyReader:
         if self.started:
             raise RuntimeError("The body was streamed already; it is not kept, read it only once")
         self._check_declared()
+        self.asked = True
         while not self.complete:
             chunk = await self._next()
             if chunk:

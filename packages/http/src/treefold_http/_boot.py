@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 from treefold_http._boot_files import read_boot_files
 from treefold_http._connection import below_root
 from treefold_http._development import development_entries, local_hosts
-from treefold_http._errors import BootError, HTTPError
+from treefold_http._errors import BootError
 from treefold_http._findings import BrokenFile, Findings, cause_of
 from treefold_http._loader import HandlerModule, load_handler
 from treefold_http._middleware import compose, entries_for
+from treefold_http._misses import ScopedMisses, plan_miss, plan_scoped_misses
 from treefold_http._modules import ModuleSpace, dotted, write_bytecode
 from treefold_http._plan import WEBSOCKET, Plan, broken_plan, make_plan
 from treefold_http._response import Response
@@ -50,6 +51,7 @@ class Site:
         table: path to route.
         plans: route to plan.
         miss: what answers 404, 405 and synthesised OPTIONS, inside the project's middleware.
+        scoped_misses: the same where a subtree or a route has middleware of its own.
         modules: what each route's file defines, or why it is broken.
         middlewares: what goes around every request: what development adds, then what is `listed`.
         listed: the entries of `Middleware/`.
@@ -62,6 +64,7 @@ class Site:
     table: RouteTable
     plans: dict[Route, Plan]
     miss: Plan
+    scoped_misses: ScopedMisses
     modules: dict[Route, HandlerModule | BrokenFile]
     middlewares: Sequence[Any]
     listed: Sequence[Any]
@@ -82,10 +85,15 @@ class Site:
             root_path: what the application is mounted at.
         """
         path = below_root(raw_path, root_path)
+        route = self.route_at(path)
+        return () if route is None else self.plans[route].masked_in(raw_path)
+
+    def route_at(self, path: bytes | str) -> Route | None:
+        """Return a route at a path, below the default version where the path has none."""
         route = self.table.route_at(path)
         if route is None and self.default_version is not None:
             route = self.table.route_at(path, self.default_version)
-        return () if route is None else self.plans[route].masked_in(raw_path)
+        return route
 
 
 def build_site(
@@ -119,14 +127,11 @@ def build_site(
         _load_again(space, name, findings)
     middlewares = files.middlewares
     if app.dev:
-        told = development_entries([app.databases, *files.extensions])
+        told = development_entries([*app.installed, *files.extensions])
         middlewares = [*told, *local_hosts(middlewares), *middlewares]
     plans = plan_routes(app, modules, middlewares, findings)
-    miss = Plan(
-        route=None,
-        run=compose(app, entries_for(None, middlewares), _answer_miss),
-        max_body=app.settings.max_body,
-    )
+    miss = plan_miss(app, entries_for(None, middlewares))
+    scoped_misses = plan_scoped_misses(app, modules, middlewares)
     good = _good(modules, plans, findings) if app.dev else {}
     if app.dev and findings.broken:
         plans = {route: _telling(app, plan, findings) for route, plan in plans.items()}
@@ -135,6 +140,7 @@ def build_site(
         table=table,
         plans=plans,
         miss=miss,
+        scoped_misses=scoped_misses,
         modules=modules,
         middlewares=middlewares,
         listed=files.middlewares,
@@ -254,13 +260,6 @@ def _load_again(space: ModuleSpace, name: str, findings: Findings) -> None:
 def _default_version(app: Application, table: RouteTable) -> str | None:
     chosen = app.settings.default_version
     return table.latest if chosen == "latest" else chosen
-
-
-async def _answer_miss(request: Request) -> Any:
-    miss = request.miss
-    if isinstance(miss, HTTPError):
-        raise miss
-    return miss if isinstance(miss, Response) else await miss(request)
 
 
 def _log(site: Site, former: Site | None, seconds: float) -> None:

@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from treefold_http._errors import BootError
 from treefold_http._findings import Findings
-from treefold_http._installed import find_databases, model_modules
-from treefold_http._middleware import check_entry
+from treefold_http._installed import install, model_modules
+from treefold_http._middleware import check_entry, prepare_entries
 from treefold_http._modules import ModuleSpace
 
 if TYPE_CHECKING:
@@ -45,21 +46,35 @@ def read_boot_files(app: Application, space: ModuleSpace, findings: Findings) ->
     on_startup, on_shutdown = findings.boot_file(
         lambda: _hooks(space, findings), lambda site: (site.on_startup, site.on_shutdown)
     )
+    middlewares = findings.boot_file(
+        lambda: _prepared(app, middlewares, extensions, findings), lambda site: site.listed
+    )
     return BootFiles(middlewares, extensions, on_startup, on_shutdown)
 
 
+def load_models(app: Application) -> None:
+    """Set installed extensions up and import the models of a project, and no other module of it.
+
+    For tools that need no handler. A boot that follows imports the same modules.
+
+    Raises:
+        BootError: an extension or a model cannot be used; the message says which.
+    """
+    space = ModuleSpace.of(app.root)
+    space.enter()
+    findings = Findings(str(space.root))
+    _load_models(app, space, findings)
+    if findings.fatal is not None:
+        raise BootError(f"{findings.fatal.file} cannot be used: {findings.fatal.error}")
+
+
 def _load_models(app: Application, space: ModuleSpace, findings: Findings) -> None:
-    """Set the databases up, then import every module below `Models/` (rulings, 'ORM')."""
-    names = model_modules(space.root)
-    if not names and not app.settings.databases:
-        return
+    """Set installed extensions up, then import every module below `Models/` (rulings, 'ORM')."""
     if findings.former is None:
-        try:
-            app.databases = find_databases(app)
-        except (Exception, SystemExit) as error:
-            findings.add("databases", error, fatal=True)
+        install(app, lambda name, error: findings.add(name, error, fatal=True))
+        if findings.fatal is not None:
             return
-    for name in names:
+    for name in model_modules(space.root):
         try:
             space.load(name)
         except KeyboardInterrupt:
@@ -99,6 +114,17 @@ def _middlewares(space: ModuleSpace, findings: Findings) -> Sequence[Any]:
         findings.add("Middleware/__init__.py", error, fatal=True)
         return []
     return listed
+
+
+def _prepared(
+    app: Application, entries: Sequence[Any], extensions: Sequence[Any], findings: Findings
+) -> Sequence[Any]:
+    try:
+        prepare_entries(app, entries, [*app.installed, *extensions])
+    except Exception as error:
+        findings.add("Middleware/__init__.py", error, fatal=True)
+        return []
+    return entries
 
 
 def _callables(

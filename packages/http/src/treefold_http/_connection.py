@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from treefold_http._background import BackgroundTasks
 from treefold_http._cookies import MAX_COOKIES, parse_cookies
 from treefold_http._datastructures import URL, Headers, MultiMapping, QueryParams, State
-from treefold_http._types import Receive, Scope
+from treefold_http._types import RawHeaders, Receive, Scope
 
 if TYPE_CHECKING:
     from treefold_http._application import Application
     from treefold_http._body import BodyReader
     from treefold_http._plan import Plan
+    from treefold_http._sessions.keepers import Keeper
+    from treefold_http._sessions.session import Session
     from treefold_http._teardown import Leave
 
 _NO_PARAMS: Mapping[str, str] = MappingProxyType({})
@@ -54,6 +56,10 @@ class Connection:
         error: the unhandled exception that this ended with.
         leaves: what generator dependencies run when it is over.
         work: what `background` was given, if it was used.
+        answer_fields: header fields for the answer, whatever it will be, set by middleware; one
+            that the answer has itself is left out. Replace the list, never change it in place.
+        session_keeper: reads and saves the session; set only by `Sessions`.
+        opened_session: the session, once it was asked for; set only by `Sessions`.
     """
 
     __slots__ = (
@@ -63,16 +69,22 @@ class Connection:
         "_reader",
         "_receive",
         "_state",
+        "answer_fields",
         "app",
         "error",
         "fields",
         "id",
         "leaves",
+        "opened_session",
         "path_params",
         "plan",
         "scope",
+        "session_keeper",
         "work",
     )
+
+    session_keeper: Keeper
+    opened_session: Session | None
 
     def __init__(
         self,
@@ -92,6 +104,7 @@ class Connection:
         self.error: BaseException | None = None
         self.leaves: list[Leave] | None = None
         self.work: BackgroundTasks | None = None
+        self.answer_fields: RawHeaders | None = None
         self._reader: BodyReader | None = None
 
     @property
@@ -179,11 +192,36 @@ class Connection:
             return self._state
 
     @property
+    def session(self) -> Session:
+        """The session of the client; it is read when it is first touched.
+
+        Raises:
+            RuntimeError: without the middleware `Sessions`.
+        """
+        try:
+            session = self.opened_session
+        except AttributeError:
+            raise RuntimeError(
+                "There are no sessions; put Sessions() of treefold.middleware into `middlewares` of"
+                " Middleware/__init__.py"
+            ) from None
+        if session is None:
+            is_socket = self.scope["type"] == "websocket"
+            session = self.session_keeper.open(self, is_read_only=is_socket)
+            self.opened_session = session
+        return session
+
+    @property
     def background(self) -> BackgroundTasks:
         """Work to start once this is over; a parameter named `background` is the same object."""
         if self.work is None:
             self.work = BackgroundTasks()
         return self.work
+
+    def add_answer_fields(self, fields: RawHeaders) -> None:
+        """Add header fields to the answer; see `answer_fields`."""
+        added = self.answer_fields
+        self.answer_fields = fields if added is None else added + fields
 
     def on_leave(self, leave: Leave) -> None:
         """Have `leave` awaited when this is over, with the exception it failed with or None."""

@@ -16,6 +16,7 @@ from types import CodeType, FunctionType
 from typing import Any, Literal, TypeAlias, cast
 
 from treefold_http._background import BackgroundTasks
+from treefold_http._connection import Connection
 from treefold_http._dependencies import Dependency
 from treefold_http._errors import UnprocessableEntity
 from treefold_http._parameters import (
@@ -187,6 +188,8 @@ class Writer:
         marker = next((m for m in (default, *markers) if isinstance(m, Dependency)), None)
         if marker is not None:
             return self.dependency(marker.call or annotation, function, cached=marker.use_cache)
+        if annotation is Connection:  # a dependency for requests and sockets alike
+            return self.connection("request" if self.kind == "nothing" else self.kind, function)
         if isinstance(annotation, type) and annotation in _CONNECTIONS:
             return self.connection(_CONNECTIONS[annotation], function)
         if name == "background" or annotation is BackgroundTasks:

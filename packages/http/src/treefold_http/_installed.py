@@ -1,14 +1,14 @@
-"""What an installed distribution adds to an application: today, databases.
+"""Extensions of installed distributions: found by entry point, set up once for each application.
 
-An extension is found by its entry point, and looked for only where the project has models or a
-`databases` setting: looking costs milliseconds. It is an object as in `extensions.py`; what it may
-have beside `setup`, `startup` and `shutdown` is here: `refusals` and, for development, `watch`.
+The lookup costs milliseconds, so it happens only where something can come of it: the project has
+models or a `databases` setting, or sets `installed_extensions`. What an extension may offer is
+written down in `extensions`.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,15 +16,19 @@ from treefold_http._errors import HTTPError, TreefoldError
 from treefold_http._problems import problem
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from treefold_http._application import Application
     from treefold_http._request import Request
     from treefold_http._response import Response
 
 GROUP = "treefold.extensions"
+DATABASES = "databases"
+"""The entry point that owns the databases: set up first, and demanded by the setting."""
 
 
 def model_modules(root: Path) -> list[str]:
-    """Give the dotted names of the modules below `Models/`, in sorted order of their paths."""
+    """Return the dotted names of the modules below `Models/`, in sorted order of their paths."""
     if (root / "Models.py").is_file():
         return ["Models"]
     return list(_modules(root / "Models", "Models"))
@@ -47,29 +51,73 @@ def _modules(folder: Path, name: str) -> Iterator[str]:
             yield f"{name}.{stem}"
 
 
-def find_databases(app: Application) -> Any:
-    """Make the extension that owns the databases, and let it set itself up.
+class Installed(list[Any]):
+    """The installed extensions of one application, in their order.
 
-    Returns:
-        The extension; None where nothing installed has one and no setting asks for it.
-
-    Raises:
-        TreefoldError: when the setting is there and the package is not.
-        Exception: what its `setup` raises.
+    Attributes:
+        is_complete: True once they were looked up and none of them failed.
     """
+
+    is_complete = False
+
+
+def install(app: Application, failed: Callable[[str, BaseException], object]) -> None:
+    """Find the installed extensions and set them up; once that went well, do nothing.
+
+    Args:
+        app: the application; it need not be booted. Its `installed` lists them afterwards, those
+            included that were made and whose `setup` failed.
+        failed: is told the name of an entry point that fails, and its exception.
+    """
+    made = app.installed
+    if made.is_complete or not is_wanted(app):
+        return
+    made.clear()
+    made.is_complete = True
+
+    def note(name: str, error: BaseException) -> None:
+        made.is_complete = False
+        failed(name, error)
+
+    points = _entry_points()
+    for point in points:
+        try:
+            extension: Any = point.load()()
+            made.append(extension)
+            _set_up(app, extension)
+        except (Exception, SystemExit) as error:
+            note(point.name, error)
+    if all(point.name != DATABASES for point in points) and app.settings.databases:
+        note(DATABASES, _missing(app.settings.databases.values()))
+
+
+def is_wanted(app: Application) -> bool:
+    """Return True if the project asks for installed extensions: by a setting, or by its models."""
+    asked = app.settings.installed_extensions
+    if asked is not None:
+        return asked
+    return bool(app.settings.databases or model_modules(app.root))
+
+
+def _entry_points() -> list[EntryPoint]:
     from importlib.metadata import entry_points  # 8 ms that a project without models does not pay
 
-    for point in entry_points(group=GROUP, name="databases"):
-        extension: Any = point.load()()
-        extension.setup(app)
-        for kind, refuse in getattr(extension, "refusals", {}).items():
-            app.exception_handler(kind)(_answering(refuse))
-        return extension
-    if addresses := app.settings.databases.values():
-        postgres = any(address.startswith("postgres") for address in addresses)
-        wanted = "'treefold-orm[postgres]'" if postgres else "treefold-orm"
-        raise TreefoldError(f"Setting databases needs treefold-orm: pip install {wanted}")
-    return None
+    # a name stands for one extension: that of the first distribution on the path
+    found = {point.name: point for point in reversed(list(entry_points(group=GROUP)))}
+    return sorted(found.values(), key=lambda point: (point.name != DATABASES, point.name))
+
+
+def _set_up(app: Application, extension: Any) -> None:
+    if (setup := getattr(extension, "setup", None)) is not None:
+        setup(app)
+    for kind, refuse in getattr(extension, "refusals", {}).items():
+        app.exception_handler(kind)(_answering(refuse))
+
+
+def _missing(addresses: Iterable[str]) -> TreefoldError:
+    postgres = any(address.startswith("postgres") for address in addresses)
+    wanted = "'treefold-orm[postgres]'" if postgres else "treefold-orm"
+    return TreefoldError(f"Setting databases needs treefold-orm: pip install {wanted}")
 
 
 def _answering(refuse: Callable[[Any], Any]) -> Callable[[Request, Any], Any]:

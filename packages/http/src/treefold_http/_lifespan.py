@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import signal
+import sys
 import threading
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -22,8 +23,10 @@ from treefold_http._disk import release_disk_threads
 from treefold_http._errors import BootError, TreefoldError
 from treefold_http._exposure import expose
 from treefold_http._life import Life
+from treefold_http._redis.client import close_shared
 from treefold_http._teardown import must_go_on
 from treefold_http._types import Receive, Scope, Send
+from treefold_http.extensions import explain
 from treefold_logging import flush, get_logger
 
 if TYPE_CHECKING:
@@ -98,6 +101,9 @@ class Lifespan:
         self.begin_shutdown()
         await self.app.background.drain(self.app.settings.grace)
         await self._run_undo()
+        await close_shared()
+        if "treefold_http.cache" in sys.modules:  # else nothing has used one
+            sys.modules["treefold_http.cache"].clear_memory()
         self._starting = None
         self.started = False
         self.app.threads.shutdown()
@@ -107,13 +113,14 @@ class Lifespan:
     async def _start(self) -> None:
         app = self.app
         self.stopping = asyncio.Event()  # of the loop that runs now
-        self._undo.append(self._end_databases)  # first, so that everything else ends before them
+        self._undo.append(self._end_installed)  # first, so that everything else ends before them
         try:
             app.boot()
         except BaseException:
             await self._run_undo()  # a module may have asked a database something
             raise
-        await self._attempt(getattr(app.databases, "startup", None))
+        for extension in app.installed:
+            await self._attempt(getattr(extension, "startup", None))
         self._undo.append(partial(self._end, app.providers.close))
         for extension in app.site.extensions:
             await self._attempt(getattr(extension, "startup", None))
@@ -167,8 +174,9 @@ class Lifespan:
         async with asyncio.timeout(self.app.settings.startup_timeout):
             await self._run(hook)
 
-    async def _end_databases(self) -> None:
-        await self._end(getattr(self.app.databases, "shutdown", None))
+    async def _end_installed(self) -> None:
+        for extension in reversed(self.app.installed):
+            await self._end(getattr(extension, "shutdown", None))
 
     async def _attempt(self, hook: Callable[..., Any] | None) -> None:
         if hook is None:
@@ -178,9 +186,11 @@ class Lifespan:
         except BaseException as error:
             if must_go_on(error):
                 raise
+            more = await explain(self.app, error)
             get_logger().error("startup hook %s failed", hook_name(hook), exc_info=error)
             await self._run_undo()
-            raise BootError(f"Startup hook {hook_name(hook)} failed: {error!r}") from error
+            said = f"{error!r}; {more}" if more else repr(error)
+            raise BootError(f"Startup hook {hook_name(hook)} failed: {said}") from error
 
     async def _run_undo(self) -> None:
         while self._undo:

@@ -99,6 +99,8 @@ def load_handler(space: ModuleSpace, route: Route, packages: Collection[str]) ->
             " make it a function"
         )
     options = {name: said[name] for name in _OPTIONS if said.get(name) is not None}
+    if (kept := getattr(handler, "__treefold_cached__", None)) is not None:  # @cached
+        options["middlewares"] = [*options.get("middlewares", ()), kept]
     if options:
         _check_options(options, route.file)
     return HandlerModule(handler=handler, **options)

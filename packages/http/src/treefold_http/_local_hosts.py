@@ -14,8 +14,6 @@ from treefold_http._errors import BadRequest
 
 if TYPE_CHECKING:
     from treefold_http._request import Request
-    from treefold_http._response import Response
-    from treefold_http._types import CallNext
     from treefold_http._websocket import WebSocket
 
 _LOCAL_NAMES = (".localhost", ".local")
@@ -24,10 +22,9 @@ _LOCAL_NAMES = (".localhost", ".local")
 class LocalHosts:
     """The outermost middleware with `dev=True`, where the project has no `TrustedHosts`."""
 
-    async def http(self, request: Request, call_next: CallNext) -> Response:
+    def before(self, request: Request) -> None:
         """Let a request pass that is for a local name or an address."""
         _check(request.host)
-        return await call_next(request)
 
     async def websocket(self, websocket: WebSocket, call_next: Any) -> None:
         """Let a socket pass that is for a local name or an address."""

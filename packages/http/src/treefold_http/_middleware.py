@@ -1,13 +1,15 @@
 """Middleware: what an entry of `middlewares` may be, and how entries become one chain.
 
 A chain is composed once per route. Every layer of an HTTP chain sees a response from the next one,
-never an exception: what fails inside is rendered there, so that headers set by outer layers are on
-every error too. Which entries a route gets is decided in `_plan`.
+never an exception: an inner failure is rendered there, so that headers set by outer layers are on
+every error too. Hooks are the layers that never wait: `before(request)` returns None, a response or
+raises, `after(request, response)` returns None or another response. Which entries a route gets is
+decided in `_plan`; docs/middleware.md is the contract for authors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -67,7 +69,7 @@ def _segment(text: str) -> str:
 
 
 def check_entry(entry: Any) -> None:
-    """Refuse what is no middleware: neither callable nor an object with `http` or `websocket`.
+    """Refuse what is no middleware: neither callable nor an object with one of the methods.
 
     Raises:
         TypeError: the message names the entry (rulings, 'Middleware': a boot error).
@@ -76,39 +78,87 @@ def check_entry(entry: Any) -> None:
         return
     if isinstance(entry, type):
         raise TypeError(f"Middleware {entry.__qualname__} is a class; put an instance in the list")
-    sides = [getattr(entry, side, None) for side in ("http", "websocket")]
-    if not callable(entry) and not any(map(callable, sides)):
+    methods = [getattr(entry, name, None) for name in (*_HOOKS, "for_route", "http", "websocket")]
+    if not callable(entry) and not any(map(callable, methods)):
         raise TypeError(
             f"Middleware entry {entry!r} cannot be called; give an `async def (request, call_next)`"
-            " or an object with a method `http` or `websocket`"
+            " or an object with a method `http`, `before`, `after` or `websocket`"
         )
 
 
+def prepare_entries(app: Application, entries: Sequence[Any], extensions: Sequence[Any]) -> None:
+    """Call `prepare` of the entries that have it; called at boot.
+
+    Args:
+        extensions: those of the application, which need not be booted.
+
+    Raises:
+        Exception: what an entry refuses the boot with.
+    """
+    inner = [entry.entry if isinstance(entry, Under) else entry for entry in entries]
+    for entry in inner:
+        if hasattr(entry, "prepare"):
+            entry.prepare(app, extensions)
+    _with_beside(inner)  # an entry may refuse its place
+
+
+def _with_beside(entries: Sequence[Any]) -> list[Any]:
+    """Put behind each entry with a method `beside` the entries that it needs inside of it."""
+    complete: list[Any] = []
+    for entry in entries:
+        complete.append(entry)
+        if hasattr(entry, "beside"):
+            complete.extend(entry.beside(entries))
+    return complete
+
+
 def entries_for(route: Route | None, entries: Sequence[Any]) -> list[Any]:
-    """Give the entries that a route runs through, those of a subtree unwrapped."""
+    """Return the entries that a route runs through, those of a subtree unwrapped."""
     chosen: list[Any] = []
     for entry in entries:
         if not isinstance(entry, Under):
             chosen.append(entry)
         elif entry.covers(route):
             chosen.append(entry.entry)
-    return chosen
+    return _with_beside(chosen)
+
+
+def layers_for(route: Route | None, entries: Sequence[Any]) -> list[Any]:
+    """Return what runs for a route: an entry with `for_route` is asked for its own form there.
+
+    Args:
+        entries: those of `entries_for`.
+    """
+    return [
+        entry.for_route(route, entries) if hasattr(entry, "for_route") else entry
+        for entry in entries
+    ]
 
 
 def compose(
     app: Application, entries: Sequence[Any], endpoint: Endpoint, *, status: int | None = None
-) -> CallNext:
+) -> Endpoint:
     """Put the HTTP side of middleware around an endpoint, the first entry outermost.
+
+    Neighbours that only have hooks (`before`, `after`) share one layer. Where that is the outermost
+    one and nothing runs after the endpoint, it is no coroutine, and the result stays as it was.
 
     Args:
         status: the status of a plain value that the endpoint returns.
     """
-    chain = _rendered(app, endpoint, status)
-    for entry in reversed(entries):
-        layer = getattr(entry, "http", None) or (None if hasattr(entry, "websocket") else entry)
-        if layer is not None:
-            chain = _rendered(app, _bound(layer, chain), None, layer)
-    return chain
+    layers = _layers(entries)
+    chain = endpoint
+    for index in reversed(range(len(layers))):
+        layer = layers[index]
+        own = status if chain is endpoint else None
+        if isinstance(layer, _Hooks):
+            if index == 0 and not layer.ends:
+                return _gate(tuple(layer.begins), chain)
+            chain = _hooked(app, layer, chain, own)
+        else:
+            inner = _rendered(app, chain, own) if chain is endpoint else chain
+            chain = _rendered(app, _bound(layer, inner), None, layer)
+    return _rendered(app, endpoint, status) if chain is endpoint else chain
 
 
 def compose_sockets(entries: Sequence[Any], endpoint: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -119,6 +169,97 @@ def compose_sockets(entries: Sequence[Any], endpoint: Callable[[Any], Any]) -> C
         if layer is not None:
             chain = _bound(layer, chain)
     return chain
+
+
+class _Hooks:
+    """The hooks of neighbours in the list.
+
+    Attributes:
+        begins: their `before`, the outermost first.
+        ends: their `after`, the innermost first.
+        outside: for each of `begins`, how many of `ends` belong to layers around it.
+    """
+
+    def __init__(self) -> None:
+        self.begins: list[Callable[[Any], Any]] = []
+        self.ends: list[Callable[[Any, Any], Any]] = []
+        self.outside: list[int] = []
+
+    def add(self, entry: Any) -> None:
+        if (before := getattr(entry, "before", None)) is not None:
+            self.begins.append(before)
+            self.outside.append(len(self.ends))
+        if (after := getattr(entry, "after", None)) is not None:
+            self.ends.insert(0, after)
+
+    def ends_by_progress(self) -> list[tuple[Callable[[Any, Any], Any], ...]]:
+        """For each number of `begins` that let the request pass, what runs afterwards."""
+        count = len(self.ends)
+        return [tuple(self.ends[count - outside :]) for outside in (*self.outside, count)]
+
+
+_HOOKS = ("before", "after")
+
+
+def _layers(entries: Sequence[Any]) -> list[Any]:
+    """Each entry's HTTP side, the outermost first; hooks of neighbours as one `_Hooks`."""
+    layers: list[Any] = []
+    for entry in entries:
+        layer: Any = getattr(entry, "http", None)
+        if layer is not None:
+            layers.append(layer)
+        elif any(hasattr(entry, name) for name in _HOOKS):
+            if not layers or not isinstance(layers[-1], _Hooks):
+                layers.append(_Hooks())
+            layers[-1].add(entry)
+        elif not hasattr(entry, "websocket"):
+            layers.append(entry)
+    return layers
+
+
+def _gate(begins: tuple[Callable[[Any], Any], ...], endpoint: Endpoint) -> Endpoint:
+    def enter(request: Request) -> Awaitable[Any]:
+        for before in begins:
+            answer = before(request)
+            if answer is not None:
+                return _answered(answer)
+        return endpoint(request)
+
+    return enter
+
+
+async def _answered(answer: Any) -> Any:
+    return answer
+
+
+def _hooked(app: Application, hooks: _Hooks, run: Endpoint, status: int | None) -> CallNext:
+    begins, ends = tuple(hooks.begins), hooks.ends_by_progress()
+
+    async def call(request: Request) -> Response:
+        passed = 0
+        try:
+            for before in begins:
+                answer = before(request)
+                if answer is not None:
+                    response = to_response(answer)
+                    break
+                passed += 1
+            else:
+                response = to_response(await run(request), status)
+        except BaseException as error:  # render re-raises what is not ours to answer
+            response = await app.render(error, request)
+        waiting = iter(ends[passed])
+        while True:
+            try:
+                for after in waiting:
+                    answer = after(request, response)
+                    if answer is not None:
+                        response = to_response(answer)
+                return response
+            except BaseException as error:  # the layers outside of the one that failed go on
+                response = await app.render(error, request)
+
+    return call
 
 
 def _bound(layer: Callable[[Any, Any], Any], call_next: Any) -> Callable[[Any], Any]:

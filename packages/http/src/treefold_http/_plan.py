@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING, Any
 from treefold_http._errors import HTTPError, ServiceUnavailable
 from treefold_http._injection import InjectionError, is_direct, plan_call
 from treefold_http._limits import DEFAULT_LIMITS, Limits
-from treefold_http._middleware import compose, compose_sockets, entries_for
+from treefold_http._middleware import (
+    compose,
+    compose_sockets,
+    entries_for,
+    layers_for,
+    prepare_entries,
+)
 from treefold_http._types import Endpoint
 from treefold_logging import is_sensitive
 from treefold_router import Route
@@ -40,6 +46,7 @@ class Plan:
         form_limits: what a form may hold.
         masked: path segments whose parameter name is sensitive, counted from the end.
         log_payload: whether the payload is logged.
+        is_quiet: True for probes, whose request lines are of the level DEBUG.
     """
 
     route: Route | None
@@ -49,6 +56,7 @@ class Plan:
     form_limits: Limits = DEFAULT_LIMITS
     masked: tuple[int, ...] = ()
     log_payload: bool = True
+    is_quiet: bool = False
 
     def masked_in(self, raw_path: bytes) -> tuple[int, ...]:
         """Give the indexes, among the non-empty segments, that the log must not show.
@@ -70,7 +78,9 @@ def make_plan(app: Application, route: Route, module: HandlerModule, outer: Sequ
     Raises:
         InjectionError: when a parameter of the handler cannot be provided.
     """
-    entries = entries_for(route, [*outer, *module.middlewares])
+    if module.middlewares:
+        prepare_entries(app, module.middlewares, app.extensions)
+    entries = layers_for(route, entries_for(route, [*outer, *module.middlewares]))
     run = _endpoint(app, route, module.handler)
     if module.response_model is not None:
         # Imported where a first module has one: nobody else is to pay for it.
@@ -102,7 +112,7 @@ def broken_plan(app: Application, route: Route, error: str, outer: Sequence[Any]
     async def run(connection: Any) -> Any:
         raise HTTPError(500, detail)
 
-    entries = entries_for(route, outer)
+    entries = layers_for(route, entries_for(route, outer))
     if route.method == WEBSOCKET:
         chain = compose_sockets(entries, run)
     else:

@@ -9,12 +9,11 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
-import importlib
 import json
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from treefold_http._errors import TreefoldError
+from treefold_http._redis.options import check_url, import_redis, open_redis
 from treefold_logging import get_logger
 
 RoomMessage: TypeAlias = str | bytes
@@ -39,13 +38,8 @@ class Relay:
     """
 
     def __init__(self, url: str, deliver: Callable[[str, RoomMessage], None]) -> None:
-        try:
-            self._redis = importlib.import_module("redis.asyncio")
-        except ImportError as error:
-            raise TreefoldError(
-                'Rooms(redis=...) needs redis; install it: pip install "treefold[redis]"'
-            ) from error
-        self._redis.ConnectionPool.from_url(url)  # raises for one that is none
+        check_url(url, "Rooms(redis=...)")
+        self._redis = import_redis("Rooms(redis=...)")
         self._url = url
         self._deliver = deliver
         self._publisher: Any = None
@@ -94,17 +88,7 @@ class Relay:
         self._task = self._publisher = self._publisher_loop = None
 
     def _client(self, retries: int, **options: Any) -> Any:
-        # Its own retries sleep for seconds, in which a broadcast would hang.
-        retry = importlib.import_module("redis.asyncio.retry").Retry
-        no_backoff = importlib.import_module("redis.backoff").NoBackoff
-        return self._redis.from_url(
-            self._url,
-            protocol=2,
-            socket_connect_timeout=_TIMEOUT,
-            socket_keepalive=True,
-            retry=retry(no_backoff(), retries),
-            **options,
-        )
+        return open_redis(self._url, retries=retries, socket_connect_timeout=_TIMEOUT, **options)
 
     async def _keep_listening(self, tried: asyncio.Event) -> None:
         wait = _FIRST_WAIT

@@ -31,6 +31,7 @@ from treefold_http._change import (
 )
 from treefold_http._findings import BrokenFile, broken_file
 from treefold_http._imports import imports_of, reached
+from treefold_http._installed import is_wanted
 from treefold_http._life import Life
 from treefold_http._modules import ModuleSpace, View, take_turns
 from treefold_http._providers import Provider
@@ -154,6 +155,8 @@ class Reloader:
         return self._exchange(holds=True)
 
     def _unsettled(self, changed: Collection[str]) -> str | None:
+        if not self._app.installed.is_complete and is_wanted(self._app):
+            return "the project has models now"
         names = sorted(name for name in changed if "/" not in name)
         for name in names:
             if name == ".env" or name.startswith(".env."):
@@ -188,7 +191,7 @@ class Reloader:
                 raise _Restart(f"{modules.file_of(loaded[name])} is compiled")
         self._space.look_again()
         values = _Values(app)
-        told = [getattr(app, "databases", None), *former.extensions]
+        told = [*app.installed, *former.extensions]
         forgotten = [_forgotten(extension, change.stale) for extension in told]
         starting = None
         try:

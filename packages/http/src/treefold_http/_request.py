@@ -105,7 +105,7 @@ class Request(Connection):
             self._refuse_coding()
             body = await reader.read()
             value: Any = loads(body) if body else None
-            if self.app.databases is not None and type(value) is dict:
+            if self.app.installed and type(value) is dict:
                 value = ClientObject(cast("dict[str, Any]", value))
             reader.json = value
         return reader.json

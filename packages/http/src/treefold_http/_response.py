@@ -40,6 +40,9 @@ _OURS = frozenset({b"transfer-encoding", b"x-request-id", b"x-content-type-optio
 """Fields that the server or the application writes; an author's would be a second, other one."""
 
 
+_OURS_AND_LENGTH = _OURS | {b"content-length"}
+
+
 class _Lengths(dict[int, tuple[bytes, bytes]]):
     """`Content-Length` by size; to format one takes five times as long as to look it up."""
 
@@ -180,7 +183,7 @@ class Response:
         body = self.body
         own = self.raw_headers
         if len(own) != 1 or own[0][0] != b"content-type":
-            own = [pair for pair in sendable(own) if pair[0] != b"content-length"]
+            own = [pair for pair in own if pair[0] not in _OURS_AND_LENGTH]
         fields = common
         if self.status in BODILESS:
             body = b""
@@ -338,6 +341,16 @@ def sendable(fields: RawHeaders) -> RawHeaders:
     if len(fields) == 1 and fields[0][0] == b"content-type":
         return fields.copy()
     return [pair for pair in fields if pair[0] not in _OURS]
+
+
+def missing_in(response: Response, fields: RawHeaders) -> RawHeaders:
+    """Return the fields that a response does not have itself; `Vary` is a list, and adds up."""
+    own = response.raw_headers
+    if len(own) == 1 and own[0][0] == b"content-type":
+        return fields
+    names = {name for name, _ in own}
+    names.discard(b"vary")
+    return [pair for pair in fields if pair[0] not in names]
 
 
 def plain_response(body: bytes, kind: tuple[bytes, bytes], status: int) -> Response:

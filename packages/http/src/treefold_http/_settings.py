@@ -25,6 +25,14 @@ from treefold_http._parameters import shown
 from treefold_logging import mask
 
 _NO_DATABASES: Mapping[str, str] = MappingProxyType({})
+_ADDRESSES = {
+    "databases": "TREEFOLD_DATABASE_URL",
+    "test_databases": "TREEFOLD_TEST_DATABASE_URL",
+    "caches": "TREEFOLD_CACHE_URL",
+}
+"""Settings that map aliases to addresses, and the variable that sets their `default`."""
+_SECRETS = ("secret_key", "secret_key_fallbacks", "redis_url")
+"""Settings that no message shows."""
 _WORDS = {"true": True, "1": True, "yes": True, "on": True} | {
     "false": False,
     "0": False,
@@ -40,6 +48,7 @@ class Settings:
     Attributes:
         default_version: serve unversioned requests from `latest` or a fixed `vN`; off when None.
         docs: serve the docs UI and the OpenAPI documents; None follows `dev`.
+        health: serve `/livez` and `/readyz`.
         auto_head: answer HEAD from `Get.py` where there is no `Head.py`.
         auto_options: answer OPTIONS from the route table where there is no `Options.py`.
         log_format: `text` or `json`.
@@ -50,11 +59,20 @@ class Settings:
         grace: seconds that shutdown waits for what is running.
         startup_timeout: seconds that a startup hook may take.
         ws_allowed_origins: origins besides the own one that may open a socket.
+        secret_key: signs cookies and tokens; at least 32 bytes.
+        secret_key_fallbacks: former secrets whose signatures still count.
+        redis_url: the Redis of sessions, caches and limits that name none of their own.
         databases: alias to database URL, for `treefold-orm`.
+        test_databases: alias to the URL of the database that tests use instead; the table
+            `[test.databases]`. Without one, tests make their own.
+        caches: alias to address of a cache: `memory://` or a Redis URL.
+        installed_extensions: look for extensions of installed distributions; None looks where the
+            project has models or a `databases` setting.
     """
 
     default_version: str | None = None
     docs: bool | None = None
+    health: bool = False
     auto_head: bool = False
     auto_options: bool = False
     log_format: Literal["text", "json"] = "text"
@@ -64,7 +82,13 @@ class Settings:
     grace: float = 20.0
     startup_timeout: float = 60.0
     ws_allowed_origins: tuple[str, ...] = ()
+    secret_key: str | None = None
+    secret_key_fallbacks: tuple[str, ...] = ()
+    redis_url: str | None = None
     databases: Mapping[str, str] = field(default_factory=lambda: _NO_DATABASES)
+    test_databases: Mapping[str, str] = field(default_factory=lambda: _NO_DATABASES)
+    caches: Mapping[str, str] = field(default_factory=lambda: _NO_DATABASES)
+    installed_extensions: bool | None = None
 
     def __post_init__(self) -> None:
         version = self.default_version
@@ -88,7 +112,10 @@ class Settings:
 
     def __repr__(self) -> str:
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        values["databases"] = dict.fromkeys(self.databases, "***")
+        for name in _ADDRESSES:
+            values[name] = dict.fromkeys(values[name], "***")
+        for name in _SECRETS:
+            values[name] = "***" if values[name] else values[name]
         shown = ", ".join(f"{name}={value!r}" for name, value in mask(values).items())
         return f"Settings({shown})"
 
@@ -104,7 +131,7 @@ class Settings:
             SettingsError: for an unknown name, a wrong type or a file that is no TOML.
         """
         values = _from_files(app_dir)
-        values.update(_from_environment(values.get("databases", _NO_DATABASES)))
+        values.update(_from_environment(values))
         values.update({name: value for name, value in arguments.items() if value is not None})
         return cls.of(values)
 
@@ -125,6 +152,8 @@ def _from_files(app_dir: Path) -> dict[str, Any]:
     for name, path in (("pyproject.toml", ("tool", "treefold")), ("treefold.toml", ())):
         if (app_dir / name).is_file():
             table = _table(_read_toml(app_dir / name), path, name)
+            if "test" in table:
+                table = _with_test(table, ".".join((*path, "test")), name)
             values |= {key: _checked(key, value, types, name) for key, value in table.items()}
     return values
 
@@ -147,15 +176,26 @@ def _read_toml(path: Path) -> dict[str, Any]:
         raise SettingsError(f"Cannot read {path.name}: {error}; mend the file") from error
 
 
-def _from_environment(databases: Mapping[str, str]) -> dict[str, Any]:
+def _with_test(table: Mapping[str, Any], name: str, file: str) -> dict[str, Any]:
+    """Return the settings with the table `test` in their flat form."""
+    test: object = table["test"]
+    known = isinstance(test, dict) and not set(cast("dict[str, Any]", test)) - {"databases"}
+    if not known:
+        raise SettingsError(f"{name!r} in {file} holds one table; write [{name}.databases]")
+    flat = {key: value for key, value in table.items() if key != "test"}
+    return {**flat, **{f"test_{k}": v for k, v in cast("dict[str, Any]", test).items()}}
+
+
+def _from_environment(given: Mapping[str, Any]) -> dict[str, Any]:
     types = typing.get_type_hints(Settings)
     values: dict[str, Any] = {}
     for name in types:
         variable = f"TREEFOLD_{name.upper()}"
-        if variable in os.environ and name != "databases":
+        if variable in os.environ and name not in _ADDRESSES:
             values[name] = _from_text(os.environ[variable], name, types[name], variable)
-    if url := os.environ.get("TREEFOLD_DATABASE_URL"):
-        values["databases"] = {**databases, "default": url}
+    for name, variable in _ADDRESSES.items():
+        if url := os.environ.get(variable):
+            values[name] = {**given.get(name, _NO_DATABASES), "default": url}
     return values
 
 
@@ -211,11 +251,11 @@ def _is_text_table(value: object) -> bool:
 
 
 def _wrong(name: str, value: Any, wanted: Any, source: str) -> SettingsError:
-    if name == "databases":  # its values carry passwords
-        return SettingsError(
-            f'Setting databases in {source} is no table of alias = "url"; make it one'
-        )
-    return SettingsError(f"Setting {name} in {source} is {value!r}; give {_words(wanted)}")
+    if name in _ADDRESSES:  # its values carry passwords
+        text = f'Setting {name} in {source} is no table of alias = "url"; make it one'
+        return SettingsError(text)
+    shown_value = "of a wrong type" if name in _SECRETS else repr(value)
+    return SettingsError(f"Setting {name} in {source} is {shown_value}; give {_words(wanted)}")
 
 
 def _words(wanted: Any) -> str:

@@ -24,7 +24,7 @@ from treefold_http._exposure import expose
 from treefold_http._guard import check_request
 from treefold_http._identity import request_identity
 from treefold_http._problems import crash, problem
-from treefold_http._response import Response
+from treefold_http._response import Response, missing_in
 from treefold_http._teardown import leave_all, must_go_on
 from treefold_http._types import Receive, Scope, Send
 from treefold_http._websocket import (
@@ -38,6 +38,7 @@ from treefold_http._websocket import (
     WebSocket,
     WebSocketDisconnect,
 )
+from treefold_http.extensions import explain
 from treefold_logging import get_logger, log_request, request_id, request_target
 from treefold_router import Found, MalformedPath, NotFound as NoRoute
 
@@ -202,6 +203,7 @@ async def _end(websocket: WebSocket, error: BaseException | None, send: Send) ->
     """Close what was accepted, refuse what was not; give the HTTP status of a refusal."""
     if error is not None and not isinstance(error, (HTTPError, WebSocketDisconnect)):
         websocket.error = error
+        await explain(websocket.app, error)
     if websocket.accepted:
         await websocket.close(*_closing(error))
         return None
@@ -211,6 +213,7 @@ async def _end(websocket: WebSocket, error: BaseException | None, send: Send) ->
     with suppress(OSError):  # the client left first
         if "websocket.http.response" in websocket.scope.get("extensions", {}):
             common = [_NOSNIFF, (b"x-request-id", websocket.id.encode())]
+            common += missing_in(response, websocket.answer_fields or [])
             start, body = response.messages(common, False)
             await send({**start, "type": "websocket.http.response.start"})
             await send({**body, "type": "websocket.http.response.body"})

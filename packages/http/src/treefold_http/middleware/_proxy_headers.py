@@ -6,20 +6,16 @@ their exact names; `X_Forwarded_For` is not one of them (S-16).
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from treefold_http._errors import BadRequest
 from treefold_http._guard import is_host
-from treefold_http._types import CallNext
+from treefold_http.middleware._addresses import IPAddress, Networks, parse_address
 
 if TYPE_CHECKING:
     from treefold_http._connection import Connection
-    from treefold_http._request import Request
-    from treefold_http._response import Response
 
-_Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 _SECURE = {"http": False, "https": True, "ws": False, "wss": True}
 
 
@@ -40,10 +36,7 @@ class ProxyHeaders:
     """
 
     def __init__(self, trusted: Sequence[str], *, host: bool = False) -> None:
-        if isinstance(trusted, str) or not trusted:
-            raise ValueError(f"ProxyHeaders({trusted!r}) trusts nobody; give a list of networks")
-        self._unix = "unix" in trusted
-        self._networks = [ipaddress.ip_network(name) for name in trusted if name != "unix"]
+        self._trusted = Networks(trusted, of="ProxyHeaders")
         self._host = host
 
     def adjust(self, connection: Connection) -> None:
@@ -54,7 +47,7 @@ class ProxyHeaders:
         """
         scope = connection.scope
         peer = scope.get("client")
-        if not self._is_trusted(_parsed(peer[0]) if peer else None):
+        if (parse_address(peer[0]) if peer else None) not in self._trusted:
             return
         headers = connection.headers
         client = self._client(headers.getlist("x-forwarded-for"))
@@ -67,40 +60,18 @@ class ProxyHeaders:
         if self._host and (host := _last(headers.getlist("x-forwarded-host"))):
             _replace_host(connection, host)
 
-    def _is_trusted(self, address: _Address | None) -> bool:
-        if address is None:
-            return self._unix
-        return any(address in network for network in self._networks)
-
-    def _client(self, fields: list[str]) -> _Address | None:
-        client: _Address | None = None
+    def _client(self, fields: list[str]) -> IPAddress | None:
+        client: IPAddress | None = None
         for text in reversed(",".join(fields).split(",")):
-            address = _parsed(text.strip())
+            address = parse_address(text.strip())
             if address is None:
                 break
             client = address
-            if not self._is_trusted(address):
+            if address not in self._trusted:
                 break
         return client
 
-    async def http(self, request: Request, call_next: CallNext) -> Response:
-        """Adjust a request and pass it on."""
-        self.adjust(request)
-        return await call_next(request)
-
-
-def _parsed(text: str) -> _Address | None:
-    """An address that may carry a port; IPv4 in IPv6 is IPv4 (S-94); None for anything else."""
-    if text.startswith("["):
-        text = text[1:].partition("]")[0]
-    elif text.count(":") == 1:
-        text = text.partition(":")[0]
-    try:
-        address = ipaddress.ip_address(text)
-    except ValueError:
-        return None
-    mapped = getattr(address, "ipv4_mapped", None)
-    return mapped or address
+    before = adjust
 
 
 def _last(fields: list[str]) -> str:

@@ -13,12 +13,9 @@ from typing import TYPE_CHECKING, Any
 from treefold_http._errors import BadRequest
 from treefold_http._exposure import is_test
 from treefold_http._guard import is_host
-from treefold_http._types import CallNext
 
 if TYPE_CHECKING:
     from treefold_http._connection import Connection
-    from treefold_http._request import Request
-    from treefold_http._response import Response
     from treefold_http._websocket import WebSocket
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
@@ -47,7 +44,7 @@ class TrustedHosts:
         self._below: list[tuple[str, str]] = []
         for name in allowed or LOOPBACK:
             self._add(name)
-        self._known: set[str] = set()
+        self._known: set[bytes] = set()
 
     def _add(self, name: str) -> None:
         below = name.startswith("*.")
@@ -64,9 +61,10 @@ class TrustedHosts:
 
     def allows(self, host: str) -> bool:
         """Whether a `Host` field, with or without a port, is one of ours."""
-        if host in self._known:
+        encoded = host.encode("latin-1", "replace")
+        if encoded in self._known:
             return True
-        if not host.isascii() or not is_host(host.encode()):
+        if not host.isascii() or not is_host(encoded):
             return False
         name, port = _parts(host)
         if name.startswith(".") or ".." in name:  # an empty label
@@ -77,7 +75,7 @@ class TrustedHosts:
             or any(name.endswith(end) and own in ("", port) for end, own in self._below)
         ):
             if len(self._known) < _KNOWN_LIMIT:
-                self._known.add(host)
+                self._known.add(encoded)
             return True
         return False
 
@@ -89,14 +87,14 @@ class TrustedHosts:
             return
         raise BadRequest("This host is not served here")
 
-    async def http(self, request: Request, call_next: CallNext) -> Response:
+    def before(self, connection: Connection) -> None:
         """Let a request pass that is for one of the hosts."""
-        self._check(request)
-        return await call_next(request)
+        if connection.fields.get(b"host") not in self._known:
+            self._check(connection)
 
     async def websocket(self, websocket: WebSocket, call_next: Any) -> None:
         """Let a socket pass that is for one of the hosts."""
-        self._check(websocket)
+        self.before(websocket)
         await call_next(websocket)
 
 

@@ -1,0 +1,105 @@
+"""`/livez` and `/readyz`, with the setting `health`: answers for what starts and stops processes.
+
+They are outside of the versions and of the project's middleware: a probe comes from inside, by
+address, many times a minute. Neither says more than whether to send requests here, and which part
+keeps them away. No request line is written for them, only a change of readiness.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from treefold_http._errors import MethodNotAllowed
+from treefold_http._plan import Plan
+from treefold_http._response import Response
+from treefold_http.extensions import readiness
+from treefold_logging import get_logger
+
+if TYPE_CHECKING:
+    from treefold_http._application import Application
+    from treefold_http._redis import SharedRedis
+    from treefold_http._request import Request
+
+LIVE, READY = b"/livez", b"/readyz"
+
+LIMIT = 1.0
+"""Seconds that the parts together may take to answer."""
+KEPT = 1.0
+"""Seconds that an answer holds, however often it is asked for."""
+
+
+class Health:
+    """Answers the probes of one application."""
+
+    def __init__(self, app: Application) -> None:
+        self._app = app
+        self._asking: asyncio.Task[list[str]] | None = None
+        self._failed: list[str] = []
+        self._until = 0.0
+        self.plans = {
+            LIVE: Plan(route=None, run=self._live, max_body=0, is_quiet=True),
+            READY: Plan(route=None, run=self._ready, max_body=0, is_quiet=True),
+        }
+
+    async def _live(self, request: Request) -> Response:
+        _check_method(request)
+        return _answer({"status": "alive"})
+
+    async def _ready(self, request: Request) -> Response:
+        _check_method(request)
+        if self._app.stopping.is_set():
+            return _answer({"status": "stopping"}, 503)
+        if failed := await self._failures():
+            return _answer({"status": "unavailable", "failed": failed}, 503)
+        return _answer({"status": "ready"})
+
+    async def _failures(self) -> list[str]:
+        if self._asking is None or self._asking.get_loop() is not asyncio.get_running_loop():
+            if monotonic() < self._until:
+                return self._failed
+            self._asking = asyncio.ensure_future(self._ask())
+        return await asyncio.shield(self._asking)
+
+    async def _ask(self) -> list[str]:
+        try:
+            failed = await _failed_parts(self._app)
+        finally:
+            self._asking = None
+        if failed != self._failed:
+            if failed:
+                get_logger().warning("not ready: %s", ", ".join(failed))
+            else:
+                get_logger().info("ready again")
+        self._failed, self._until = failed, monotonic() + KEPT
+        return failed
+
+
+async def _failed_parts(app: Application) -> list[str]:
+    """The names of what cannot serve, such as `database default`."""
+    from treefold_http._redis import known_redis
+
+    answers = asyncio.gather(*map(_answers, known_redis()))  # at the same time as the others
+    checks = await readiness(app, timeout=LIMIT)
+    failed = [f"{check.topic} {check.name}" for check in checks if not check.ok]
+    return failed if all(await answers) else [*failed, "redis"]
+
+
+async def _answers(client: SharedRedis) -> bool:
+    from treefold_http._redis import RedisUnavailable
+
+    try:
+        await client.ping()
+    except RedisUnavailable:
+        return False
+    return True
+
+
+def _check_method(request: Request) -> None:
+    if request.method not in ("GET", "HEAD"):
+        raise MethodNotAllowed("A probe is read", headers={"Allow": "GET, HEAD"})
+
+
+def _answer(document: dict[str, object], status: int = 200) -> Response:
+    return Response.json(document, status, headers={"Cache-Control": "no-store"})

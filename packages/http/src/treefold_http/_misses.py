@@ -1,0 +1,101 @@
+"""What answers a path that exists where no route does: 405, `OPTIONS`, and preflights of CORS.
+
+The middleware of a subtree (`under`) runs for every answer below its prefix, whatever the method.
+A preflight asks for another method than its own: it runs through the middleware of the route that
+it asks for, as far as that middleware answers preflights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from treefold_http._errors import HTTPError, MethodNotAllowed
+from treefold_http._middleware import compose, entries_for, layers_for
+from treefold_http._plan import WEBSOCKET, Plan
+from treefold_http._response import Response
+from treefold_router import Found, Route, RouteTable
+
+if TYPE_CHECKING:
+    from treefold_http._application import Application
+    from treefold_http._loader import HandlerModule
+    from treefold_http._request import Request
+
+ASKED = b"access-control-request-method"
+
+
+@dataclass(frozen=True, slots=True)
+class ScopedMisses:
+    """The plans of misses that have more middleware than all others.
+
+    Attributes:
+        below: by template, where entries of a subtree cover it.
+        preflights: by route, where its module has middleware that answers preflights.
+    """
+
+    below: Mapping[str, Plan] = field(default_factory=dict[str, Plan])
+    preflights: Mapping[Route, Plan] = field(default_factory=dict[Route, Plan])
+
+    def __bool__(self) -> bool:
+        return bool(self.below or self.preflights)
+
+    def find(
+        self, request: Request, table: RouteTable, path: bytes | str, version: str | None
+    ) -> Plan | None:
+        """Return the plan of a request that no route serves; None for that of all others."""
+        preflight = request.fields.get(ASKED) if request.method == "OPTIONS" else None
+        if preflight is not None and self.preflights:
+            asked = preflight.decode("latin-1")
+            outcome = table.resolve(asked, path, version)
+            if isinstance(outcome, Found) and outcome.route in self.preflights:
+                # Other methods of the path may have other middleware, or none.
+                request.miss = MethodNotAllowed(headers={"Allow": asked})
+                return self.preflights[outcome.route]
+        if not self.below:
+            return None
+        route = table.route_at(path, version)
+        return None if route is None else self.below.get(route.template)
+
+
+def plan_miss(app: Application, entries: Sequence[Any]) -> Plan:
+    """Compose the plan that answers `request.miss` inside middleware."""
+    run = compose(app, layers_for(None, entries), _answer_miss)
+    return Plan(route=None, run=run, max_body=app.settings.max_body)
+
+
+def plan_scoped_misses(
+    app: Application, modules: Mapping[Route, HandlerModule | Any], middlewares: Sequence[Any]
+) -> ScopedMisses:
+    """Compose the plans of misses for the templates and routes that need their own."""
+    common = entries_for(None, middlewares)
+    made: dict[tuple[int, ...], Plan] = {}
+
+    def plan(entries: Sequence[Any]) -> Plan:
+        key = tuple(map(id, entries))
+        if key not in made:
+            made[key] = plan_miss(app, entries)
+        return made[key]
+
+    below: dict[str, Plan] = {}
+    preflights: dict[Route, Plan] = {}
+    for route, module in modules.items():
+        covering = entries_for(route, middlewares)
+        if len(covering) > len(common):
+            below[route.template] = plan(covering)
+        own = [each for each in getattr(module, "middlewares", ()) if _answers_preflights(each)]
+        own = entries_for(route, own)
+        if own and route.method != WEBSOCKET:
+            preflights[route] = plan([*covering, *own])
+    return ScopedMisses(below, preflights)
+
+
+def _answers_preflights(entry: Any) -> bool:
+    return getattr(getattr(entry, "entry", entry), "answers_preflights", False)
+
+
+async def _answer_miss(request: Request) -> Any:
+    miss: HTTPError | Response | Callable[[Request], Any] = request.miss
+    if isinstance(miss, HTTPError):
+        raise miss
+    return miss if isinstance(miss, Response) else await miss(request)

@@ -1,0 +1,300 @@
+"""One Redis for all of a process: commands that wait 100 ms at most, one warning per 10 seconds.
+
+Clients are shared by URL, connections belong to an event loop. A server that is known to be away
+is asked again once a second; all other commands fail at once. What a failure means (a miss, an
+answer 503, a request that passes) is decided by the caller.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeAlias, TypeVar, cast
+from weakref import WeakKeyDictionary
+
+from treefold_http._errors import TreefoldError
+from treefold_http._redis.options import check_url, import_redis, open_blocking_redis, open_redis
+from treefold_logging import get_logger
+
+Word: TypeAlias = str | bytes | int | float
+_T = TypeVar("_T")
+
+TIMEOUT = 0.1
+"""Seconds that a command may take, connecting included."""
+TICKS = 10
+"""Parts of this time, each a turn of the event loop."""
+LATE = 1.5
+"""Ticks that a late one counts at most."""
+CONCURRENT = 32
+"""Commands that one event loop sends at the same time; the others wait their turn."""
+PAUSE = 1.0
+"""Seconds without an attempt once the server is away."""
+TIMEOUTS = 3
+"""Timeouts in a row after which the server counts as away; a refused connection counts at once."""
+WARN_EVERY = 10.0
+
+
+class RedisUnavailable(TreefoldError):
+    """Redis did not answer in time, refused the connection, or answered with an error."""
+
+
+class SharedRedis:
+    """The client of one URL; made by `shared_redis`.
+
+    Args:
+        url: `redis://`, `rediss://` or `unix://`.
+
+    Raises:
+        TreefoldError: if the `redis` extra is not installed.
+        ValueError: if the URL is not one of Redis.
+    """
+
+    def __init__(self, url: str) -> None:
+        check_url(url, "Redis")
+        errors = import_redis("Redis")
+        self._failures = (errors.RedisError, OSError)
+        self._refused = (errors.ConnectionError, OSError)
+        self._url = url
+        self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, _LoopClient]
+        self._loops = WeakKeyDictionary()
+        self._blocking: Any = None
+        self._effects: dict[str, None] = {}
+        self._timeouts = 0
+        self._away_until = 0.0
+        self._is_told = False
+        self._warned = float("-inf")
+
+    def add_effect(self, effect: str) -> None:
+        """Add what a failure means to the warning, such as `sessions answer 503`."""
+        self._effects[effect] = None
+
+    async def execute(self, *command: Word) -> Any:
+        """Send one command and return its reply; replies are bytes, never text.
+
+        Raises:
+            RedisUnavailable: after 100 ms at most.
+        """
+        return await self._bounded(lambda client: client.execute_command(*command))
+
+    async def pipeline(self, commands: Sequence[Sequence[Word]]) -> list[Any]:
+        """Send commands as one transaction (MULTI) and return their replies.
+
+        Raises:
+            RedisUnavailable: as `execute`.
+        """
+
+        async def send(client: Any) -> list[Any]:
+            async with client.pipeline(transaction=True) as pipe:
+                for command in commands:
+                    pipe.execute_command(*command)
+                return await pipe.execute()
+
+        return await self._bounded(send)
+
+    async def script(self, source: str, keys: Sequence[str], arguments: Sequence[Word] = ()) -> Any:
+        """Run a Lua script, which is atomic, and return its reply.
+
+        Raises:
+            RedisUnavailable: as `execute`.
+        """
+
+        async def send(client: Any) -> Any:
+            loop = self._of_loop()
+            if source not in loop.scripts:
+                loop.scripts[source] = client.register_script(source)
+            return await loop.scripts[source](keys=keys, args=arguments)
+
+        return await self._bounded(send)
+
+    def execute_blocking(self, *command: Word) -> Any:
+        """Send one command from a worker thread, where no event loop runs.
+
+        Raises:
+            RedisUnavailable: after 100 ms for connecting and 100 ms for each read.
+        """
+        return self._blockingly(lambda client: client.execute_command(*command))
+
+    def pipeline_blocking(self, commands: Sequence[Sequence[Word]]) -> list[Any]:
+        """Send commands as one transaction from a worker thread.
+
+        Raises:
+            RedisUnavailable: as `execute_blocking`.
+        """
+
+        def send(client: Any) -> list[Any]:
+            with client.pipeline(transaction=True) as pipe:
+                for command in commands:
+                    pipe.execute_command(*command)
+                return pipe.execute()
+
+        return self._blockingly(send)
+
+    def script_blocking(
+        self, source: str, keys: Sequence[str], arguments: Sequence[Word] = ()
+    ) -> Any:
+        """Run a Lua script from a worker thread.
+
+        Raises:
+            RedisUnavailable: as `execute_blocking`.
+        """
+        return self._blockingly(lambda client: client.eval(source, len(keys), *keys, *arguments))
+
+    async def ping(self) -> None:
+        """Ask the server whether it answers, also during the pause after a failure.
+
+        Raises:
+            RedisUnavailable: as `execute`.
+        """
+        self._away_until = 0.0
+        await self.execute("PING")
+
+    async def close(self) -> None:
+        """Close the connections of the running event loop; the next command opens new ones."""
+        loop = self._loops.pop(asyncio.get_running_loop(), None)
+        if loop is not None:
+            await loop.client.aclose()
+        blocking, self._blocking = self._blocking, None
+        if blocking is not None:
+            blocking.close()
+
+    def _of_loop(self) -> _LoopClient:
+        running = asyncio.get_running_loop()
+        found = self._loops.get(running)
+        if found is None:
+            found = self._loops[running] = _LoopClient(self._url)
+        return found
+
+    async def _bounded(self, send: Callable[[Any], Awaitable[_T]]) -> _T:
+        self._check_pause()
+        loop = self._of_loop()
+        async with loop.turns:
+            self._begin_attempt()  # the server may have gone while this command waited its turn
+            try:
+                async with _TimeLimit(TIMEOUT):
+                    reply = await send(loop.client)
+            except TimeoutError as error:
+                raise self._failed("no reply within 100 ms", error, is_timeout=True) from error
+            except self._failures as error:
+                raise self._failed(str(error), error) from error
+        if self._timeouts or self._away_until:
+            self._found()
+        return reply
+
+    def _blockingly(self, send: Callable[[Any], _T]) -> _T:
+        self._begin_attempt()
+        client = self._blocking
+        if client is None:
+            client = self._blocking = open_blocking_redis(
+                self._url, retries=1, socket_timeout=TIMEOUT, socket_connect_timeout=TIMEOUT
+            )
+        try:
+            reply = send(client)
+        except self._failures as error:
+            is_timeout = "timeout" in type(error).__name__.lower()
+            raise self._failed(str(error), error, is_timeout=is_timeout) from error
+        if self._timeouts or self._away_until:
+            self._found()
+        return reply
+
+    def _check_pause(self) -> None:
+        if self._away_until and time.monotonic() < self._away_until:
+            raise RedisUnavailable("Redis is unavailable; it is tried again within a second")
+
+    def _begin_attempt(self) -> None:
+        self._check_pause()
+        if self._away_until:
+            self._away_until = time.monotonic() + PAUSE  # one attempt; the others fail at once
+
+    def _failed(
+        self, text: str, error: BaseException, *, is_timeout: bool = False
+    ) -> RedisUnavailable:
+        now = time.monotonic()
+        self._timeouts = self._timeouts + 1 if is_timeout else 0
+        if self._timeouts >= TIMEOUTS or (not is_timeout and isinstance(error, self._refused)):
+            self._away_until = now + PAUSE
+        if now - self._warned >= WARN_EVERY:
+            self._warned, self._is_told = now, True
+            effects = ", ".join(self._effects) or "commands fail"
+            get_logger().warning("redis unavailable, %s: %s", effects, text)
+        return RedisUnavailable(f"Redis is unavailable: {text}")
+
+    def _found(self) -> None:
+        if self._away_until and self._is_told:
+            get_logger().info("redis available again")
+            self._is_told = False
+        self._timeouts, self._away_until = 0, 0.0
+
+
+class _LoopClient:
+    """What belongs to one event loop: a client with its connections, and the turns to use it."""
+
+    def __init__(self, url: str) -> None:
+        self.client = open_redis(url, retries=1, socket_timeout=None, socket_connect_timeout=None)
+        self.turns = asyncio.Semaphore(CONCURRENT)
+        self.scripts: dict[str, Any] = {}
+
+
+class _TimeLimit:
+    """A timeout that a busy event loop does not shorten.
+
+    The time is counted in ticks, and a tick that comes late counts little more than one in time:
+    the loop was busy, and a reply may lie in the socket unread.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._tick = seconds / TICKS
+        self._left = seconds
+        self._loop = asyncio.get_running_loop()
+        self._limit = asyncio.timeout(None)
+
+    async def __aenter__(self) -> None:
+        await self._limit.__aenter__()
+        self._wait()
+
+    def _wait(self) -> None:
+        self._began = self._loop.time()
+        self._timer = self._loop.call_later(self._tick, self._count)
+
+    def _count(self) -> None:
+        now = self._loop.time()
+        self._left -= min(now - self._began, LATE * self._tick)
+        if self._left > 0:
+            self._wait()
+        else:
+            self._limit.reschedule(now)
+
+    async def __aexit__(self, *error: Any) -> bool | None:
+        self._timer.cancel()
+        return await self._limit.__aexit__(*cast("tuple[Any, Any, Any]", error))
+
+
+_shared: dict[str, SharedRedis] = {}
+
+
+def shared_redis(url: str, *, effect: str) -> SharedRedis:
+    """Return the client of a URL, the same one for every caller.
+
+    Args:
+        effect: what a failure means to the caller; the warning says it.
+
+    Raises:
+        TreefoldError: if the `redis` extra is not installed.
+        ValueError: if the URL is not one of Redis.
+    """
+    found = _shared.get(url)
+    if found is None:
+        found = _shared[url] = SharedRedis(url)
+    found.add_effect(effect)
+    return found
+
+
+def known_redis() -> list[SharedRedis]:
+    """Return every client of this process, for readiness."""
+    return list(_shared.values())
+
+
+async def close_shared() -> None:
+    """Close the connections of the running event loop; called at shutdown."""
+    for client in _shared.values():
+        await client.close()

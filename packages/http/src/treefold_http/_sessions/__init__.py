@@ -1,0 +1,1 @@
+"""Sessions: values that the server keeps for a client between requests, and tokens against CSRF."""

@@ -1,0 +1,84 @@
+"""The cookie of a session: its name, its attributes, and what it may weigh.
+
+`__Host-`, Secure, HttpOnly, SameSite=Lax, Path=/ and no Domain (RFC 6265bis); without `Secure` and
+the prefix only in development over plain HTTP.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from treefold_http._cookies import SameSite
+
+if TYPE_CHECKING:
+    from treefold_http._connection import Connection
+    from treefold_http._response import Response
+
+LONGEST = 4096
+"""Bytes of a name and a value that every browser keeps (RFC 6265, 6.1)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CookieForm:
+    """How the cookie of one `Sessions` looks.
+
+    Attributes:
+        name: without a prefix, such as `session`.
+        domain: shares it with subdomains; None keeps it to this host.
+    """
+
+    name: str
+    path: str = "/"
+    domain: str | None = None
+    samesite: SameSite = "lax"
+
+    @property
+    def full_name(self) -> str:
+        """The name with the prefix that its attributes allow."""
+        prefix = "__Host-" if self.domain is None and self.path == "/" else "__Secure-"
+        return prefix + self.name
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The names that it may have: with the prefix, and in development."""
+        return self.full_name, self.name
+
+    def read(self, connection: Connection) -> str:
+        """Return the value that a client sends, or an empty text."""
+        if b"cookie" not in connection.fields:
+            return ""
+        name = self.name if _is_plain(connection) else self.full_name
+        return connection.cookies.get(name, "")
+
+    def set(self, connection: Connection, response: Response, value: str, seconds: float) -> None:
+        """Add the `Set-Cookie` field.
+
+        Raises:
+            ValueError: for a value that browsers would drop.
+        """
+        plain = _is_plain(connection)
+        name = self.name if plain else self.full_name
+        if len(name) + len(value) > LONGEST:
+            raise ValueError(
+                f"The session is {len(value)} bytes as a cookie, browsers keep {LONGEST};"
+                " store less, or leave out store='cookie'"
+            )
+        response.set_cookie(
+            name, value, max_age=max(1, math.ceil(seconds)), secure=not plain, **self._attributes()
+        )
+
+    def delete(self, connection: Connection, response: Response) -> None:
+        """Add the `Set-Cookie` field that ends it, unless the answer has one that sets it."""
+        plain = _is_plain(connection)
+        name = self.name if plain else self.full_name
+        response.set_cookie(name, "", max_age=0, secure=not plain, **self._attributes())
+
+    def _attributes(self) -> Mapping[str, Any]:
+        return {"path": self.path, "domain": self.domain, "samesite": self.samesite}
+
+
+def _is_plain(connection: Connection) -> bool:
+    return connection.app.dev and connection.scheme in ("http", "ws")

@@ -1,0 +1,225 @@
+"""From cookie to session and back: in a store, or in the cookie itself.
+
+A keeper belongs to one `Sessions` of one application. The cookie of a stored session is a random
+id with its signature; a forged one costs no question to the store.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import monotonic, time
+from typing import TYPE_CHECKING
+
+from treefold_http._errors import ServiceUnavailable
+from treefold_http._redis import RedisUnavailable
+from treefold_http._sessions.cookies import CookieForm
+from treefold_http._sessions.records import SessionRecord, decode_record
+from treefold_http._sessions.session import Session
+from treefold_http._sessions.signing import Signer, decode_bytes, encode_bytes, hashed
+from treefold_http._sessions.stores import MemorySessions
+from treefold_http._sessions.tokens import CsrfTokens
+
+if TYPE_CHECKING:
+    from treefold_http._connection import Connection
+    from treefold_http._response import Response
+    from treefold_http.extensions import SessionStore
+
+TOUCHES = 20_000
+"""Sessions of which a process remembers when it extended them."""
+RENEW_AFTER = 8
+"""A session is extended after an eighth of its idle time, not with every request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lifetimes:
+    """How long sessions last, in seconds: unused, unused without a user, and in all."""
+
+    idle: float
+    anonymous: float
+    absolute: float
+
+    def left(self, record: SessionRecord) -> float:
+        """Return for how long a record may be kept from now on; 0 or less if it is over."""
+        return min(self.idle_of(record), self.until_end(record))
+
+    def until_end(self, record: SessionRecord) -> float:
+        """Return for how long it may be kept however often it is used."""
+        return record.created + self.absolute - time()
+
+    def idle_of(self, record: SessionRecord) -> float:
+        """Return for how long it may be kept unused."""
+        return self.anonymous if record.user is None else self.idle
+
+
+class Keeper(ABC):
+    """What a `Session` asks, and what saves it.
+
+    Attributes:
+        waits: True if sessions cannot be read without waiting.
+        loop: the event loop that serves; a plain function waits for it.
+        csrf: makes and verifies tokens.
+        trusted_origins: other origins that may log a user in; None for all of them.
+    """
+
+    waits = False
+    loop: asyncio.AbstractEventLoop | None = None
+    trusted_origins: frozenset[str] | None = None
+
+    def __init__(self, secrets: Sequence[bytes], cookie: CookieForm, lifetimes: Lifetimes) -> None:
+        self.cookie = cookie
+        self.csrf = CsrfTokens(secrets, cookie.name)
+        self._signer = Signer(secrets, ("session", cookie.name))
+        self._lifetimes = lifetimes
+
+    def open(self, connection: Connection, *, is_read_only: bool) -> Session:
+        """Return the session of a connection, not yet read."""
+        return Session(self, connection, is_read_only=is_read_only)
+
+    @abstractmethod
+    def read(self, connection: Connection) -> tuple[SessionRecord, bytes] | None:
+        """Return the session that a client brings, with its stored form; only if not `waits`."""
+
+    async def load(self, connection: Connection) -> tuple[SessionRecord, bytes] | None:
+        """As `read`, from any store.
+
+        Raises:
+            ServiceUnavailable: if the store cannot be asked.
+        """
+        return self.read(connection)
+
+    @abstractmethod
+    async def save(self, session: Session, connection: Connection, response: Response) -> None:
+        """Write what changed, and set or delete the cookie.
+
+        Raises:
+            ServiceUnavailable: if the store cannot be asked.
+        """
+
+    def _alive(self, record: SessionRecord | None) -> bool:
+        return record is not None and self._lifetimes.left(record) > 0
+
+
+class StoreKeeper(Keeper):
+    """Keeps sessions in a store; the client has an id."""
+
+    def __init__(
+        self,
+        secrets: Sequence[bytes],
+        cookie: CookieForm,
+        lifetimes: Lifetimes,
+        store: SessionStore,
+    ) -> None:
+        super().__init__(secrets, cookie, lifetimes)
+        self._store = store
+        self._memory = store if isinstance(store, MemorySessions) else None
+        self.waits = self._memory is None
+        self._touched: OrderedDict[str, float] = OrderedDict()
+
+    def read(self, connection: Connection) -> tuple[SessionRecord, bytes] | None:
+        assert self._memory is not None  # noqa: S101 - asked only if not `waits`
+        id = self._id(connection)
+        return None if id is None else self._found(id, self._memory.read(hashed(id)))
+
+    async def load(self, connection: Connection) -> tuple[SessionRecord, bytes] | None:
+        id = self._id(connection)
+        if id is None:
+            return None
+        try:
+            return self._found(id, await self._store.get(hashed(id)))
+        except RedisUnavailable as error:
+            raise _unavailable() from error
+
+    async def save(self, session: Session, connection: Connection, response: Response) -> None:
+        try:
+            if session.ended is not None:
+                await self._store.delete(hashed(session.ended))
+            outcome = session.outcome() if response.status < 500 else None
+            value = None if outcome is None else await self._write(session, *outcome)
+        except RedisUnavailable as error:
+            raise _unavailable() from error
+        if outcome is not None and value is not None:
+            left = self._lifetimes.until_end(outcome[0])
+            self.cookie.set(connection, response, value, left)
+        elif session.ended is not None:
+            self.cookie.delete(connection, response)
+
+    async def _write(
+        self, session: Session, record: SessionRecord, stored: bytes | None
+    ) -> str | None:
+        """Write what changed; return the value of the cookie if the client needs another one."""
+        seconds = self._lifetimes.left(record)
+        former = session.former_id
+        if stored is not None and former is None:
+            value = record.encode()
+            if value == stored:
+                await self._extend(record.id, seconds)
+            else:  # False: it was logged out meanwhile, and stays so
+                await self._store.replace(hashed(record.id), value, seconds=seconds)
+            return None
+        if not session.is_worth_keeping(record):
+            return None
+        existed = former is None or await self._store.delete(hashed(former))
+        if not (existed or session.is_login):
+            return None  # logged out meanwhile: another id must not revive it
+        await self._store.set(hashed(record.id), record.encode(), seconds=seconds)
+        return f"{record.id}.{self._signer.sign(record.id.encode())}"
+
+    async def _extend(self, id: str, seconds: float) -> None:
+        now = monotonic()
+        if now - self._touched.get(id, float("-inf")) < self._lifetimes.anonymous / RENEW_AFTER:
+            return
+        self._touched[id] = now
+        self._touched.move_to_end(id)
+        if len(self._touched) > TOUCHES:
+            self._touched.popitem(last=False)
+        await self._store.touch(hashed(id), seconds=seconds)
+
+    def _id(self, connection: Connection) -> str | None:
+        id, _, signature = self.cookie.read(connection).rpartition(".")
+        return id if id and self._signer.verify(id.encode(), signature) else None
+
+    def _found(self, id: str, value: bytes | None) -> tuple[SessionRecord, bytes] | None:
+        record = None if value is None else decode_record(id, value)
+        if value is None or record is None or not self._alive(record):
+            return None
+        return record, value
+
+
+class CookieKeeper(Keeper):
+    """Keeps sessions in the cookie, signed and readable by the client; nothing can revoke them."""
+
+    def read(self, connection: Connection) -> tuple[SessionRecord, bytes] | None:
+        text, _, signature = self.cookie.read(connection).rpartition(".")
+        if not text or not self._signer.verify(text.encode("utf-8", "replace"), signature):
+            return None
+        renewed, id, value = (decode_bytes(text) or b"  ").split(b" ", 2)
+        record = decode_record(id.decode(), value)
+        if record is None or not self._alive(record):
+            return None
+        unused, idle = time() - float(renewed), self._lifetimes.idle_of(record)
+        if unused > idle:
+            return None
+        return record, b"" if unused > idle / RENEW_AFTER else value
+
+    async def save(self, session: Session, connection: Connection, response: Response) -> None:
+        outcome = session.outcome() if response.status < 500 else None
+        if outcome is not None and self._has_changed(session, *outcome):
+            record = outcome[0]
+            text = encode_bytes(b"%d %b %b" % (time(), record.id.encode(), record.encode()))
+            signed = f"{text}.{self._signer.sign(text.encode())}"
+            self.cookie.set(connection, response, signed, self._lifetimes.until_end(record))
+        elif session.ended is not None:
+            self.cookie.delete(connection, response)
+
+    def _has_changed(self, session: Session, record: SessionRecord, stored: bytes | None) -> bool:
+        if stored is None:
+            return session.is_worth_keeping(record)
+        return session.former_id is not None or record.encode() != stored
+
+
+def _unavailable() -> ServiceUnavailable:
+    return ServiceUnavailable("Sessions are not available now", headers={"Retry-After": "1"})

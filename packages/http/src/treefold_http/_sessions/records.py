@@ -1,0 +1,62 @@
+"""One session as data: its content, its user, when it began; to bytes and back.
+
+JSON only: an unknown or damaged document is no session, and a value that JSON cannot hold is
+refused when the session is saved.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, cast
+
+from treefold_http._errors import BadRequest
+from treefold_http._json import dumps, loads
+from treefold_http._json_values import check_json
+
+UserId: TypeAlias = str | int
+
+
+@dataclass(slots=True)
+class SessionRecord:
+    """What is kept of one session.
+
+    Attributes:
+        id: the secret that the client holds; a store never sees it.
+        created: when it began, in seconds since 1970.
+        user: who is logged in; None for an anonymous session.
+        data: the values that handlers put into it.
+    """
+
+    id: str
+    created: float
+    user: UserId | None = None
+    data: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    def encode(self) -> bytes:
+        """Return the record without its id as JSON.
+
+        Raises:
+            TypeError: for a value that JSON has no form for, or a key that is not text.
+            ValueError: for NaN, Infinity or half of a surrogate pair.
+        """
+        for name, value in self.data.items():
+            check_json(value, f"Session value {name!r}")
+        document = {"created": self.created, "user": self.user, "data": self.data}
+        return dumps(document)
+
+
+def decode_record(id: str, value: bytes) -> SessionRecord | None:
+    """Return the record of `encode`; None for anything else."""
+    try:
+        document = loads(value)
+    except BadRequest:
+        return None
+    if not isinstance(document, dict):
+        return None
+    members = cast("dict[str, Any]", document)
+    created, user, data = (members.get(name) for name in ("created", "user", "data"))
+    if type(created) not in (int, float) or not isinstance(data, dict):
+        return None
+    if user is not None and type(user) not in (str, int):
+        return None
+    return SessionRecord(id, cast("float", created), user, cast("dict[str, Any]", data))

@@ -1,0 +1,213 @@
+"""What a handler holds of a session: a mapping that is read when it is first touched.
+
+It knows its record and what happened to it; where records are kept is decided by its keeper.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator, MutableMapping
+from typing import TYPE_CHECKING, Any
+
+from treefold_http._sessions.records import SessionRecord, UserId
+from treefold_http._sessions.signing import new_token
+
+if TYPE_CHECKING:
+    from treefold_http._connection import Connection
+    from treefold_http._sessions.keepers import Keeper
+
+
+class Session(MutableMapping[str, Any]):
+    """The session of one request: JSON values by name.
+
+    Changes are saved before the answer is sent, also those inside of a list or a dict, unless the
+    answer is a 5xx. A session without a value and without a user is not kept and sets no cookie.
+
+    Attributes:
+        is_read_only: True for a WebSocket, which cannot set a cookie.
+        is_closed: True once the answer is on its way.
+    """
+
+    __slots__ = (
+        "_connection",
+        "_error",
+        "_keeper",
+        "_record",
+        "_stored",
+        "ended",
+        "former_id",
+        "is_closed",
+        "is_kept",
+        "is_login",
+        "is_read_only",
+        "is_touched",
+    )
+
+    def __init__(self, keeper: Keeper, connection: Connection, *, is_read_only: bool) -> None:
+        self._keeper = keeper
+        self._connection = connection
+        self._record: SessionRecord | None = None
+        self._stored: bytes | None = None
+        self._error: BaseException | None = None
+        self.former_id: str | None = None
+        self.ended: str | None = None
+        self.is_kept = False
+        self.is_login = False
+        self.is_touched = False
+        self.is_closed = False
+        self.is_read_only = is_read_only
+
+    @property
+    def is_new(self) -> bool:
+        """True if the client brought no session, or one that is over."""
+        self._touch()
+        return self._stored is None
+
+    @property
+    def user(self) -> UserId | None:
+        """The id that `login` was given; None for an anonymous session."""
+        return self._touch().user
+
+    @property
+    def created(self) -> float:
+        """When it began, in seconds since 1970."""
+        return self._touch().created
+
+    async def load(self) -> Session:
+        """Read it now; needed only with `Sessions(preload=False)`.
+
+        Raises:
+            ServiceUnavailable: if the store cannot be asked.
+        """
+        await self.preload()
+        self._touch()
+        return self
+
+    def begin_for(self, user: UserId) -> None:
+        """Make it the session of a user: under a new id, its lifetime begins now.
+
+        Values of another user are dropped; those of an anonymous session stay.
+        """
+        record = self._change()
+        if record.user not in (None, user):
+            record.data = {}
+        record.user = user
+        record.created = time.time()
+        self.rotate()
+        self.is_login = True
+
+    def rotate(self) -> None:
+        """Replace the id; the former one is revoked when the answer is sent."""
+        record = self._change()
+        if self._stored is not None and self.former_id is None:
+            self.former_id = record.id
+        record.id = new_token()
+        self.is_kept = True
+
+    def end(self) -> None:
+        """Remove it from the store and from the client; values set later begin another one."""
+        record = self._change()
+        if self._stored is not None:
+            self.ended = self.former_id or record.id
+        self._record = SessionRecord(new_token(), time.time())
+        self._stored = self.former_id = None
+        self.is_kept = self.is_login = False
+
+    def csrf_token(self) -> str:
+        """Return a token for a form or the header `X-CSRF-Token`; each call returns another one."""
+        record = self._touch()
+        if self._stored is None and not self.is_kept:
+            self._change()
+            self.is_kept = True
+        return self._keeper.csrf.make(record.id)
+
+    def has_csrf_token(self, token: str) -> bool:
+        """Return True for a token that `csrf_token` made for this session."""
+        return self._keeper.csrf.verify(self._touch().id, token)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._touch().data[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if type(name) is not str:
+            raise TypeError(f"Session key {name!r} must be text")
+        self._change().data[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        del self._change().data[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._touch().data)
+
+    def __len__(self) -> int:
+        return len(self._touch().data)
+
+    def __repr__(self) -> str:
+        state = "not read" if self._record is None else f"keys={list(self._record.data)}"
+        return f"<Session {state}>"
+
+    async def preload(self) -> None:
+        """Read it, from any store; a failure is raised when it is touched."""
+        if self._record is None and self._error is None:
+            try:
+                self._take(await self._keeper.load(self._connection))
+            except Exception as error:  # the handler may not need the session at all
+                self._error = error
+
+    def outcome(self) -> tuple[SessionRecord, bytes | None] | None:
+        """Return the record and its stored form, for the keeper; None if it was never touched."""
+        if self._record is None or not self.is_touched:
+            return None
+        return self._record, self._stored
+
+    def is_worth_keeping(self, record: SessionRecord) -> bool:
+        """Return True if a session that is not kept yet holds anything."""
+        return bool(record.data) or record.user is not None or self.is_kept
+
+    def _take(self, found: tuple[SessionRecord, bytes] | None) -> None:
+        if found is None:
+            self._record = SessionRecord(new_token(), time.time())
+        else:
+            self._record, self._stored = found
+
+    def _touch(self) -> SessionRecord:
+        self.is_touched = True
+        if self._record is None:
+            self._read()
+        assert self._record is not None  # noqa: S101 - reading sets it or raises
+        return self._record
+
+    def _read(self) -> None:
+        keeper = self._keeper
+        if self._error is None and not (keeper.waits and keeper.cookie.read(self._connection)):
+            self._take(None if keeper.waits else keeper.read(self._connection))
+            return
+        if self._error is None:
+            loop = keeper.loop
+            if loop is None or _runs_here(loop):
+                raise RuntimeError(
+                    "The session is not read yet; write `await request.session.load()` first, or"
+                    " leave out preload=False"
+                )
+            asyncio.run_coroutine_threadsafe(self.preload(), loop).result()
+        if self._error is not None:
+            raise self._error
+
+    def _change(self) -> SessionRecord:
+        record = self._touch()
+        if self.is_read_only:
+            raise RuntimeError("A WebSocket cannot change its session; do so in an HTTP request")
+        if self.is_closed:
+            raise RuntimeError(
+                "The session was saved before the answer began; change it in the handler, not in a"
+                " stream or background work"
+            )
+        return record
+
+
+def _runs_here(loop: asyncio.AbstractEventLoop) -> bool:
+    try:
+        return asyncio.get_running_loop() is loop
+    except RuntimeError:
+        return False

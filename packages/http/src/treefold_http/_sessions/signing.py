@@ -1,0 +1,111 @@
+"""Signatures: HMAC-SHA-256 with a key for each purpose, made with the newest secret.
+
+A key is derived from a secret and its context, each part with its length in front, so that no two
+contexts share a key. Verification tries every secret; a signature that fails yields nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import secrets
+from collections.abc import Sequence
+
+from treefold_http._errors import SettingsError
+
+MIN_SECRET = 32
+"""Bytes of a secret."""
+
+MAKE_ONE = 'make one with: python -c "import secrets; print(secrets.token_urlsafe(48))"'
+
+_process_secret = secrets.token_urlsafe(48)
+"""Signs in development where no secret is set; it ends with the process."""
+
+
+def usable_secrets(given: Sequence[str], *, dev: bool) -> tuple[bytes, ...]:
+    """Return the secrets as bytes, the newest first.
+
+    Raises:
+        SettingsError: without a secret, unless `dev`; or for one that is too short.
+    """
+    if not given:
+        if dev:
+            return (_process_secret.encode(),)
+        raise SettingsError(f"Sessions need a secret; set TREEFOLD_SECRET_KEY and {MAKE_ONE}")
+    for secret in given:
+        check_secret(secret)
+    return tuple(secret.encode() for secret in given)
+
+
+def check_secret(secret: str) -> None:
+    """Refuse a secret that is too short.
+
+    Raises:
+        SettingsError: the message has its length, never the secret.
+    """
+    size = len(secret.encode())
+    if size < MIN_SECRET:
+        raise SettingsError(
+            f"The secret key must have at least {MIN_SECRET} bytes, got {size}; {MAKE_ONE}"
+        )
+
+
+class Signer:
+    """Signs and verifies for one purpose.
+
+    Args:
+        given: the secrets, the newest first.
+        context: the purpose, such as `("session", "__Host-session")`.
+    """
+
+    __slots__ = ("_keys",)
+
+    def __init__(self, given: Sequence[bytes], context: Sequence[str]) -> None:
+        parts = [part.encode() for part in ("treefold", *context)]
+        message = b"".join(b"%d:%b" % (len(part), part) for part in parts)
+        self._keys = [hmac.digest(secret, message, "sha256") for secret in given]
+
+    def sign(self, data: bytes) -> str:
+        """Return the signature as 43 characters of URL-safe base64."""
+        return _encode(hmac.digest(self._keys[0], data, "sha256"))
+
+    def verify(self, data: bytes, signature: str) -> bool:
+        """Return True if one of the secrets made the signature."""
+        sent = signature.encode("utf-8", "replace")
+        found = False
+        for key in self._keys:
+            expected = _encode(hmac.digest(key, data, "sha256")).encode()
+            found |= hmac.compare_digest(expected, sent)
+        return found
+
+
+def new_token() -> str:
+    """Return 256 random bits as 43 characters of URL-safe base64."""
+    return secrets.token_urlsafe(32)
+
+
+def hashed(token: str) -> str:
+    """Return the SHA-256 of a token in hexadecimal: what a store may know of it."""
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def encode_bytes(data: bytes) -> str:
+    """Return bytes as URL-safe base64 without padding."""
+    return _encode(data)
+
+
+def decode_bytes(text: str) -> bytes | None:
+    """Return the bytes of `encode_bytes`; None for any other text."""
+    try:
+        data = base64.b64decode(
+            text.encode("ascii") + b"=" * (-len(text) % 4), altchars=b"-_", validate=True
+        )
+    except (binascii.Error, UnicodeEncodeError):
+        return None
+    return data if _encode(data) == text else None
+
+
+def _encode(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")

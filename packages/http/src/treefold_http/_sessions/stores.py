@@ -1,0 +1,145 @@
+"""Where sessions are kept: the memory of this process, or Redis.
+
+A store keeps bytes under hashed keys until they expire (`extensions.SessionStore`). `replace` is
+what keeps a session dead after a logout: it writes only if the key still has a value. What the
+bytes mean, only `records` knows.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from time import monotonic
+
+from treefold_http._redis import shared_redis
+
+MAX_BYTES = 32 * 1024 * 1024
+_ENTRY_OVERHEAD = 400
+"""Bytes that one entry costs besides its value: key, tuple, slots of the dictionary."""
+
+
+class MemorySessions:
+    """Keeps sessions in this process; the least recently used ones go when it is full.
+
+    Other workers do not see them, and a restart ends them.
+
+    Args:
+        max_bytes: the bound of all values together.
+    """
+
+    def __init__(self, *, max_bytes: int = MAX_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._bytes = 0
+        self._rows: OrderedDict[str, tuple[bytes, float]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def read(self, key: str) -> bytes | None:
+        """Return the value, or None if it is absent; never waits."""
+        with self._lock:
+            row = self._alive(key)
+            return row[0] if row else None
+
+    def touch_now(self, key: str, *, seconds: float) -> bool:
+        """As `touch`; never waits."""
+        with self._lock:
+            row = self._alive(key)
+            if row is None:
+                return False
+            self._rows[key] = (row[0], monotonic() + seconds)
+            return True
+
+    async def get(self, key: str) -> bytes | None:
+        """Return the value, or None if it is absent."""
+        return self.read(key)
+
+    async def set(self, key: str, value: bytes, *, seconds: float) -> None:
+        """Write the value, whether or not the key has one."""
+        with self._lock:
+            self._write(key, value, seconds)
+
+    async def replace(self, key: str, value: bytes, *, seconds: float) -> bool:
+        """Write the value if the key has one; return False if it is absent."""
+        with self._lock:
+            if self._alive(key) is None:
+                return False
+            self._write(key, value, seconds)
+            return True
+
+    async def delete(self, key: str) -> bool:
+        """Remove the value; return True if there was one."""
+        with self._lock:
+            row = self._alive(key)
+            self._remove(key)
+            return row is not None
+
+    async def touch(self, key: str, *, seconds: float) -> bool:
+        """Set the expiry to `seconds` from now; return False if the key is absent."""
+        return self.touch_now(key, seconds=seconds)
+
+    def _alive(self, key: str) -> tuple[bytes, float] | None:
+        row = self._rows.get(key)
+        if row is None:
+            return None
+        if row[1] <= monotonic():
+            self._remove(key)
+            return None
+        self._rows.move_to_end(key)
+        return row
+
+    def _write(self, key: str, value: bytes, seconds: float) -> None:
+        self._remove(key)
+        self._rows[key] = (value, monotonic() + seconds)
+        self._bytes += len(value) + _ENTRY_OVERHEAD
+        while self._bytes > self._max_bytes and len(self._rows) > 1:
+            self._remove(next(iter(self._rows)))
+
+    def _remove(self, key: str) -> None:
+        row = self._rows.pop(key, None)
+        if row is not None:
+            self._bytes -= len(row[0]) + _ENTRY_OVERHEAD
+
+
+class RedisSessions:
+    """Keeps sessions in Redis, for all workers.
+
+    Args:
+        url: of the server.
+
+    Raises:
+        TreefoldError: if the `redis` extra is not installed.
+        ValueError: if the URL is not one of Redis.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._redis = shared_redis(url, effect="sessions answer 503")
+
+    async def get(self, key: str) -> bytes | None:
+        """Return the value, or None if it is absent."""
+        return await self._redis.execute("GET", _PREFIX + key)
+
+    async def set(self, key: str, value: bytes, *, seconds: float) -> None:
+        """Write the value, whether or not the key has one."""
+        await self._redis.execute("SET", _PREFIX + key, value, "PX", _ms(seconds))
+
+    async def replace(self, key: str, value: bytes, *, seconds: float) -> bool:
+        """Write the value if the key has one; return False if it is absent."""
+        done = await self._redis.execute("SET", _PREFIX + key, value, "PX", _ms(seconds), "XX")
+        return done is not None
+
+    async def delete(self, key: str) -> bool:
+        """Remove the value; return True if there was one."""
+        return bool(await self._redis.execute("DEL", _PREFIX + key))
+
+    async def touch(self, key: str, *, seconds: float) -> bool:
+        """Set the expiry to `seconds` from now; return False if the key is absent."""
+        return bool(await self._redis.execute("PEXPIRE", _PREFIX + key, _ms(seconds)))
+
+
+_PREFIX = "treefold:session:"
+
+
+def _ms(seconds: float) -> int:
+    return max(1, round(seconds * 1000))

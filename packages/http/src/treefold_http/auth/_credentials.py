@@ -1,0 +1,170 @@
+"""Dependencies that take credentials from a request: API keys, bearer tokens, JSON Web Tokens.
+
+Each one checks and documents itself: `Depends(bearer(find))` puts the security scheme and the 401
+into the OpenAPI document. They serve requests and WebSocket handshakes alike.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import inspect
+import sys
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeVar, cast, overload
+
+from treefold_http._connection import Connection
+from treefold_http._errors import Unauthorized
+from treefold_http._security import MARK, secured, security_of
+
+T = TypeVar("T")
+
+LONGEST = 8192
+"""Characters of a token or a key; a longer one is refused unread."""
+SHORTEST_KEY = 16
+"""Characters of an API key."""
+
+
+def api_key(
+    keys: Mapping[str, str] | Callable[[str], T | None] | Callable[[str], Awaitable[T | None]],
+    *,
+    header: str = "X-Api-Key",
+    name: str = "apiKey",
+    optional: bool = False,
+) -> Callable[..., Awaitable[Any]]:
+    """Return a dependency that asks for an API key.
+
+    Args:
+        keys: client to key, compared in constant time; the dependency then returns the client. Or
+            a function, plain or async, that takes the key and returns what the dependency returns,
+            None for a key that is not one.
+        header: the field that carries it.
+        name: what the scheme is called in the OpenAPI document.
+        optional: return None without a key; a wrong one is 401 all the same.
+
+    Raises:
+        ValueError: for a key of less than 16 characters.
+    """
+    known = _digests(cast("Mapping[str, str]", keys)) if isinstance(keys, Mapping) else None
+
+    async def check_key(connection: Connection) -> Any:
+        sent = connection.headers.getlist(header)
+        if not sent and optional:
+            return None
+        if len(sent) != 1 or not 0 < len(sent[0]) <= LONGEST:
+            raise Unauthorized(f"Send an API key as {header}", headers=_challenge("ApiKey"))
+        if known is not None:
+            found: Any = _find_key(known, sent[0])
+        else:
+            found = await call_loader(connection, keys, sent[0])
+        if found is None:
+            raise Unauthorized("This API key is not valid", headers=_challenge("ApiKey"))
+        return found
+
+    scheme = {"type": "apiKey", "in": "header", "name": header}
+    return document(check_key, scheme, name, optional, frame=2)
+
+
+@overload
+def bearer(
+    verify: Callable[[str], Awaitable[T | None]], *, name: str = "bearer", optional: bool = False
+) -> Callable[..., Awaitable[T]]: ...
+@overload
+def bearer(
+    verify: Callable[[str], T | None], *, name: str = "bearer", optional: bool = False
+) -> Callable[..., Awaitable[T]]: ...
+def bearer(
+    verify: Callable[[str], Any], *, name: str = "bearer", optional: bool = False
+) -> Callable[..., Awaitable[Any]]:
+    """Return a dependency that asks for `Authorization: Bearer TOKEN`.
+
+    Args:
+        verify: a function, plain or async, that takes the token and returns what the dependency
+            returns, None for a token that is not valid.
+        name: what the scheme is called in the OpenAPI document.
+        optional: return None without the field; a wrong token is 401 all the same.
+    """
+
+    async def check_token(connection: Connection) -> Any:
+        token = bearer_token(connection)
+        if token is None:
+            if optional and "authorization" not in connection.headers:
+                return None
+            raise Unauthorized("Send Authorization: Bearer TOKEN", headers=_challenge("Bearer"))
+        found = await call_loader(connection, verify, token)
+        if found is None:
+            raise invalid_token()
+        return found
+
+    scheme = {"type": "http", "scheme": "bearer"}
+    return document(check_token, scheme, name, optional, frame=2)
+
+
+def bearer_token(connection: Connection) -> str | None:
+    """Return the one bearer token of a request; None for anything else (RFC 6750, 2.1)."""
+    fields = connection.headers.getlist("authorization")
+    if len(fields) != 1:
+        return None
+    scheme, _, token = fields[0].partition(" ")
+    token = token.strip(" ")
+    good = scheme.lower() == "bearer" and 0 < len(token) <= LONGEST and " " not in token
+    return token if good else None
+
+
+def invalid_token() -> Unauthorized:
+    """Return the refusal of a token, which does not say why."""
+    return Unauthorized("This token is not valid", headers=_challenge("Bearer", "invalid_token"))
+
+
+def _challenge(scheme: str, error: str = "") -> Mapping[str, str]:
+    return {"WWW-Authenticate": f'{scheme} error="{error}"' if error else scheme}
+
+
+def _digests(keys: Mapping[str, str]) -> Sequence[tuple[str, bytes]]:
+    for client, key in keys.items():
+        if len(key) < SHORTEST_KEY:
+            raise ValueError(
+                f"The API key of {client!r} must have at least {SHORTEST_KEY} characters, got"
+                f' {len(key)}; make one with: python -c "import secrets;'
+                ' print(secrets.token_urlsafe(32))"'
+            )
+    return [(client, _digest(key)) for client, key in keys.items()]
+
+
+def _find_key(known: Sequence[tuple[str, bytes]], sent: str) -> str | None:
+    digest, found = _digest(sent), None
+    for client, expected in known:  # all of them: the time does not tell which one is near
+        if hmac.compare_digest(digest, expected):
+            found = client
+    return found
+
+
+def _digest(key: str) -> bytes:
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
+
+
+async def call_loader(connection: Connection, function: Any, value: Any) -> Any:
+    """Call a function of the application; a plain one in a worker thread."""
+    if inspect.iscoroutinefunction(function):
+        return await function(value)
+    return await connection.app.in_thread(function, value)
+
+
+def document(
+    dependency: Callable[..., Awaitable[Any]],
+    scheme: Mapping[str, Any],
+    name: str,
+    optional: bool,
+    *,
+    frame: int,
+) -> Callable[..., Awaitable[Any]]:
+    """Mark a dependency with its security scheme, as if its author had written `secured`.
+
+    Args:
+        frame: how many calls away the author's line is.
+    """
+    secured(scheme, name=name, optional=optional)(dependency)
+    caller = sys._getframe(frame)
+    place = f"{caller.f_code.co_filename}:{caller.f_lineno}"
+    setattr(dependency, MARK, tuple(d._replace(place=place) for d in security_of(dependency)))
+    return dependency

@@ -1,0 +1,111 @@
+"""JSON Web Tokens as a dependency: one algorithm, decided here and not by the token; `exp` needed.
+
+The library (extra `jwt`) verifies; this file refuses what it would let pass by its defaults.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Literal
+
+from treefold_http._connection import Connection
+from treefold_http._errors import TreefoldError, Unauthorized
+from treefold_http.auth._credentials import bearer_token, document, invalid_token
+
+Algorithm = Literal[
+    "HS256", "HS384", "HS512", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512",
+    "ES256", "ES384", "ES512", "EdDSA",
+]  # fmt: skip
+_SHARED_KEY_BYTES = {"HS256": 32, "HS384": 48, "HS512": 64}
+_PUBLIC = ("RS", "PS", "ES", "Ed")
+
+
+def jwt(
+    key: str | Sequence[str],
+    *,
+    algorithm: Algorithm,
+    audience: str | None = None,
+    issuer: str | None = None,
+    leeway: float = 0,
+    name: str = "bearer",
+    optional: bool = False,
+) -> Callable[..., Awaitable[dict[str, Any]]]:
+    """Return a dependency that asks for a JSON Web Token and returns its claims.
+
+    Args:
+        key: the shared secret, or the public key as PEM; several while keys rotate.
+        algorithm: the only one that counts, whatever a token says.
+        audience: what `aud` must hold; without it a token that has an `aud` is refused.
+        issuer: what `iss` must be.
+        leeway: seconds by which clocks may differ.
+        name: what the scheme is called in the OpenAPI document.
+        optional: return None without the field; a wrong token is 401 all the same.
+
+    Raises:
+        TreefoldError: without the `jwt` extra.
+        ValueError: for an algorithm that is not one of these, or a key that does not fit it.
+    """
+    library = _library()
+    keys = [key] if isinstance(key, str) else list(key)
+    _check_keys(keys, algorithm)
+    required = ["exp", *(["iss"] if issuer is not None else ())]
+    required += ["aud"] if audience is not None else []
+
+    def claims_of(token: str) -> dict[str, Any] | None:
+        for one in keys:
+            try:
+                return library.decode(
+                    token,
+                    one,
+                    algorithms=[algorithm],
+                    audience=audience,
+                    issuer=issuer,
+                    leeway=leeway,
+                    options={"require": required},
+                )
+            except (library.PyJWTError, ValueError, TypeError, OverflowError):
+                continue  # hostile claims raise more than the library's own errors
+        return None
+
+    async def check_jwt(connection: Connection) -> Any:
+        token = bearer_token(connection)
+        if token is None:
+            if optional and "authorization" not in connection.headers:
+                return None
+            headers = {"WWW-Authenticate": "Bearer"}
+            raise Unauthorized("Send Authorization: Bearer TOKEN", headers=headers)
+        claims = claims_of(token)
+        if claims is None:
+            raise invalid_token()
+        return claims
+
+    scheme: Mapping[str, Any] = {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}
+    return document(check_jwt, scheme, name, optional, frame=2)
+
+
+def _library() -> Any:
+    try:
+        return importlib.import_module("jwt")
+    except ImportError as error:
+        raise TreefoldError('jwt() needs pyjwt; run pip install "treefold[jwt]"') from error
+
+
+def _check_keys(keys: Sequence[str], algorithm: str) -> None:
+    if algorithm not in _SHARED_KEY_BYTES and not algorithm.startswith(_PUBLIC):
+        raise ValueError(f"jwt algorithm must be one such as 'HS256' or 'RS256', got {algorithm!r}")
+    if not keys:
+        raise ValueError("jwt key must be a key, or a list of at least one")
+    for key in keys:
+        is_pem = "-----BEGIN" in key
+        if algorithm in _SHARED_KEY_BYTES:
+            least = _SHARED_KEY_BYTES[algorithm]
+            if is_pem:
+                raise ValueError(f"jwt for {algorithm!r} needs a shared secret, got a PEM key")
+            if len(key.encode()) < least:
+                raise ValueError(
+                    f"jwt key for {algorithm!r} must have at least {least} bytes, got"
+                    f" {len(key.encode())}"
+                )
+        elif not is_pem or "PRIVATE" in key:
+            raise ValueError(f"jwt for {algorithm!r} needs the public key as PEM")

@@ -1,0 +1,104 @@
+"""Users of sessions: log one in and out, and the dependency that asks for one."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
+
+from treefold_http._connection import Connection
+from treefold_http._errors import Forbidden, Unauthorized
+from treefold_http._sessions.tokens import source_is_trusted
+from treefold_http.auth._credentials import call_loader, document
+
+if TYPE_CHECKING:
+    from treefold_http._request import Request
+    from treefold_http._sessions.records import UserId
+
+T = TypeVar("T")
+
+
+def login(request: Request, user: UserId) -> None:
+    """Make the session of a request that of a user, under a new id.
+
+    Call it once the credentials are verified. Values that the session has stay, unless they are of
+    another user.
+
+    Args:
+        user: the key of the user, text or a number; `request.session.user` returns it.
+
+    Raises:
+        Forbidden: if a page of another site sent the request: it could log a visitor in as someone
+            else.
+        RuntimeError: without the middleware `Sessions`.
+    """
+    if type(cast("object", user)) not in (str, int):
+        raise TypeError(f"The id of a user must be text or a number, got {user!r}; use its key")
+    session = request.session
+    trusted = request.session_keeper.trusted_origins
+    if trusted is not None and source_is_trusted(request, trusted) is False:
+        raise Forbidden("A page of another site sent this login")
+    session.begin_for(user)
+
+
+def logout(request: Request) -> None:
+    """End the session of a request: in the store, and in the client.
+
+    Raises:
+        RuntimeError: without the middleware `Sessions`.
+    """
+    request.session.end()
+
+
+@overload
+def current_user(
+    load: Callable[[Any], Awaitable[T | None]],
+    *,
+    optional: Literal[False] = False,
+    name: str = "session",
+    cookie: str = "__Host-session",
+) -> Callable[..., Awaitable[T]]: ...
+@overload
+def current_user(
+    load: Callable[[Any], Awaitable[T | None]],
+    *,
+    optional: Literal[True],
+    name: str = "session",
+    cookie: str = "__Host-session",
+) -> Callable[..., Awaitable[T | None]]: ...
+@overload
+def current_user(
+    load: Callable[[Any], T | None],
+    *,
+    optional: bool = False,
+    name: str = "session",
+    cookie: str = "__Host-session",
+) -> Callable[..., Awaitable[T]]: ...
+def current_user(
+    load: Callable[[Any], Any],
+    *,
+    optional: bool = False,
+    name: str = "session",
+    cookie: str = "__Host-session",
+) -> Callable[..., Awaitable[Any]]:
+    """Return a dependency that asks for a user who is logged in.
+
+    Args:
+        load: a function, plain or async, that takes what `login` was given and returns the user;
+            None for one who is gone, which ends the session.
+        optional: return None without a user, instead of 401.
+        name: what the scheme is called in the OpenAPI document.
+        cookie: the cookie that the document names.
+    """
+
+    async def find_user(connection: Connection) -> Any:
+        session = await connection.session.load()
+        id = session.user
+        user = None if id is None else await call_loader(connection, load, id)
+        if user is None and id is not None and not session.is_read_only:
+            session.end()
+        if user is None and not optional:
+            raise Unauthorized("Log in first", headers={"WWW-Authenticate": "Session"})
+        return user
+
+    scheme = {"type": "apiKey", "in": "cookie", "name": cookie}
+    return document(find_user, scheme, name, optional, frame=2)

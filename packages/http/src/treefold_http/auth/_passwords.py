@@ -1,0 +1,188 @@
+"""Passwords: argon2 where it is installed, else scrypt of the standard library; to text and back.
+
+A hash names its method and its cost, so that both can change: `verify_password` returns a new hash
+for a password whose old one is out of date. Hashing takes its time on purpose; it has threads of
+its own, few of them, because each call also takes tens of megabytes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import hashlib
+import hmac
+import os
+import re
+import threading
+import unicodedata
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from treefold_http._errors import TreefoldError
+
+LONGEST = 1024
+"""Characters of a password; a longer one is refused before it costs anything."""
+CONCURRENT = max(2, min(4, os.cpu_count() or 2))
+"""Hashes that a process computes at the same time."""
+
+_SCRYPT_COST, _SCRYPT_BLOCK, _SCRYPT_LANES = 15, 8, 3
+_scrypt_form = re.compile(
+    r"\$scrypt\$ln=([0-9]{1,2}),r=([0-9]{1,2}),p=([0-9]{1,2})\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)"
+).fullmatch
+
+
+@dataclass(frozen=True, slots=True)
+class PasswordCheck:
+    """What `verify_password` found; true if the password is right.
+
+    Attributes:
+        is_right: True if the password is that of the hash.
+        new_hash: what to store from now on if the method or its cost has changed, else None.
+    """
+
+    is_right: bool
+    new_hash: str | None = None
+
+    def __bool__(self) -> bool:
+        return self.is_right
+
+
+def hash_password(password: str) -> str:
+    """Return a hash to store, with a salt of its own; in an `async def` use `ahash_password`.
+
+    Raises:
+        ValueError: for an empty password, or one of more than 1,024 characters.
+    """
+    if not 0 < len(password) <= LONGEST:
+        raise ValueError(f"A password must have 1 to {LONGEST} characters, got {len(password)}")
+    with _turns:
+        return _new_hash(_bytes(password))
+
+
+def verify_password(password: str, hashed: str | None) -> PasswordCheck:
+    """Check a password against a stored hash; in an `async def` use `averify_password`.
+
+    Args:
+        hashed: the stored hash; None if there is no such user, which takes as long and is never
+            right: the time of an answer does not tell who has an account.
+
+    Raises:
+        ValueError: for a hash of an unknown method.
+        TreefoldError: for a hash of argon2 without the `argon2` extra.
+    """
+    if not 0 < len(password) <= LONGEST:
+        return PasswordCheck(False)
+    given = _bytes(password)
+    with _turns:
+        if hashed is None:
+            _verify(given, _hash_of_nobody())
+            return PasswordCheck(False)
+        if not _verify(given, hashed):
+            return PasswordCheck(False)
+        return PasswordCheck(True, _new_hash(given) if _is_out_of_date(hashed) else None)
+
+
+async def ahash_password(password: str) -> str:
+    """As `hash_password`, without holding up the event loop."""
+    return await asyncio.get_running_loop().run_in_executor(_threads(), hash_password, password)
+
+
+async def averify_password(password: str, hashed: str | None) -> PasswordCheck:
+    """As `verify_password`, without holding up the event loop."""
+    loop = asyncio.get_running_loop()
+    return await loop.run_in_executor(_threads(), verify_password, password, hashed)
+
+
+_turns = threading.BoundedSemaphore(CONCURRENT)
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(CONCURRENT, thread_name_prefix="treefold-password")
+
+
+@cache
+def _argon2() -> Any:
+    try:
+        import argon2
+    except ImportError:
+        return None
+    return argon2.PasswordHasher()
+
+
+def _bytes(password: str) -> bytes:
+    """One password typed on two keyboards is the same bytes (NFKC)."""
+    return unicodedata.normalize("NFKC", password).encode("utf-8", "surrogatepass")
+
+
+@cache
+def _hash_of_nobody() -> str:
+    return _new_hash(os.urandom(16))
+
+
+def _new_hash(password: bytes) -> str:
+    hasher = _argon2()
+    if hasher is not None:
+        return hasher.hash(password)
+    salt = os.urandom(16)
+    digest = _scrypt(password, salt, _SCRYPT_COST, _SCRYPT_BLOCK, _SCRYPT_LANES)
+    parameters = f"ln={_SCRYPT_COST},r={_SCRYPT_BLOCK},p={_SCRYPT_LANES}"
+    return f"$scrypt${parameters}${_text(salt)}${_text(digest)}"
+
+
+def _verify(password: bytes, hashed: str) -> bool:
+    if hashed.startswith("$argon2"):
+        return _verify_argon2(password, hashed)
+    match = _scrypt_form(hashed)
+    if match is None:
+        method = hashed[1:].partition("$")[0][:20] if hashed.startswith("$") else ""
+        raise ValueError(
+            f"A password hash must begin with '$argon2' or '$scrypt', got method {method!r};"
+            " hash the password again"
+        )
+    cost, block, lanes = map(int, match.groups()[:3])
+    salt, digest = map(_from_text, match.groups()[3:])
+    return hmac.compare_digest(_scrypt(password, salt, cost, block, lanes), digest)
+
+
+def _verify_argon2(password: bytes, hashed: str) -> bool:
+    hasher = _argon2()
+    if hasher is None:
+        raise TreefoldError(
+            'A password hash of argon2 needs argon2-cffi; run pip install "treefold[argon2]"'
+        )
+    from argon2.exceptions import VerificationError
+
+    try:
+        return hasher.verify(hashed, password)
+    except VerificationError:
+        return False
+
+
+def _is_out_of_date(hashed: str) -> bool:
+    hasher = _argon2()
+    if hasher is not None:
+        return not hashed.startswith("$argon2id") or hasher.check_needs_rehash(hashed)
+    wanted = f"$scrypt$ln={_SCRYPT_COST},r={_SCRYPT_BLOCK},p={_SCRYPT_LANES}$"
+    return not hashed.startswith(wanted)
+
+
+def _scrypt(password: bytes, salt: bytes, cost: int, block: int, lanes: int) -> bytes:
+    memory = 128 * block * (2**cost + lanes + 2)
+    return hashlib.scrypt(
+        password, salt=salt, n=2**cost, r=block, p=lanes, maxmem=memory + 2**20, dklen=32
+    )
+
+
+def _text(data: bytes) -> str:
+    return base64.b64encode(data).rstrip(b"=").decode("ascii")
+
+
+def _from_text(text: str) -> bytes:
+    try:
+        return base64.b64decode(text + "=" * (-len(text) % 4))
+    except binascii.Error:
+        return b""

@@ -1,0 +1,15 @@
+"""Caches: JSON values under keys, for a time, in memory or in Redis. docs/cache.md is the page.
+
+`get_cache()` reads and writes, `cached()` keeps the results of functions and whole answers. One
+rule for all of it: what cannot be read is a miss, and a cache that is away costs time, not answers.
+"""
+
+from treefold_http.cache._aliases import (
+    clear_memory as clear_memory,
+    configure_cache as configure_cache,
+    get_cache as get_cache,
+)
+from treefold_http.cache._cache import Cache as Cache, SyncCache as SyncCache
+from treefold_http.cache._cached import Cached as Cached, cached as cached
+
+__all__ = ["Cache", "Cached", "SyncCache", "cached", "configure_cache", "get_cache"]

@@ -1,0 +1,97 @@
+"""Which cache an alias is: of the setting `caches`, of `configure_cache`, or memory by default."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
+
+from treefold_http._errors import SettingsError
+from treefold_http.cache._cache import Cache
+from treefold_http.cache._memory import MAX_BYTES, MemoryBackend
+from treefold_http.cache._redis import RedisBackend
+
+if TYPE_CHECKING:
+    from treefold_http.cache._cache import Backend
+
+DEFAULT = "default"
+
+_caches: dict[str, Cache] = {}
+_addresses: dict[str, str] = {}
+
+
+def get_cache(alias: str = DEFAULT) -> Cache:
+    """Return the cache of an alias, the same object each time; it may be called before the boot.
+
+    Raises:
+        SettingsError: at its first use, if the alias is not configured; `default` always is.
+    """
+    found = _caches.get(alias)
+    if found is None:
+        found = _caches[alias] = Cache(alias, _open)
+    return found
+
+
+def configure_cache(alias: str, address: str) -> None:
+    """Set the address of an alias; a second call replaces the first.
+
+    Args:
+        address: `memory://`, `memory://?max_bytes=1000000`, or the URL of a Redis server.
+
+    Raises:
+        SettingsError: for an address that is none of these.
+    """
+    _check(alias, address)
+    if _addresses.get(alias) != address:
+        _addresses[alias] = address
+        get_cache(alias).reopen()
+
+
+def configure_caches(addresses: Mapping[str, str]) -> None:
+    """Set the addresses of the settings; called at boot.
+
+    Raises:
+        SettingsError: as `configure_cache`.
+    """
+    for alias, address in addresses.items():
+        configure_cache(alias, address)
+
+
+def clear_memory() -> None:
+    """Empty the caches in memory: the application that filled them has ended."""
+    for cache in _caches.values():
+        cache.clear_memory()
+
+
+def _open(alias: str) -> Backend:
+    address = _addresses.get(alias)
+    if address is None and alias != DEFAULT:
+        known = ", ".join(sorted({DEFAULT, *_addresses}))
+        raise SettingsError(
+            f"Cache {alias!r} is not configured; add it to the setting caches; known are {known}"
+        )
+    if address is None:
+        return MemoryBackend()
+    if address.startswith("memory:"):
+        return MemoryBackend(_max_bytes(alias, address))
+    return RedisBackend(address, alias)
+
+
+def _check(alias: str, address: str) -> None:
+    if address.startswith("memory:"):
+        _max_bytes(alias, address)
+    elif not address.startswith(("redis://", "rediss://", "unix://")):
+        raise SettingsError(
+            f"The address of cache {alias!r} must begin with memory:, redis://, rediss:// or"
+            " unix://; mend the setting caches"
+        )
+
+
+def _max_bytes(alias: str, address: str) -> int:
+    options = parse_qs(urlsplit(address).query, keep_blank_values=True)
+    given = options.pop("max_bytes", [str(MAX_BYTES)])
+    if options or len(given) != 1 or not given[0].isdecimal() or int(given[0]) < 1024:
+        raise SettingsError(
+            f"Cache {alias!r} is {address!r}; the one option of memory is max_bytes, from 1024"
+        )
+    return int(given[0])

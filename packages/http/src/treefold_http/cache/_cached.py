@@ -1,0 +1,170 @@
+"""`@cached(ttl)`: keep the results of a function, or the answers of a handler.
+
+On a function the key is its name and its arguments; `_responses` says which answers are kept.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from treefold_http._connection import Connection
+from treefold_http._json import dumps
+from treefold_http._json_values import check_json
+from treefold_http.cache._aliases import get_cache
+from treefold_http.cache._cache import Cache, names, seconds
+
+if TYPE_CHECKING:
+    from treefold_http._application import Application
+    from treefold_http._request import Request
+    from treefold_http._response import Response
+    from treefold_http._types import CallNext
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+MARK = "__treefold_cached__"
+"""The attribute of a handler whose answers are kept; the loader of handlers reads it."""
+
+
+def cached(
+    ttl: float,
+    *,
+    key: Callable[..., str | None] | None = None,
+    tags: Sequence[str] | Callable[..., Sequence[str]] = (),
+    vary: Sequence[str] = (),
+    alias: str = "default",
+) -> Cached:
+    """Keep results of a function, plain or async, or the answers of a handler, for some seconds.
+
+    `@cached(60)` on a function keeps what it returns, which must be JSON. On a function named
+    `handler` it keeps whole answers, and so does `cached(60)` in a list of middleware.
+
+    Args:
+        ttl: seconds, at most 30 days.
+        key: takes the arguments of the function, or the request, and returns what tells results
+            apart; None for one that is not kept. An answer to a request with a cookie or an
+            `Authorization` is kept only with a key, which then has to name the user.
+        tags: names under which results can be invalidated, or a function of the arguments, or of
+            the request, that returns them.
+        vary: fields of the request that tell answers apart; they go into `Vary`.
+        alias: of the cache.
+
+    Raises:
+        ValueError: for a time that is not positive.
+    """
+    return Cached(ttl, key=key, tags=tags, vary=vary, alias=alias)
+
+
+class Cached:
+    """A decorator of functions and an entry of middleware; made by `cached`."""
+
+    def __init__(
+        self,
+        ttl: float,
+        *,
+        key: Callable[..., str | None] | None,
+        tags: Sequence[str] | Callable[..., Sequence[str]],
+        vary: Sequence[str],
+        alias: str,
+    ) -> None:
+        self.ttl = seconds(ttl)
+        self.key = key
+        self.vary = tuple(sorted({name.lower() for name in vary}))
+        self._tags = tags if callable(tags) else names(tags)
+        self._alias = alias
+        self._answers: Any = None
+
+    @property
+    def cache(self) -> Cache:
+        """The cache that it uses."""
+        return get_cache(self._alias)
+
+    def prepare(self, app: Application, extensions: Sequence[Any]) -> None:
+        """Open the cache; called at boot.
+
+        Raises:
+            SettingsError: for an alias that is not configured.
+        """
+        del app, extensions
+        _ = self.cache.backend
+
+    def tags_of(self, *args: Any, **kwargs: Any) -> Sequence[str]:
+        """Return the tags of one result."""
+        return names(self._tags(*args, **kwargs)) if callable(self._tags) else self._tags
+
+    def __call__(self, function: F) -> F:
+        """Decorate a function."""
+        if function.__name__ == "handler":
+            setattr(function, MARK, self)
+            return function
+        return _wrapped(self, function)
+
+    async def http(self, request: Request, call_next: CallNext) -> Response:
+        """Answer from the cache, or keep the answer."""
+        if self._answers is None:
+            from treefold_http.cache._responses import Answers
+
+            self._answers = Answers(self)
+        return await self._answers.answer(request, call_next)
+
+
+def _wrapped(given: Cached, function: Any) -> Any:
+    signature = inspect.signature(function)
+    name = f"{function.__module__}.{function.__qualname__}"
+
+    def key_of(args: Any, kwargs: Any) -> str | None:
+        if given.key is None:
+            return _key_of(name, signature.bind(*args, **kwargs))
+        own = given.key(*args, **kwargs)
+        return None if own is None else f"{name}:{own}"
+
+    if inspect.iscoroutinefunction(function):
+
+        @functools.wraps(function)
+        async def awaited(*args: Any, **kwargs: Any) -> Any:
+            key = key_of(args, kwargs)
+            if key is None:
+                return await function(*args, **kwargs)
+            tags = given.tags_of(*args, **kwargs)
+            return await given.cache.get_or_set(
+                key, lambda: function(*args, **kwargs), ttl=given.ttl, tags=tags
+            )
+
+        return awaited
+
+    @functools.wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        key = key_of(args, kwargs)
+        if key is None:
+            return function(*args, **kwargs)
+        tags = given.tags_of(*args, **kwargs)
+        return given.cache.sync.get_or_set(
+            key, lambda: function(*args, **kwargs), ttl=given.ttl, tags=tags
+        )
+
+    return called
+
+
+def _key_of(name: str, bound: inspect.BoundArguments) -> str:
+    """The name of a function and its arguments; `f(1)` and `f(x=1)` have one key."""
+    bound.apply_defaults()
+    arguments = [
+        list(value) if kind is inspect.Parameter.VAR_POSITIONAL else value
+        for value, kind in zip(
+            bound.arguments.values(),
+            (bound.signature.parameters[each].kind for each in bound.arguments),
+            strict=True,
+        )
+    ]
+    if any(isinstance(value, Connection) for value in arguments):
+        raise TypeError(
+            f"@cached on {name} takes a request; name the function `handler`, or give key="
+        )
+    try:
+        check_json(arguments, f"An argument of {name}")
+    except TypeError as error:
+        raise TypeError(f"{error}, or give key= to @cached") from None
+    return f"{name}:{hashlib.sha256(dumps(arguments)).hexdigest()}"

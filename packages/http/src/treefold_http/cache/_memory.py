@@ -1,0 +1,156 @@
+"""A cache in the memory of this process: bounded by bytes, the least recently used go first.
+
+Every invalidation has a number. A value that was computed before the invalidation of one of its
+tags, or before its key was deleted, is not stored after it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from time import monotonic
+
+MAX_BYTES = 64 * 1024 * 1024
+_OVERHEAD = 300
+"""Bytes that one entry costs besides its key and its value."""
+_REMEMBERED = 10_000
+"""Invalidations that are remembered one by one; older ones count for every name."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    value: bytes
+    expires: float
+    tags: tuple[str, ...]
+    size: int
+
+
+class MemoryBackend:
+    """Keeps bytes.
+
+    Args:
+        max_bytes: the bound of all entries together; a value above an eighth of it is not kept.
+    """
+
+    waits = False
+
+    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
+        if max_bytes < 1024:
+            raise ValueError(f"A cache in memory must have at least 1024 bytes, got {max_bytes!r}")
+        self._max_bytes = max_bytes
+        self._bytes = 0
+        self._entries: OrderedDict[str, _Entry] = OrderedDict()
+        self._keys_of: dict[str, set[str]] = {}
+        self._lock = threading.Lock()
+        self._number = 0
+        self._forgotten = 0
+        self._invalidated: OrderedDict[tuple[str, str], int] = OrderedDict()
+
+    def read(self, key: str, tags: Sequence[str]) -> tuple[bytes | None, int]:
+        """Return the value, or None, and the number that `write` compares."""
+        del tags
+        with self._lock:
+            entry = self._entries.get(key)
+            if entry is not None and entry.expires <= monotonic():
+                self._remove(key)
+                entry = None
+            if entry is None:
+                return None, self._number
+            self._entries.move_to_end(key)
+            return entry.value, self._number
+
+    def write(
+        self, key: str, value: bytes, ttl: float, tags: Sequence[str], number: int | None = None
+    ) -> None:
+        """Keep a value, unless it is older than an invalidation.
+
+        Args:
+            number: that of the `read` before the value was computed; None for now.
+        """
+        size = len(key) + len(value) + sum(map(len, tags)) + _OVERHEAD
+        with self._lock:
+            if number is not None and self._is_stale(key, tags, number):
+                return
+            self._remove(key)
+            if size > self._max_bytes // 8:
+                return
+            self._entries[key] = _Entry(value, monotonic() + ttl, tuple(tags), size)
+            self._bytes += size
+            for tag in tags:
+                self._keys_of.setdefault(tag, set()).add(key)
+            while self._bytes > self._max_bytes:
+                self._remove(next(iter(self._entries)))
+
+    def delete(self, key: str) -> bool:
+        """Remove a value; return True if there was one."""
+        with self._lock:
+            self._note([("key", key)])
+            return self._remove(key)
+
+    def invalidate(self, tags: Sequence[str]) -> bool:
+        """Remove all values with one of the tags; return True."""
+        with self._lock:
+            self._note(("tag", tag) for tag in tags)
+            for tag in tags:
+                for key in list(self._keys_of.get(tag, ())):
+                    self._remove(key)
+        return True
+
+    def clear(self) -> bool:
+        """Remove all values; return True."""
+        with self._lock:
+            self._number += 1
+            self._forgotten = self._number
+            self._invalidated.clear()
+            self._entries.clear()
+            self._keys_of.clear()
+            self._bytes = 0
+        return True
+
+    async def aread(self, key: str, tags: Sequence[str]) -> tuple[bytes | None, int]:
+        """As `read`."""
+        return self.read(key, tags)
+
+    async def awrite(
+        self, key: str, value: bytes, ttl: float, tags: Sequence[str], number: int | None = None
+    ) -> None:
+        """As `write`."""
+        self.write(key, value, ttl, tags, number)
+
+    async def adelete(self, key: str) -> bool:
+        """As `delete`."""
+        return self.delete(key)
+
+    async def ainvalidate(self, tags: Sequence[str]) -> bool:
+        """As `invalidate`."""
+        return self.invalidate(tags)
+
+    async def aclear(self) -> bool:
+        """As `clear`."""
+        return self.clear()
+
+    def _note(self, names: Iterable[tuple[str, str]]) -> None:
+        self._number += 1
+        for name in names:
+            self._invalidated[name] = self._number
+            self._invalidated.move_to_end(name)
+        while len(self._invalidated) > _REMEMBERED:
+            self._forgotten = self._invalidated.popitem(last=False)[1]
+
+    def _is_stale(self, key: str, tags: Sequence[str], number: int) -> bool:
+        names = [("key", key), *(("tag", tag) for tag in tags)]
+        return any(self._invalidated.get(name, self._forgotten) > number for name in names)
+
+    def _remove(self, key: str) -> bool:
+        entry = self._entries.pop(key, None)
+        if entry is None:
+            return False
+        self._bytes -= entry.size
+        for tag in entry.tags:
+            keys = self._keys_of[tag]
+            keys.discard(key)
+            if not keys:
+                del self._keys_of[tag]
+        return True

@@ -1,0 +1,224 @@
+"""A cache in Redis, for all workers: entries with the state of their tags at the time.
+
+A tag is a random token that an invalidation replaces. An entry names its tags and their tokens; one
+whose token is another by now is a miss. So a value that was computed before an invalidation and
+stored after it is never found. An invalidation that Redis does not hear is sent before the next
+command.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeAlias
+
+from treefold_http._redis import RedisUnavailable, SharedRedis, shared_redis
+
+Tokens: TypeAlias = "list[bytes] | None"
+
+MAX_VALUE = 1024 * 1024
+"""Bytes of a value that is kept."""
+LONGEST_TTL = 30 * 24 * 3600
+_TAG_LIFE = (LONGEST_TTL + 24 * 3600) * 1000
+"""Milliseconds that a token outlives every entry that may name a former one."""
+_UNSENT = 10_000
+
+_READ = """
+local entry = redis.call('GET', KEYS[1])
+local tokens = {0}
+for i = 2, #KEYS do tokens[i] = redis.call('GET', KEYS[i]) or '' end
+local head = entry and string.find(entry, '\\n', 1, true)
+if not head then return tokens end
+for name, token in string.gmatch(string.sub(entry, 1, head - 1), '([^ =;]+)=([^ =;]*);') do
+  if (redis.call('GET', name) or '') ~= token then
+    redis.call('DEL', KEYS[1])
+    return tokens
+  end
+end
+return {1, string.sub(entry, head + 1)}
+"""
+
+_WRITE = """
+local head = ''
+for i = 2, #KEYS do
+  local token = ARGV[i + 1] or redis.call('GET', KEYS[i]) or ''
+  head = head .. KEYS[i] .. '=' .. token .. ';'
+end
+return redis.call('SET', KEYS[1], head .. '\\n' .. ARGV[1], 'PX', ARGV[2])
+"""
+
+
+class RedisBackend:
+    """Keeps bytes in Redis.
+
+    Args:
+        url: of the server.
+        alias: the name of the cache; two caches of one server do not see each other.
+
+    Raises:
+        TreefoldError: if the `redis` extra is not installed.
+        ValueError: if the URL is not one of Redis.
+    """
+
+    waits = True
+
+    def __init__(self, url: str, alias: str) -> None:
+        self._redis: SharedRedis = shared_redis(url, effect="caches miss")
+        self._prefix = f"treefold:cache:{hashed(alias)[:16]}:"
+        self._unsent: dict[str, tuple[str, ...]] = {}
+
+    def read(self, key: str, tags: Sequence[str]) -> tuple[bytes | None, Tokens]:
+        """Return the value, or None, and the tokens that `write` stores.
+
+        Without Redis there are neither, and `write` has nothing to do.
+        """
+        if self._unsent and self._or_none(self._flush) is None:
+            return None, None
+        found = self._or_none(lambda: self._redis.script_blocking(_READ, self._keys(key, tags)))
+        return _unpacked(found)
+
+    async def aread(self, key: str, tags: Sequence[str]) -> tuple[bytes | None, Tokens]:
+        """As `read`."""
+        try:
+            if self._unsent:
+                await self._aflush()
+            return _unpacked(await self._redis.script(_READ, self._keys(key, tags)))
+        except RedisUnavailable:
+            return None, None
+
+    def write(
+        self,
+        key: str,
+        value: bytes,
+        ttl: float,
+        tags: Sequence[str],
+        number: Tokens | int = -1,
+    ) -> None:
+        """Keep a value with the tokens of a `read`, or those of now."""
+        if (words := _words(value, ttl, number)) is not None:
+            self._or_none(lambda: self._redis.script_blocking(_WRITE, self._keys(key, tags), words))
+
+    async def awrite(
+        self,
+        key: str,
+        value: bytes,
+        ttl: float,
+        tags: Sequence[str],
+        number: Tokens | int = -1,
+    ) -> None:
+        """As `write`."""
+        if (words := _words(value, ttl, number)) is not None:
+            await _or_none(self._redis.script(_WRITE, self._keys(key, tags), words))
+
+    def delete(self, key: str) -> bool:
+        """Remove a value; return True if there was one."""
+        return bool(self._send([("DEL", self._key(key))]))
+
+    async def adelete(self, key: str) -> bool:
+        """As `delete`."""
+        return bool(await self._asend([("DEL", self._key(key))]))
+
+    def invalidate(self, tags: Sequence[str]) -> bool:
+        """Make every value with one of the tags a miss; return False if Redis did not hear it."""
+        return self._send([self._renewal(tag) for tag in tags]) is not None
+
+    async def ainvalidate(self, tags: Sequence[str]) -> bool:
+        """As `invalidate`."""
+        return await self._asend([self._renewal(tag) for tag in tags]) is not None
+
+    def clear(self) -> bool:
+        """Make every value of this cache a miss; return False if Redis did not hear it."""
+        return self.invalidate([_ALL])
+
+    async def aclear(self) -> bool:
+        """As `clear`."""
+        return await self.ainvalidate([_ALL])
+
+    def _send(self, commands: Sequence[tuple[str, ...]]) -> Any:
+        """Send commands with those before that were not heard; return the reply to the last."""
+        self._queue(commands)
+        return self._heard(self._or_none(self._flush))
+
+    async def _asend(self, commands: Sequence[tuple[str, ...]]) -> Any:
+        self._queue(commands)
+        return self._heard(await _or_none(self._aflush()))
+
+    def _queue(self, commands: Sequence[tuple[str, ...]]) -> None:
+        for command in commands:  # the latest last, so that its reply is the last
+            self._unsent.pop(command[1], None)
+            self._unsent[command[1]] = command
+        if len(self._unsent) > _UNSENT:
+            renewal = self._renewal(_ALL)
+            self._unsent = {renewal[1]: renewal}
+
+    @staticmethod
+    def _heard(replies: list[Any] | None) -> Any:
+        return None if replies is None else replies[-1]
+
+    def _flush(self) -> list[Any]:
+        commands = list(self._unsent.values())
+        replies = self._redis.pipeline_blocking(commands) if commands else []
+        self._forget(commands)
+        return replies
+
+    async def _aflush(self) -> list[Any]:
+        commands = list(self._unsent.values())
+        replies = await self._redis.pipeline(commands) if commands else []
+        self._forget(commands)
+        return replies
+
+    def _forget(self, commands: Sequence[tuple[str, ...]]) -> None:
+        for command in commands:
+            if self._unsent.get(command[1]) == command:
+                del self._unsent[command[1]]
+
+    def _renewal(self, tag: str) -> tuple[str, ...]:
+        return ("SET", self._key(tag, "tag"), _token(), "PX", str(_TAG_LIFE))
+
+    def _keys(self, key: str, tags: Sequence[str]) -> list[str]:
+        return [self._key(key), *(self._key(tag, "tag") for tag in (_ALL, *tags))]
+
+    def _key(self, name: str, kind: str = "value") -> str:
+        return f"{self._prefix}{kind}:{hashed(name)}"
+
+    @staticmethod
+    def _or_none(send: Callable[[], Any]) -> Any:
+        try:
+            return send()
+        except RedisUnavailable:
+            return None
+
+
+_ALL = "\0all"
+"""The tag of every entry; `clear` replaces it. The names of an application have no NUL."""
+
+
+def hashed(name: str) -> str:
+    """Return the SHA-256 of a name in hexadecimal: keys of any length and any characters."""
+    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _token() -> str:
+    return secrets.token_hex(8)
+
+
+def _unpacked(found: Any) -> tuple[bytes | None, Tokens]:
+    if found is None:
+        return None, None
+    return (found[1], None) if found[0] == 1 else (None, found[1:])
+
+
+def _words(value: bytes, ttl: float, tokens: Any) -> list[Any] | None:
+    """The arguments of the script; None if nothing is to be written."""
+    if tokens is None or len(value) > MAX_VALUE:
+        return None
+    milliseconds = max(1, round(min(ttl, LONGEST_TTL) * 1000))
+    return [value, milliseconds, *(() if tokens == -1 else tokens)]
+
+
+async def _or_none(sending: Awaitable[Any]) -> Any:
+    try:
+        return await sending
+    except RedisUnavailable:
+        return None

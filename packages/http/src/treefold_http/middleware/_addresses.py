@@ -1,0 +1,71 @@
+"""Addresses of clients as middleware compares them: networks, ports cut off, IPv4 inside IPv6.
+
+Pure functions; where an address comes from (the socket, or a proxy that is trusted) is decided by
+`ProxyHeaders`.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from treefold_http._types import Scope
+
+IPAddress: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+UNIX = "unix"
+"""The peer of a Unix socket, which has no address."""
+
+
+class Networks:
+    """A set of addresses and networks, and `unix` for peers on a Unix socket.
+
+    Raises:
+        ValueError: for a text that is no address or network, or without any.
+    """
+
+    def __init__(self, names: Sequence[str], *, of: str) -> None:
+        if isinstance(names, str) or not names:
+            raise ValueError(
+                f"{of}({names!r}) lists no network; give a list such as ['10.0.0.0/8']"
+            )
+        self.unix = UNIX in names
+        self._networks = [ipaddress.ip_network(name) for name in names if name != UNIX]
+
+    def __contains__(self, address: IPAddress | None) -> bool:
+        if address is None:
+            return self.unix
+        return any(address in network for network in self._networks)
+
+
+def parse_address(text: str) -> IPAddress | None:
+    """Parse an address that may carry a port or a zone; IPv4 in IPv6 is IPv4 (S-94)."""
+    if text.startswith("["):
+        text = text[1:].partition("]")[0]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
+    try:
+        address = ipaddress.ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+    mapped = getattr(address, "ipv4_mapped", None)
+    return mapped or address
+
+
+def client_of(scope: Scope) -> str:
+    """Return the client's address as text; `unix` where it has none."""
+    client = scope.get("client")
+    return client[0] if client and client[0] else UNIX
+
+
+@lru_cache(maxsize=4096)
+def bucket_of(host: str) -> str:
+    """Return what a client shares with those next to it: IPv4 whole, IPv6 by its /64 (S-94)."""
+    address = parse_address(host)
+    if not isinstance(address, ipaddress.IPv6Address):
+        return host if address is None else str(address)
+    network = int(address) >> 64 << 64
+    return f"{ipaddress.IPv6Address(network)}/64"

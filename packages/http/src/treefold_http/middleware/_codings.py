@@ -1,0 +1,134 @@
+"""Content codings: which one a client takes, and what compresses piece by piece (RFC 9110, 12.5.3).
+
+Brotli and zstd are offered where a library for them is installed. Nothing here knows a request.
+"""
+
+from __future__ import annotations
+
+import importlib
+import zlib
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, Protocol, TypeAlias
+
+
+class Compressor(Protocol):
+    """Compresses one answer."""
+
+    def add(self, data: bytes, *, last: bool) -> bytes:
+        """Return all that the data so far has become; nothing is held back."""
+        ...
+
+
+NewCompressor: TypeAlias = Callable[[], Compressor]
+
+MAX_FIELD = 512
+"""Longer `Accept-Encoding` fields choose nothing."""
+
+
+class _Gzip:
+    def __init__(self, level: int) -> None:
+        self._compress = zlib.compressobj(level, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
+
+    def add(self, data: bytes, *, last: bool) -> bytes:
+        mode = zlib.Z_FINISH if last else zlib.Z_SYNC_FLUSH
+        return self._compress.compress(data) + self._compress.flush(mode)
+
+
+class _Brotli:
+    def __init__(self, brotli: Any, quality: int) -> None:
+        self._compress = brotli.Compressor(quality=quality)
+
+    def add(self, data: bytes, *, last: bool) -> bytes:
+        made: bytes = self._compress.process(data)
+        return made + (self._compress.finish() if last else self._compress.flush())
+
+
+class _Zstandard:
+    """The library `zstandard`."""
+
+    def __init__(self, zstandard: Any, level: int) -> None:
+        self._library = zstandard
+        self._compress = zstandard.ZstdCompressor(level=level).compressobj()
+
+    def add(self, data: bytes, *, last: bool) -> bytes:
+        kind = "COMPRESSOBJ_FLUSH_FINISH" if last else "COMPRESSOBJ_FLUSH_BLOCK"
+        made: bytes = self._compress.compress(data)
+        return made + self._compress.flush(getattr(self._library, kind))
+
+
+class _StandardZstd:
+    """The module `compression.zstd` of Python 3.14."""
+
+    def __init__(self, zstd: Any, level: int) -> None:
+        self._compress = zstd.ZstdCompressor(level)
+        self._modes = zstd.ZstdCompressor.FLUSH_BLOCK, zstd.ZstdCompressor.FLUSH_FRAME
+
+    def add(self, data: bytes, *, last: bool) -> bytes:
+        made: bytes = self._compress.compress(data, mode=self._modes[last])
+        return made
+
+
+_LIBRARIES: dict[str, tuple[tuple[str, Callable[[Any, int], Compressor], int], ...]] = {
+    "zstd": (("compression.zstd", _StandardZstd, 3), ("zstandard", _Zstandard, 3)),
+    "br": (("brotli", _Brotli, 4), ("brotlicffi", _Brotli, 4)),
+}
+
+
+def find_codings(level: int) -> dict[str, NewCompressor]:
+    """Return the codings that this interpreter can make, the preferred one first.
+
+    Args:
+        level: of gzip, 1 to 9.
+    """
+    found: dict[str, NewCompressor] = {}
+    for name, libraries in _LIBRARIES.items():
+        for module, kind, own_level in libraries:
+            try:
+                library = importlib.import_module(module)
+            except ImportError:
+                continue
+            found[name] = lambda kind=kind, library=library, level=own_level: kind(library, level)
+            break
+    found["gzip"] = lambda: _Gzip(level)
+    return found
+
+
+@lru_cache(maxsize=256)
+def choose_coding(field: str, offered: Sequence[str]) -> str | None:
+    """Return the coding that a client likes best; None for the plain answer.
+
+    Among equals the first one offered wins. Plain wins over a coding where the client says so.
+
+    Args:
+        field: the `Accept-Encoding` field, its lines joined.
+        offered: a tuple of codings.
+    """
+    weights = _weights(field)
+    other = weights.get("*", 0.0)
+    best = max(offered, key=lambda name: weights.get(name, other), default="")
+    weight = weights.get(best, other)
+    return best if weight > 0 and weight >= weights.get("identity", 0.0) else None
+
+
+def _weights(field: str) -> dict[str, float]:
+    weights: dict[str, float] = {}
+    if len(field) > MAX_FIELD:
+        return weights
+    for member in field.split(","):
+        name, *parameters = (part.strip().lower() for part in member.split(";"))
+        weight = 1.0
+        for parameter in parameters:
+            key, _, value = parameter.partition("=")
+            weight = _quality(value.strip()) if key.strip() == "q" else 0.0
+        weights[name] = weight
+    return weights
+
+
+def _quality(text: str) -> float:
+    """A weight (RFC 9110, 12.4.2); 0 for a text that is none."""
+    digits = text.replace(".", "", 1)
+    if not (digits.isascii() and digits.isdigit() and text[:1].isdigit()) or len(text) > 5:
+        return 0.0
+    value = float(text)
+    return value if value <= 1 else 0.0

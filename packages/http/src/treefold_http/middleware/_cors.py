@@ -1,0 +1,248 @@
+"""CORS: add the headers that allow pages of other origins, and answer preflights (S-58 to S-61).
+
+Origins are compared whole, as browsers serialise them. A preflight is answered from the route
+table. Which origin may open a socket is decided before any middleware, by `ws_allowed_origins`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from treefold_http._errors import HTTPError, NotFound
+from treefold_http._misses import ASKED
+from treefold_http._response import Response
+
+if TYPE_CHECKING:
+    from treefold_http._request import Request
+    from treefold_http._types import RawHeaders
+
+_VARY = (b"vary", b"Origin")
+_ANY = (b"access-control-allow-origin", b"*")
+_KNOWN_LIMIT = 1024
+_PORTS = {"http": 80, "https": 443}
+_NAME = r"[a-z0-9](?:[a-z0-9_-]*[a-z0-9])?"
+_is_host = re.compile(rf"(?:{_NAME}\.)*{_NAME}|\[[0-9a-f:.]+\]").fullmatch
+_is_token = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+").fullmatch
+
+
+class CORS:
+    """Add the CORS fields to every answer, errors included, and answer preflights with 204.
+
+    A refused origin gets the same answer without these fields: the browser then keeps it from the
+    page. Put it before (outside of) middleware that refuses requests, whose answers carry the
+    fields then.
+
+    Args:
+        allow_origins: origins such as `https://app.example.com`; `https://*.example.com` is any
+            name below it, and not itself. `*` is every origin, without credentials. `null`, the
+            origin of sandboxed frames and local files, counts only where it is listed.
+        allow_origin_pattern: a regular expression that must match a whole origin.
+        allow_methods: methods that a preflight may name; by default those that its path has.
+        allow_headers: request header fields that a preflight may name; `*` is any.
+        allow_credentials: let the browser send cookies, and pages read the answers.
+        expose_headers: response header fields that pages may read.
+        max_age: seconds that a browser may keep the answer to a preflight.
+        allow_private_network: let public pages reach this server in a private network.
+
+    Raises:
+        ValueError: for an origin, a method or a header name that is none; for `*` or `null` with
+            credentials.
+    """
+
+    answers_preflights = True
+
+    def __init__(
+        self,
+        allow_origins: Sequence[str] = (),
+        *,
+        allow_origin_pattern: str | None = None,
+        allow_methods: Sequence[str] | None = None,
+        allow_headers: Sequence[str] = ("Content-Type",),
+        allow_credentials: bool = False,
+        expose_headers: Sequence[str] = (),
+        max_age: int = 600,
+        allow_private_network: bool = False,
+    ) -> None:
+        _check_lists(
+            allow_origins=allow_origins,
+            allow_methods=allow_methods or (),
+            allow_headers=allow_headers,
+            expose_headers=expose_headers,
+        )
+        if allow_credentials:
+            _refuse_wildcards(
+                allow_origins=allow_origins,
+                allow_headers=allow_headers,
+                expose_headers=expose_headers,
+            )
+        if not allow_origins and allow_origin_pattern is None:
+            raise ValueError(
+                "CORS() allows no origin; give allow_origins=['https://app.example.com']"
+            )
+        self._any_origin = "*" in allow_origins
+        self._exact = {_serialized(one) for one in allow_origins if "*" not in one}
+        self._below = [_below(one) for one in allow_origins if "*" in one and one != "*"]
+        self._pattern = re.compile(allow_origin_pattern) if allow_origin_pattern else None
+        self._methods = None if allow_methods is None else set(allow_methods)
+        self._any_header = "*" in allow_headers
+        self._headers = {name.lower() for name in allow_headers}
+        self._private_network = allow_private_network
+        granted: RawHeaders = []
+        if allow_credentials:
+            granted.append((b"access-control-allow-credentials", b"true"))
+        exposed = _joined(expose_headers)
+        self._granted = granted
+        self._exposed: RawHeaders = [(b"access-control-expose-headers", exposed)] if exposed else []
+        self._preflight: RawHeaders = [(b"access-control-max-age", b"%d" % max_age)]
+        self._known: dict[bytes, RawHeaders] = {}
+        self._refused: RawHeaders = [] if self._any_origin else [_VARY]
+
+    def allows(self, origin: str) -> bool:
+        """Return True if pages of an origin may read answers."""
+        return (
+            self._any_origin
+            or origin in self._exact
+            or any(_is_below(origin, *pair) for pair in self._below)
+            or (self._pattern is not None and self._pattern.fullmatch(origin) is not None)
+        )
+
+    def before(self, request: Request) -> Response | None:
+        """Answer a preflight; add the fields to the answer of any other request."""
+        fields = request.fields
+        origin = fields.get(b"origin")
+        if origin is None:
+            request.add_answer_fields(self._refused)
+            return None
+        known = self._known.get(origin)
+        if known is None or len(fields) != len(request.scope["headers"]):
+            known = self._decide(request, origin)
+        if request.scope["method"] == "OPTIONS" and ASKED in fields:
+            return self._answer_preflight(request, known)
+        request.add_answer_fields(known)
+        return None
+
+    def _decide(self, request: Request, origin: bytes) -> RawHeaders:
+        """The fields for an origin; repeated `Origin` fields are no origin."""
+        if len(request.headers.getlist("origin")) > 1:
+            return self._refused
+        if origin in self._known:
+            return self._known[origin]
+        if not self.allows(origin.decode("latin-1")):
+            return self._refused
+        value = [_ANY] if self._any_origin else [_VARY, (_ANY[0], origin)]
+        fields: RawHeaders = [*value, *self._granted, *self._exposed]
+        if len(self._known) < _KNOWN_LIMIT:
+            self._known[origin] = fields
+        return fields
+
+    def _answer_preflight(self, request: Request, fields: RawHeaders) -> Response | None:
+        methods = _methods_at(request)
+        if methods is None:
+            return None  # 404: a page learns nothing of a path that does not exist
+        if fields is self._refused:
+            request.add_answer_fields(fields)
+            return None
+        if self._methods is not None:
+            methods = [name for name in methods if name in self._methods]
+        answer = Response.empty()
+        raw = [pair for pair in fields if pair not in self._exposed and pair != _VARY]
+        raw.append((b"access-control-allow-methods", _joined(methods)))
+        if names := self._headers_for(request):
+            raw.append((b"access-control-allow-headers", names))
+        asks_private = b"access-control-request-private-network" in request.fields
+        if self._private_network and asks_private:
+            raw.append((b"access-control-allow-private-network", b"true"))
+        answer.raw_headers.extend([*raw, *self._preflight, _VARY_PREFLIGHT])
+        return answer
+
+    def _headers_for(self, request: Request) -> bytes:
+        """The header names that were asked for and may be sent."""
+        asked = ",".join(request.headers.getlist("access-control-request-headers")).split(",")
+        names = [name.strip().lower() for name in asked]
+        return _joined(
+            [n for n in names if _is_token(n) and (self._any_header or n in self._headers)]
+        )
+
+
+_VARY_PREFLIGHT = (
+    b"vary",
+    b"Origin, Access-Control-Request-Method, Access-Control-Request-Headers",
+)
+
+
+def _methods_at(request: Request) -> list[str] | None:
+    """The methods of the path; None where nothing is there."""
+    if (template := request.route) is not None:  # the path has Options.py
+        routes = [route for route in request.app.table.routes if route.template == template]
+        return [route.method for route in routes if route.method != "WEBSOCKET"]
+    miss = request.miss
+    if isinstance(miss, NotFound):
+        return None
+    if isinstance(miss, (HTTPError, Response)):
+        allow = miss.headers.get("Allow")
+        return None if allow is None else [n for n in allow.split(", ") if n != "WEBSOCKET"]
+    return ["GET", "HEAD"]  # a mounted folder
+
+
+def _joined(names: Sequence[str]) -> bytes:
+    return ", ".join(names).encode("latin-1")
+
+
+def _check_lists(**lists: Sequence[str]) -> None:
+    for option, names in lists.items():
+        if isinstance(names, str):
+            raise ValueError(f"CORS({option}={names!r}) is one text; give a list")
+        if option != "allow_origins" and (wrong := [n for n in names if not _is_token(n)]):
+            raise ValueError(f"CORS({option}=...) holds {wrong[0]!r}, which is no name")
+
+
+def _refuse_wildcards(**lists: Sequence[str]) -> None:
+    """A page of any origin would act and read as the user who is logged in (S-58)."""
+    for option, names in lists.items():
+        for wildcard in {"*", "null"} & set(names):
+            raise ValueError(
+                f"CORS({option}=[{wildcard!r}]) cannot be combined with allow_credentials=True;"
+                " list each by its name"
+            )
+
+
+def _serialized(origin: str) -> str:
+    """An origin as a browser sends it."""
+    if origin == "null":
+        return origin
+    try:
+        parts = urlsplit(origin)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        raise _no_origin(origin) from None
+    name = f"[{host}]" if ":" in host else host
+    written = origin.lower() in (f"{parts.scheme}://{name}", f"{parts.scheme}://{name}:{port}")
+    if not parts.scheme or not written or not _is_host(name):
+        raise _no_origin(origin)
+    end = "" if port in (None, _PORTS.get(parts.scheme)) else f":{port}"
+    return f"{parts.scheme}://{name}{end}"
+
+
+def _no_origin(text: str) -> ValueError:
+    return ValueError(
+        f"{text!r} is no origin; give scheme and host, such as 'https://app.example.com'"
+    )
+
+
+def _below(text: str) -> tuple[str, str]:
+    """`https://*.example.com` as the beginning and the end of the origins below it."""
+    scheme, separator, rest = text.partition("://*.")
+    if not separator or "*" in rest:
+        raise _no_origin(text)
+    whole = _serialized(f"{scheme}://{rest}")
+    scheme, _, rest = whole.partition("://")
+    return f"{scheme}://", f".{rest}"
+
+
+def _is_below(origin: str, beginning: str, end: str) -> bool:
+    if not (origin.startswith(beginning) and origin.endswith(end)):
+        return False
+    return _is_host(origin[len(beginning) : -len(end)]) is not None

@@ -1,0 +1,97 @@
+"""CSRF: refuse requests that another site makes a browser send with the cookies of this one.
+
+A browser says where a request comes from: by Fetch Metadata, else by `Origin`, else by `Referer`.
+A client that says nothing needs the token of its session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from treefold_http._errors import Forbidden
+from treefold_http._forms import URLENCODED
+from treefold_http._sessions.tokens import check_origins, source_is_trusted
+from treefold_http._types import CallNext
+from treefold_router import Route
+
+if TYPE_CHECKING:
+    from treefold_http._request import Request
+    from treefold_http._response import Response
+
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
+
+
+class CSRF:
+    """Guard requests with cookies that change something: not GET, HEAD, OPTIONS or TRACE.
+
+    A request without a cookie, such as one with a bearer token, passes. What opens a WebSocket is
+    guarded by the setting `ws_allowed_origins`.
+
+    Args:
+        trusted_origins: other origins whose pages may send requests, such as
+            `https://app.example.com`.
+        header: the field that carries the token of `request.session.csrf_token()`.
+        field: the form field that carries it, in urlencoded forms.
+        cookies: guard only requests that carry one of these cookies; None guards those with any.
+
+    Raises:
+        ValueError: for an origin that is not one.
+    """
+
+    def __init__(
+        self,
+        *,
+        trusted_origins: Sequence[str] = (),
+        header: str = "X-CSRF-Token",
+        field: str = "csrf_token",
+        cookies: Sequence[str] | None = None,
+    ) -> None:
+        self.trusted = check_origins(trusted_origins, "CSRF trusted_origins")
+        self._header = header
+        self._field = field
+        self._cookies = cookies
+
+    def for_route(self, route: Route | None, entries: Sequence[Any]) -> Any:
+        """Return the form that runs: nothing for a method that changes nothing."""
+        del entries
+        return self if route is None or route.method not in _SAFE else _NOTHING
+
+    async def http(self, request: Request, call_next: CallNext) -> Response:
+        """Check that this site sent the request, or that it carries a token."""
+        if b"cookie" in request.fields and request.method not in _SAFE:
+            await self._check(request)
+        return await call_next(request)
+
+    async def _check(self, request: Request) -> None:
+        if self._cookies is not None and not any(n in request.cookies for n in self._cookies):
+            return
+        trusted = source_is_trusted(request, self.trusted)
+        if trusted is False:
+            raise Forbidden("A page of another site sent this request")
+        if trusted is None and not await self._has_token(request):
+            raise Forbidden(
+                f"This request needs the token of its session: send it as {self._header}"
+            )
+
+    async def _has_token(self, request: Request) -> bool:
+        token = request.headers.get(self._header, "")
+        if not token and request.content_type == URLENCODED:
+            token = (await request.form()).get(self._field, "")
+        return bool(token) and await _is_of_session(request, token)
+
+
+class _Nothing:
+    """An entry without a side that runs."""
+
+    websocket = None
+
+
+_NOTHING = _Nothing()
+
+
+async def _is_of_session(request: Request, token: str) -> bool:
+    if not hasattr(request, "session_keeper"):
+        return False  # CSRF without Sessions: only what a browser says counts
+    session = await request.session.load()
+    return session.has_csrf_token(token)

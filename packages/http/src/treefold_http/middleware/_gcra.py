@@ -1,0 +1,153 @@
+"""The generic cell rate algorithm: one time for each key says how much of a limit is used (S-95).
+
+A key's time is that at which its use is forgotten; a request moves it by one interval, and is
+refused where that would lead beyond the burst. Check and move are one step: nothing waits between
+them in memory, and on Redis they are one script.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from time import monotonic_ns
+
+_SECOND = 1_000_000_000
+_UNITS = {"s": 1, "sec": 1, "second": 1, "m": 60, "min": 60, "minute": 60, "h": 3600} | {
+    "hour": 3600,
+    "d": 86400,
+    "day": 86400,
+}
+_parse = re.compile(r"([1-9][0-9]{0,8}) ?/ ?([1-9][0-9]{0,5})? ?([a-z]+?)s?").fullmatch
+_LOOKS = 8
+"""How many keys a full table looks at for one that it can forget."""
+_SHORT = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """A rate as GCRA needs it.
+
+    Attributes:
+        burst: requests that a client may make at once.
+        interval: nanoseconds until one more is allowed.
+    """
+
+    burst: int
+    interval: int
+
+    @property
+    def capacity(self) -> int:
+        """Nanoseconds until a burst that is used up is forgotten."""
+        return self.burst * self.interval
+
+    @property
+    def window(self) -> int:
+        """The same in whole seconds."""
+        return -(-self.capacity // _SECOND)
+
+
+def parse_rate(text: str, burst: int | None) -> Rate:
+    """Read a rate such as `100/hour` or `5/15min`.
+
+    Args:
+        burst: requests at once; None for as many as the rate names.
+
+    Raises:
+        ValueError: for a text that is no rate, or a burst below 1.
+    """
+    match = _parse(text.strip().lower())
+    unit = match and _UNITS.get(match[3])
+    if not match or not unit:
+        raise ValueError(f"Rate must be like '100/hour', '5/min' or '10/15s', got {text!r}")
+    if burst is not None and burst < 1:
+        raise ValueError(f"RateLimit burst must be at least 1, got {burst!r}")
+    count, period = int(match[1]), int(match[2] or 1) * unit * _SECOND
+    return Rate(burst or count, max(1, period // count))
+
+
+class MemoryTable:
+    """The times of the keys of one process, at most so many.
+
+    A full table forgets a key that has made one request before a key that has made more, and a key
+    whose use is over before all.
+    """
+
+    def __init__(self, rate: Rate, max_keys: int) -> None:
+        self._rate = rate
+        self._max_keys = max_keys
+        self._times: dict[str, int] = {}
+        self._ring: list[str] = []
+        self._hand = 0
+
+    def __len__(self) -> int:
+        return len(self._times)
+
+    def take(self, key: str) -> tuple[int, int]:
+        """Count one request of a key.
+
+        Returns:
+            How long it must wait, 0 if it is allowed; and how long until all its use is forgotten.
+            Both in nanoseconds.
+        """
+        now = monotonic_ns()
+        rate = self._rate
+        if len(key) > _SHORT:
+            key = hashlib.blake2b(key.encode("utf-8", "replace"), digest_size=24).hexdigest()
+        known = self._times.get(key)
+        time = (now if known is None or known < now else known) + rate.interval
+        wait = time - now - rate.capacity
+        if wait > 0:
+            return wait, time - rate.interval - now
+        if known is None:
+            self._remember(key, now)
+        self._times[key] = time
+        return 0, time - now
+
+    def _remember(self, key: str, now: int) -> None:
+        ring = self._ring
+        if len(ring) < self._max_keys:
+            ring.append(key)
+            return
+        hand = self._hand
+        once = now + self._rate.interval
+        for _ in range(_LOOKS):
+            if self._times[ring[hand]] <= once:
+                break
+            hand = (hand + 1) % len(ring)
+        del self._times[ring[hand]]
+        ring[hand] = key
+        self._hand = (hand + 1) % len(ring)
+
+
+SCRIPT = """
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local replies = {}
+for index, key in ipairs(KEYS) do
+  local interval, capacity = tonumber(ARGV[2 * index - 1]), tonumber(ARGV[2 * index])
+  local known = tonumber(redis.call('GET', key) or '') or now
+  if known < now then known = now end
+  if known > now + capacity then known = now + capacity end
+  local new = known + interval
+  local wait = new - now - capacity
+  if wait > 0 then
+    replies[index] = {wait, known - now}
+  else
+    local life = math.ceil((new - now) / 1000)
+    redis.call('SET', key, string.format('%.0f', new), 'PX', life)
+    replies[index] = {0, new - now}
+  end
+end
+return replies
+"""
+"""The same on Redis for any number of requests, in microseconds of its clock.
+
+A key is counted by its interval and its capacity. A clock that was set back locks no client out.
+"""
+
+
+def redis_key(name: str, key: str) -> str:
+    """Return the key under which Redis keeps a time; it does not show who the client is."""
+    digest = hashlib.blake2b(key.encode("utf-8", "replace"), digest_size=16).hexdigest()
+    return f"treefold:limit:{name}:{digest}"

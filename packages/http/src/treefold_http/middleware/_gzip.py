@@ -1,0 +1,214 @@
+"""Compress answers on their way out (S-50, S-51, D-18).
+
+What is decided is decided on the messages that leave: the fields of every layer are known there,
+so that a cookie set outside of this middleware counts too (BREACH: a secret beside reflected input
+can be read off the size of a compressed answer).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from treefold_http._response import Response
+from treefold_http.middleware._codings import NewCompressor, choose_coding, find_codings
+
+if TYPE_CHECKING:
+    from treefold_http._request import Request
+    from treefold_http._types import Message, RawHeaders, Send
+
+MINIMUM = 1000
+IN_THREAD = 64 * 1024
+"""Bytes from which a body is compressed beside the event loop."""
+
+_TYPES = (
+    *("text/", "application/json", "application/javascript", "application/xml"),
+    *("application/wasm", "image/svg+xml"),
+)
+_SUFFIXES = ("+json", "+xml")
+_EVENTS = b"text/event-stream"
+_VARY = (b"vary", b"Accept-Encoding")
+_WITHOUT_BODY = frozenset({204, 205, 304})
+_PARTIAL = 206
+_OF_PLAIN_BYTES = frozenset(
+    {b"content-length", b"accept-ranges", b"content-md5", b"digest", b"content-digest"}
+)
+
+
+class GZip:
+    """Compress text, JSON, JavaScript and SVG for clients that accept it.
+
+    With the extra `compress`, or on Python 3.14, brotli and zstd are offered beside gzip. Streams
+    are flushed with each piece. Left as they are: answers below the minimum, of other types, with
+    a `Content-Encoding`, partial ones (206), event streams, and those that may hold a secret: with
+    `Set-Cookie`, or `Cache-Control: private` or `no-transform`.
+
+    Args:
+        minimum: bytes; smaller bodies do not get smaller.
+        level: of gzip, 1 (fast) to 9 (small).
+        types: media types, or beginnings that end with `/`.
+        codings: of `zstd`, `br` and `gzip` those to offer, the preferred one first; by default all
+            that are installed.
+
+    Raises:
+        ValueError: for a level that gzip does not have, or a coding that is not installed.
+    """
+
+    def __init__(
+        self,
+        *,
+        minimum: int = MINIMUM,
+        level: int = 6,
+        types: Sequence[str] = (*_TYPES,),
+        codings: Sequence[str] | None = None,
+    ) -> None:
+        if not 1 <= level <= 9:
+            raise ValueError(f"GZip level must be 1 to 9, got {level!r}")
+        known = find_codings(level)
+        for name in codings or ():
+            if name not in known:
+                raise ValueError(
+                    f"GZip cannot make {name!r}; choose from {', '.join(known)},"
+                    ' or install more: pip install "treefold[compress]"'
+                )
+        self.codings = {name: known[name] for name in codings or known}
+        self.offered = tuple(self.codings)
+        self.minimum = minimum
+        self._types = tuple(kind.lower() for kind in types)
+
+    def after(self, request: Request, response: Response) -> Response | None:
+        """Return the response in a form that is compressed when it is sent."""
+        if type(response) is Response and len(response.body) < self.minimum:
+            return None
+        return _Encoded(response, self)
+
+    def is_compressible(self, kind: bytes) -> bool:
+        """Return True for a `Content-Type` whose answers get smaller."""
+        name = kind.partition(b";")[0].strip().lower().decode("latin-1")
+        return name.startswith(self._types) or name.endswith(_SUFFIXES)
+
+
+class _Encoded(Response):
+    """A response that is compressed when it is sent, if everything around it allows that."""
+
+    __slots__ = ("_gzip", "_inner")
+
+    def __init__(self, inner: Response, gzip: GZip) -> None:
+        self._inner = inner
+        self._gzip = gzip
+        self.status = inner.status
+        self.body = inner.body
+        self.raw_headers = inner.raw_headers
+        self.background = inner.background
+
+    async def send(self, request: Request, send: Send, common: RawHeaders) -> None:
+        inner = self._inner
+        inner.status, inner.body = self.status, self.body
+        inner.raw_headers = self.raw_headers
+        try:
+            await inner.send(request, _Encoder(request, send, self._gzip).send, common)
+        finally:
+            self.status = inner.status
+
+
+class _Encoder:
+    """Stands between a response and the server, and compresses what passes."""
+
+    def __init__(self, request: Request, send: Send, gzip: GZip) -> None:
+        self._request = request
+        self._send = send
+        self._gzip = gzip
+        self._start: Message | None = None
+        self._coding: str | None = None
+        self._new: NewCompressor | None = None
+        self._add: Callable[..., bytes] | None = None
+
+    async def send(self, message: Message) -> None:
+        """Take a message of the answer; the first body decides about the start before it."""
+        kind = message["type"]
+        if kind == "http.response.start":
+            self._start = message
+            return
+        start, self._start = self._start, None
+        if start is not None:
+            start = self._started(start, message)
+            if self._coding is not None and not message.get("more_body", False):
+                await self._send_whole(start, message)
+                return
+            await self._send(start)
+        if self._add is not None:
+            more = message.get("more_body", False)
+            body = self._add(message.get("body", b""), last=not more)
+            message = {"type": kind, "body": body, "more_body": more}
+        await self._send(message)
+
+    def _started(self, start: Message, first: Message) -> Message:
+        """The start with the fields of its coding; `Vary` wherever the coding is a choice."""
+        fields: RawHeaders = list(start["headers"])
+        found = dict(fields)
+        size = len(first.get("body", b""))
+        is_whole = not first.get("more_body", False) and first["type"] == "http.response.body"
+        if not self._is_open(start, found):
+            return start
+        if is_whole and size < self._gzip.minimum and self._request.method != "HEAD":
+            return start
+        fields.append(_VARY)
+        if start["status"] in _WITHOUT_BODY or self._request.method == "HEAD":
+            return {**start, "headers": fields}
+        if first["type"] != "http.response.body":
+            return {**start, "headers": fields}
+        self._coding = self._choose()
+        if self._coding is None:
+            return {**start, "headers": fields}
+        self._new = self._gzip.codings[self._coding]
+        if not is_whole:
+            self._add = self._new().add
+        fields = [_weak(pair) for pair in fields if pair[0] not in _OF_PLAIN_BYTES]
+        fields.append((b"content-encoding", self._coding.encode()))
+        return {**start, "headers": fields}
+
+    def _is_open(self, start: Message, fields: dict[bytes, bytes]) -> bool:
+        """Return True if an answer of this kind is compressed for clients that accept it."""
+        status = start["status"]
+        if status == _PARTIAL or b"content-encoding" in fields or b"set-cookie" in fields:
+            return False
+        if b"cache-control" in fields and _is_kept_private(start["headers"]):
+            return False
+        if status in _WITHOUT_BODY:
+            return True
+        kind = fields.get(b"content-type", b"")
+        return not kind.startswith(_EVENTS) and self._gzip.is_compressible(kind)
+
+    def _choose(self) -> str | None:
+        request = self._request
+        field = request.fields.get(b"accept-encoding")
+        if field is None:
+            return None
+        text = field.decode("latin-1")
+        if len(request.fields) != len(request.scope["headers"]):
+            text = ",".join(request.headers.getlist("accept-encoding"))
+        return choose_coding(text, self._gzip.offered)
+
+    async def _send_whole(self, start: Message, message: Message) -> None:
+        assert self._new is not None, "a coding was chosen"  # noqa: S101 - set beside it
+        body = message["body"]
+        if len(body) > IN_THREAD:
+            body = await asyncio.to_thread(self._new().add, body, last=True)
+        else:
+            body = self._new().add(body, last=True)
+        length = (b"content-length", b"%d" % len(body))
+        await self._send({**start, "headers": [*start["headers"], length]})
+        await self._send({**message, "body": body})
+
+
+def _is_kept_private(fields: RawHeaders) -> bool:
+    control = b",".join(value for name, value in fields if name == b"cache-control").lower()
+    tokens = {token.partition(b"=")[0].strip() for token in control.split(b",")}
+    return bool(tokens & {b"private", b"no-transform"})
+
+
+def _weak(pair: tuple[bytes, bytes]) -> tuple[bytes, bytes]:
+    """A strong entity tag names the plain bytes; of compressed ones it is weak."""
+    name, value = pair
+    return (name, b"W/" + value) if name == b"etag" and not value.startswith(b"W/") else pair

@@ -1,0 +1,53 @@
+"""Answer 403 to clients outside of listed networks, HTTP and WebSocket alike.
+
+The client is the peer of the socket. Behind a proxy put `ProxyHeaders` first, which replaces it by
+the address that trusted proxies tell of; an `X-Forwarded-For` of anybody else changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from treefold_http._errors import Forbidden
+from treefold_http.middleware._addresses import Networks, client_of, parse_address
+
+if TYPE_CHECKING:
+    from treefold_http._connection import Connection
+    from treefold_http._websocket import WebSocket
+
+_KNOWN_LIMIT = 4096
+
+
+class IPAllowlist:
+    """Refuse clients whose address is in none of the networks.
+
+    Args:
+        allowed: addresses or networks such as `10.0.0.0/8` or `fd00::/8`; `unix` is a peer on a
+            Unix socket. An IPv4 address inside an IPv6 one counts as IPv4.
+
+    Raises:
+        ValueError: for a text that is no address or network, or without any.
+    """
+
+    def __init__(self, allowed: Sequence[str]) -> None:
+        self._networks = Networks(allowed, of="IPAllowlist")
+        self._known: set[str] = {"unix"} if self._networks.unix else set()
+
+    def before(self, connection: Connection) -> None:
+        """Check that a request comes from one of the networks."""
+        client = client_of(connection.scope)
+        if client not in self._known:
+            self._check(client)
+
+    async def websocket(self, websocket: WebSocket, call_next: Any) -> None:
+        """Check that a socket comes from one of the networks."""
+        self.before(websocket)
+        await call_next(websocket)
+
+    def _check(self, client: str) -> None:
+        address = parse_address(client)
+        if address is None or address not in self._networks:
+            raise Forbidden("This address may not use this service")
+        if len(self._known) < _KNOWN_LIMIT:
+            self._known.add(client)

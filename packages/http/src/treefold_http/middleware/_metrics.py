@@ -1,0 +1,189 @@
+"""Count and time requests for Prometheus, through its client library (extra `metrics`).
+
+Labels hold templates and known methods, never text that a client chose: their number is bounded.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Sequence
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from treefold_http._errors import NotFound, TreefoldError
+from treefold_http._response import Response
+from treefold_http.middleware._addresses import Networks, client_of, parse_address
+from treefold_router import METHODS
+
+if TYPE_CHECKING:
+    from treefold_http._request import Request
+    from treefold_http._types import CallNext
+    from treefold_http._websocket import WebSocket
+    from treefold_router import Route
+
+_UNMATCHED = "unmatched"
+_LEFT = 499
+_LOOPBACK = ("127.0.0.1", "::1")
+BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+
+
+class Metrics:
+    """Keep metrics of requests and sockets, and serve them at a path of their own.
+
+    `http_requests_total` by method, route and status; `http_request_duration_seconds` by method and
+    route, until the last byte was sent; `http_requests_in_progress`; `websockets_total` by route
+    and outcome; `websockets_open`. All of the library's default registry is served, those of the
+    project included. With `PROMETHEUS_MULTIPROC_DIR` set, the workers of a server add up.
+
+    Args:
+        path: where they are read, such as `/metrics`; None serves them nowhere.
+        allowed: addresses or networks that may read them; others get 404.
+        buckets: upper bounds of the durations, in seconds; the first of a process count.
+
+    Raises:
+        TreefoldError: if the `metrics` extra is not installed.
+        ValueError: for a path without a slash, or a text that is no network.
+    """
+
+    def __init__(
+        self,
+        *,
+        path: str | None = "/metrics",
+        allowed: Sequence[str] = _LOOPBACK,
+        buckets: Sequence[float] = BUCKETS,
+    ) -> None:
+        if path is not None and not path.startswith("/"):
+            raise ValueError(f"Metrics path must start with '/', got {path!r}")
+        self._path = None if path is None else path.encode()
+        self._allowed = Networks(allowed, of="Metrics")
+        self._library = _import_library()
+        self._families = _families(buckets)
+
+    def for_route(self, route: Route | None, entries: Sequence[Any]) -> Any:
+        """Return the layer of a route, with its labels."""
+        return _Layer(self, self._families, route)
+
+    def answers(self, request: Request) -> bool:
+        """Return True for a request to the path.
+
+        Raises:
+            NotFound: for a client that may not read it.
+        """
+        if self._path is None or request.raw_path != self._path or request.method != "GET":
+            return False
+        if parse_address(client_of(request.scope)) not in self._allowed:
+            raise NotFound("There is nothing at this path")
+        return True
+
+    def render(self) -> Response:
+        """Return the metrics as Prometheus reads them."""
+        library = self._library
+        registry = library.REGISTRY
+        if os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
+            registry = library.CollectorRegistry()
+            importlib.import_module("prometheus_client.multiprocess").MultiProcessCollector(
+                registry
+            )
+        body: bytes = library.generate_latest(registry)
+        headers = {"Content-Type": library.CONTENT_TYPE_LATEST, "Cache-Control": "no-store"}
+        return Response.bytes(body, headers=headers)
+
+
+class _Layer:
+    def __init__(self, metrics: Metrics, families: _Families, route: Route | None) -> None:
+        self._metrics = metrics
+        self._families = families
+        self._is_miss = route is None
+        self._template = _UNMATCHED if route is None else route.template
+        self._running = families.running
+        self._children: dict[tuple[str, int], Any] = {}
+        self._timers: dict[str, Any] = {}
+
+    async def http(self, request: Request, call_next: CallNext) -> Response:
+        if self._is_miss and self._metrics.answers(request):
+            return await request.app.in_thread(self._metrics.render)
+        began = perf_counter()
+        answered: list[Response] = []
+        is_over = False
+        self._running.inc()
+
+        async def leave(error: BaseException | None) -> None:
+            nonlocal is_over
+            is_over = True
+            if answered:
+                self._record(request, answered, began)
+
+        request.on_leave(leave)
+        try:
+            answered.append(await call_next(request))
+        except BaseException:  # a cancellation: the client left, or the server stops
+            self._record(request, answered, began)
+            raise
+        if is_over:  # it failed inside: what it held was left before the answer was made
+            self._record(request, answered, began)
+        return answered[0]
+
+    def _record(self, request: Request, answered: list[Response], began: float) -> None:
+        method = request.method if request.method in METHODS else "OTHER"
+        status = answered[0].status if answered else _LEFT
+        counter = self._children.get((method, status))
+        if counter is None:
+            counter = self._children[method, status] = self._families.requests.labels(
+                method, self._template, str(status)
+            )
+        timer = self._timers.get(method)
+        if timer is None:
+            timer = self._timers[method] = self._families.duration.labels(method, self._template)
+        counter.inc()
+        timer.observe(perf_counter() - began)
+        self._running.dec()
+
+    async def websocket(self, websocket: WebSocket, call_next: Any) -> None:
+        families = self._families
+        families.sockets_open.inc()
+        try:
+            await call_next(websocket)
+        finally:
+            families.sockets_open.dec()
+            outcome = "accepted" if websocket.accepted else "refused"
+            families.sockets.labels(self._template, outcome).inc()
+
+
+class _Families:
+    """The metrics, made once in a process: the registry takes a name once."""
+
+    def __init__(self, library: Any, buckets: Sequence[float]) -> None:
+        labels = ["method", "route"]
+        alive: dict[str, Any] = {"multiprocess_mode": "livesum"}
+        self.requests = library.Counter(
+            "http_requests", "Requests that were answered.", [*labels, "status"]
+        )
+        self.duration = library.Histogram(
+            "http_request_duration_seconds", "Until the last byte.", labels, buckets=buckets
+        )
+        self.running = library.Gauge(
+            "http_requests_in_progress", "Requests that are worked on.", **alive
+        )
+        self.sockets = library.Counter(
+            "websockets", "Handshakes that were answered.", ["route", "outcome"]
+        )
+        self.sockets_open = library.Gauge("websockets_open", "Sockets that are served.", **alive)
+
+
+_made: dict[str, _Families] = {}
+
+
+def _families(buckets: Sequence[float]) -> _Families:
+    if "families" not in _made:
+        _made["families"] = _Families(_import_library(), buckets)
+    return _made["families"]
+
+
+def _import_library() -> Any:
+    try:
+        return importlib.import_module("prometheus_client")
+    except ImportError as error:
+        raise TreefoldError(
+            'Metrics needs prometheus-client; install it: pip install "treefold[metrics]"'
+        ) from error

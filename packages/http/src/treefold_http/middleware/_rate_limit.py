@@ -1,0 +1,211 @@
+"""Limit how many requests a client makes (S-93 to S-99, D-17); handshakes of sockets count too.
+
+A bucket is a client at a route template: other spellings of a path, other methods and refused
+requests count in the same one. Without Redis the limit is that of one process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from treefold_http._connection import below_root
+from treefold_http._errors import ServiceUnavailable, TooManyRequests, TreefoldError
+from treefold_http._header_fields import encode_header
+from treefold_http._redis import RedisUnavailable
+from treefold_http.middleware._addresses import UNIX, bucket_of
+from treefold_http.middleware._gcra import MemoryTable, parse_rate, redis_key
+
+if TYPE_CHECKING:
+    from treefold_http._application import Application
+    from treefold_http._connection import Connection
+    from treefold_http._request import Request
+    from treefold_http._response import Response
+    from treefold_http._types import CallNext, RawHeaders
+    from treefold_http._websocket import WebSocket
+    from treefold_http.middleware._redis_limits import RedisLimits
+    from treefold_router import Route
+
+KeyOf = Callable[[Any], "str | None"]
+
+_SECOND = 1_000_000_000
+MAX_KEYS = 100_000
+
+
+class RateLimit:
+    """Answer 429 with `Retry-After` to a client that makes too many requests.
+
+    Every answer carries `RateLimit-Policy` and `RateLimit`. The client is its address, IPv6 by /64;
+    behind a proxy put `ProxyHeaders` first. With `redis`, all processes share the limit.
+
+    Args:
+        rate: such as `100/hour`, `5/min` or `10/15s`.
+        burst: requests at once; by default as many as the rate names.
+        key: returns who is counted, such as an API key; None counts the address.
+        per_route: count each route by itself; False counts all that this entry covers together.
+        redis: URL of a Redis server; True is that of the setting `redis_url`.
+        without_redis: `pass` lets requests through while Redis does not answer, `refuse` answers
+            503; either within 100 ms.
+        name: in the fields and in the keys on Redis; entries with one name and one rate share.
+        max_keys: clients that are remembered without Redis, for each entry.
+
+    Raises:
+        ValueError: for a rate, a burst, a name or a URL that is none.
+        TreefoldError: if the `redis` extra is not installed.
+    """
+
+    def __init__(
+        self,
+        rate: str,
+        *,
+        burst: int | None = None,
+        key: KeyOf | None = None,
+        per_route: bool = True,
+        redis: str | bool = False,
+        without_redis: Literal["pass", "refuse"] = "pass",
+        name: str = "default",
+        max_keys: int = MAX_KEYS,
+    ) -> None:
+        if not name.isascii() or not name.replace("-", "").replace("_", "").isalnum():
+            raise ValueError(f"RateLimit name must be letters and digits, got {name!r}")
+        if without_redis not in ("pass", "refuse"):
+            raise ValueError(f"without_redis must be 'pass' or 'refuse', got {without_redis!r}")
+        if max_keys < 1:
+            raise ValueError(f"RateLimit max_keys must be at least 1, got {max_keys!r}")
+        self.rate = parse_rate(rate, burst)
+        self.name = name
+        self.key = key
+        self.per_route = per_route
+        self.passes = without_redis == "pass"
+        self._table = MemoryTable(self.rate, max_keys)
+        self._limits: RedisLimits | None = None
+        self._redis = redis
+        if isinstance(redis, str):
+            self._connect(redis)
+
+    def _connect(self, url: str) -> None:
+        from treefold_http.middleware._redis_limits import RedisLimits
+
+        effect = "pass" if self.passes else "answer 503"
+        self._limits = RedisLimits(url, effect=f"rate limits {effect}")
+
+    def prepare(self, app: Application, extensions: Sequence[Any]) -> None:
+        """Find the Redis of the settings, where it is asked for.
+
+        Raises:
+            TreefoldError: if the settings name none.
+        """
+        del extensions
+        if self._redis is not True or self._limits is not None:
+            return
+        if app.settings.redis_url is None:
+            raise TreefoldError(
+                "RateLimit(redis=True) needs an address; set TREEFOLD_REDIS_URL, or give"
+                " redis='redis://...'"
+            )
+        self._connect(app.settings.redis_url)
+
+    def for_route(self, route: Route | None, entries: Sequence[Any]) -> Any:
+        """Return the limit of a route."""
+        bucket = _Bucket(self, route)
+        if self._limits is not None:
+            return _OnRedis(bucket, self._limits)
+        return _InMemory(bucket, self._table)
+
+
+class _Bucket:
+    """Names the bucket of a request at one route, and tells the client of it."""
+
+    def __init__(self, limit: RateLimit, route: Route | None) -> None:
+        self._key = limit.key
+        self._is_miss = route is None and limit.per_route
+        self._end = f" {route.template}" if route is not None and limit.per_route else ""
+        rate = self.rate = limit.rate
+        self.name = limit.name
+        self.passes = limit.passes
+        policy = f'"{limit.name}";q={rate.burst};w={rate.window}'
+        self._policy = encode_header("ratelimit-policy", policy)
+        self._format = f'"{limit.name}";r=%d;t=%d'.encode()
+
+    def key_of(self, connection: Connection) -> str:
+        client = connection.scope.get("client")
+        who = client[0] if client and client[0] else UNIX
+        if ":" in who:
+            who = bucket_of(who)
+        if self._key is not None and (named := self._key(connection)) is not None:
+            who = f"key {named}"
+        return who + (_template_of_miss(connection) if self._is_miss else self._end)
+
+    def tell(self, connection: Connection, wait: int, used: int) -> None:
+        """Add the fields; refuse where the client must wait.
+
+        Args:
+            wait, used: as `MemoryTable.take` returns them.
+
+        Raises:
+            TooManyRequests: with the seconds to wait.
+        """
+        rate = self.rate
+        left = 0 if wait else (rate.capacity - used) // rate.interval
+        fields: RawHeaders = [
+            self._policy,
+            (b"ratelimit", self._format % (left, -(-used // _SECOND))),
+        ]
+        connection.add_answer_fields(fields)
+        if wait:
+            seconds = -(-wait // _SECOND)
+            raise TooManyRequests(
+                f"Too many requests; try again in {seconds} s",
+                headers={"Retry-After": str(seconds)},
+            )
+
+
+def _template_of_miss(connection: Connection) -> str:
+    """The template of a path that has routes, for other methods; one bucket for all others."""
+    path = below_root(connection.raw_path, connection.scope.get("root_path", ""))
+    route = connection.app.site.route_at(path)
+    return "" if route is None else f" {route.template}"
+
+
+class _InMemory:
+    def __init__(self, bucket: _Bucket, table: MemoryTable) -> None:
+        self._bucket = bucket
+        self._table = table
+
+    def before(self, connection: Connection) -> None:
+        wait, used = self._table.take(self._bucket.key_of(connection))
+        self._bucket.tell(connection, wait, used)
+
+    async def websocket(self, websocket: WebSocket, call_next: Any) -> None:
+        self.before(websocket)
+        await call_next(websocket)
+
+
+class _OnRedis:
+    def __init__(self, bucket: _Bucket, limits: RedisLimits) -> None:
+        self._bucket = bucket
+        self._limits = limits
+        self._interval = max(1, bucket.rate.interval // 1000)
+        self._capacity = self._interval * bucket.rate.burst
+        self._name = f"{bucket.name}:{self._interval}:{bucket.rate.burst}"
+
+    async def http(self, request: Request, call_next: CallNext) -> Response:
+        await self._take(request)
+        return await call_next(request)
+
+    async def websocket(self, websocket: WebSocket, call_next: Any) -> None:
+        await self._take(websocket)
+        await call_next(websocket)
+
+    async def _take(self, connection: Connection) -> None:
+        bucket = self._bucket
+        key = redis_key(self._name, bucket.key_of(connection))
+        try:
+            wait, used = await self._limits.take(key, self._interval, self._capacity)
+        except RedisUnavailable:
+            if bucket.passes:
+                return
+            raise ServiceUnavailable(
+                "Requests cannot be counted now", headers={"Retry-After": "1"}
+            ) from None
+        bucket.tell(connection, wait * 1000, used * 1000)

@@ -1,0 +1,110 @@
+"""Counts requests on Redis: those that arrive together go there in one script.
+
+One script at a time is under way for each event loop. While Redis answers, a request waits for at
+most two of them; when it does not answer, all that wait fail together.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TypeAlias
+from weakref import WeakKeyDictionary
+
+from treefold_http._redis import RedisUnavailable, SharedRedis, shared_redis
+from treefold_http.middleware._gcra import SCRIPT
+
+Reply: TypeAlias = tuple[int, int]
+
+MOST = 100
+"""Requests in one script."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    key: str
+    interval: int
+    capacity: int
+    reply: asyncio.Future[Reply]
+
+
+@dataclass(slots=True)
+class _Queue:
+    """The requests of one event loop, and the task that sends them."""
+
+    waiting: list[_Waiting] = field(default_factory=list[_Waiting])
+    sender: asyncio.Task[None] | None = None
+
+
+class RedisLimits:
+    """The limits of one Redis.
+
+    Args:
+        url: of the server.
+        effect: what its absence means, for the log.
+
+    Raises:
+        TreefoldError: if the `redis` extra is not installed.
+        ValueError: if the URL is not one of Redis.
+    """
+
+    def __init__(self, url: str, *, effect: str) -> None:
+        self._redis: SharedRedis = shared_redis(url, effect=effect)
+        self._queues: WeakKeyDictionary[asyncio.AbstractEventLoop, _Queue] = WeakKeyDictionary()
+
+    async def take(self, key: str, interval: int, capacity: int) -> Reply:
+        """Count one request of a key.
+
+        Args:
+            interval, capacity: of its rate, in microseconds.
+
+        Returns:
+            As `MemoryTable.take`, in microseconds.
+
+        Raises:
+            RedisUnavailable: after 100 ms at most.
+        """
+        loop = asyncio.get_running_loop()
+        queue = self._queues.get(loop)
+        if queue is None:
+            queue = self._queues[loop] = _Queue()
+        one = _Waiting(key, interval, capacity, loop.create_future())
+        queue.waiting.append(one)
+        if queue.sender is None:
+            queue.sender = loop.create_task(self._send(queue))
+        return await one.reply
+
+    async def _send(self, queue: _Queue) -> None:
+        try:
+            while batch := queue.waiting[:MOST]:
+                del queue.waiting[:MOST]
+                try:
+                    replies = await self._ask(batch)
+                except BaseException as error:
+                    _fail([*batch, *queue.waiting], error)
+                    queue.waiting.clear()
+                    if not isinstance(error, Exception):
+                        raise
+                else:
+                    for one, (wait, used) in zip(batch, replies, strict=True):
+                        if not one.reply.done():  # its request was cancelled
+                            one.reply.set_result((wait, used))
+        finally:
+            queue.sender = None
+
+    async def _ask(self, batch: list[_Waiting]) -> list[Reply]:
+        keys = [one.key for one in batch]
+        arguments = [number for one in batch for number in (one.interval, one.capacity)]
+        return await self._redis.execute("EVAL", SCRIPT, len(keys), *keys, *arguments)
+
+
+def _fail(requests: list[_Waiting], error: BaseException) -> None:
+    for one in requests:
+        if one.reply.done():
+            continue
+        if isinstance(error, RedisUnavailable):
+            one.reply.set_exception(RedisUnavailable(str(error)))
+        elif isinstance(error, Exception):
+            one.reply.set_exception(error)
+        else:
+            one.reply.cancel()

@@ -1,0 +1,238 @@
+"""Sessions: a mapping of values for each client, read when a handler first touches it.
+
+What is kept, and where, is in the room `_sessions`; this file connects it to requests and sockets.
+docs/sessions.md is the page for authors.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+from weakref import WeakKeyDictionary
+
+from treefold_http._cookies import SameSite
+from treefold_http._errors import SettingsError
+from treefold_http._sessions.cookies import CookieForm
+from treefold_http._sessions.keepers import CookieKeeper, Keeper, Lifetimes, StoreKeeper
+from treefold_http._sessions.session import Session
+from treefold_http._sessions.signing import usable_secrets
+from treefold_http._sessions.stores import MemorySessions, RedisSessions
+from treefold_http._types import CallNext
+from treefold_http.extensions import session_store_of
+from treefold_http.middleware._csrf import CSRF
+from treefold_router import Route
+
+if TYPE_CHECKING:
+    from treefold_http._application import Application
+    from treefold_http._request import Request
+    from treefold_http._response import Response
+    from treefold_http._websocket import WebSocket
+    from treefold_http.extensions import SessionStore
+
+IDLE = 2 * 3600
+ANONYMOUS = 1800
+ABSOLUTE = 14 * 24 * 3600
+
+StoreName = Literal["memory", "redis", "database", "cookie"]
+
+
+class Sessions:
+    """Attach a session to every request: `request.session["cart"] = []`.
+
+    A `CSRF` beside it guards requests that change something; without one in the list it is added.
+
+    Args:
+        store: `memory` (this process), `redis` (of the setting `redis_url`), `database` (of the
+            project), `cookie` (signed, readable by the client, cannot be revoked), or an object as
+            `extensions.SessionStore`. With `redis` given it is Redis.
+        redis: the URL of a Redis server.
+        secret: signs cookies and tokens; several with the newest first. Without it the settings
+            `secret_key` and `secret_key_fallbacks` do.
+        cookie: the name of the cookie, without a prefix.
+        domain: shares the cookie with subdomains, which costs it the `__Host-` prefix.
+        path: the path below which the cookie is sent.
+        samesite: `lax`, `strict` or `none`.
+        idle: seconds after which a session that is not used ends.
+        anonymous: the same for a session without a user.
+        absolute: seconds after which every session ends.
+        preload: read the session of a client before the handler if the store has to be waited for;
+            without it a handler writes `await request.session.load()` first.
+        csrf: False leaves the protection against cross-site requests out.
+        trusted_origins: other origins whose pages may send requests with the session.
+
+    Raises:
+        ValueError: for a lifetime that is not positive, or an unknown store.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: StoreName | SessionStore | None = None,
+        redis: str | None = None,
+        secret: str | Sequence[str] | None = None,
+        cookie: str = "session",
+        domain: str | None = None,
+        path: str = "/",
+        samesite: SameSite = "lax",
+        idle: float = IDLE,
+        anonymous: float = ANONYMOUS,
+        absolute: float = ABSOLUTE,
+        preload: bool = True,
+        csrf: bool = True,
+        trusted_origins: Sequence[str] = (),
+    ) -> None:
+        for name, seconds in (("idle", idle), ("anonymous", anonymous), ("absolute", absolute)):
+            if not seconds > 0:
+                raise ValueError(f"Sessions {name} must be a number of seconds, got {seconds!r}")
+        if isinstance(store, str) and store not in ("memory", "redis", "database", "cookie"):
+            raise ValueError(
+                f"Sessions store must be 'memory', 'redis', 'database' or 'cookie', got {store!r}"
+            )
+        if redis is not None and store not in (None, "redis"):
+            raise ValueError(f"Sessions has redis= and store={store!r}; leave one of them out")
+        self._store: StoreName | SessionStore = store or ("redis" if redis else "memory")
+        self._redis = redis
+        self._secrets = [secret] if isinstance(secret, str) else list(secret or ())
+        self._cookie = CookieForm(name=cookie, domain=domain, path=path, samesite=samesite)
+        self._lifetimes = Lifetimes(idle, min(anonymous, idle), absolute)
+        self._preload = preload
+        self._csrf = (
+            CSRF(trusted_origins=trusted_origins, cookies=self._cookie.names) if csrf else None
+        )
+        self._keepers: WeakKeyDictionary[Application, Keeper] = WeakKeyDictionary()
+        self._last: tuple[Application | None, Any] = (None, None)
+        quick = self._store in ("memory", "cookie") or isinstance(self._store, MemorySessions)
+        self._waits = not quick
+
+    def prepare(self, app: Application, extensions: Sequence[Any]) -> None:
+        """Make ready for an application; called at boot.
+
+        Raises:
+            SettingsError: without a secret of 32 bytes, a Redis URL or a session store of the
+                project, where they are needed.
+        """
+        settings = app.settings
+        given = self._secrets
+        if not given and settings.secret_key is not None:
+            given = [settings.secret_key, *settings.secret_key_fallbacks]
+        secrets = usable_secrets(given, dev=app.dev)
+        if self._store == "cookie":
+            keeper: Keeper = CookieKeeper(secrets, self._cookie, self._lifetimes)
+        else:
+            store = self._find_store(app, extensions)
+            keeper = StoreKeeper(secrets, self._cookie, self._lifetimes, store)
+        keeper.trusted_origins = None if self._csrf is None else self._csrf.trusted
+        self._keepers[app] = keeper
+
+    def _find_store(self, app: Application, extensions: Sequence[Any]) -> SessionStore:
+        if self._store == "memory":
+            return _memory_of(app, self._cookie.name)
+        if self._store == "redis":
+            url = self._redis or app.settings.redis_url
+            if not url:
+                raise SettingsError(
+                    "Sessions(store='redis') needs an address; set TREEFOLD_REDIS_URL, or give"
+                    " redis='redis://...'"
+                )
+            return RedisSessions(url)
+        if self._store == "database":
+            found = session_store_of(extensions)
+            if found is None:
+                raise SettingsError(
+                    "Sessions(store='database') needs a database; install treefold-orm and set"
+                    " databases, or choose another store"
+                )
+            return found
+        return self._store  # pyright: ignore[reportReturnType] - no name is left
+
+    def beside(self, entries: Sequence[Any]) -> Sequence[Any]:
+        """Return the `CSRF` that has to run inside of it, unless the list has one.
+
+        Raises:
+            SettingsError: for a `CSRF` that comes before it, where there is no session yet.
+        """
+        own = [entry for entry in entries if isinstance(entry, CSRF)]
+        if not own:
+            return () if self._csrf is None else (self._csrf,)
+        if any(entry is own[0] for entry in entries[: entries.index(self)]):
+            raise SettingsError("CSRF needs the session; list it after Sessions")
+        for keeper in self._keepers.values():
+            keeper.trusted_origins = own[0].trusted
+        return ()
+
+    def for_route(self, route: Route | None, entries: Sequence[Any]) -> Any:
+        """Return the form that runs: hooks if no store has to be waited for."""
+        del route, entries
+        return self if self._waits else _Hooks(self)
+
+    def keeper_of(self, app: Application) -> Keeper:
+        """Return the keeper that `prepare` made for an application."""
+        if self._last[0] is not app:
+            self._last = (app, self._keepers[app])
+        return self._last[1]
+
+    async def http(self, request: Request, call_next: CallNext) -> Response:
+        """Offer the session to a request, and save it before the answer."""
+        keeper = request.session_keeper = self.keeper_of(request.app)
+        request.opened_session = None
+        keeper.loop = asyncio.get_running_loop()
+        if self._preload and keeper.cookie.read(request):
+            await request.session.preload()
+        response = await call_next(request)
+        session = request.opened_session
+        if session is not None and session.is_touched:
+            await _save(session, keeper, request, response)
+        return response
+
+    async def websocket(self, websocket: WebSocket, call_next: Any) -> None:
+        """Offer the session to a socket, which can read it."""
+        keeper = websocket.session_keeper = self.keeper_of(websocket.app)
+        websocket.opened_session = None
+        if keeper.waits and keeper.cookie.read(websocket):
+            await websocket.session.preload()
+        await call_next(websocket)
+
+
+class _Hooks:
+    """The same for sessions that can be read and saved without waiting."""
+
+    def __init__(self, sessions: Sessions) -> None:
+        self._keeper_of = sessions.keeper_of
+        self.websocket = sessions.websocket
+
+    def before(self, request: Request) -> None:
+        request.session_keeper = self._keeper_of(request.app)
+        request.opened_session = None
+
+    def after(self, request: Request, response: Response) -> None:
+        session = request.opened_session
+        if session is not None and session.is_touched:
+            work = _save(session, request.session_keeper, request, response)
+            try:
+                work.send(None)
+            except StopIteration:
+                return
+            raise RuntimeError("A store that must not wait has waited")
+
+
+async def _save(session: Session, keeper: Keeper, request: Request, response: Response) -> None:
+    session.is_closed = True
+    _mark_private(response)
+    await keeper.save(session, request, response)
+
+
+def _mark_private(response: Response) -> None:
+    """Keep an answer that depends on a session out of shared caches."""
+    headers = response.headers
+    headers.append("vary", "Cookie")
+    if "cache-control" not in headers:
+        headers["cache-control"] = "no-store"
+
+
+_memories: WeakKeyDictionary[Application, dict[str, MemorySessions]] = WeakKeyDictionary()
+
+
+def _memory_of(app: Application, cookie: str) -> MemorySessions:
+    """Return the memory of an application, which outlives a reload of `Middleware/`."""
+    return _memories.setdefault(app, {}).setdefault(cookie, MemorySessions())

@@ -1,0 +1,195 @@
+"""Trace requests, sockets and statements of databases with OpenTelemetry (extra `tracing`).
+
+Spans are named by the route template. A trace that a client began goes on: its context comes from
+the fields of the propagators, W3C `traceparent` by default, and is the current one for everything
+that runs in the request. Queries, payloads and values of sensitive parameters are in no span.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary, finalize
+
+from treefold_http._errors import HTTPError, TreefoldError
+from treefold_http._websocket import WebSocketDisconnect
+from treefold_logging import request_target
+from treefold_router import METHODS
+
+if TYPE_CHECKING:
+    from treefold_http._application import Application
+    from treefold_http._connection import Connection
+    from treefold_http._request import Request
+    from treefold_http._response import Response
+    from treefold_http._types import CallNext
+    from treefold_http._websocket import WebSocket
+    from treefold_router import Route
+
+_NAME = "treefold"
+_stops: WeakKeyDictionary[Application, Callable[[], None]] = WeakKeyDictionary()
+"""What ends the spans of statements; a reload begins them again."""
+_tracing: ContextVar[Tracing | None] = ContextVar("treefold_tracing", default=None)
+"""What traces the request of this context; extensions are observed for the whole process."""
+
+
+class Tracing:
+    """Open a span around each request and each socket.
+
+    Args:
+        provider: of OpenTelemetry; by default the one that is set for the process.
+        statements: open a child span around each statement of a database, too, and around
+            whatever other extensions observe.
+
+    Raises:
+        TreefoldError: if the `tracing` extra is not installed.
+    """
+
+    def __init__(self, *, provider: Any = None, statements: bool = True) -> None:
+        self.trace = _import_api("opentelemetry.trace")
+        self.context = _import_api("opentelemetry.context")
+        self.propagate = _import_api("opentelemetry.propagate")
+        self._provider = provider
+        self._statements = statements
+
+    @property
+    def tracer(self) -> Any:
+        """The tracer; the provider of the process may be set after the boot."""
+        return self.trace.get_tracer(_NAME, tracer_provider=self._provider)
+
+    def prepare(self, app: Application, extensions: Sequence[Any]) -> None:
+        """Pass the span factory to the extensions of an application."""
+        former = _stops.pop(app, None)
+        if former is not None:
+            former()
+        if not self._statements:
+            return
+        kind = self.trace.SpanKind.CLIENT
+
+        def open_span(
+            name: str, attributes: Mapping[str, str | int]
+        ) -> AbstractContextManager[Any]:
+            if _tracing.get() is not self:  # of another application, or of no request
+                return nullcontext()
+            return self.tracer.start_as_current_span(name, kind=kind, attributes=attributes)
+
+        stops = [each.observe(open_span) for each in extensions if hasattr(each, "observe")]
+
+        def stop() -> None:
+            for one in stops:
+                one()
+
+        _stops[app] = stop
+        finalize(app, stop)
+
+    def for_route(self, route: Route | None, entries: Sequence[Any]) -> Any:
+        """Return the layer of a route, with the name of its spans."""
+        return _Layer(self, route)
+
+
+class _Layer:
+    def __init__(self, tracing: Tracing, route: Route | None) -> None:
+        self._tracing = tracing
+        self._route = route
+
+    async def http(self, request: Request, call_next: CallNext) -> Response:
+        span, token = self._begin(request, request.method)
+        answered: list[Response] = []
+        is_over = False
+
+        async def leave(error: BaseException | None) -> None:
+            nonlocal is_over
+            is_over = True
+            if answered:
+                self._end(request, span, token, answered[0].status)
+
+        request.on_leave(leave)
+        try:
+            answered.append(await call_next(request))
+        except BaseException:  # a cancellation: the client left, or the server stops
+            self._end(request, span, token, None)
+            raise
+        if is_over:  # it failed inside: what it held was left before the answer was made
+            self._end(request, span, token, answered[0].status)
+        return answered[0]
+
+    async def websocket(self, websocket: WebSocket, call_next: Any) -> None:
+        span, token = self._begin(websocket, "WEBSOCKET")
+        refusal: int | None = None
+        try:
+            await call_next(websocket)
+        except HTTPError as error:
+            refusal = error.status
+            raise
+        except WebSocketDisconnect:
+            raise
+        except BaseException as error:
+            websocket.error = error
+            raise
+        finally:
+            self._end(websocket, span, token, 101 if websocket.accepted else refusal)
+
+    def _begin(self, connection: Connection, method: str) -> tuple[Any, Any]:
+        tracing = self._tracing
+        fields = connection.headers
+        carrier = {
+            name: fields[name]
+            for name in tracing.propagate.get_global_textmap().fields
+            if name in fields
+        }
+        parent = tracing.propagate.extract(carrier)
+        known = method if method in METHODS or method == "WEBSOCKET" else "_OTHER"
+        template = None if self._route is None else self._route.template
+        span = tracing.tracer.start_span(
+            known if template is None else f"{known} {template}",
+            context=parent,
+            kind=tracing.trace.SpanKind.SERVER,
+            attributes=_attributes(connection, known, template),
+        )
+        current = tracing.context.attach(tracing.trace.set_span_in_context(span, parent))
+        return span, (current, _tracing.set(tracing))
+
+    def _end(self, connection: Connection, span: Any, token: Any, status: int | None) -> None:
+        tracing = self._tracing
+        if status is not None:
+            span.set_attribute("http.response.status_code", status)
+        error = connection.error
+        if error is not None or (status is not None and status >= 500):
+            kind = str(status) if error is None else type(error).__qualname__
+            span.set_attribute("error.type", kind)
+            span.set_status(tracing.trace.Status(tracing.trace.StatusCode.ERROR))
+        span.end()
+        current, mine = token
+        tracing.context.detach(current)
+        _tracing.reset(mine)
+
+
+def _attributes(connection: Connection, method: str, template: str | None) -> dict[str, Any]:
+    """Attributes by the conventions of OpenTelemetry for HTTP servers."""
+    scope = connection.scope
+    masked = connection.app.masked_in(connection)
+    attributes: dict[str, Any] = {
+        "http.request.method": "GET" if method == "WEBSOCKET" else method,
+        "url.scheme": connection.scheme,
+        "url.path": request_target(connection.raw_path, b"", masked),
+        "network.protocol.version": scope.get("http_version", "1.1"),
+        "treefold.request_id": connection.id,
+    }
+    if template is not None:
+        attributes["http.route"] = template
+    if connection.client is not None:
+        attributes["client.address"] = connection.client.host
+    if connection.host:
+        attributes["server.address"] = connection.host
+    return attributes
+
+
+def _import_api(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise TreefoldError(
+            'Tracing needs opentelemetry-api; install it: pip install "treefold[tracing]"'
+        ) from error

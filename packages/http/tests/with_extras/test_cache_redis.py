@@ -1,0 +1,201 @@
+"""Caches in a real Redis: shared, invalidated everywhere, and away without harm (S-54, S-98)."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from http_redis import Server, connected, started
+
+from treefold_http._redis import close_shared
+from treefold_http.cache import Cache
+from treefold_http.cache._cache import Backend
+from treefold_http.cache._redis import RedisBackend
+
+if TYPE_CHECKING:
+    from packages.http.tests.conftest import Lines
+
+Work = Callable[..., Awaitable[None]]
+
+
+@pytest.fixture
+def own_server() -> Iterator[Server]:
+    with started() as made:
+        yield made
+
+
+def run(url: str, work: Work, alias: str | None = None) -> None:
+    """Do something with two caches of one alias: those of two workers."""
+    name = alias or f"test-{secrets.token_hex(8)}"
+
+    def open_backend(given: str) -> Backend:
+        return RedisBackend(url, given)
+
+    async def main() -> None:
+        async with asyncio.timeout(30):
+            try:
+                await work(Cache(name, open_backend), Cache(name, open_backend))
+            finally:
+                await close_shared()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("value", [None, True, 0, 1.5, "ä\0\n", [], {"a": [1, None]}, 10**30])
+def test_a_value_of_one_worker_is_read_by_another(redis_url: str, value: Any) -> None:
+    async def work(here: Cache, there: Cache) -> None:
+        await here.set("k", value, ttl=60, tags=["t", "ä b=;c\n"])
+        missing = object()
+        found = await there.get("k", missing)
+        assert (type(found), found) == (type(value), value)
+        assert await asyncio.to_thread(there.sync.get, "k", missing) == value
+        assert await there.delete("k") is True
+        assert await here.delete("k") is False
+        assert await here.get("k", missing) is missing
+
+    run(redis_url, work)
+
+
+def test_tags_and_clear_reach_every_worker(redis_url: str) -> None:
+    async def work(here: Cache, there: Cache) -> None:
+        await here.set("a", 1, ttl=60, tags=["x"])
+        await here.set("b", 2, ttl=60, tags=["x", "y"])
+        await here.set("c", 3, ttl=60)
+        assert await there.invalidate("y") is True
+        assert [await here.get(k) for k in "abc"] == [1, None, 3]
+        await asyncio.to_thread(there.sync.invalidate, "x")
+        assert [await here.get(k) for k in "abc"] == [None, None, 3]
+        assert await asyncio.to_thread(there.sync.clear) is True
+        assert await here.get("c") is None
+
+    run(redis_url, work)
+
+
+def test_two_caches_of_one_server_do_not_see_each_other(redis_url: str) -> None:
+    async def work(here: Cache, _: Cache) -> None:
+        await here.set("k", 1, ttl=60)
+        other = Cache(f"{here.alias}x", lambda alias: RedisBackend(redis_url, alias))
+        assert await other.get("k") is None
+        await other.clear()
+        assert await here.get("k") == 1
+
+    run(redis_url, work)
+
+
+def test_a_value_expires(redis_url: str) -> None:
+    async def work(here: Cache, _: Cache) -> None:
+        await here.set("k", 1, ttl=0.05)
+        await asyncio.sleep(0.06)
+        assert await here.get("k") is None
+
+    run(redis_url, work)
+
+
+def test_a_value_of_before_an_invalidation_elsewhere_is_not_found_after_it(redis_url: str) -> None:
+    async def work(here: Cache, there: Cache) -> None:
+        async def old() -> str:
+            await there.invalidate("t")
+            return "old"
+
+        async def new() -> str:
+            return "new"
+
+        assert await here.get_or_set("k", old, ttl=60, tags=["t"]) == "old"
+        assert await here.get_or_set("k", new, ttl=60, tags=["t"]) == "new"
+        assert await there.get("k") == "new"
+
+    run(redis_url, work)
+
+
+def test_s55_two_hundred_misses_of_one_key_are_one_call(redis_url: str) -> None:
+    async def work(here: Cache, _: Cache) -> None:
+        calls = 0
+
+        async def make() -> int:
+            nonlocal calls
+            calls += 1
+            return calls
+
+        found = await asyncio.gather(*(here.get_or_set("k", make, ttl=60) for _ in range(200)))
+        assert (found, calls) == ([1] * 200, 1)
+        assert await asyncio.to_thread(here.sync.get_or_set, "k", lambda: 5, ttl=60) == 1
+        assert await asyncio.to_thread(here.sync.get_or_set, "l", lambda: 5, ttl=60) == 5
+        assert await here.get("l") == 5
+
+    run(redis_url, work)
+
+
+def test_s54_what_somebody_else_wrote_is_a_miss(own_server: Server, lines: Lines) -> None:
+    async def work(here: Cache, _: Cache) -> None:
+        await here.set("k", 1, ttl=60)
+        with connected(own_server.url) as redis:
+            (key,) = redis.keys("treefold:cache:*value*")
+            for garbage in (
+                b"cos\nsystem\n(S'x'\ntR.",
+                b"\x80\x04\x95.",
+                b"",
+                b"\n",
+                b"\n{",
+                b"=;\n1",
+            ):
+                redis.set(key, garbage)
+                assert await here.get("k", "miss") in ("miss", 1 if garbage == b"=;\n1" else "miss")
+            redis.delete(key)
+            redis.lpush(key, b"1")
+        assert await here.get("k", "miss") == "miss"
+
+    run(own_server.url, work)
+
+
+def test_a_value_above_a_megabyte_is_not_kept(redis_url: str) -> None:
+    async def work(here: Cache, _: Cache) -> None:
+        await here.set("k", "x" * 2_000_000, ttl=60)
+        assert await here.get("k") is None
+
+    run(redis_url, work)
+
+
+def test_without_redis_every_read_is_a_miss_in_bounded_time(
+    own_server: Server, lines: Lines
+) -> None:
+    async def work(here: Cache, there: Cache) -> None:
+        del there
+        await here.set("k", 1, ttl=60)
+        own_server.freeze()
+
+        async def make() -> int:
+            return 2
+
+        for _ in range(8):
+            begun = time.perf_counter()
+            assert await here.get_or_set("k", make, ttl=60) == 2
+            assert time.perf_counter() - begun < 1  # of a busy machine
+        await here.set("k", 3, ttl=60)
+        assert await here.delete("k") is False
+        own_server.resume()
+
+    run(own_server.url, work)
+    (line,) = [text for text in lines.texts(30) if "redis" in text]
+    assert "caches miss" in line
+
+
+def test_an_invalidation_that_redis_did_not_hear_is_sent_before_the_next_read(
+    own_server: Server,
+) -> None:
+    async def work(here: Cache, there: Cache) -> None:
+        await here.set("k", 1, ttl=60, tags=["t"])
+        await here.set("l", 2, ttl=60)
+        own_server.freeze()
+        assert await here.invalidate("t") is False
+        assert await here.delete("l") is False
+        own_server.resume()
+        await asyncio.sleep(1.1)  # the pause of the client
+        assert await here.get("k") is None
+        assert [await there.get("k"), await there.get("l")] == [None, None]
+        assert await here.invalidate("t") is True
+
+    run(own_server.url, work)

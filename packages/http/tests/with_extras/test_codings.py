@@ -1,0 +1,66 @@
+"""Brotli and zstd of the extra `compress`: whole answers, streams, what is offered."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import zstandard
+
+from treefold_http import Application
+from treefold_http.middleware._codings import find_codings
+
+if TYPE_CHECKING:
+    from packages.http.tests.conftest import Answer
+
+brotli: Any = importlib.import_module("brotli")  # it has no type stubs
+
+Project = Callable[..., Application]
+Ask = Callable[..., "Answer"]
+
+
+def opened(coding: str, body: bytes) -> bytes:
+    if coding == "br":
+        return brotli.decompress(body)
+    return zstandard.ZstdDecompressor().decompressobj().decompress(body)
+
+
+@pytest.mark.parametrize("coding", ["br", "zstd"])
+def test_an_answer_and_a_stream_are_compressed(project: Project, ask: Ask, coding: str) -> None:
+    app = project(
+        {
+            "Api/v1/Text/Get.py": "async def handler(request):\n    return 'words ' * 30_000\n",
+            "Api/v1/Stream/Get.py": "import asyncio\n"
+            "from treefold_http import StreamingResponse\n"
+            "async def chunks():\n    yield 'one '\n    await asyncio.sleep(0)\n    yield 'two'\n"
+            "async def handler(request):\n"
+            "    return StreamingResponse(chunks(), media_type='text/plain')\n",
+            "Middleware/__init__.py": "from treefold_http.middleware import GZip\n"
+            "middlewares = [GZip()]\n",
+        }
+    )
+    headers = [("accept-encoding", f"gzip;q=0.5, {coding}")]
+
+    for target, text in (("/v1/text", b"words " * 30_000), ("/v1/stream", b"one two")):
+        answer = ask(app, "GET", target, headers=headers)
+        assert answer.fields("content-encoding") == [coding]
+        assert opened(coding, answer.body) == text
+
+
+def test_small_codings_come_first() -> None:
+    assert list(find_codings(6)) == ["zstd", "br", "gzip"]
+
+
+@pytest.mark.parametrize("coding", ["zstd", "br"])
+def test_nothing_is_held_back_between_pieces(coding: str) -> None:
+    compressor = find_codings(6)[coding]()
+    reader = (
+        brotli.Decompressor().process
+        if coding == "br"
+        else zstandard.ZstdDecompressor().decompressobj().decompress
+    )
+
+    assert [reader(compressor.add(b"piece", last=False)) for _ in range(3)] == [b"piece"] * 3
+    assert reader(compressor.add(b"end", last=True)) == b"end"

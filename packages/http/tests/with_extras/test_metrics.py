@@ -1,0 +1,137 @@
+"""Metrics: what is counted, with which labels, and who may read it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from prometheus_client import REGISTRY
+
+from treefold_http import Application
+from treefold_http.middleware import Metrics
+
+if TYPE_CHECKING:
+    from packages.http.tests.conftest import Answer, Exchange, Socket
+
+Project = Callable[..., Application]
+Ask = Callable[..., "Answer"]
+Talk = Callable[..., "Socket"]
+
+
+def tree(name: str, options: str = "") -> dict[str, str]:
+    """Routes that no other test has counted."""
+    return {
+        f"Api/v1/{name}/[id]/Get.py": "async def handler(request):\n    return 'ok'\n",
+        f"Api/v1/{name}/[id]/Ws.py": "async def handler(websocket, id):\n"
+        "    if id == '1':\n        await websocket.accept()\n",
+        f"Api/v1/{name}/Get.py": "async def handler(request):\n    raise LookupError('no')\n",
+        f"Api/v1/{name}/Post.py": "import asyncio\n"
+        "async def handler(request):\n    await asyncio.Event().wait()\n",
+        f"Api/v1/{name}/Put.py": "import asyncio\n"
+        "async def handler(request):\n"
+        "    for part in 'abc':\n        yield part\n        await asyncio.sleep(0.02)\n",
+        "Middleware/__init__.py": "from treefold_http.middleware import Metrics, ProxyHeaders\n"
+        f"middlewares = [ProxyHeaders(['127.0.0.1']), Metrics({options})]\n",
+    }
+
+
+def value(name: str, **labels: str) -> float:
+    return REGISTRY.get_sample_value(name, labels) or 0.0
+
+
+def requests(method: str, route: str, status: int) -> float:
+    labels = {"method": method, "route": route, "status": str(status)}
+    return REGISTRY.get_sample_value("http_requests_total", labels) or 0.0
+
+
+def test_requests_count_by_template_method_and_status(project: Project, ask: Ask) -> None:
+    app = project(tree("Count"))
+    before = [requests("GET", "unmatched", 404), requests("OTHER", "unmatched", 404)]
+    for number in range(3):
+        ask(app, "GET", f"/v1/count/{number}")
+    ask(app, "GET", "/v1/count")
+    ask(app, "GET", "/v1/nothing-1")
+    ask(app, "EVIL1", "/v1/nothing-2")
+
+    assert requests("GET", "/v1/count/{id}", 200) == 3
+    assert requests("GET", "/v1/count", 500) == 1
+    after = [requests("GET", "unmatched", 404), requests("OTHER", "unmatched", 404)]
+    assert [now - then for now, then in zip(after, before, strict=True)] == [1, 1]
+    labels = {"method": "GET", "route": "/v1/count/{id}"}
+    assert value("http_request_duration_seconds_count", **labels) == 3
+    assert value("http_requests_in_progress") == 0
+
+
+def test_a_stream_counts_to_its_last_byte(project: Project, ask: Ask) -> None:
+    ask(project(tree("Stream")), "PUT", "/v1/stream")
+
+    labels = {"method": "PUT", "route": "/v1/stream"}
+    assert value("http_request_duration_seconds_sum", **labels) > 0.04
+
+
+def test_a_cancelled_request_counts_once_and_is_not_in_progress(
+    project: Project, exchange: type[Exchange]
+) -> None:
+    app = project(tree("Cancel"))
+
+    async def main() -> None:
+        task = asyncio.ensure_future(exchange("POST", "/v1/cancel").run(app))
+        for _ in range(20):  # nothing in it waits before the handler does
+            await asyncio.sleep(0)
+        assert value("http_requests_in_progress") == 1
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    assert requests("POST", "/v1/cancel", 499) == 1
+    assert value("http_requests_in_progress") == 0
+
+
+def test_sockets_count_by_outcome(project: Project, talk: Talk) -> None:
+    app = project(tree("Socket"))
+    talk(app, "/v1/socket/1")
+    talk(app, "/v1/socket/2")
+
+    route = "/v1/socket/{id}"
+    found = [value("websockets_total", route=route, outcome=o) for o in ("accepted", "refused")]
+    assert found == [1, 1]
+    assert value("websockets_open") == 0
+
+
+def test_the_metrics_are_read_where_it_is_allowed(project: Project, ask: Ask) -> None:
+    app = project(tree("Read"))
+    ask(app, "GET", "/v1/read/1")
+
+    answer = ask(app, "GET", "/metrics")
+    assert answer.status == 200
+    assert answer.fields("content-type")[0].startswith("text/plain; version=")
+    assert re.search(
+        rb'^http_requests_total\{method="GET",route="/v1/read/\{id\}",status="200"\} 1\.0$',
+        answer.body,
+        re.MULTILINE,
+    )
+    outside = ask(app, "GET", "/metrics", headers=[("x-forwarded-for", "192.0.2.1")])
+    assert (outside.status, b"http_requests" in outside.body) == (404, False)
+    assert ask(app, "POST", "/metrics").status == 404
+
+
+@pytest.mark.parametrize("target", ["/metrics", "/inside"])
+def test_the_path_is_an_option(project: Project, ask: Ask, target: str) -> None:
+    app = project(tree("Path", "path='/inside'"), root="one")
+    none = project(tree("Path", "path=None"), root="two")
+
+    assert ask(app, "GET", target).status == (200 if target == "/inside" else 404)
+    assert ask(none, "GET", target).status == 404
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"path": "metrics"}, "Metrics path must start with '/'"), ({"allowed": []}, "lists no net")],
+)
+def test_an_option_that_cannot_be_is_refused(options: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Metrics(**options)
