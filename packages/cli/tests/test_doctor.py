@@ -1,7 +1,6 @@
 """`treefold doctor`; servers that are there are asked in the integration tests."""
 
 import json
-import os
 import socket
 import subprocess
 import sys
@@ -14,7 +13,7 @@ from typing import Any
 import pytest
 
 from treefold_cli import _diagnosis
-from treefold_cli._reachable import PATIENCE, Unreachable, check_postgres, check_redis, check_sqlite
+from treefold_cli._reachable import PATIENCE, Unreachable, check_redis
 
 Project = Callable[..., Path]
 Executable = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -101,28 +100,98 @@ def test_short_secrets_fail_and_stay_unseen(executable: Executable, root: Path):
     assert "hunter2" not in done.stdout
 
 
-def test_a_database_that_is_not_there_fails_without_its_password(
+def test_short_secrets_of_the_settings_fail_and_stay_unseen(executable: Executable, root: Path):
+    (root / "treefold.toml").write_text(
+        'secret_key = "hunter2"\nsecret_key_fallbacks = ["hunter22", "' + "x" * 32 + '"]\n'
+    )
+    done = executable("doctor", cwd=root)
+    assert done.returncode == 1
+    texts = [text for _, text, _ in about(findings(executable, root), "secrets")]
+    assert texts == [
+        "setting secret_key has 7 bytes, fewer than 32",
+        "setting secret_key_fallbacks has 8 bytes, fewer than 32",
+    ]
+    assert "hunter2" not in done.stdout + done.stderr
+
+
+def test_a_redis_of_the_settings_that_is_away_fails_once(
     executable: Executable, root: Path, free_port: int
 ):
+    url = f"redis://:hunter2@127.0.0.1:{free_port}"
     (root / "treefold.toml").write_text(
-        f'[databases]\ndefault = "postgresql://u:hunter2@127.0.0.1:{free_port}/x"\n'
-        'local = "sqlite:///db.sqlite3"\nlost = "sqlite:///missing/db.sqlite3"\n'
-        'odd = "mysql://root:hunter2@x/y"\n'
+        f'redis_url = "{url}"\n[caches]\ndefault = "{url}/1"\nsame = "{url}"\nmine = "memory://"\n'
     )
+    done = executable("doctor", cwd=root)
+    assert done.returncode == 1
+    told = about(findings(executable, root), "redis")
+    assert [(status, text.partition(": ")[0]) for status, text, _ in told] == [
+        ("fail", "setting redis_url"),
+        ("fail", "cache 'default'"),
+    ]
+    assert "hunter2" not in done.stdout + done.stderr
+
+
+QUEUE = """
+from types import SimpleNamespace
+
+class Queue:
+    def setup(self, app):
+        self.root = app.root
+
+    async def ready(self):
+        ok = (self.root / "running").exists()
+        text = "at example:1 answers" if ok else "at example:1 is away"
+        check = {"topic": "queue", "name": "main", "ok": ok, "text": text}
+        return [SimpleNamespace(advice="" if ok else "start it", **check)]
+
+class Late(Queue):
+    def setup(self, app):
+        raise RuntimeError("no licence\\nfound")
+
+    async def ready(self):
+        return []
+"""
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """A folder for the path with two extensions of another distribution."""
+    folder = tmp_path / "site"
+    info = folder / "queues-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: queues\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[treefold.extensions]\nqueue = queues:Queue\nlate = queues:Late\n"
+    )
+    (folder / "queues.py").write_text(QUEUE)
+    return folder
+
+
+def test_extensions_say_whether_they_are_ready(executable: Executable, root: Path, site: Path):
+    variables = {"PYTHONPATH": str(site), "TREEFOLD_INSTALLED_EXTENSIONS": "1"}
+    assert about(findings(executable, root, **variables), "queue") == [
+        ("fail", "main: at example:1 is away", "start it")
+    ]
+    (root / "running").touch()
+    found = findings(executable, root, **variables)
+    assert about(found, "queue") == [("ok", "main: at example:1 answers", "")]
+    assert about(found, "late") == [("fail", "no licence found", "")]
+
+
+def test_extensions_are_not_looked_for_without_a_reason(
+    executable: Executable, root: Path, site: Path
+):
+    assert about(findings(executable, root, PYTHONPATH=str(site)), "queue") == []
+
+
+def test_a_redis_that_is_not_there_fails_without_its_password(
+    executable: Executable, root: Path, free_port: int
+):
     done = executable("doctor", cwd=root, REDIS_URL=f"redis://:hunter2@127.0.0.1:{free_port}")
     assert (done.returncode, "hunter2" in done.stdout) == (1, False)
-    wanted = ["database", "redis"]
-    lines = [line for line in done.stdout.splitlines() if line.split()[1:2][0] in wanted]
     where = f"127.0.0.1:{free_port} cannot be reached (Connection refused)"
-    advice = "(start it, or mend the URL)"
-    kept = [line for line in lines if "asyncpg" not in line]
-    assert kept == [
-        f"fail database  default: postgresql: {where}  {advice}",
-        "ok   database  local: sqlite at db.sqlite3",
-        f"fail database  lost: sqlite: folder 'missing' does not exist  {advice}",
-        "fail database  odd: unknown kind 'mysql'  (give sqlite:///file or postgresql://host/name)",
-        f"fail redis     REDIS_URL: {where}  {advice}",
-    ]
+    line = f"fail redis     REDIS_URL: {where}  (start it, or mend the URL)"
+    assert line in done.stdout.splitlines()
 
 
 def test_a_redis_url_that_the_client_refuses_fails_without_its_password(
@@ -168,30 +237,23 @@ def stranger() -> Iterator[Callable[[bytes], int]]:
         listener.close()
 
 
-@pytest.mark.parametrize("check", [check_postgres, check_redis])
-def test_another_kind_of_server_is_not_taken_for_it(
-    stranger: Callable[[bytes], int], check: Callable[[str], str]
-):
+def test_another_kind_of_server_is_not_taken_for_it(stranger: Callable[[bytes], int]):
     port = stranger(b"HTTP/1.1 400 Bad Request\r\n\r\n")
     with pytest.raises(Unreachable, match=f"127.0.0.1:{port} answers, but not as "):
-        check(f"redis://127.0.0.1:{port}")
+        check_redis(f"redis://127.0.0.1:{port}")
 
 
-@pytest.mark.parametrize("check", [check_postgres, check_redis])
-def test_a_server_that_is_silent_is_given_up(
-    stranger: Callable[[bytes], int], check: Callable[[str], str]
-):
+def test_a_server_that_is_silent_is_given_up(stranger: Callable[[bytes], int]):
     port = stranger(b"")
     with pytest.raises(Unreachable, match=f"does not answer within {PATIENCE:g} s"):
-        check(f"redis://127.0.0.1:{port}")
+        check_redis(f"redis://127.0.0.1:{port}")
 
 
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("postgresql://x:99999999/", "the URL has no valid port"),
-        ("postgresql://[::1/", "the URL cannot be read"),
-        ("postgresql:///x?host=/nowhere", "/nowhere/.s.PGSQL.5432 cannot be reached"),
+        ("redis://x:99999999/", "the URL has no valid port"),
+        ("redis://[::1/", "the URL cannot be read"),
         ("redis://nowhere.invalid", "nowhere.invalid:6379 cannot be reached"),
         ("unix:///nowhere.sock", "/nowhere.sock cannot be reached"),
         ("127.0.0.1:6379", "the URL is of no kind that Redis has"),
@@ -199,21 +261,9 @@ def test_a_server_that_is_silent_is_given_up(
     ],
 )
 def test_what_cannot_be_reached_is_named(url: str, message: str):
-    check = check_postgres if url.startswith("postgres") else check_redis
     with pytest.raises(Unreachable) as caught:
-        check(url)
+        check_redis(url)
     assert str(caught.value).startswith(message)
-
-
-def test_sqlite_files_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.chdir(tmp_path)
-    assert check_sqlite("sqlite:///db.sqlite3") == "db.sqlite3"
-    assert check_sqlite(f"sqlite:///{tmp_path}/db") == f"{tmp_path}/db"
-    assert check_sqlite("sqlite://") == ":memory:"
-    os.mkdir("folder")
-    with pytest.raises(Unreachable, match="'folder' is a folder"):
-        check_sqlite("sqlite:///folder")
-    assert not (tmp_path / "db.sqlite3").exists()
 
 
 def test_a_package_that_does_not_fit_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -22,6 +22,35 @@ def migrate(name: str = "all", app_dir: str = ".") -> int:
 def show() -> int:
     '''Show migrations.'''
     return 0
+
+
+def plain(target: str = "", *, dry_run: bool = False, rename: list[str] = [], app_dir: str = "."):
+    '''Do it plainly.
+
+    In two paragraphs.
+
+    Args:
+        target: Where to stop.
+        dry_run: Change nothing, whatever
+            the target is.
+        rename: What is called otherwise, as old:new.
+        app_dir: The project.
+
+    Returns:
+        A number.
+    '''
+    print(target, dry_run, list(rename or ()), app_dir)
+    return 0
+
+
+def in_project(*, app_dir: str = ".") -> int:
+    '''Look at the models.'''
+    import sys
+    print(*sorted(name for name in sys.modules if name.startswith("Models")))
+    return 0
+
+
+in_project.needs_project = True
 """
 ENTRIES = """\
 [treefold.commands]
@@ -29,6 +58,8 @@ migrate = other_package:migrate
 migrations show = other_package:show
 broken = no_such_module:nothing
 routes = other_package:migrate
+plain = other_package:plain
+models = other_package:in_project
 """
 
 
@@ -69,7 +100,7 @@ def test_the_help_lists_them_after_the_built_in_ones(run: Run):
     listed = [
         line.split()[0] for line in done.stdout.partition("Commands:")[2].splitlines() if line
     ]
-    assert listed[-4:] == ["version", "broken", "migrate", "migrations"]
+    assert listed[-6:] == ["version", "broken", "migrate", "migrations", "models", "plain"]
 
 
 def test_what_is_built_in_wins_and_imports_nothing_of_them(run: Run):
@@ -88,3 +119,49 @@ def test_a_package_that_is_broken_says_so_where_it_is_used(run: Run):
 
 def test_a_typing_error_finds_them_too(run: Run):
     assert run("migrat").stderr.startswith("Error: Unknown command 'migrat'; did you mean 'migrat")
+
+
+@pytest.mark.parametrize(
+    ("words", "printed"),
+    [
+        ([], " False [] ."),
+        (["0002", "--dry-run"], "0002 True [] ."),
+        (["--rename", "a:b", "--rename", "c:d"], " False ['a:b', 'c:d'] ."),
+        (["--app-dir", "elsewhere"], " False [] elsewhere"),
+    ],
+)
+def test_a_plain_function_has_arguments_and_options(run: Run, words: list[str], printed: str):
+    done = run("plain", *words)
+    assert (done.returncode, done.stdout) == (0, f"imported\n{printed}\n"), done.stderr
+
+
+def test_the_help_of_a_plain_function_is_its_docstring(run: Run):
+    said = " ".join(run("plain", "--help").stdout.split())
+    assert "TARGET" in said.partition("Do it plainly.")[0]
+    assert "Where to stop." in said
+    assert "Do it plainly. In two paragraphs." in said
+    assert "--dry-run Change nothing, whatever the target is." in said
+    assert "--rename RENAME" in said
+    assert "What is called otherwise, as old:new." in said
+    assert "The root of the project, the folder that holds Api/." in said
+    assert "A number" not in said
+
+
+def test_a_wrong_option_of_a_plain_function_is_misuse(run: Run):
+    done = run("plain", "--dry")
+    assert (done.returncode, done.stdout) == (2, "imported\n")
+    assert done.stderr.startswith("Error: No such option: --dry")
+
+
+def test_a_command_that_needs_the_project_has_its_models(run: Run, tmp_path: Path):
+    (tmp_path / "Api/v1/Get.py").write_text("raise SystemExit(9)\n")
+    (tmp_path / "Models").mkdir()
+    (tmp_path / "Models/__init__.py").write_text("")
+    (tmp_path / "Models/shop.py").write_text("print('models speak')\n")
+    done = run("models")
+    assert (done.returncode, done.stdout) == (0, "imported\nModels Models.shop\n"), done.stderr
+    (tmp_path / "Models/shop.py").write_text("1 / 0\n")
+    done = run("models")
+    assert done.returncode == 1
+    assert "Error: Models/shop.py cannot be used: ZeroDivisionError" in done.stderr
+    assert run("models", "--app-dir", "nowhere").returncode == 2

@@ -1,6 +1,7 @@
 """What `doctor` looks at: one function for each question, each giving findings.
 
-Reads metadata, settings, names in the tree and one connection per server; imports no handler.
+Reads metadata, settings, names in the tree and one connection per server; imports models, and no
+handler.
 How findings are printed, and the exit code, is decided in the command.
 """
 
@@ -14,13 +15,7 @@ from typing import TYPE_CHECKING
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-from treefold_cli._reachable import (
-    Unreachable,
-    check_postgres,
-    check_redis,
-    check_sqlite,
-    log_in_to_postgres,
-)
+from treefold_cli._reachable import Unreachable, check_redis
 
 if TYPE_CHECKING:
     from treefold_http import Settings
@@ -43,10 +38,17 @@ _EXTRAS: Mapping[str, tuple[str, ...]] = {
     "redis": ("redis",),
     "pydantic": ("pydantic",),
     "fast": ("uvloop", "httptools", "msgspec"),
+    "compress": ("brotli", "zstandard"),
+    "metrics": ("prometheus-client",),
+    "tracing": ("opentelemetry-api",),
     "test": ("httpx",),
 }
-_KNOWN_VARIABLES = frozenset({"TREEFOLD_APP_DIR", "TREEFOLD_DEV", "TREEFOLD_DATABASE_URL"})
-_NOT_FOR_SERVERS = frozenset({"TREEFOLD_REDIS_URL"})
+_KNOWN_VARIABLES = frozenset(
+    {
+        *("TREEFOLD_APP_DIR", "TREEFOLD_DEV"),
+        *("TREEFOLD_DATABASE_URL", "TREEFOLD_TEST_DATABASE_URL", "TREEFOLD_CACHE_URL"),
+    }
+)
 _FOLDERS = ("Api", "Middleware", "Models", "Services", "Tests", "Utils")
 _FILES = ("hooks.py", "providers.py", "extensions.py")
 
@@ -182,7 +184,7 @@ def settings(root: Path) -> "tuple[Settings | None, list[Finding]]":
 def _variables(settable: set[str]) -> Iterator[Finding]:
     import difflib
 
-    known = settable | _KNOWN_VARIABLES | _NOT_FOR_SERVERS
+    known = settable | _KNOWN_VARIABLES
     for name in sorted(os.environ):
         if not name.startswith("TREEFOLD_") or name in known or _is_secret(name):
             continue
@@ -191,8 +193,8 @@ def _variables(settable: set[str]) -> Iterator[Finding]:
         yield Finding(WARN, "settings", f"variable {name} means nothing", advice)
 
 
-def secrets() -> Iterator[Finding]:
-    """Look at the length of signing secrets in the environment; their values stay unseen."""
+def secrets(read: "Settings | None") -> Iterator[Finding]:
+    """Look at the length of signing secrets in environment and settings; values stay unseen."""
     for name in sorted(filter(_is_secret, os.environ)):
         length = len(os.environ[name].encode(errors="surrogateescape"))
         if length < SHORTEST_SECRET:
@@ -202,6 +204,14 @@ def secrets() -> Iterator[Finding]:
             yield Finding(FAIL if ours else WARN, "secrets", text, _NEW_SECRET)
         else:
             yield Finding(OK, "secrets", f"{name} has {length} bytes")
+    if read is None:
+        return
+    of_files = [] if "TREEFOLD_SECRET_KEY" in os.environ else [("secret_key", read.secret_key)]
+    of_files += [("secret_key_fallbacks", secret) for secret in read.secret_key_fallbacks]
+    for name, secret in of_files:
+        if secret is not None and (length := len(secret.encode())) < SHORTEST_SECRET:
+            text = f"setting {name} has {length} bytes, fewer than {SHORTEST_SECRET}"
+            yield Finding(FAIL, "secrets", text, _NEW_SECRET)
 
 
 _NEW_SECRET = "python -c 'import secrets; print(secrets.token_urlsafe(32))' makes one"  # noqa: S105 - advice
@@ -212,45 +222,57 @@ def _is_secret(name: str) -> bool:
     return words[-1] == "SECRET" or words[-2:] in (["SECRET", "KEY"], ["SIGNING", "KEY"])
 
 
-def databases(urls: Mapping[str, str]) -> Iterator[Finding]:
-    """Ask every database of the settings whether it is there.
+def extensions(root: Path, settings: "Settings") -> Iterator[Finding]:
+    """Ask every extension of the project whether it is ready: databases, above all.
 
     Args:
-        urls: alias to URL.
+        root: the project.
+        settings: its settings.
     """
-    for alias, url in urls.items():
-        scheme = url.partition(":")[0].partition("+")[0]
-        if scheme == "sqlite":
-            yield _asked("database", f"{alias}: sqlite", check_sqlite, url)
-        elif scheme in ("postgres", "postgresql"):
-            found = _asked("database", f"{alias}: postgresql", check_postgres, url)
-            if _version("asyncpg") is None:
-                yield found
-                text = f"{alias}: the driver asyncpg is not installed"
-                yield Finding(FAIL, "database", text, "pip install 'treefold[postgres]'")
-            else:
-                yield _logged_in(found, url) if found.status == OK else found
-        else:
-            advice = "give sqlite:///file or postgresql://host/name"
-            yield Finding(FAIL, "database", f"{alias}: unknown kind {scheme!r}", advice)
+    import asyncio
+
+    from treefold_cli._pending import ask_without_boot
+    from treefold_http import Application, TreefoldError
+    from treefold_http.extensions import install, readiness
+
+    failures: list[Finding] = []
+    app = Application(root, settings=settings)
+    install(app, lambda name, error: failures.append(Finding(FAIL, name, _one_line(error))))
+    checks = asyncio.run(readiness(app, timeout=_LONGEST))
+    for check in checks:
+        text = f"{check.name}: {check.text}"
+        yield Finding(OK if check.ok else FAIL, check.topic, text, check.advice)
+    if all(check.ok for check in checks):  # else the same trouble is told twice
+        yield from failures
+        if not failures:
+            try:
+                yield from (
+                    Finding(WARN, "pending", m.text, m.advice) for m in ask_without_boot(app)
+                )
+            except TreefoldError as error:
+                yield Finding(FAIL, "models", _one_line(error))
 
 
-def _logged_in(found: Finding, url: str) -> Finding:
-    try:
-        if log_in_to_postgres(url):
-            return found
-    except Unreachable as error:
-        return Finding(FAIL, "database", f"{found.text} {error}", error.advice)
-    text = f"{found.text}, not logged in: treefold-orm is not installed"
-    return Finding(WARN, "database", text, "pip install 'treefold-orm[postgres]'")
+_LONGEST = 10.0
+"""Seconds for all extensions together; each limits its own questions."""
 
 
-def redis() -> Iterator[Finding]:
-    """Ask the Redis of `TREEFOLD_REDIS_URL` or `REDIS_URL` whether it is there."""
-    for name in ("TREEFOLD_REDIS_URL", "REDIS_URL"):
-        if url := os.environ.get(name):
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def redis(read: "Settings | None") -> Iterator[Finding]:
+    """Ask each Redis of environment and settings whether it is there; one server once."""
+    named = [(name, os.environ.get(name)) for name in ("TREEFOLD_REDIS_URL", "REDIS_URL")]
+    named = [each for each in named if each[1]][:1]
+    if read is not None:
+        named.append(("setting redis_url", read.redis_url))
+        named += [(f"cache {alias!r}", url) for alias, url in read.caches.items()]
+    asked: set[str] = set()
+    for name, url in named:
+        if url and url not in asked and not url.startswith("memory:"):
+            asked.add(url)
             yield _asked("redis", name, check_redis, url)
-            return
 
 
 def _asked(topic: str, name: str, check: Callable[[str], str], url: str) -> Finding:

@@ -6,12 +6,14 @@ A package declares them in its metadata, and nothing of it is imported before it
     migrate = "treefold_migrations.cli:migrate"
     "migrations list" = "treefold_migrations.cli:list_migrations"
 
-The value is a function like those in `commands/`: its signature is the options, its docstring the
-help, its result the exit code. A name of two words is a command in a group.
+The value is a function like those in `commands/`, or a plain one (`_plain_commands`): its
+signature is the options, its docstring the help, its result the exit code. A name of two words is a
+command in a group. A function with a true attribute `needs_project` runs with the settings of the
+project read, its extensions set up and its models imported.
 """
 
 from collections.abc import Callable, Mapping
-from functools import cache, partial
+from functools import cache, partial, wraps
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from treefold_cli._errors import CommandError
@@ -34,7 +36,8 @@ def extra_commands() -> Mapping[str, Callable[[], Callable[..., Any]]]:
 
 def _load(point: "EntryPoint") -> Callable[..., Any]:
     try:
-        return point.load()
+        function: Callable[..., Any] = point.load()
+        return _prepared(function)
     except Exception as error:  # a broken package must not take the help down with it
         package = point.dist.name if point.dist else point.value
         message = (
@@ -47,3 +50,20 @@ def _load(point: "EntryPoint") -> Callable[..., Any]:
 
     unusable.__doc__ = "Cannot be loaded."
     return unusable
+
+
+def _prepared(function: Callable[..., Any]) -> Callable[..., Any]:
+    from treefold_cli._plain_commands import as_command, is_plain
+
+    command = as_command(function) if is_plain(function) else function
+    if not getattr(function, "needs_project", False):
+        return command
+
+    @wraps(command)
+    def in_project(*arguments: Any, **options: Any) -> Any:
+        from treefold_cli._project import loaded_project
+
+        with loaded_project(options.get("app_dir", ".")):
+            return command(*arguments, **options)
+
+    return in_project

@@ -1,12 +1,15 @@
-"""Where the project is: the one check every command makes first.
+"""Where the project is: the one check every command makes first, and its models for some.
 
-Looks at two folders and nothing in them.
+No handler is imported here.
 """
 
+import contextlib
 import os
+import sys
+from collections.abc import Generator
 from pathlib import Path
 
-from treefold_cli._errors import MISUSE, CommandError
+from treefold_cli._errors import MISUSE, CommandError, translated
 
 
 def check_folder(app_dir: str) -> None:
@@ -39,3 +42,32 @@ def find_api(app_dir: str) -> Path:
             " --app-dir or make one with 'treefold new'"
         )
     return api
+
+
+@contextlib.contextmanager
+def loaded_project(app_dir: str) -> Generator[None, None, None]:
+    """Run a block with the extensions of a project set up and its models imported.
+
+    Args:
+        app_dir: the application root as it was typed.
+
+    Raises:
+        CommandError: `app_dir` is no folder, or an extension or a model cannot be used.
+    """
+    check_folder(app_dir)
+    import asyncio  # commands that need no project are done without it
+
+    from treefold_http import Application, TreefoldError
+    from treefold_http.extensions import load_models, release
+    from treefold_logging import flush
+
+    app = Application(app_dir)
+    try:
+        # What models print is not the output of the command.
+        with translated(TreefoldError), contextlib.redirect_stdout(sys.stderr):
+            load_models(app)
+        flush()
+        yield
+    finally:
+        flush()
+        asyncio.run(release(app))

@@ -1,33 +1,22 @@
-"""Is a server there, is it the one the URL says, and does it let us in? One short connection each.
+"""Check that a Redis server answers at a URL and accepts the login, over one short connection.
 
-Knows the first bytes of PostgreSQL, the commands of Redis, and no driver: the command line imports
-no ORM. The login to PostgreSQL is made by the package that owns the databases, where it is there.
-Names of users and passwords are never printed.
+Databases are asked by the extension that owns them. User names and passwords are never printed.
 """
 
-import asyncio
-import os
 import socket
 import ssl
-import struct
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from importlib.metadata import entry_points
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 PATIENCE = 2.0
 """Seconds until a server that does not answer counts as unreachable."""
 
-_SSL_REQUEST = struct.pack("!ii", 8, 80877103)  # PostgreSQL, "Message Formats": SSLRequest
-_GROUP = "treefold.extensions"
 _START = "start it, or mend the URL"
 
 
-_SQLITE = b"SQLite format 3\0"
-
-
 class Unreachable(Exception):
-    """Nobody answers, somebody else does, or we are not let in; `str()` is one clause.
+    """No server answers, it is of another kind, or it refuses the login; `str()` is one clause.
 
     Attributes:
         advice: what to do.
@@ -36,48 +25,6 @@ class Unreachable(Exception):
     def __init__(self, message: str, advice: str = _START) -> None:
         super().__init__(message)
         self.advice = advice
-
-
-def check_postgres(url: str) -> str:
-    """Ask for encryption, which every PostgreSQL answers with one letter.
-
-    Args:
-        url: `postgresql://...`.
-
-    Returns:
-        Where it answers.
-
-    Raises:
-        Unreachable: nothing is there, or it is no PostgreSQL.
-    """
-    parts = _split(url)
-    host = parse_qs(parts.query).get("host", [parts.hostname or "localhost"])[0]
-    port = _port(parts, 5432)
-    path = f"{host}/.s.PGSQL.{port}" if host.startswith("/") else ""
-    where = path or f"{host}:{port}"
-    answer = _ask(where, _SSL_REQUEST, host=host, port=port, path=path)
-    if answer[:1] not in (b"S", b"N", b"E"):
-        raise Unreachable(f"{where} answers, but not as PostgreSQL does")
-    return where
-
-
-def log_in_to_postgres(url: str) -> bool:
-    """Log in as the application does, by the extension that owns its databases.
-
-    Returns:
-        Whether there is such an extension: without one, nothing can be said.
-
-    Raises:
-        Unreachable: it takes no login.
-    """
-    for point in entry_points(group=_GROUP, name="databases"):
-        refusal = getattr(point.load()(), "refusal", None)
-        if refusal is not None:
-            text, advice = asyncio.run(refusal(url, patience=PATIENCE))
-            if text:
-                raise Unreachable(text, advice)
-            return True
-    return False
 
 
 def check_redis(url: str) -> str:
@@ -148,37 +95,6 @@ def _redis_commands(parts: SplitResult) -> list[list[str]]:
 def _redis_command(words: Sequence[str]) -> bytes:
     encoded = [word.encode() for word in words]
     return b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in encoded)
-
-
-def check_sqlite(url: str) -> str:
-    """Look whether a SQLite file can be opened or made.
-
-    Args:
-        url: `sqlite:///relative` or `sqlite:////absolute`, or a path.
-
-    Returns:
-        The path, or `:memory:`.
-
-    Raises:
-        Unreachable: the file cannot be read and written, or its folder takes no file.
-    """
-    path = url.partition("://")[2].partition("?")[0].removeprefix("/") if "://" in url else url
-    if path in ("", ":memory:"):
-        return ":memory:"
-    folder = os.path.dirname(path) or "."
-    if os.path.isdir(path):
-        raise Unreachable(f"{path!r} is a folder")
-    if not os.path.isdir(folder):
-        raise Unreachable(f"folder {folder!r} does not exist")
-    wanted = path if os.path.exists(path) else folder
-    if not os.access(wanted, os.R_OK | os.W_OK):
-        raise Unreachable(f"{wanted!r} cannot be written")
-    if os.path.isfile(path):
-        with open(path, "rb") as file:
-            start = file.read(len(_SQLITE))
-        if start not in (b"", _SQLITE):
-            raise Unreachable(f"{path!r} is no SQLite database", "mend the URL")
-    return path
 
 
 def _split(url: str) -> SplitResult:

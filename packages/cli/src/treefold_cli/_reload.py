@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from treefold_cli._files import Look, changed, look, may_matter, top_folders
+from treefold_cli._pending import PendingReport
 from treefold_cli._server import Server
 from treefold_http import Application, TreefoldError
 from treefold_http.reload import Reloaded, Reloader, RestartNeeded, Starting
@@ -34,15 +35,16 @@ _ROUND = 1.0
 """Seconds after which the disk is looked at without an event; some systems lose them."""
 
 
-async def follow(app: Application, server: Server, seen: Look) -> None:
+async def follow(app: Application, server: Server, seen: Look, report: PendingReport) -> None:
     """Keep a served application as its files are, until cancelled.
 
     Args:
         app: the application, booted.
         server: what serves it; it is told to start again where only that helps.
         seen: the files as they were before the boot.
+        report: is told which files were taken up.
     """
-    follower = Follower(app, server)
+    follower = Follower(app, server, report)
     async with Watch(app.root, seen) as watch:
         _log.info("watching %s", app.root)
         await follower.look_around()
@@ -204,10 +206,12 @@ class Follower:
     Args:
         app: the application, booted.
         server: what serves it.
+        report: is told which files were taken up.
     """
 
-    def __init__(self, app: Application, server: Server) -> None:
+    def __init__(self, app: Application, server: Server, report: PendingReport) -> None:
         self._app = app
+        self._report = report
         self._server = server
         self._reloader = Reloader(app)
         self._starting: Starting | None = None
@@ -270,6 +274,8 @@ class Follower:
         elif isinstance(outcome, Reloaded):
             _tell(outcome, files)
             self._retire(outcome)
+        if outcome is None or isinstance(outcome, Reloaded):
+            await self._report.after_reload(files)
         return outcome
 
     def _guarded(self, files: Collection[str], call: Callable[[], Outcome]) -> Outcome:

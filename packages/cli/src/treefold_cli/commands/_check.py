@@ -94,6 +94,11 @@ def _of_boot(app_dir: str, table: RouteTable, *, strict: bool) -> Iterator[Probl
 
             for clash in scheme_clashes(app):
                 yield Problem(Kind.LINT, clash, code="security-scheme")
+            from treefold_cli._pending import ask_without_boot
+
+            for one in ask_without_boot(app):
+                message = f"{one.text} ({one.advice})" if one.advice else one.text
+                yield Problem(Kind.LINT, message, code="pending")
 
 
 def _in_repository(app_dir: str, problem: Problem) -> tuple[str, ...]:

@@ -45,9 +45,16 @@ def dev(
             help="Serve requests without a version from 'latest' or a version such as v2.",
         ),
     ] = "",
+    migrate: Annotated[
+        bool,
+        typer.Option("--migrate", help="Apply pending migrations, now and after each change."),
+    ] = False,
     app_dir: AppDir = ".",
 ) -> int:
-    """Run the development server."""
+    """Run the development server.
+
+    One line says which migrations are not applied and which models have none yet.
+    """
     environment, folder = dict(os.environ), os.getcwd()
     number = read_number(port, "--port", low=0, high=65535)
     version = _read_version(default_version)
@@ -60,18 +67,19 @@ def dev(
         app = Application(app_dir, dev=True, default_version=version)
         if former is None and not _is_loopback(host):
             complain(f"Warning: host {host!r} lets other machines reach the development server")
-        if _run(app, listener, again=former is not None):
+        if _run(app, listener, again=former is not None, migrate=migrate):
             _restart.again(listener, environment=environment, folder=folder)
     return OK
 
 
-def _run(app: "Application", listener: "socket.socket", *, again: bool) -> bool:
+def _run(app: "Application", listener: "socket.socket", *, again: bool, migrate: bool) -> bool:
     """Serve until the end; give whether the process is to start again.
 
     One that has started again never gives up: what it cannot start is mended with the next save.
     """
     from treefold_cli import _server
     from treefold_cli._files import look
+    from treefold_cli._pending import PendingReport
     from treefold_http import TreefoldError
     from treefold_logging import flush, get_logger
 
@@ -80,6 +88,8 @@ def _run(app: "Application", listener: "socket.socket", *, again: bool) -> bool:
     try:
         with translated(TreefoldError):
             app.boot()
+        report = PendingReport(app, applies=migrate)
+        report.at_start()
         watches = importlib.util.find_spec("watchfiles") is not None
         if not watches:
             get_logger("dev").info(_NO_WATCHER)
@@ -95,7 +105,7 @@ def _run(app: "Application", listener: "socket.socket", *, again: bool) -> bool:
             app,
             listener.dup(),
             on_start=announce,
-            beside=lambda server: follow(app, server, seen),
+            beside=lambda server: follow(app, server, seen, report),
         )
     except CommandError as error:
         flush()

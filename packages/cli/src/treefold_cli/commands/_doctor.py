@@ -25,8 +25,9 @@ _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 def doctor(app_dir: AppDir = ".", as_json: AsJson = False) -> int:
     """Check interpreter, packages, extras, layout, settings, secrets, databases and Redis.
 
-    Each line is ok, warn or fail, with what to do. Exit code 1 when one fails. Databases are those
-    of the settings; Redis is that of TREEFOLD_REDIS_URL or REDIS_URL. Two seconds for each server.
+    Each line is ok, warn or fail, with what to do. Exit code 1 when one fails. Databases are asked
+    by their extension; Redis is that of TREEFOLD_REDIS_URL or REDIS_URL, and those of the settings
+    redis_url and caches. Two seconds for each server.
     """
     check_folder(app_dir)
     counts = {"ok": 0, "warn": 0, "fail": 0}
@@ -57,7 +58,7 @@ def _findings(root: Path) -> Iterator["Finding"]:
     yield from _diagnosis.layout(root)
     read, said = _diagnosis.settings(root)
     yield from said
-    yield from _diagnosis.secrets()
+    yield from _diagnosis.secrets(read)
     if read is not None:
-        yield from _diagnosis.databases(read.databases)
-    yield from _diagnosis.redis()
+        yield from _diagnosis.extensions(root, read)
+    yield from _diagnosis.redis(read)

@@ -26,9 +26,15 @@ def serve(
     workers: Annotated[
         str, typer.Option("--workers", metavar="N", help="How many processes serve.")
     ] = "1",
+    require_migrated: Annotated[
+        bool,
+        typer.Option(
+            "--require-migrated", help="Refuse to start while migrations are pending; lists them."
+        ),
+    ] = False,
     app_dir: AppDir = ".",
 ) -> int:
-    """Run the application in production."""
+    """Run the application in production. It never migrates."""
     number = read_number(port, "--port", low=0, high=65535)
     processes = read_number(workers, "--workers", low=1, high=1000)
     find_api(app_dir)
@@ -38,6 +44,10 @@ def serve(
 
     with _server.bind(host, number) as listener, translated(TreefoldError):
         app = Application(app_dir)
+        if require_migrated:
+            from treefold_cli._pending import require_nothing
+
+            require_nothing(app)
         where = _server.address(listener)
         if processes > 1:
             configure(log_format=app.settings.log_format, level=app.settings.log_level)

@@ -35,9 +35,17 @@ def test(
             autocompletion=complete_urls,
         ),
     ] = None,  # noqa: PT028 - a command, no test
+    database: Annotated[
+        str,
+        typer.Option(
+            "--database", metavar="URL", help="Use this database as it is, not one of the run."
+        ),
+    ] = "",  # noqa: PT028 - as above
     app_dir: AppDir = ".",  # noqa: PT028 - as above
 ) -> int:
     """Run pytest on the project, with the fixtures of treefold.
+
+    Tests have databases of their own: the configured ones are never touched.
 
     With a URL such as /v1/user/[id], or /v1/user/42, only the tests that name that URL, its file
     or its folder. Options are those of pytest; put -- before them where they are ours as well. The
@@ -48,6 +56,8 @@ def test(
     root = Path(app_dir).absolute()
     given = arguments or []
     environment = dict(os.environ)
+    if database:
+        environment["TREEFOLD_TEST_DATABASE_URL"] = database
     options = ["-p", _PLUGIN, "-p", "treefold", "--treefold-app-dir", os.fspath(root)]
     if any(map(_is_ours, given)):
         from treefold_cli._pytest_choice import VARIABLE

@@ -1,0 +1,142 @@
+"""What the extensions of a project call missing, such as migrations, and how it is said.
+
+Asked at the start of `dev` and after a reload, by `check --strict`, `doctor` and `serve`. What an
+extension means by it is not known here.
+"""
+
+import asyncio
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from treefold_cli._errors import CommandError
+from treefold_cli._output import complain
+from treefold_http import Application
+from treefold_http.extensions import apply, load_models, pending, release
+from treefold_logging import get_logger
+
+_log = get_logger("dev")
+_CONCERNED = ("Models/", "Models.py", "migrations/")
+"""Files whose change may alter what is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """One thing that is missing.
+
+    Attributes:
+        text: what it is.
+        advice: the command that provides it; it may be empty.
+    """
+
+    text: str
+    advice: str = ""
+
+
+def find_missing(app: Application) -> list[Missing]:
+    """Ask the extensions of an application whose models are loaded.
+
+    An extension that cannot say, as when its database is away, is itself an answer.
+    """
+    try:
+        return [Missing(one.text, one.advice) for one in pending(app)]
+    except Exception as error:
+        return [Missing(f"what is pending cannot be told: {_one_line(error)}")]
+
+
+def ask_without_boot(app: Application) -> list[Missing]:
+    """Load the models of an application, ask, and let go of what that opened.
+
+    Raises:
+        BootError: the models cannot be loaded.
+    """
+    load_models(app)
+    try:
+        return find_missing(app)
+    finally:
+        _release(app)
+
+
+def require_nothing(app: Application) -> None:
+    """Refuse to go on while something is missing, and list it.
+
+    Raises:
+        CommandError: something is missing.
+        BootError: the models cannot be loaded.
+    """
+    missing = ask_without_boot(app)
+    for one in missing:
+        complain(f"pending: {one.text} ({one.advice})" if one.advice else f"pending: {one.text}")
+    if missing:
+        raise CommandError(f"Not started: {len(missing)} pending, listed above; apply them first")
+
+
+class PendingReport:
+    """Says in one line what is missing, or applies it, while `dev` runs.
+
+    Args:
+        app: the application, booted.
+        applies: apply what can be applied, instead of naming it.
+    """
+
+    def __init__(self, app: Application, *, applies: bool) -> None:
+        self._app = app
+        self._applies = applies
+        self._said = ""
+
+    def at_start(self) -> None:
+        """Report before anything serves; what this opened is closed again.
+
+        Raises:
+            CommandError: what is missing cannot be applied.
+        """
+        try:
+            self._report(stops=True)
+        finally:
+            _release(self._app)
+
+    async def after_reload(self, files: Collection[str]) -> None:
+        """Report after files have changed, if they may matter; it blocks a thread only."""
+        if any(file.startswith(_CONCERNED) for file in files):
+            await asyncio.to_thread(self._report)
+
+    def _report(self, *, stops: bool = False) -> None:
+        if self._applies:
+            try:
+                for line in apply(self._app) or ():
+                    _log.info("%s", line)
+            except Exception as error:
+                if stops:
+                    raise CommandError(_one_line(error)) from error
+                _log.error("not applied: %s", _one_line(error))
+        missing = find_missing(self._app)
+        line = _one_line_of(missing, offers_apply=not self._applies)
+        if line and line != self._said:
+            _log.warning("%s", line)
+        elif self._said and not line:
+            _log.info("nothing is pending any more")
+        self._said = line
+
+
+def _release(app: Application) -> None:
+    if app.installed:
+        asyncio.run(release(app))
+
+
+def _one_line_of(missing: Collection[Missing], *, offers_apply: bool) -> str:
+    if not missing:
+        return ""
+    texts = "; ".join(one.text for one in missing)
+    commands = [f"'{advice}'" for advice in dict.fromkeys(one.advice for one in missing) if advice]
+    if not commands:
+        return f"pending: {texts}"
+    if offers_apply:
+        commands.append("start with 'treefold dev --migrate'")
+    return f"pending: {texts} (run {', '.join(commands[:-1]) or commands[-1]}{_last(commands)})"
+
+
+def _last(commands: Collection[str]) -> str:
+    return f", or {list(commands)[-1]}" if len(commands) > 1 else ""
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

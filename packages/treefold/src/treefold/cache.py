@@ -1,0 +1,4 @@
+"""Caches: the public names of `treefold_http.cache`."""
+
+from treefold_http.cache import *  # noqa: F403 - its `__all__` is the list
+from treefold_http.cache import __all__ as __all__

@@ -1,0 +1,4 @@
+"""Schema migrations: the public names of `treefold_migrations`."""
+
+from treefold_migrations import *  # noqa: F403 - its `__all__` is the list
+from treefold_migrations import __all__ as __all__
