@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
-# Under importlib mode pytest adds no folder; the support modules lie beside this one, and the one
-# that finds a real PostgreSQL beside the tests of the ORM.
+# Under importlib mode pytest adds no folder; the support modules lie beside this one, those that
+# find a real PostgreSQL and a real Redis beside the tests of the packages.
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.append(str(Path(__file__).parent.parent / "packages" / "orm" / "tests"))
+sys.path.append(str(Path(__file__).parent.parent / "packages" / "http" / "tests"))
 
 import orm_postgres
 from serving import KINDS, NewDatabase, Serve, Served, start, write_tree

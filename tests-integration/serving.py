@@ -63,6 +63,19 @@ def write_tree(root: Path, files: Mapping[str, str]) -> Path:
     return root
 
 
+def migrate(root: Path, database: str) -> None:
+    """Apply the migrations of a project to a database, as a rollout does before it serves."""
+    plain = {k: v for k, v in os.environ.items() if not k.startswith("TREEFOLD_")}
+    done = subprocess.run(
+        [sys.executable, "-m", "treefold", "migrate", "--app-dir", root],
+        env=plain | {"TREEFOLD_DATABASE_URL": database},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 class StartFailed(Exception):
     """The application did not start; `stderr` is what it said."""
 

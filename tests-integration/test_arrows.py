@@ -71,6 +71,11 @@ def test_the_arrows_hold_in_the_repository(copy: Path) -> None:
         ("treefold_scaffold._planted", "treefold_logging"),
         ("treefold_scaffold._planted", "treefold_http"),
         ("treefold_cli._planted", "treefold"),
+        ("treefold_cli._planted", "treefold_migrations"),
+        ("treefold_http._planted", "treefold_migrations"),
+        ("treefold_orm._planted", "treefold_migrations"),
+        ("treefold_migrations._planted", "treefold_http"),
+        ("treefold_migrations._planted", "treefold_orm._schema.records"),
     ],
 )
 def test_an_import_against_the_arrows_is_refused_and_named(
@@ -87,7 +92,17 @@ def test_an_import_inside_a_function_is_refused_too(copy: Path) -> None:
     assert "treefold_router._planted -> treefold_http" in lint_imports(copy).stdout
 
 
-PACKAGES = ["router", "logging", "orm", "docs-ui", "scaffold", "http", "cli", "treefold"]
+PACKAGES = [
+    "router",
+    "logging",
+    "orm",
+    "migrations",
+    "docs-ui",
+    "scaffold",
+    "http",
+    "cli",
+    "treefold",
+]
 
 
 @pytest.mark.parametrize("package", PACKAGES)

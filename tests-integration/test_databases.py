@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import orm_postgres
@@ -258,7 +259,7 @@ def command(root: Path, *words: str, **environment: str) -> str:
 SHOWN = """
 from treefold import Application
 from treefold.orm import aliases
-from treefold_orm._connections import database_for
+from treefold_orm._runtime.connections import database_for
 Application(".").boot()
 print([(alias, database_for(alias).name) for alias in aliases()])
 """
@@ -382,12 +383,100 @@ def test_the_fixture_db_undoes_each_test_of_a_project(
     new_database: NewDatabase, tmp_path: Path
 ) -> None:
     root = write_tree(tmp_path, {**TREE, "Tests/test_shop.py": USER_TESTS})
-    options = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:valkey"]
     with new_database() as address:
-        said = command(root, *options, TREEFOLD_DATABASE_URL=address)
-        assert "5 passed" in said
-        again = command(root, *options, TREEFOLD_DATABASE_URL=address)
-        assert "5 passed" in again
+        assert "5 passed" in command(root, *PYTEST, TREEFOLD_DATABASE_URL=address)
+        assert "5 passed" in command(root, *PYTEST, TREEFOLD_DATABASE_URL=address)
+        assert tables_of(address) == []
+
+
+PYTEST = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:valkey"]
+
+
+def tables_of(address: str) -> list[str]:
+    """The tables of a database; a file that does not exist has none."""
+    if address.startswith("sqlite"):
+        path = Path(address.removeprefix("sqlite:///"))
+        if not path.exists():
+            return []
+        with closing(sqlite3.connect(path)) as raw:
+            found = raw.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+            return sorted(name for (name,) in found if not name.startswith("sqlite_"))
+    sql = "SELECT coalesce(string_agg(tablename, ' ' ORDER BY tablename), '') FROM pg_tables"
+    names: str = orm_postgres.ask(address, f"{sql} WHERE schemaname = 'public'")
+    return names.split()
+
+
+PREPARED = """
+def test_tables_are_there_without_a_hook(client):
+    assert client.get("/v1/count").json() == {"count": 0}
+
+def test_rows_without_the_fixture_db_stay_in_the_database_of_the_run(client):
+    assert client.post("/v1/count").json() == {"count": 1}
+
+def test_the_database_is_the_same_in_the_whole_run(client):
+    assert client.get("/v1/count").json() == {"count": 1}
+
+def test_an_explicit_configure_is_replaced_as_well(client, db):
+    from Models.logs import Entry
+    Entry.objects.using("logs").create(text="x")
+    assert Entry.objects.using("logs").count() == 1
+"""
+COUNTED = {
+    "Models/shop.py": MODELS,
+    "Models/logs.py": """
+        import os
+        from treefold.orm import Model, configure, fields
+
+        configure(database=os.environ["LOGS"], alias="logs")
+
+        class Entry(Model):
+            text = fields.TextField()
+        """,
+    "Api/v1/Count/Get.py": """
+        from Models.shop import Author
+
+        async def handler(request):
+            return {"count": await Author.objects.acount()}
+        """,
+    "Api/v1/Count/Post.py": """
+        from Models.shop import Author
+
+        async def handler(request):
+            await Author.objects.acreate(name="kept")
+            return {"count": await Author.objects.acount()}
+        """,
+    "Tests/test_count.py": PREPARED,
+}
+
+
+def test_tests_of_a_project_never_touch_its_databases(
+    new_database: NewDatabase, tmp_path: Path
+) -> None:
+    root = write_tree(tmp_path, COUNTED)
+    with new_database() as address, new_database() as logs:
+        for _ in range(2):  # rows of one run are not there in the next
+            said = command(root, *PYTEST, TREEFOLD_DATABASE_URL=address, LOGS=logs)
+            assert "4 passed" in said
+        assert tables_of(address) == tables_of(logs) == []
+        if address.startswith("postgres"):
+            left = "SELECT count(*) FROM pg_database WHERE datname LIKE 'test_"
+            assert orm_postgres.ask(address, f"{left}{address.rpartition('/')[2]}%'") == 0
+
+
+@pytest.mark.parametrize("said", ["settings", "environment"])
+def test_a_database_that_is_named_for_tests_is_used_and_kept(
+    new_database: NewDatabase, tmp_path: Path, said: str
+) -> None:
+    root = write_tree(tmp_path, COUNTED)
+    with new_database() as address, new_database() as named:
+        variables = {"TREEFOLD_DATABASE_URL": address, "LOGS": "sqlite://:memory:"}
+        if said == "settings":
+            (root / "treefold.toml").write_text(f'[test.databases]\ndefault = "{named}"\n')
+        else:
+            variables["TREEFOLD_TEST_DATABASE_URL"] = named
+        assert "4 passed" in command(root, *PYTEST, **variables)
+        assert tables_of(address) == []
+        assert tables_of(named) == ["author", "book", "entry"]
 
 
 def test_the_umbrella_gives_the_names_of_the_orm() -> None:

@@ -1,7 +1,6 @@
 """`treefold doctor` asks a real PostgreSQL and a real Redis, and sees when they have gone.
 
-The servers are those of `TREEFOLD_TEST_POSTGRES` and `TREEFOLD_TEST_REDIS`, else started here from
-the wheels that the environment of these tests holds.
+Which servers these are, `orm_postgres` and `http_redis` say.
 """
 
 import asyncio
@@ -18,6 +17,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
+import http_redis
 import pytest
 from serving import write_tree
 
@@ -64,11 +64,9 @@ async def ask_for_passwords(dsn: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    if named := os.environ.get("TREEFOLD_TEST_REDIS"):
-        yield named
-        return
-    with started(tmp_path_factory.mktemp("redis")) as url:
+def redis() -> Iterator[str]:
+    """The same server as that of the tests of `treefold-http`."""
+    with http_redis.server() as url:
         yield url
 
 
@@ -171,12 +169,12 @@ def test_a_database_is_logged_in_to(tmp_path: Path, with_password: str, postgres
         with_password.replace("right%3A", "wrong"): (
             "fail",
             f"at {place} refuses the password, or knows no such user",
-            "mend the URL, or set the password anew",
+            "mend the URL, or set a new password",
         ),
         with_password.replace("postgres:", "nobody_hunter2:"): (
             "fail",
             f"at {place} refuses the password, or knows no such user",
-            "mend the URL, or set the password anew",
+            "mend the URL, or set a new password",
         ),
         absent: (
             "fail",
@@ -237,3 +235,20 @@ def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
     done = doctor(root, TREEFOLD_DATABASE_URL=f"sqlite:///{root}/notes.txt")
     assert done.returncode == 1
     assert lines(done, "database")[0].endswith("notes.txt' is no SQLite database  (mend the URL)")
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "text"),
+    [
+        ("", "ok", " at x.db, synchronous=normal: a power cut may take the last commits"),
+        ("?synchronous=full", "ok", " at x.db, synchronous=full: commits survive a power cut"),
+        ("?mode=ro", "fail", ": SQLite takes no option 'mode'"),
+    ],
+)
+def test_doctor_tells_how_far_sqlite_writes_commits(
+    tmp_path: Path, query: str, status: str, text: str
+) -> None:
+    root = write_tree(tmp_path, TREE)
+    done = doctor(root, TREEFOLD_DATABASE_URL=f"sqlite:///x.db{query}")
+    (line,) = lines(done, "database")
+    assert line.startswith(f"{status:<4} database  default: sqlite{text}")

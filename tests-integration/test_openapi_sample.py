@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis.errors import Unsatisfiable
-from serving import write_tree
+from serving import migrate, write_tree
 
 from treefold_http import Application
 
@@ -107,9 +107,15 @@ def test_an_application_that_does_not_keep_its_word_is_caught(
 
 
 def test_the_sample_does_what_its_document_says(
-    tmp_path: Path, repository: Path, serve_in_process: Callable[[Path], Application]
+    tmp_path: Path,
+    repository: Path,
+    serve_in_process: Callable[[Path], Application],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     root = tmp_path / "sample"
     shutil.copytree(repository / "tests-integration" / "sample", root)
+    database = f"sqlite:///{tmp_path}/shop.sqlite3"
+    migrate(root, database)
+    monkeypatch.setenv("TREEFOLD_DATABASE_URL", database)
 
     assert discrepancies(serve_in_process(root), Authorization="Bearer ada") == {}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from http_messages import Answer, Call
-from serving import NewDatabase, Served, start
+from serving import NewDatabase, Served, migrate, start
 
 ADA = ("Authorization", "Bearer ada")
 DISPOSSESSED = "9780061054884"
@@ -21,6 +21,7 @@ HAND = "9780441478125"
 def shop(kind: str, sample: Path, new_database: NewDatabase) -> Iterator[Served]:
     """A shop of its own for each way of serving, on each database."""
     with new_database() as database:
+        migrate(sample, database)
         served = start(kind, sample, database=database)
         yield served
         served.stop()
@@ -35,7 +36,7 @@ def test_it_boots_without_a_broken_or_skipped_file(shop: Served) -> None:
     (booted,) = shop.wait_for(lambda lines: [line for line in lines if "booted in" in line])
     assert "files with errors 0" in booted
     assert "skipped files 0" in booted
-    assert "middleware 2," in booted
+    assert "middleware 3," in booted
 
 
 @pytest.mark.parametrize("version", ["v1", "v2"])
@@ -122,6 +123,48 @@ def test_a_user_is_made_found_refused_twice_and_removed(shop: Served) -> None:
     assert made.json() in shop.get("/v1/user").json()
     assert shop.request("DELETE", target).status == 204
     assert shop.get(target).status == 404
+
+
+def cookie_of(answer: Answer) -> tuple[str, str]:
+    return "Cookie", answer.value("set-cookie").partition(";")[0]
+
+
+SAME = ("Sec-Fetch-Site", "same-origin")
+"""What a browser says of a page of the shop."""
+
+
+def test_a_user_logs_in_and_out(shop: Served) -> None:
+    given = {"name": "heidi", "password": "hunter2-of-heidi"}
+    post(shop, "/v1/user", {**given, "email": "h@example.org"})
+    for wrong in (
+        {**given, "password": "x"},
+        {**given, "name": "nobody"},
+        {**given, "name": "ada"},
+    ):
+        assert post(shop, "/v1/session", given | wrong, SAME).status == 401
+    made = post(shop, "/v1/session", given, SAME)
+    assert (made.status, made.json()["name"]) == (200, "heidi")
+    cookie = cookie_of(made)
+    assert cookie[1].startswith("__Host-session=")
+    assert shop.get("/v1/session", cookie).json() == made.json()
+    assert shop.get("/v1/session").status == 401
+
+    foreign = ("Sec-Fetch-Site", "cross-site")
+    assert shop.request("DELETE", "/v1/session", headers=[cookie, foreign]).status == 403
+    assert shop.get("/v1/session", cookie).status == 200
+    assert shop.request("DELETE", "/v1/session", headers=[cookie, SAME]).status == 204
+    assert shop.get("/v1/session", cookie).status == 401
+
+
+def test_reviews_are_cached_until_another_is_written(shop: Served) -> None:
+    target = f"/v1/book/{FOUNDATION}/review"
+    before = shop.get(target)
+    again = shop.get(target, ("If-None-Match", before.value("etag")))
+    assert (again.status, again.body) == (304, b"")
+    made = shop.post(target, b"text=Slow&stars=4", "application/x-www-form-urlencoded")
+    assert made.status == 201
+    after = shop.get(target, ("If-None-Match", before.value("etag")))
+    assert after.json() == [{"stars": 4, "text": "Slow"}, *before.json()]
 
 
 def test_the_shelf_is_filtered_ordered_and_paged(shop: Served) -> None:

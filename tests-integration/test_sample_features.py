@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from serving import NewDatabase
+from serving import NewDatabase, migrate
 
 from treefold import Application, Settings
 from treefold.testing import TestClient, WebSocketRefused
@@ -16,6 +16,7 @@ FOUNDATION = "9780553293357"
 @pytest.fixture(scope="module")
 def client(sample: Path, new_database: NewDatabase) -> Iterator[TestClient]:
     with new_database() as database:
+        migrate(sample, database)
         settings = Settings.load(sample, databases={"default": database})
         with TestClient(Application(sample, settings=settings)) as shop:
             yield shop

@@ -3,7 +3,7 @@
 import logging
 from pathlib import Path
 
-from serving import NewDatabase
+from serving import NewDatabase, migrate
 
 from treefold import Application, Settings, get_logger
 from treefold.testing import TestClient
@@ -21,6 +21,7 @@ def test_no_page_asks_the_database_again_for_each_row(
     get_logger().addHandler(handler)
     lines_of_order = {"lines": dict.fromkeys(ISBNS, 1)}
     with new_database() as database:
+        migrate(sample, database)
         settings = Settings.load(sample, databases={"default": database})
         with TestClient(Application(sample, dev=True, settings=settings)) as shop:
             placed = shop.post("/v1/order", json=lines_of_order, headers=ADA)

@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
-PACKAGES = ["cli", "docs-ui", "http", "logging", "orm", "router", "scaffold", "treefold"]
+PACKAGES = [
+    *("cli", "docs-ui", "http", "logging", "migrations", "orm", "router", "scaffold", "treefold"),
+]
 
 
 def run(*command: str | Path, cwd: Path) -> str:
@@ -116,6 +118,47 @@ def test_a_wheel_holds_its_licence_its_typing_marker_and_nothing_but_its_package
 
 def test_the_router_alone_brings_no_other_distribution(router: Environment) -> None:
     assert router.distributions() == {"treefold-router"}
+
+
+@pytest.fixture(scope="module")
+def migrations(wheels: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    """An environment with the migrations, the ORM and what it requires, and nothing else."""
+    environment = Environment(tmp_path_factory.mktemp("migrations") / "venv")
+    found = [next(wheels.glob(f"treefold_{name}-*.whl")) for name in ("orm", "migrations")]
+    environment.install(*found)
+    return environment
+
+
+def test_migrations_install_with_the_orm_alone(migrations: Environment) -> None:
+    ours = {name for name in migrations.distributions() if name.startswith("treefold")}
+    assert ours == {"treefold-orm", "treefold-migrations"}
+    assert "typer" not in migrations.distributions()
+
+
+def test_migrations_work_without_command_line_and_http(migrations: Environment) -> None:
+    code = """
+from treefold_migrations import list_migrations, makemigrations, migrate, rollback
+from treefold_orm import Model, configure, fields
+
+class Book(Model):
+    title = fields.CharField(max_length=20)
+
+configure("sqlite", "shop.sqlite3")
+made = makemigrations("migrations")
+print(made.path.name, [operation.describe() for operation in made.operations])
+print([run.name for run in migrate("migrations")], [run.name for run in migrate("migrations")])
+Book.objects.create(title="x")
+print(Book.objects.count(), makemigrations("migrations", check=True).operations)
+print([run.name for run in rollback("migrations", allow_destructive=True)])
+print([done for _, done in list_migrations("migrations", [])])
+"""
+    assert migrations.python(code).splitlines() == [
+        "0001_initial.py ['create table book']",
+        "['0001_initial'] []",
+        "1 []",
+        "['0001_initial']",
+        "[False]",
+    ]
 
 
 def test_the_router_alone_reads_a_tree(router: Environment) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from browser import Watched, axe_source, running_browser, violations
 from playwright.sync_api import Browser, BrowserContext, Page, expect
-from serving import Process, write_tree
+from serving import Process, migrate, write_tree
 
 Open = Callable[..., Watched]
 Contexts = Callable[..., BrowserContext]
@@ -240,8 +240,8 @@ def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
     return axe_source(tmp_path_factory.mktemp("axe") / "axe")
 
 
-def started(root: Path) -> Iterator[Process]:
-    server = Process(root, "httptools", dev=True, default_version=None)
+def started(root: Path, database: str | None = None) -> Iterator[Process]:
+    server = Process(root, "httptools", dev=True, default_version=None, database=database)
     try:
         yield server
     finally:
@@ -261,9 +261,12 @@ def loans(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
 
 
 @pytest.fixture(scope="module")
-def sample(repository: Path) -> Iterator[Process]:
+def sample(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
     """The sample application."""
-    yield from started(repository / "tests-integration" / "sample")
+    root = repository / "tests-integration" / "sample"
+    database = f"sqlite:///{tmp_path_factory.mktemp('sample')}/shop.sqlite3"
+    migrate(root, database)
+    yield from started(root, database)
 
 
 @pytest.fixture(scope="module")

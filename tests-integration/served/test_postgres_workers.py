@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import orm_postgres
 import pytest
 from http_messages import Call
-from serving import PATIENCE, Process
+from serving import PATIENCE, Process, migrate
 
 ADA = ("Authorization", "Bearer ada")
 ORDER = json.dumps({"lines": {"9780553293357": 1}}).encode()
@@ -34,6 +34,7 @@ def connections(server: str, database: str) -> int:
 def test_workers_share_one_database_and_leave_no_connection(
     sample: Path, postgres: str, postgres_server: str
 ) -> None:
+    migrate(sample, postgres)
     shop = Process(
         sample, "httptools", dev=False, default_version=None, database=postgres, workers=2
     )

@@ -183,32 +183,37 @@ def test_s37_a_malformed_form_is_400_and_leaves_nothing(
     assert eventually(lambda: is_clean(server, disk))
 
 
+# seconds of processor time; work that grows with the square of the body takes minutes
+LIGHT, HEAVY = 0.5, 5.0
 TRAPS = [
-    pytest.param(FILE + b"\r" + b"x" * 10 * MIB + END, 200, id="CR, then 10 MiB"),
-    pytest.param(FILE + b"\r\n" * 5 * MIB + END, 200, id="10 MiB of line ends"),
-    pytest.param(FILE + b"\r" * 10 * MIB + END, 200, id="10 MiB of CR"),
-    pytest.param(FILE + b"\r\n-" * 3 * MIB + END, 200, id="9 MiB of half boundaries"),
-    pytest.param(FILE + b"-" * 10 * MIB + END, 200, id="10 MiB of dashes"),
+    pytest.param(FILE + b"\r" + b"x" * 10 * MIB + END, 200, LIGHT, id="CR, then 10 MiB"),
+    pytest.param(FILE + b"\r\n" * 5 * MIB + END, 200, HEAVY, id="10 MiB of line ends"),
+    pytest.param(FILE + b"\r" * 10 * MIB + END, 200, HEAVY, id="10 MiB of CR"),
+    pytest.param(FILE + b"\r\n-" * 3 * MIB + END, 200, HEAVY, id="9 MiB of half boundaries"),
+    pytest.param(FILE + b"-" * 10 * MIB + END, 200, LIGHT, id="10 MiB of dashes"),
     pytest.param(
         FILE[:-2] + b"Content-Transfer-Encoding: base64\r\n\r\n" + b" " * 10 * MIB + END,
         200,
+        LIGHT,
         id="base64 of blanks",
     ),
-    pytest.param(FILE + b"\r\n--frontieR" * 800_000 + END, 200, id="nearly the boundary"),
-    pytest.param((b"--frontier\r\nX\r\n\r\n") * 100_000 + END, 400, id="100,000 bad parts"),
-    pytest.param((b"--frontier\r\n\r\n") * 100_000 + END, 400, id="100,000 parts without a header"),
-    pytest.param(b"--frontier\r\n" * 100_000 + END, 400, id="100,000 boundaries"),
+    pytest.param(FILE + b"\r\n--frontieR" * 800_000 + END, 200, HEAVY, id="nearly the boundary"),
+    pytest.param((b"--frontier\r\nX\r\n\r\n") * 100_000 + END, 400, LIGHT, id="100,000 bad parts"),
+    pytest.param(
+        (b"--frontier\r\n\r\n") * 100_000 + END, 400, LIGHT, id="100,000 parts without a header"
+    ),
+    pytest.param(b"--frontier\r\n" * 100_000 + END, 400, LIGHT, id="100,000 boundaries"),
 ]
 
 
-@pytest.mark.parametrize(("body", "status"), TRAPS)
+@pytest.mark.parametrize(("body", "status", "limit"), TRAPS)
 def test_s38_no_form_is_slow_and_each_is_one_line(
-    server: Process, body: bytes, status: int
+    server: Process, body: bytes, status: int, limit: float
 ) -> None:
     with cost_of(server) as cost:
         answer = upload(server, "/v1/form", body)
     assert answer.status == status
-    assert cost.cpu < 1.5
+    assert cost.cpu < limit
     assert cost.memory < 32 * MIB
     assert len(server.block(answer).splitlines()) == 1
 

@@ -1,7 +1,7 @@
 """Runs around every request, first entry outermost."""
 
 from treefold import Request, Response
-from treefold.middleware import under
+from treefold.middleware import Sessions, under
 
 
 async def opening_hours(request: Request, call_next):
@@ -18,4 +18,4 @@ async def no_store(request: Request, call_next):
     return response
 
 
-middlewares = [opening_hours, under("/v1/order", no_store)]
+middlewares = [opening_hours, Sessions(store="database"), under("/v1/order", no_store)]

@@ -2,6 +2,7 @@
 
 from Models.people import User
 from treefold import Request, Unauthorized, secured
+from treefold.auth import current_user as user_of_session
 
 
 @secured("bearer")
@@ -14,3 +15,11 @@ async def current_user(request: Request) -> User:
             "Send Authorization: Bearer NAME", headers={"WWW-Authenticate": "Bearer"}
         )
     return user
+
+
+async def find(id: int) -> User | None:
+    """Return the user of a session, who may be gone by now."""
+    return await User.objects.filter(id=id).afirst()
+
+
+signed_in = user_of_session(find)

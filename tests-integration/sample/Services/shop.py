@@ -5,7 +5,7 @@ from __future__ import annotations
 from Models.catalogue import Author, Book, Genre
 from Models.people import User
 from Models.sales import Order, OrderLine
-from treefold.orm import acreate_all, transaction
+from treefold.orm import transaction
 
 FIRST_BOOKS = (
     ("9780441478125", "The Left Hand of Darkness", "Le Guin", 1299, ("science fiction",)),
@@ -24,8 +24,7 @@ class SoldOut(Exception):
 
 
 async def open_shop() -> None:
-    """Make the tables that are missing, and fill the shelves of a new shop."""
-    await acreate_all()
+    """Fill the shelves of a new shop; its tables are made by the migrations."""
     if not await Book.objects.aexists():
         await stock_shelves()
 

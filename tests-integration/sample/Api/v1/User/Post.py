@@ -16,7 +16,7 @@ class NewUser:
 
 
 async def handler(new: NewUser) -> tuple[Named, Literal[201], dict[str, str]]:
-    hashed = hash_password(new.password)
+    hashed = await hash_password(new.password)
     try:
         user = await User.objects.acreate(name=new.name, email=new.email, password_hash=hashed)
     except UniqueViolation:

@@ -2,6 +2,7 @@ from typing import Annotated, Literal
 
 from Models.catalogue import Book
 from treefold import Form, NotFound
+from treefold.cache import get_cache
 
 
 async def handler(
@@ -11,4 +12,5 @@ async def handler(
     if book is None:
         raise NotFound("There is no such book")
     await book.reviews.acreate(text=text, stars=stars)
+    await get_cache().invalidate(f"reviews of {isbn}")
     return {"stars": stars, "reviews": await book.reviews.acount()}, 201
