@@ -16,10 +16,13 @@ ARROWS: dict[str, set[str]] = {
     "logging": set(),
     "orm": set(),
     "docs-ui": set(),
+    "migrations": {"orm"},
     "scaffold": {"router"},
     "http": {"router", "logging"},
     "cli": {"http", "scaffold", "router", "logging"},
-    "treefold": {"cli", "http", "orm", "scaffold", "router", "logging", "docs-ui"},
+    "treefold": {
+        *("cli", "http", "migrations", "orm", "scaffold", "router", "logging", "docs-ui"),
+    },
 }
 
 EXTRAS: dict[str, dict[str, str]] = {"http": {"docs": "docs-ui"}}

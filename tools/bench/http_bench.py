@@ -1,6 +1,6 @@
 """What a request costs, beside a bare ASGI application and hand-written Python in the same run.
 
-    hatch run bench-http [--rounds 20] [--only in-process|start|served]      (Linux)
+    hatch run bench-http [--rounds 20] [--only in-process|middleware|start|served]      (Linux)
 
 Each figure stands next to its bar; the command fails when one is missed. Contenders take turns in
 short batches, ours between two of the other, and the median of these ratios counts: the clock of a
@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+import http_middleware
 import http_served
 from boot_floor import TABLE as BOOT_FLOOR, boot_floor
 from http_cases import CASES, UPLOAD_CASE, App, Case, project
@@ -140,6 +141,18 @@ async def in_process(rounds: int) -> list[Row]:
     return rows
 
 
+async def around_a_request(rounds: int) -> list[Row]:
+    """Measure what each shipped middleware adds to `hello`."""
+    get_logger().setLevel("CRITICAL")
+    rows: list[Row] = []
+    for entry in http_middleware.ENTRIES:
+        cost, ratio = await http_middleware.added(_batch, entry, rounds)
+        name = f"+ {entry.name}"
+        beside = f"hello takes {ratio:.2f} times as long"
+        rows.append(Row(name=name, figure=cost, bar=entry.bar, unit="us", beside=beside))
+    return rows
+
+
 def _await_bytecode() -> None:
     """Wait for the thread that writes bytecode after a boot: it takes turns with what is timed."""
     for thread in threading.enumerate():
@@ -227,7 +240,7 @@ def main() -> int:
     """Measure, print, and give 1 when a bar is missed."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--only", choices=["in-process", "start", "served"])
+    parser.add_argument("--only", choices=["in-process", "middleware", "start", "served"])
     chosen = parser.parse_args()
     # The log lines are written, as in production; only nobody is to read them here.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
@@ -237,6 +250,8 @@ def main() -> int:
     few = max(5, chosen.rounds // 4)
     if chosen.only in (None, "in-process"):
         missed += _show(asyncio.run(in_process(chosen.rounds)))
+    if chosen.only in (None, "middleware"):
+        missed += _show(asyncio.run(around_a_request(chosen.rounds)))
     if chosen.only in (None, "start"):
         missed += _show(at_start(few))
     if chosen.only in (None, "served"):
