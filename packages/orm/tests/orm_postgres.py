@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import importlib.util
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -96,7 +97,7 @@ def started() -> Generator[Server]:
         data.mkdir(mode=0o700)
         if ids:
             shutil.chown(data, "nobody", "nogroup")
-        options = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-N"]
+        options = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "-N", *locale(folder)]
         subprocess.run(
             [folder / "initdb", "-D", data, *options],
             check=True,
@@ -110,6 +111,14 @@ def started() -> Generator[Server]:
             yield made
         finally:
             made.stop()
+
+
+def locale(folder: Path) -> list[str]:
+    """Options of `initdb` for a locale that knows the letters of Unicode."""
+    version = subprocess.run([folder / "initdb", "--version"], capture_output=True, check=True)
+    if int(re.findall(rb"\d+", version.stdout)[0]) >= 17:  # has one of its own, on any system
+        return ["--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"]
+    return ["--locale=C.UTF-8"]
 
 
 def readable(folder: Path, base: Path) -> Path:

@@ -163,7 +163,7 @@ def _integrity(error: Any, code: str) -> errors.IntegrityError:
     match code:
         case "23505":
             return errors.UniqueViolation(f"{where} exists already", **facts)
-        case "23503":
+        case "23503" | "23001":  # the second of ON DELETE RESTRICT since PostgreSQL 18
             return errors.ForeignKeyViolation(
                 "A referenced row is missing, or this one is still referenced", **facts
             )
