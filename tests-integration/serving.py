@@ -346,6 +346,7 @@ class Process(Served):
         default_version: str | None,
         database: str | None = None,
         workers: int = 1,
+        variables: Mapping[str, str] | None = None,
     ) -> None:
         self.root = root
         self.kind = kind
@@ -355,6 +356,7 @@ class Process(Served):
             environment["TREEFOLD_DEFAULT_VERSION"] = default_version
         if database is not None:
             environment["TREEFOLD_DATABASE_URL"] = database
+        environment.update(variables or {})
         command = ["dev"] if dev else ["serve", "--workers", str(workers)]
         self._process = subprocess.Popen(
             [sys.executable, *_PYTHON[kind], *command, "--port", "0", "--app-dir", root],

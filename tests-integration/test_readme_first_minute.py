@@ -2,39 +2,30 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import subprocess
 import sys
-import sysconfig
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from serving import PATIENCE, Lines
+from terminal import Terminal
 
 SERVER = "http://127.0.0.1:8000"
 BLOCK = re.compile(r"(?P<before>[^\n]*)\n\n```(?P<kind>\w+)\n(?P<text>.*?)```", re.DOTALL)
 
 
-class Minute:
-    """A terminal and an editor, in a folder of their own."""
+class Minute(Terminal):
+    """A terminal with a server beside it."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
+        super().__init__(folder)
         self.server: subprocess.Popen[bytes] | None = None
         self.lines: Lines | None = None
         self.address = ""
-        plain = {k: v for k, v in os.environ.items() if not k.startswith("TREEFOLD_")}
-        path = f"{sysconfig.get_path('scripts')}{os.pathsep}{plain['PATH']}"
-        self.environment = plain | {"PATH": path, "NO_COLOR": "1"}
-
-    def write(self, name: str, text: str) -> None:
-        file = self.folder / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
 
     def type(self, command: str) -> str:
         """Run a command as it was typed; return what it prints."""
@@ -45,17 +36,7 @@ class Minute:
             return ""
         if command.startswith("curl"):
             return self.fetch(command)
-        done = subprocess.run(
-            ["sh", "-c", f"{command} && pwd >&2"],
-            cwd=self.folder,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        self.folder = Path(done.stderr.splitlines()[-1])
-        return done.stdout
+        return self.run(command)
 
     def serve(self, command: str) -> None:
         """Start the server, on a free port, in the place of the one before."""

@@ -1,7 +1,8 @@
 """The cookie of a session: its name, its attributes, and what it may weigh.
 
 `__Host-`, Secure, HttpOnly, SameSite=Lax, Path=/ and no Domain (RFC 6265bis); without `Secure` and
-the prefix only in development over plain HTTP.
+the prefix only in development over plain HTTP, and not where the cookie is for pages of other
+sites: browsers drop it then.
 """
 
 from __future__ import annotations
@@ -28,12 +29,14 @@ class CookieForm:
     Attributes:
         name: without a prefix, such as `session`.
         domain: shares it with subdomains; None keeps it to this host.
+        partitioned: keeps it apart for each site whose pages use it (CHIPS).
     """
 
     name: str
     path: str = "/"
     domain: str | None = None
     samesite: SameSite = "lax"
+    partitioned: bool = False
 
     @property
     def full_name(self) -> str:
@@ -50,7 +53,7 @@ class CookieForm:
         """Return the value that a client sends, or an empty text."""
         if b"cookie" not in connection.fields:
             return ""
-        name = self.name if _is_plain(connection) else self.full_name
+        name = self.name if self._is_plain(connection) else self.full_name
         return connection.cookies.get(name, "")
 
     def set(self, connection: Connection, response: Response, value: str, seconds: float) -> None:
@@ -59,7 +62,7 @@ class CookieForm:
         Raises:
             ValueError: for a value that browsers would drop.
         """
-        plain = _is_plain(connection)
+        plain = self._is_plain(connection)
         name = self.name if plain else self.full_name
         if len(name) + len(value) > LONGEST:
             raise ValueError(
@@ -72,13 +75,24 @@ class CookieForm:
 
     def delete(self, connection: Connection, response: Response) -> None:
         """Add the `Set-Cookie` field that ends it, unless the answer has one that sets it."""
-        plain = _is_plain(connection)
+        plain = self._is_plain(connection)
         name = self.name if plain else self.full_name
         response.set_cookie(name, "", max_age=0, secure=not plain, **self._attributes())
 
+    def is_dropped(self, connection: Connection) -> bool:
+        """Return True if a page of another site sent the request, and its browser says so."""
+        sites = connection.headers.getlist("sec-fetch-site")
+        return self.samesite != "none" and sites == ["cross-site"]
+
     def _attributes(self) -> Mapping[str, Any]:
-        return {"path": self.path, "domain": self.domain, "samesite": self.samesite}
+        return {
+            "path": self.path,
+            "domain": self.domain,
+            "samesite": self.samesite,
+            "partitioned": self.partitioned,
+        }
 
-
-def _is_plain(connection: Connection) -> bool:
-    return connection.app.dev and connection.scheme in ("http", "ws")
+    def _is_plain(self, connection: Connection) -> bool:
+        if self.samesite == "none" or self.partitioned:
+            return False
+        return connection.app.dev and connection.scheme in ("http", "ws")

@@ -22,6 +22,7 @@ from treefold_http._sessions.session import Session
 from treefold_http._sessions.signing import Signer, decode_bytes, encode_bytes, hashed
 from treefold_http._sessions.stores import MemorySessions
 from treefold_http._sessions.tokens import CsrfTokens
+from treefold_logging import get_logger
 
 if TYPE_CHECKING:
     from treefold_http._connection import Connection
@@ -68,6 +69,7 @@ class Keeper(ABC):
     waits = False
     loop: asyncio.AbstractEventLoop | None = None
     trusted_origins: frozenset[str] | None = None
+    _has_warned = False
 
     def __init__(self, secrets: Sequence[bytes], cookie: CookieForm, lifetimes: Lifetimes) -> None:
         self.cookie = cookie
@@ -98,6 +100,18 @@ class Keeper(ABC):
         Raises:
             ServiceUnavailable: if the store cannot be asked.
         """
+
+    def warn_of_dropped_login(self, connection: Connection) -> None:
+        """Log, once for a process, that a browser does not keep the cookie of a login."""
+        if self._has_warned:
+            return
+        self._has_warned = True
+        get_logger().warning(
+            "login from %s, a page of another site: its browser drops the session, whose cookie is"
+            " SameSite=%s; serve both from one site, or set Sessions(samesite='none')",
+            connection.headers.get("origin", "an unknown origin"),
+            self.cookie.samesite.capitalize(),
+        )
 
     def _alive(self, record: SessionRecord | None) -> bool:
         return record is not None and self._lifetimes.left(record) > 0

@@ -34,10 +34,13 @@ def login(request: Request, user: UserId) -> None:
     if type(cast("object", user)) not in (str, int):
         raise TypeError(f"The id of a user must be text or a number, got {user!r}; use its key")
     session = request.session
-    trusted = request.session_keeper.trusted_origins
+    keeper = request.session_keeper
+    trusted = keeper.trusted_origins
     if trusted is not None and source_is_trusted(request, trusted) is False:
         raise Forbidden("A page of another site sent this login")
     session.begin_for(user)
+    if keeper.cookie.is_dropped(request):
+        keeper.warn_of_dropped_login(request)
 
 
 def logout(request: Request) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from treefold_http.middleware._redis_limits import RedisLimits
     from treefold_router import Route
 
-KeyOf = Callable[[Any], "str | None"]
+KeyOf = Callable[[Any], "str | int | None"]
 
 _SECOND = 1_000_000_000
 MAX_KEYS = 100_000
@@ -41,7 +41,7 @@ class RateLimit:
     Args:
         rate: such as `100/hour`, `5/min` or `10/15s`.
         burst: requests at once; by default as many as the rate names.
-        key: returns who is counted, such as an API key; None counts the address.
+        key: returns who is counted, such as an API key or the id of a user; None counts the address.
         per_route: count each route by itself; False counts all that this entry covers together.
         redis: URL of a Redis server; True is that of the setting `redis_url`.
         without_redis: `pass` lets requests through while Redis does not answer, `refuse` answers

@@ -52,7 +52,9 @@ class Sessions:
         cookie: the name of the cookie, without a prefix.
         domain: shares the cookie with subdomains, which costs it the `__Host-` prefix.
         path: the path below which the cookie is sent.
-        samesite: `lax`, `strict` or `none`.
+        samesite: `lax`, `strict` or `none`; pages of other sites need `none`.
+        partitioned: keep the cookie apart for each site whose pages use it; by default with
+            `samesite="none"`, as browsers keep no other cookie for them.
         idle: seconds after which a session that is not used ends.
         anonymous: the same for a session without a user.
         absolute: seconds after which every session ends.
@@ -75,6 +77,7 @@ class Sessions:
         domain: str | None = None,
         path: str = "/",
         samesite: SameSite = "lax",
+        partitioned: bool | None = None,
         idle: float = IDLE,
         anonymous: float = ANONYMOUS,
         absolute: float = ABSOLUTE,
@@ -94,7 +97,11 @@ class Sessions:
         self._store: StoreName | SessionStore = store or ("redis" if redis else "memory")
         self._redis = redis
         self._secrets = [secret] if isinstance(secret, str) else list(secret or ())
-        self._cookie = CookieForm(name=cookie, domain=domain, path=path, samesite=samesite)
+        if partitioned is None:
+            partitioned = samesite == "none"
+        self._cookie = CookieForm(
+            name=cookie, domain=domain, path=path, samesite=samesite, partitioned=partitioned
+        )
         self._lifetimes = Lifetimes(idle, min(anonymous, idle), absolute)
         self._preload = preload
         self._csrf = (
