@@ -110,8 +110,6 @@ def test_a_login_that_the_browser_keeps_is_no_warning(
     assert lines.texts(logging.WARNING) == []
 
 
-def test_a_foreign_page_cannot_cause_the_warning(
-    project: Project, ask: Ask, lines: Lines
-) -> None:
+def test_a_foreign_page_cannot_cause_the_warning(project: Project, ask: Ask, lines: Lines) -> None:
     assert login(ask, application(project, ""), "cross-site", "https://evil.example").status == 403
     assert lines.texts(logging.WARNING) == []
