@@ -186,6 +186,7 @@ def database(dsn: str) -> Generator[str]:
     """Yield the address of a fresh database on a server."""
     name = f"treefold_{os.getpid()}_{secrets.token_hex(4)}"
     ask(dsn, f'CREATE DATABASE "{name}" TEMPLATE template0')
+    ask(dsn, f'ALTER DATABASE "{name}" SET synchronous_commit = off')  # no test cuts the power
     try:
         yield f"{dsn.rpartition('/')[0]}/{name}"
     finally:

@@ -78,8 +78,10 @@ LAZY: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
 @pytest.fixture
 def without_collector() -> Iterator[None]:
     gc.collect()
+    gc.freeze()  # what was there before is not looked through again
     gc.disable()
     yield
+    gc.unfreeze()
     gc.set_debug(0)
     gc.garbage.clear()
     gc.enable()

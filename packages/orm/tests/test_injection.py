@@ -70,7 +70,7 @@ from treefold_orm._schema.ddl import statements
 from treefold_orm._schema.schema_search import CreateSearchIndex, SearchDef
 from treefold_orm._search.search_index import search_indexes
 
-CASES = int(os.environ.get("TREEFOLD_INJECTION_CASES", "40000"))
+CASES = int(os.environ.get("TREEFOLD_INJECTION_CASES", "20000"))
 DIALECTS: tuple[Dialect, ...] = (SQLite(), Postgres())
 PIECES = [
     "'",

@@ -15,13 +15,13 @@ from treefold_orm import F, IntegrityError, StaleObject, UniqueViolation, transa
 Call = Callable[[], Awaitable[Any]]
 
 
-def unshared(value: Any) -> Any:
-    """The value; a small int, of which Python has one object only, is replaced.
+def unshared(number: int) -> int:
+    """The number, or another one where Python has only one object of it.
 
-    A rollback takes an attribute back that is still the object `save()` has set: setting that same
-    object again is no change that an ORM could see.
+    A rollback takes an attribute back that is still the object which `save()` has set: setting that
+    same object again is no change that an ORM could see.
     """
-    return 1000 + value if type(value) is int and abs(value) < 1000 else value
+    return 1000 + number if abs(number) < 1000 else number
 
 
 class Undo(Exception):
@@ -173,7 +173,8 @@ class Steps:
         else:
             value = self.values(shadow.model)[name]
             if shadow.state.seen and self.source.random() < 0.25:
-                value = unshared(shadow.state.seen[name])  # as it was: nothing is to be written
+                seen = shadow.state.seen[name]  # as it was: nothing is to be written
+                value = seen if name != "count" else unshared(seen)
         self.log[-1] += f" {name}={value}"
         self.oracle.app_set(shadow, name, value)
 
