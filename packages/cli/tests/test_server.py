@@ -1,5 +1,6 @@
 """Binding, serving and stopping, over real sockets."""
 
+import asyncio
 import socket
 from typing import Any
 
@@ -18,6 +19,26 @@ def test_port_0_binds_a_free_one():
 def test_an_ipv6_address_is_shown_in_brackets():
     with bind("::1", 0) as listener:
         assert address(listener) == f"http://[::1]:{listener.getsockname()[1]}"
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_what_is_written_is_sent_at_once(host: str):
+    async def main() -> int:
+        accepted = asyncio.get_running_loop().create_future()
+
+        class Protocol(asyncio.Protocol):
+            def connection_made(self, transport: asyncio.BaseTransport) -> None:
+                accepted.set_result(transport.get_extra_info("socket"))
+
+        with bind(host, 0) as listener:
+            server = await asyncio.get_running_loop().create_server(Protocol, sock=listener)
+            with socket.create_connection(listener.getsockname()[:2]):
+                connection = await accepted
+                found = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+            server.close()
+        return found
+
+    assert asyncio.run(main()) != 0
 
 
 def test_a_port_in_use_names_the_way_out():
