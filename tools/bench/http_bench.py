@@ -1,6 +1,7 @@
 """What a request costs, beside a bare ASGI application and hand-written Python in the same run.
 
     hatch run bench-http [--rounds 20] [--only in-process|middleware|start|served]      (Linux)
+    hatch run peers:bench-http       the middleware, and all of it beside BlackSheep
 
 Each figure stands next to its bar; the command fails when one is missed. Contenders take turns in
 short batches, ours between two of the other, and the median of these ratios counts: the clock of a
@@ -16,7 +17,6 @@ import json
 import os
 import subprocess
 import sys
-import threading
 import time
 import traceback
 from collections.abc import Iterator
@@ -25,8 +25,9 @@ from statistics import median
 from typing import Any
 
 import http_middleware
+import http_peer
 import http_served
-from boot_floor import TABLE as BOOT_FLOOR, boot_floor
+from boot_floor import TABLE as BOOT_FLOOR, await_bytecode, boot_floor
 from http_cases import CASES, UPLOAD_CASE, App, Case, project
 
 from treefold_http import Application
@@ -58,12 +59,12 @@ class Row:
         return f"{self.name:20} {figure}  {self.beside:34} {verdict}".rstrip()
 
 
-async def _batch(app: App, case: Case) -> float:
+async def _drop(message: Any) -> None:
+    """Take a message of an answer, as a server that is quicker than any."""
+
+
+async def _batch(app: App, case: Case, send: Any = _drop) -> float:
     """Give microseconds of CPU for one request, or one part of it, as a server would hand it on."""
-
-    async def send(message: Any) -> None:
-        pass
-
     pieces = [case.body[i : i + _CHUNK] for i in range(0, len(case.body), _CHUNK)] or [b""]
     messages = [
         {"type": "http.request", "body": piece, "more_body": piece is not pieces[-1]}
@@ -124,7 +125,7 @@ async def in_process(rounds: int) -> list[Row]:
     with project(1000) as root:
         application = Application(root)
         application.boot()
-        _await_bytecode()
+        await_bytecode()
         for case in [*CASES, UPLOAD_CASE]:
             get_logger().setLevel("INFO" if case.logged else "CRITICAL")
             base = case.floor if case is UPLOAD_CASE and case.floor else case.bare
@@ -150,14 +151,13 @@ async def around_a_request(rounds: int) -> list[Row]:
         name = f"+ {entry.name}"
         beside = f"hello takes {ratio:.2f} times as long"
         rows.append(Row(name=name, figure=cost, bar=entry.bar, unit="us", beside=beside))
+    if http_peer.is_installed():
+        ratio, spent = await http_middleware.all_beside_peer(_batch, rounds)
+        beside = f"{http_peer.NAME} with its line {spent:.2f} us"
+        rows.append(
+            Row(name="all six and the line", figure=ratio, bar=1.0, unit="peers", beside=beside)
+        )
     return rows
-
-
-def _await_bytecode() -> None:
-    """Wait for the thread that writes bytecode after a boot: it takes turns with what is timed."""
-    for thread in threading.enumerate():
-        if thread.name == "treefold-bytecode":
-            thread.join()
 
 
 _IMPORT = """
@@ -252,6 +252,9 @@ def main() -> int:
         missed += _show(asyncio.run(in_process(chosen.rounds)))
     if chosen.only in (None, "middleware"):
         missed += _show(asyncio.run(around_a_request(chosen.rounds)))
+        if not http_peer.is_installed():
+            how = http_peer.HOW_TO_MEASURE
+            print(f"all six and the line: not measured, {http_peer.NAME} is not installed; {how}")
     if chosen.only in (None, "start"):
         missed += _show(at_start(few))
     if chosen.only in (None, "served"):

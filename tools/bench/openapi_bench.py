@@ -3,8 +3,9 @@
     hatch run bench-openapi [--routes 500] [--bar 200]
 
 CPU time of the process, boot excluded: the routes take path and query parameters, dataclass bodies,
-pydantic models and typed answers in turn, as a project of that size would. The median of several
-projects, each beside the floor of a boot, carried to the machine where the bar was set.
+pydantic models and typed answers in turn, behind one rate limit, as a project of that size would.
+The median of several projects, each beside the floor of a boot, carried to the machine where the
+bar was set.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import time
 from pathlib import Path
 from statistics import median
 
-from boot_floor import TABLE as BOOT_FLOOR, boot_floor
+from boot_floor import TABLE as BOOT_FLOOR, await_bytecode, boot_floor
 from http_cases import project as floor_project
 
 from treefold_http import Application
@@ -84,6 +85,11 @@ async def handler(id: UUID, page: int = 1) -> list[dict[str, str]]:
     raise NotFound("No such thing")
 """,
 )
+MIDDLEWARE = """
+from treefold_http.middleware import RateLimit
+
+middlewares = [RateLimit("100/s")]
+"""
 METHODS = ("Get", "Post", "Put", "Delete", "Patch")
 
 
@@ -96,6 +102,8 @@ def project(routes: int) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         text = HANDLERS[kind].replace("{number}", str(number))
         (folder / f"{METHODS[kind]}.py").write_text(text)
+    (root / "Middleware").mkdir()
+    (root / "Middleware" / "__init__.py").write_text(MIDDLEWARE)
     return root
 
 
@@ -103,6 +111,7 @@ def measure(routes: int) -> tuple[float, int]:
     """Give the CPU milliseconds of the first document, and its paths."""
     app = Application(project(routes))
     app.boot()
+    await_bytecode()
     started = time.process_time()
     document = openapi_document(app)
     return (time.process_time() - started) * 1000, len(document["paths"])
