@@ -13,6 +13,7 @@ import pytest
 
 from treefold_http import Application, BootError, Settings
 from treefold_http.middleware._gcra import SCRIPT, redis_key
+from treefold_http.openapi import openapi_document
 
 if TYPE_CHECKING:
     from packages.http.tests.conftest import Exchange, Lines, Socket
@@ -196,3 +197,14 @@ def test_s98_a_refusal_says_when_to_come_back(
 
     answer = asyncio.run(main())
     assert (answer.status, answer.fields("retry-after")) == (503, ["1"])
+
+
+@pytest.mark.parametrize(("without", "refusals"), [("pass", ["429"]), ("refuse", ["429", "503"])])
+def test_the_document_names_the_refusals(
+    project: Project, redis_url: str, without: str, refusals: list[str]
+) -> None:
+    app = application(project, redis_url, f"rate='5/min', without_redis={without!r}")
+    responses = openapi_document(app)["paths"]["/v1"]["get"]["responses"]
+    assert [status for status in responses if "Retry-After" in responses[status]["headers"]] == (
+        refusals
+    )

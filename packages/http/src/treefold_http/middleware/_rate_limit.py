@@ -31,6 +31,10 @@ KeyOf = Callable[[Any], "str | int | None"]
 _SECOND = 1_000_000_000
 MAX_KEYS = 100_000
 
+_SECONDS = {"description": "Seconds to wait", "schema": {"type": "integer", "minimum": 1}}
+_POLICY = "requests (`q`) and the seconds until all of them are back (`w`)"
+_LEFT = "Requests that are left (`r`), and the seconds until all are back (`t`)"
+
 
 class RateLimit:
     """Answer 429 with `Retry-After` to a client that makes too many requests.
@@ -81,6 +85,13 @@ class RateLimit:
         self._table = MemoryTable(self.rate, max_keys)
         self._limits: RedisLimits | None = None
         self._redis = redis
+        refusal = {"headers": {"Retry-After": _SECONDS}}
+        can_fail = redis and not self.passes
+        self.openapi_responses = {429: refusal, 503: refusal} if can_fail else {429: refusal}
+        self.openapi_headers = {
+            "RateLimit-Policy": f"The limit: {_POLICY}: `{_policy_of(self)}`",
+            "RateLimit": _LEFT,
+        }
         if isinstance(redis, str):
             self._connect(redis)
 
@@ -114,6 +125,10 @@ class RateLimit:
         return _InMemory(bucket, self._table)
 
 
+def _policy_of(limit: RateLimit) -> str:
+    return f'"{limit.name}";q={limit.rate.burst};w={limit.rate.window}'
+
+
 class _Bucket:
     """Names the bucket of a request at one route, and tells the client of it."""
 
@@ -121,11 +136,10 @@ class _Bucket:
         self._key = limit.key
         self._is_miss = route is None and limit.per_route
         self._end = f" {route.template}" if route is not None and limit.per_route else ""
-        rate = self.rate = limit.rate
+        self.rate = limit.rate
         self.name = limit.name
         self.passes = limit.passes
-        policy = f'"{limit.name}";q={rate.burst};w={rate.window}'
-        self._policy = encode_header("ratelimit-policy", policy)
+        self._policy = encode_header("ratelimit-policy", _policy_of(limit))
         self._format = f'"{limit.name}";r=%d;t=%d'.encode()
 
     def key_of(self, connection: Connection) -> str:

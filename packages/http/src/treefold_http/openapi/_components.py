@@ -28,9 +28,14 @@ class _Node:
 
 
 class Components:
-    """The schemas of one document."""
+    """The schemas and the header fields of one document.
+
+    Attributes:
+        headers: name to Header Object.
+    """
 
     def __init__(self) -> None:
+        self.headers: dict[str, Schema] = {}
         self._nodes: list[_Node] = []
         self._by_key: dict[Hashable, int] = {}
         self._references: list[tuple[Schema, str, int]] = []
@@ -70,6 +75,11 @@ class Components:
         table[key] = f"#{node}"  # no two are equal before they are known to be
         self._references.append((table, key, node))
         return table
+
+    def header(self, name: str, made: Schema) -> Schema:
+        """Return a reference to a header field, or the object itself if the name is taken."""
+        known = self.headers.setdefault(name, made)
+        return {"$ref": f"#/components/headers/{name}"} if known == made else made
 
     def finish(self) -> dict[str, Schema]:
         """Name every schema, write the targets of all references, and give the schemas by name."""

@@ -42,7 +42,11 @@ def write_openapi(
     }
     if tags := sorted({tag for found in shown for tag in tags_of(found)}):
         document["tags"] = [{"name": tag} for tag in tags]
-    parts = {"schemas": components.finish(), "securitySchemes": schemes_of(shown)}
+    parts = {
+        "schemas": components.finish(),
+        "headers": components.headers,
+        "securitySchemes": schemes_of(shown),
+    }
     if any(parts.values()):
         document["components"] = {name: part for name, part in parts.items() if part}
     return document

@@ -50,9 +50,28 @@ def responses_of(described: Described, schemas: Schemas) -> dict[str, Any]:
     for status in sorted(_failures(described)):
         found.add(str(status), PROBLEM, problem_schema(schemas.components, status))
     responses = found.finish()
-    for status, said in (described.module.responses or {}).items():
-        responses[str(status)] = _said(str(status), said, responses.get(str(status)), schemas)
+    for said in (*_of_middleware(described, "openapi_responses"), described.module.responses or {}):
+        for status, each in said.items():
+            responses[str(status)] = _said(str(status), each, responses.get(str(status)), schemas)
+    if common := _common_headers(described, schemas):
+        for response in responses.values():
+            response["headers"] = common | response.get("headers", {})
     return dict(sorted(responses.items()))
+
+
+def _of_middleware(described: Described, name: str) -> list[Mapping[Any, Any]]:
+    """What the middleware of a route says, in the forms that handler modules use."""
+    said = [getattr(entry, name, None) for entry in described.entries]
+    return [one for one in said if one]
+
+
+def _common_headers(described: Described, schemas: Schemas) -> dict[str, Any]:
+    """The header fields that middleware adds to every answer."""
+    made: dict[str, Any] = {}
+    for said in _of_middleware(described, "openapi_headers"):
+        for name, value in said.items():
+            made[name] = schemas.components.header(name, _header(value, schemas))
+    return made
 
 
 class _Answers:
@@ -245,9 +264,8 @@ def _said(status: str, said: Any, known: dict[str, Any] | None, schemas: Schemas
     for media in made.get("content", {}).values():
         media |= {k: plain(table[k]) for k in ("example", "examples") if k in table}
     if table.get("headers"):
-        made["headers"] = {
-            str(name): _header(value, schemas) for name, value in table["headers"].items()
-        }
+        headers = {str(name): _header(value, schemas) for name, value in table["headers"].items()}
+        made["headers"] = made.get("headers", {}) | headers
     return made
 
 

@@ -6,7 +6,7 @@ Read once for all documents of a site. Nothing here knows the shape of a documen
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -39,6 +39,7 @@ class Described:
         reading: what the code of the handler says.
         statuses: of errors that its dependencies raise, and those that the handler raises.
         security: what credentials it asks for.
+        entries: the middleware that it runs through, the outermost first.
     """
 
     route: Route
@@ -49,6 +50,7 @@ class Described:
     reading: Reading
     statuses: frozenset[int]
     security: tuple[Security, ...]
+    entries: Sequence[Any]
 
     @property
     def handler(self) -> Callable[..., Any]:
@@ -129,6 +131,7 @@ def _describe(
         reading=reading,
         statuses=frozenset(status for found in readings for status in found.statuses),
         security=demands,
+        entries=entries,
     )
 
 
