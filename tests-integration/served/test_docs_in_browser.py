@@ -164,6 +164,25 @@ LOANS: Mapping[str, str] = {
         summary = "All of them"
         async def handler(): return [{"isbn": str(n), "title": "x" * 80} for n in range(50_000)]
         """,
+    "Middleware/__init__.py": """
+        from treefold.middleware import Sessions
+        middlewares = [Sessions()]
+        """,
+    "Api/v1/Seat/Post.py": """
+        from treefold.auth import login
+        summary = "Sit down"
+        async def handler(request) -> None: login(request, 7)
+        """,
+    "Api/v1/Seat/Get.py": """
+        from treefold import Depends
+        from treefold.auth import current_user
+        from treefold.middleware import RateLimit
+        summary = "Who sits here"
+        middlewares = [RateLimit("100/hour")]
+        async def find(id: int) -> int: return id
+        async def handler(who: int = Depends(current_user(find))) -> dict[str, int]:
+            return {"who": who}
+        """,
     "Api/v1/Scan/Socket.py": """
         from treefold import WebSocket
         summary = "Bytes, backwards"
@@ -568,6 +587,39 @@ def test_a_cookie_says_that_what_is_typed_does_not_arrive(loans: Process, open_d
     expect(page.locator(".live-responses-table")).to_contain_text('"seat": ""')
     words = row.evaluate("cell => getComputedStyle(cell, '::after').content")
     assert "a browser sends the cookies that it has" in words
+
+
+def test_a_login_on_the_page_is_the_credential_of_its_try_outs(
+    loans: Process, open_docs: Open
+) -> None:
+    page = open_docs(loans, fresh=True).page
+    said = page.locator(".live-responses-table .response-col_status").last
+    route(page, "GET /v1/seat Who sits here")
+    page.get_by_role("button", name="Authorize").click()
+    asked = page.locator(".modal-ux")
+    expect(asked).to_contain_text("session (apiKey)")
+    words = asked.locator(".auth-container").evaluate(
+        "element => getComputedStyle(element, '::after').content"
+    )
+    assert "log in by the route that sets it" in words
+    page.keyboard.press("Escape")
+    route(page, "POST /v1/seat Sit down")
+    execute(page)
+    expect(said).to_contain_text("204")
+    route(page, "GET /v1/seat Who sits here")
+    execute(page)
+    expect(page.locator(".live-responses-table")).to_contain_text('"who": 7')
+
+
+def test_s99_a_limit_is_told_with_its_fields(loans: Process, open_docs: Open) -> None:
+    page = open_docs(loans, fresh=True).page
+    route(page, "GET /v1/seat Who sits here")
+    refusal = page.locator("tr.response[data-code='429']")
+    expect(refusal).to_contain_text("Too Many Requests")
+    fields = refusal.locator(".headers")
+    for name in ("RateLimit", "RateLimit-Policy", "Retry-After"):
+        expect(fields.get_by_role("cell", name=name, exact=True)).to_be_visible()
+    expect(fields).to_contain_text('"default";q=100;w=3600')
 
 
 def test_a_long_answer_is_shown_in_part_and_saved_whole(loans: Process, open_docs: Open) -> None:

@@ -59,6 +59,10 @@ function look(host) {
     row.querySelector("label.parameter__empty_value_toggle")?.removeAttribute("for");
     row.querySelector("#include_empty_value")?.removeAttribute("id");
   }
+  for (const credential of host.querySelectorAll(".auth-container")) {
+    const words = [...credential.querySelectorAll("p")].map((line) => line.textContent);
+    if (words.some((text) => /^In:\s*cookie$/.test(text.trim()))) credential.dataset.place = "cookie";
+  }
   showAnswer(host);
   // Its label is other words than the button shows.
   host.querySelector(".auth-btn-wrapper .authorize")?.removeAttribute("aria-label");
