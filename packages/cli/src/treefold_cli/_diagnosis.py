@@ -1,13 +1,14 @@
 """What `doctor` looks at: one function for each question, each giving findings.
 
-Reads metadata, settings, names in the tree and one connection per server; imports models, and no
-handler.
+Reads metadata, settings, names in the tree and one connection per server; imports models and boot
+files, and no handler.
 How findings are printed, and the exit code, is decided in the command.
 """
 
+import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import Distribution, PackageNotFoundError, distribution, distributions
 from pathlib import Path
@@ -38,6 +39,8 @@ _EXTRAS: Mapping[str, tuple[str, ...]] = {
     "redis": ("redis",),
     "pydantic": ("pydantic",),
     "fast": ("uvloop", "httptools", "msgspec"),
+    "argon2": ("argon2-cffi",),
+    "jwt": ("pyjwt", "cryptography"),
     "compress": ("brotli", "zstandard"),
     "metrics": ("prometheus-client",),
     "tracing": ("opentelemetry-api",),
@@ -119,16 +122,35 @@ def _version(name: str) -> str | None:
         return None
 
 
-def extras() -> Iterator[Finding]:
-    """Say which optional parts are installed; a missing one is no fault."""
+def extras(used: Mapping[str, str]) -> Iterator[Finding]:
+    """Say which optional parts are installed; a missing one is a fault where it is used.
+
+    Args:
+        used: names of `treefold.auth` that the project uses, and where.
+    """
     for extra, names in _EXTRAS.items():
         missing = [name for name in names if _version(name) is None]
         if not missing:
             shown = ", ".join(f"{name} {_version(name)}" for name in names)
             yield Finding(OK, "extras", f"{extra}: {shown}")
-        else:
-            install = f"pip install 'treefold[{extra}]'"
-            yield Finding(OK, "extras", f"{extra}: not installed", install)
+            continue
+        status, why = _without(extra, used)
+        install = f"pip install 'treefold[{extra}]'"
+        yield Finding(status, "extras", f"{extra}: not installed{why}", install)
+
+
+_HASHING = ("hash_password", "ahash_password", "verify_password", "averify_password")
+
+
+def _without(extra: str, used: Mapping[str, str]) -> tuple[str, str]:
+    """What it means for a project that an extra is missing."""
+    if extra == "jwt" and "jwt" in used:
+        return FAIL, f", and {used['jwt']} uses jwt"
+    hashing = [name for name in _HASHING if name in used]
+    if extra == "argon2" and hashing:
+        name = hashing[0]
+        return WARN, f": {name} of {used[name]} uses scrypt, and verifies no hash of argon2"
+    return OK, ""
 
 
 def layout(root: Path) -> Iterator[Finding]:
@@ -251,6 +273,58 @@ def extensions(root: Path, settings: "Settings") -> Iterator[Finding]:
                 )
             except TreefoldError as error:
                 yield Finding(FAIL, "models", _one_line(error))
+
+
+def middleware(root: Path, settings: "Settings", used: Collection[str]) -> Iterator[Finding]:
+    """Read the boot files, and look at what `Middleware/` lists; no handler is imported.
+
+    Args:
+        root: the project.
+        settings: its settings.
+        used: names of `treefold.auth` that it uses.
+    """
+    import asyncio
+
+    from treefold_cli._cors_diagnosis import cors
+    from treefold_http import Application, TreefoldError
+    from treefold_http.extensions import load_middlewares, release
+    from treefold_router import RouterError, RouteTable
+
+    if not any((root / name).exists() for name in ("Middleware", "Middleware.py")):
+        return
+    app = Application(root, settings=settings)
+    try:
+        # What modules print is not the output of the command, and an error is one finding of it.
+        with contextlib.redirect_stdout(sys.stderr), _silent():
+            entries = load_middlewares(app)
+    except TreefoldError as error:
+        if str(error).startswith(_BOOT_FILES):  # what else can fail has been told
+            yield Finding(FAIL, "boot", _one_line(error))
+        return
+    finally:
+        asyncio.run(release(app))
+    try:
+        methods = {route.method for route in RouteTable.scan(root / "Api").routes}
+    except RouterError:
+        methods = set[str]()  # the layout has said so
+    yield from cors(entries, methods=methods, sends_tokens=not {"jwt", "bearer"}.isdisjoint(used))
+
+
+_BOOT_FILES = ("Middleware", *_FILES)
+
+
+@contextlib.contextmanager
+def _silent() -> Generator[None, None, None]:
+    """Keep the log of the framework quiet for a block."""
+    from treefold_logging import get_logger
+
+    log = get_logger()
+    level = log.level
+    log.setLevel("CRITICAL")
+    try:
+        yield
+    finally:
+        log.setLevel(level)
 
 
 _LONGEST = 10.0

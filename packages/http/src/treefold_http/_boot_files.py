@@ -68,6 +68,23 @@ def load_models(app: Application) -> None:
         raise BootError(f"{findings.fatal.file} cannot be used: {findings.fatal.error}")
 
 
+def load_middlewares(app: Application) -> Sequence[Any]:
+    """Read the boot files of a project, and no handler; return the entries of `Middleware/`.
+
+    For tools that serve nothing: extensions are set up, entries are made ready, hooks do not run.
+
+    Raises:
+        BootError: a boot file cannot be used; the message says which.
+    """
+    space = ModuleSpace.of(app.root)
+    space.enter()
+    findings = Findings(str(space.root))
+    files = read_boot_files(app, space, findings)
+    if findings.fatal is not None:
+        raise BootError(f"{findings.fatal.file} cannot be used: {findings.fatal.error}")
+    return files.middlewares
+
+
 def _load_models(app: Application, space: ModuleSpace, findings: Findings) -> None:
     """Set installed extensions up, then import every module below `Models/` (rulings, 'ORM')."""
     if findings.former is None:

@@ -15,7 +15,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from treefold_http._background import run_anywhere
-from treefold_http._boot_files import load_models as load_models
+from treefold_http._boot_files import (
+    load_middlewares as load_middlewares,
+    load_models as load_models,
+)
 from treefold_http._installed import GROUP as GROUP, install as install
 from treefold_logging import get_logger
 

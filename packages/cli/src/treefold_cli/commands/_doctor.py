@@ -23,7 +23,7 @@ _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
 def doctor(app_dir: AppDir = ".", as_json: AsJson = False) -> int:
-    """Check interpreter, packages, extras, layout, settings, secrets, databases and Redis.
+    """Check interpreter, packages, extras, layout, settings, secrets, middleware and servers.
 
     Each line is ok, warn or fail, with what to do. Exit code 1 when one fails. Databases are asked
     by their extension; Redis is that of TREEFOLD_REDIS_URL or REDIS_URL, and those of the settings
@@ -51,14 +51,17 @@ def doctor(app_dir: AppDir = ".", as_json: AsJson = False) -> int:
 
 def _findings(root: Path) -> Iterator["Finding"]:
     from treefold_cli import _diagnosis
+    from treefold_cli._uses import auth_names
 
+    used = auth_names(root)
     yield from _diagnosis.interpreter()
     yield from _diagnosis.packages()
-    yield from _diagnosis.extras()
+    yield from _diagnosis.extras(used)
     yield from _diagnosis.layout(root)
     read, said = _diagnosis.settings(root)
     yield from said
     yield from _diagnosis.secrets(read)
     if read is not None:
         yield from _diagnosis.extensions(root, read)
+        yield from _diagnosis.middleware(root, read, used)
     yield from _diagnosis.redis(read)

@@ -47,6 +47,10 @@ class CORS:
         max_age: seconds that a browser may keep the answer to a preflight.
         allow_private_network: let public pages reach this server in a private network.
 
+    Attributes:
+        origins, methods, headers: as they were given.
+        has_credentials: True if browsers may send cookies.
+
     Raises:
         ValueError: for an origin, a method or a header name that is none; for `*` or `null` with
             credentials.
@@ -82,11 +86,14 @@ class CORS:
             raise ValueError(
                 "CORS() allows no origin; give allow_origins=['https://app.example.com']"
             )
+        self.origins = tuple(allow_origins)
+        self.methods = None if allow_methods is None else tuple(allow_methods)
+        self.headers = tuple(allow_headers)
+        self.has_credentials = allow_credentials
         self._any_origin = "*" in allow_origins
         self._exact = {_serialized(one) for one in allow_origins if "*" not in one}
         self._below = [_below(one) for one in allow_origins if "*" in one and one != "*"]
         self._pattern = re.compile(allow_origin_pattern) if allow_origin_pattern else None
-        self._methods = None if allow_methods is None else set(allow_methods)
         self._any_header = "*" in allow_headers
         self._headers = {name.lower() for name in allow_headers}
         self._private_network = allow_private_network
@@ -145,8 +152,8 @@ class CORS:
         if fields is self._refused:
             request.add_answer_fields(fields)
             return None
-        if self._methods is not None:
-            methods = [name for name in methods if name in self._methods]
+        if self.methods is not None:
+            methods = [name for name in methods if name in self.methods]
         answer = Response.empty()
         raw = [pair for pair in fields if pair not in self._exposed and pair != _VARY]
         raw.append((b"access-control-allow-methods", _joined(methods)))

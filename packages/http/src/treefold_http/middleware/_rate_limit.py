@@ -95,6 +95,11 @@ class RateLimit:
         if isinstance(redis, str):
             self._connect(redis)
 
+    @property
+    def is_in_memory(self) -> bool:
+        """True if each process counts for itself."""
+        return not self._redis
+
     def _connect(self, url: str) -> None:
         from treefold_http.middleware._redis_limits import RedisLimits
 

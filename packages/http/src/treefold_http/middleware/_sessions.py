@@ -63,6 +63,10 @@ class Sessions:
         csrf: False leaves the protection against cross-site requests out.
         trusted_origins: other origins whose pages may send requests with the session.
 
+    Attributes:
+        cookie: how its cookie looks.
+        guard: the `CSRF` that is put in where the list has none; None with `csrf=False`.
+
     Raises:
         ValueError: for a lifetime that is not positive, or an unknown store.
     """
@@ -99,18 +103,22 @@ class Sessions:
         self._secrets = [secret] if isinstance(secret, str) else list(secret or ())
         if partitioned is None:
             partitioned = samesite == "none"
-        self._cookie = CookieForm(
+        self.cookie = CookieForm(
             name=cookie, domain=domain, path=path, samesite=samesite, partitioned=partitioned
         )
         self._lifetimes = Lifetimes(idle, min(anonymous, idle), absolute)
         self._preload = preload
-        self._csrf = (
-            CSRF(trusted_origins=trusted_origins, cookies=self._cookie.names) if csrf else None
+        self.guard = (
+            CSRF(trusted_origins=trusted_origins, cookies=self.cookie.names) if csrf else None
         )
         self._keepers: WeakKeyDictionary[Application, Keeper] = WeakKeyDictionary()
         self._last: tuple[Application | None, Any] = (None, None)
-        quick = self._store in ("memory", "cookie") or isinstance(self._store, MemorySessions)
-        self._waits = not quick
+        self._waits = not (self.is_in_memory or self._store == "cookie")
+
+    @property
+    def is_in_memory(self) -> bool:
+        """True if each process has sessions of its own."""
+        return self._store == "memory" or isinstance(self._store, MemorySessions)
 
     def prepare(self, app: Application, extensions: Sequence[Any]) -> None:
         """Make ready for an application; called at boot.
@@ -125,16 +133,16 @@ class Sessions:
             given = [settings.secret_key, *settings.secret_key_fallbacks]
         secrets = usable_secrets(given, dev=app.dev)
         if self._store == "cookie":
-            keeper: Keeper = CookieKeeper(secrets, self._cookie, self._lifetimes)
+            keeper: Keeper = CookieKeeper(secrets, self.cookie, self._lifetimes)
         else:
             store = self._find_store(app, extensions)
-            keeper = StoreKeeper(secrets, self._cookie, self._lifetimes, store)
-        keeper.trusted_origins = None if self._csrf is None else self._csrf.trusted
+            keeper = StoreKeeper(secrets, self.cookie, self._lifetimes, store)
+        keeper.trusted_origins = None if self.guard is None else self.guard.trusted
         self._keepers[app] = keeper
 
     def _find_store(self, app: Application, extensions: Sequence[Any]) -> SessionStore:
         if self._store == "memory":
-            return _memory_of(app, self._cookie.name)
+            return _memory_of(app, self.cookie.name)
         if self._store == "redis":
             url = self._redis or app.settings.redis_url
             if not url:
@@ -161,7 +169,7 @@ class Sessions:
         """
         own = [entry for entry in entries if isinstance(entry, CSRF)]
         if not own:
-            return () if self._csrf is None else (self._csrf,)
+            return () if self.guard is None else (self.guard,)
         if any(entry is own[0] for entry in entries[: entries.index(self)]):
             raise SettingsError("CSRF needs the session; list it after Sessions")
         for keeper in self._keepers.values():

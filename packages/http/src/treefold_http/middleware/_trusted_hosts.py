@@ -33,6 +33,9 @@ class TrustedHosts:
             this machine (`localhost`, `127.0.0.1`, `[::1]`) are allowed with `dev=True`, and alone
             when none are given.
 
+    Attributes:
+        allowed: as it was given.
+
     Raises:
         ValueError: for what is no host name.
     """
@@ -40,6 +43,7 @@ class TrustedHosts:
     def __init__(self, allowed: Sequence[str] = ()) -> None:
         if isinstance(allowed, str):
             raise ValueError(f"TrustedHosts({allowed!r}) is one text; give a list of names")
+        self.allowed = tuple(allowed)
         self._exact: set[str] = set()
         self._below: list[tuple[str, str]] = []
         for name in allowed or LOOPBACK:

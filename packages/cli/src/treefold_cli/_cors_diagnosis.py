@@ -1,0 +1,147 @@
+"""What `doctor` says of `CORS` that a browser will not follow, whatever the server answers.
+
+Pure: entries of `Middleware/` in, findings out. Which hosts are ours is known from `TrustedHosts`
+and the domain of the session's cookie; where neither names one, nothing is said about sites. Two
+names are taken for two sites only where their last two labels differ: longer public suffixes are
+not known here, and a wrong warning is worse than none.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from treefold_cli._diagnosis import FAIL, WARN, Finding
+
+if TYPE_CHECKING:
+    from treefold_http.middleware import CORS, Sessions
+
+_CHANGES = ("POST", "PUT", "PATCH", "DELETE")
+_WITH_BODY = {"POST", "PUT", "PATCH"}
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """An entry with the prefix below which it runs."""
+
+    entry: Any
+    prefix: tuple[str, ...]
+
+    def meets(self, other: "_Placed") -> bool:
+        """Return True if both run for some route."""
+        shorter = min(len(self.prefix), len(other.prefix))
+        return self.prefix[:shorter] == other.prefix[:shorter]
+
+
+def cors(
+    entries: Sequence[Any], *, methods: Collection[str], sends_tokens: bool
+) -> Iterator[Finding]:
+    """Look for what browsers will refuse or leave out.
+
+    Args:
+        entries: those of `Middleware/`, the outermost first.
+        methods: of the routes.
+        sends_tokens: the project takes credentials from the field `Authorization`.
+    """
+    from treefold_http.middleware import CORS, CSRF, RateLimit, Sessions, TrustedHosts
+
+    placed = [_placed(entry) for entry in entries]
+    hosts = [host for p in _of(placed, TrustedHosts) for host in p.entry.allowed]
+    for number, one in enumerate(placed):
+        if not isinstance(one.entry, CORS):
+            continue
+        yield from _fields(one.entry, methods, sends_tokens)
+        yield from _twice(one, _of(placed[number + 1 :], CORS))
+        if any(one.meets(limit) for limit in _of(placed[:number], RateLimit)):
+            text = "RateLimit comes before CORS: pages cannot read its 429"
+            yield Finding(WARN, "cors", text, "list CORS first")
+        if not one.entry.has_credentials:
+            continue
+        for session in filter(one.meets, _of(placed, Sessions)):
+            own = [host for host in (*hosts, session.entry.cookie.domain) if host]
+            guards = [guard.entry for guard in _of(placed, CSRF)] or [session.entry.guard]
+            trusted = None if guards[0] is None else guards[0].trusted
+            for origin in one.entry.origins:
+                yield from _session(origin, session.entry, own, trusted)
+
+
+def _placed(entry: Any) -> _Placed:
+    prefix = getattr(entry, "prefix", None)
+    return _Placed(entry, ()) if prefix is None else _Placed(entry.entry, prefix)
+
+
+def _of(placed: Sequence[_Placed], kind: type) -> list[_Placed]:
+    return [one for one in placed if isinstance(one.entry, kind)]
+
+
+def _fields(entry: "CORS", methods: Collection[str], sends_tokens: bool) -> Iterator[Finding]:
+    """Methods and header fields that a preflight will not grant."""
+    for name in entry.methods or ():
+        if name != name.upper():
+            text = f"CORS(allow_methods=[{name!r}]) allows nothing: methods are in capitals"
+            yield Finding(FAIL, "cors", text, f"write {name.upper()!r}")
+    headers = {name.lower() for name in entry.headers}
+    if "*" in headers:
+        return
+    shown = f"CORS(allow_headers={list(entry.headers)!r})"
+    if "content-type" not in headers and _WITH_BODY & set(methods):
+        text = f"{shown} leaves Content-Type out: pages cannot send JSON"
+        yield Finding(WARN, "cors", text, "add 'Content-Type'")
+    if sends_tokens and "authorization" not in headers:
+        text = f"{shown} leaves Authorization out: pages cannot send a token"
+        yield Finding(WARN, "cors", text, "add 'Authorization'")
+
+
+def _twice(one: _Placed, later: Sequence[_Placed]) -> Iterator[Finding]:
+    """Two entries that both answer an origin: a browser refuses two fields."""
+    for other in filter(one.meets, later):
+        named = [text for text in (*one.entry.origins, *other.entry.origins) if "*" not in text]
+        for origin in named or ["https://any.example"]:
+            if one.entry.allows(origin) and other.entry.allows(origin):
+                below = max(one.prefix, other.prefix, key=len)
+                where = f"below /{'/'.join(below)}" if below else "for every route"
+                shown = repr(origin) if named else "every origin"
+                text = f"two CORS entries allow {shown} {where}: browsers refuse such answers"
+                yield Finding(FAIL, "cors", text, "leave one of them for each route")
+                break
+
+
+def _session(
+    origin: str, sessions: "Sessions", own: Sequence[str], trusted: Collection[str] | None
+) -> Iterator[Finding]:
+    """What keeps the session away from pages of an origin."""
+    parts = urlsplit(origin)
+    host = (parts.hostname or "").removeprefix("*.")
+    if host in _LOOPBACK:
+        return  # somebody develops there, against whatever host
+    samesite = sessions.cookie.samesite
+    is_kept_home = samesite != "none"
+    if parts.scheme == "http" and is_kept_home:
+        text = f"CORS allows credentials for {origin!r}, whose pages are sent without TLS"
+        text += (
+            f": browsers send them no cookie that is Secure and SameSite={samesite.capitalize()}"
+        )
+        yield Finding(WARN, "cors", text, f"serve them at 'https://{parts.netloc}'")
+    elif own and is_kept_home and all(_are_two_sites(host, each) for each in own):
+        text = f"CORS allows credentials for {origin!r}, which is another site than {own[0]!r}"
+        text += f": its pages have no session, whose cookie is SameSite={samesite.capitalize()}"
+        advice = "serve both below one domain, or set Sessions(samesite='none')"
+        yield Finding(WARN, "cors", text, advice)
+    if trusted is not None and origin not in trusted:
+        text = f"CORS allows credentials for {origin!r}, which CSRF does not trust"
+        text += f": {', '.join(_CHANGES[:-1])} and {_CHANGES[-1]} with a session are 403"
+        named = "its origins by name" if "*" in origin else repr(origin)
+        yield Finding(WARN, "cors", text, f"add {named} to trusted_origins of Sessions or CSRF")
+
+
+def _are_two_sites(one: str, other: str) -> bool:
+    first, second = (_site(host) for host in (one, other))
+    return first != second
+
+
+def _site(host: str) -> list[str]:
+    name = host.removeprefix("*.").lower().removesuffix(".")
+    if not name.startswith("["):
+        name = name.partition(":")[0]
+    return name.split(".")[-2:] if not name.replace(".", "").isdigit() else [name]
