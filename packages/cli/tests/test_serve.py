@@ -2,6 +2,7 @@
 
 import contextlib
 import http.client
+import re
 import signal
 import socket
 import subprocess
@@ -300,3 +301,81 @@ def test_d07_the_limit_is_a_setting(
         answer = other.getresponse()
         assert (answer.status, answer.headers["retry-after"]) == (503, "1")
     server.stop(signal.SIGTERM)
+
+
+SHARED = "0123456789abcdef0123456789abcdef"
+OWN = r"\[WARNING\] each process has its own (.*)"
+STATE = """
+from treefold_http.cache import cached, get_cache
+from treefold_http.middleware import RateLimit
+
+middlewares = [RateLimit("1000/s")]
+get_cache()
+
+
+@cached(60, key=lambda: "x")
+async def load():
+    return [1]
+
+
+async def handler(request):
+    return await load()
+"""
+CRASH = "import os\n\n\nasync def handler(request):\n    os._exit(9)\n"
+
+
+@pytest.fixture
+def stateful(project: Project, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project that keeps sessions, limits and a cache in memory."""
+    monkeypatch.setenv("TREEFOLD_SECRET_KEY", SHARED)
+    root = project("v1/Health/Get.py")
+    write(root, "Api/v1/State/Get.py", STATE)
+    write(root, "Api/v1/Crash/Get.py", CRASH)
+    entries = "Sessions(), under('/v1/state', RateLimit('9/s'))"
+    write(
+        root,
+        "Middleware/__init__.py",
+        f"from treefold_http.middleware import *\nmiddlewares = [{entries}]\n",
+    )
+    return root
+
+
+def wait_for_boots(server: Any, count: int) -> None:
+    while server.output.count("booted in") < count:
+        server.wait_for("booted in")
+
+
+def test_several_processes_tell_once_what_they_do_not_share(start: Start, stateful: Path):
+    server = start("serve", "--workers", "2", cwd=stateful).started()
+    wait_until(server.url, served=True)
+    with connect(server.url) as connection:
+        assert get(connection, "/v1/state").read() == b"[1]"
+    wait_for_boots(server, 2)  # a line that is not written yet would be lost in the crash
+    cut = (ConnectionError, http.client.HTTPException)
+    with contextlib.suppress(*cut), connect(server.url) as connection:
+        get(connection, "/v1/crash")
+    wait_for_boots(server, 3)
+    assert server.stop() == 0
+    (told,) = re.findall(OWN, server.output)
+    assert told == (
+        "sessions (Sessions(store='redis') or 'database' shares them),"
+        " limits (RateLimit(redis=True) shares them),"
+        " cache 'default' (a Redis URL in the setting caches shares it)"
+    )
+
+
+def test_one_process_has_nothing_to_share(start: Start, stateful: Path):
+    server = start("serve", cwd=stateful).started()
+    assert server.stop() == 0
+    assert not re.findall(OWN, server.output)
+
+
+def test_processes_that_keep_nothing_in_memory_say_nothing(start: Start, stateful: Path):
+    write(stateful, "Api/v1/State/Get.py", CRASH)
+    entries = "Sessions(store='cookie'), CORS(['*'])"
+    code = f"from treefold_http.middleware import *\nmiddlewares = [{entries}]\n"
+    write(stateful, "Middleware/__init__.py", code)
+    server = start("serve", "--workers", "2", cwd=stateful).started()
+    wait_for_boots(server, 2)
+    assert server.stop() == 0
+    assert not re.findall(OWN, server.output)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
-import treefold_http
+from treefold_http import Application
+from treefold_logging import get_logger
 
 if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
-
-    from treefold_http import Application
 
 
 def create_app() -> Application:
@@ -24,9 +25,50 @@ def create_app() -> Application:
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_end_after, args=[parent], daemon=True).start()
-    return treefold_http.create_app()
+    # Processes are numbered from 1, also those that take the place of another: one line in all.
+    is_first = multiprocessing.current_process().name.endswith("-1")
+    return (_FirstWorker if is_first else Application)(os.environ["TREEFOLD_APP_DIR"])
 
 
 def _end_after(parent: BaseProcess) -> None:
     parent.join()
     os.kill(os.getpid(), signal.SIGTERM)
+
+
+class _FirstWorker(Application):
+    """Tells for all workers what they do not share."""
+
+    _has_told = False
+
+    def boot(self) -> None:
+        super().boot()
+        if not self._has_told:
+            self._has_told = True
+            if own := list(dict.fromkeys(_kept_in_memory(self))):
+                get_logger().warning("each process has its own %s", ", ".join(own))
+
+
+def _kept_in_memory(app: Application) -> Iterator[str]:
+    """What one process keeps from the others, with the remedy."""
+    for entry in _entries(app):
+        kind = type(entry).__name__
+        if getattr(entry, "is_in_memory", False) and kind in _REMEDIES:
+            yield _REMEDIES[kind]
+    if "treefold_http.cache" in sys.modules:  # else nothing has asked for one
+        for alias in sys.modules["treefold_http.cache"].aliases_in_memory():
+            yield f"cache {alias!r} (a Redis URL in the setting caches shares it)"
+
+
+_REMEDIES = {
+    "Sessions": "sessions (Sessions(store='redis') or 'database' shares them)",
+    "RateLimit": "limits (RateLimit(redis=True) shares them)",
+}
+
+
+def _entries(app: Application) -> Iterator[Any]:
+    """All middleware of a project: of `Middleware/`, and of its handler modules."""
+    listed = list(app.site.middlewares)
+    for module in app.site.modules.values():
+        listed += getattr(module, "middlewares", ())
+    for entry in listed:
+        yield getattr(entry, "entry", entry)

@@ -5,6 +5,7 @@ rule for all of it: what cannot be read is a miss, and a cache that is away cost
 """
 
 from treefold_http.cache._aliases import (
+    aliases_in_memory as aliases_in_memory,
     clear_memory as clear_memory,
     configure_cache as configure_cache,
     get_cache as get_cache,

@@ -63,6 +63,11 @@ def clear_memory() -> None:
         cache.clear_memory()
 
 
+def aliases_in_memory() -> list[str]:
+    """Return the aliases that were asked for, and whose values other processes do not see."""
+    return [alias for alias in _caches if _addresses.get(alias, "memory:").startswith("memory:")]
+
+
 def _open(alias: str) -> Backend:
     address = _addresses.get(alias)
     if address is None and alias != DEFAULT:
