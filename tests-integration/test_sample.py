@@ -3,6 +3,7 @@
 On SQLite and on PostgreSQL, in process and over a socket: the same answers everywhere.
 """
 
+import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,7 +37,7 @@ def test_it_boots_without_a_broken_or_skipped_file(shop: Served) -> None:
     (booted,) = shop.wait_for(lambda lines: [line for line in lines if "booted in" in line])
     assert "files with errors 0" in booted
     assert "skipped files 0" in booted
-    assert "middleware 3," in booted
+    assert "middleware 6," in booted
 
 
 @pytest.mark.parametrize("version", ["v1", "v2"])
@@ -47,6 +48,36 @@ def test_it_is_alive(shop: Served, version: str) -> None:
 @pytest.mark.parametrize("target", ["/v1/health", "/v1/nothing", "/nothing", "/v1/user/abc"])
 def test_the_middleware_is_on_every_answer(shop: Served, target: str) -> None:
     assert shop.get(target).value("x-shop") == "open"
+
+
+@pytest.mark.parametrize("target", ["/v1/health", "/v1/nothing", "/v1/user/abc", "/v2/book"])
+def test_every_answer_tells_browsers_to_take_it_as_data(shop: Served, target: str) -> None:
+    answer = shop.get(target)
+    assert answer.value("content-security-policy") == "default-src 'none'; frame-ancestors 'none'"
+    assert answer.value("x-frame-options") == "DENY"
+
+
+def test_pages_of_any_origin_read_the_catalogue_and_nothing_else(shop: Served) -> None:
+    origin = ("Origin", "https://reader.example")
+    asked = ("Access-Control-Request-Method", "GET")
+    assert shop.get("/v2/book", origin).value("access-control-allow-origin") == "*"
+    granted = shop.request("OPTIONS", "/v2/book", headers=[origin, asked])
+    assert granted.value("access-control-allow-methods") == "GET"
+    for target in ("/v1/book", "/v1/session", "/v2/health"):
+        assert shop.get(target, origin).values("access-control-allow-origin") == []
+
+
+def test_the_export_is_compressed_for_who_takes_it(shop: Served) -> None:
+    plain = shop.get("/v1/book/export")
+    packed = shop.get("/v1/book/export", ("Accept-Encoding", "gzip"))
+    assert packed.value("content-encoding") == "gzip"
+    assert gzip.decompress(packed.body) == plain.body
+    assert plain.values("content-encoding") == []
+
+
+def test_it_is_alive_and_ready_with_its_database(shop: Served) -> None:
+    assert shop.get("/livez").status == 200
+    assert shop.get("/readyz").status == 200
 
 
 def test_versions_answer_side_by_side(shop: Served) -> None:
@@ -123,6 +154,14 @@ def test_a_user_is_made_found_refused_twice_and_removed(shop: Served) -> None:
     assert made.json() in shop.get("/v1/user").json()
     assert shop.request("DELETE", target).status == 204
     assert shop.get(target).status == 404
+
+
+def test_logins_are_limited_and_a_client_is_told(shop: Served) -> None:
+    given = {"name": "nobody", "password": "guess"}
+    answer = post(shop, "/v1/session", given, SAME)
+    assert answer.value("ratelimit-policy") == '"default";q=60;w=60'
+    left = int(answer.value("ratelimit").split("r=")[1].split(";")[0])
+    assert 50 < left < 60
 
 
 def cookie_of(answer: Answer) -> tuple[str, str]:

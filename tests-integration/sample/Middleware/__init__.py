@@ -1,7 +1,7 @@
 """Runs around every request, first entry outermost."""
 
 from treefold import Request, Response
-from treefold.middleware import Sessions, under
+from treefold.middleware import CORS, GZip, SecurityHeaders, Sessions, under
 
 
 async def opening_hours(request: Request, call_next):
@@ -18,4 +18,11 @@ async def no_store(request: Request, call_next):
     return response
 
 
-middlewares = [opening_hours, Sessions(store="database"), under("/v1/order", no_store)]
+middlewares = [
+    SecurityHeaders(),
+    under("/v2/book", CORS(["*"])),  # the catalogue is for pages of everybody
+    GZip(),
+    opening_hours,
+    Sessions(store="database"),
+    under("/v1/order", no_store),
+]

@@ -3,6 +3,9 @@ from dataclasses import dataclass
 from Models.people import Named, User
 from treefold import Request, Unauthorized
 from treefold.auth import averify_password, login
+from treefold.middleware import RateLimit
+
+middlewares = [RateLimit("60/min")]  # a guess takes a second
 
 
 @dataclass
