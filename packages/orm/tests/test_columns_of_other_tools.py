@@ -121,7 +121,7 @@ FILTERS: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("condition", "labels"), FILTERS, ids=lambda v: str(v)[:60])
+@pytest.mark.parametrize(("condition", "labels"), FILTERS)
 async def test_conditions_compare_values(
     empty: Any, half: Any, condition: Any, labels: str
 ) -> None:
@@ -153,7 +153,7 @@ EXPRESSIONS: list[tuple[Any, list[Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("expression", "wanted"), EXPRESSIONS, ids=lambda v: str(v)[:60])
+@pytest.mark.parametrize(("expression", "wanted"), EXPRESSIONS)
 async def test_expressions_compute_with_values(
     empty: Any, half: Any, expression: Any, wanted: list[Any]
 ) -> None:
@@ -290,7 +290,6 @@ async def test_the_ends_of_time_without_a_zone_are_kept(
 @pytest.mark.parametrize(
     "condition",
     [Q(sold__gt=F("seen")), Q(seen=F("paid")), Q(seen__lt=Coalesce("seen", F("sold")))],
-    ids=str,
 )
 async def test_times_with_and_without_a_zone_are_not_compared(empty: Any, condition: Any) -> None:
     with pytest.raises(FieldError, match=r"datetime without a zone.*Cast\(\)"):

@@ -1,7 +1,7 @@
 """Hostile text through every public argument: the statement stays the same, or there is none.
 
 The bulk is made by a seeded generator, since a case costs less than choosing it otherwise would.
-The number of cases is TREEFOLD_INJECTION_CASES (40,000 unless set); for the long run:
+The number of cases is TREEFOLD_INJECTION_CASES (20,000 unless set); for the long run:
 
     TREEFOLD_INJECTION_CASES=1000000 python -m pytest packages/orm/tests/test_injection.py
 """
