@@ -41,6 +41,7 @@ TREE = {
         async def handler(request):
             return list((await request.form()).multi_items())
         """,
+    "Api/v1/Own/Get.py": "async def handler(request): return request.headers.getlist('x-own')",
     "Api/v1/Wait/Get.py": """
         import asyncio
 
@@ -331,6 +332,21 @@ def test_s22_no_mix_of_delimiters_in_the_type_of_a_form_is_slow(server: Process)
             media = "multipart/form-data;" + (mix * 30_000)[:30_000]
             assert server.post("/v1/headers", b"--", media).status in (400, 415)
     assert cost.cpu < 0.05 * len(MIXES)
+
+
+@pytest.mark.parametrize("inner", [b"", b"a", b"a \t b"])
+@pytest.mark.parametrize("space", [b" ", b"\t", b" \t ", b"\t \t"])
+def test_whitespace_around_a_value_is_not_part_of_it(
+    server: Process, inner: bytes, space: bytes
+) -> None:
+    field = b"X-Own:" + space + inner + space + b"\r\n"
+    with Wire(server) as wire:
+        for pieces in ([field], [field[i : i + 1] for i in range(len(field))]):
+            wire.send(b"GET /v1/own HTTP/1.1\r\n" + HOST)
+            for piece in pieces:
+                wire.send(piece)
+            wire.send(b"\r\n")
+            assert wire.answer().json() == [inner.decode()]
 
 
 def test_s23_more_than_1000_pairs_in_a_query_are_400(app: Served) -> None:

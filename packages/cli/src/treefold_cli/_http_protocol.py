@@ -52,6 +52,10 @@ class PatientHttpTools(HttpToolsProtocol):
         self._watch.end()
         super().handle_websocket_upgrade()
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a field; httptools leaves the whitespace after its value (RFC 9110, 5.5)."""
+        super().on_header(name, value.rstrip(b" \t"))
+
     def on_headers_complete(self) -> None:
         """Take a whole head."""
         self._unfinished = 0
