@@ -346,6 +346,7 @@ class Process(Served):
         default_version: str | None,
         database: str | None = None,
         workers: int = 1,
+        host: str = "127.0.0.1",
         variables: Mapping[str, str] | None = None,
     ) -> None:
         self.root = root
@@ -358,8 +359,9 @@ class Process(Served):
             environment["TREEFOLD_DATABASE_URL"] = database
         environment.update(variables or {})
         command = ["dev"] if dev else ["serve", "--workers", str(workers)]
+        command += ["--host", host, "--port", "0", "--app-dir", str(root)]
         self._process = subprocess.Popen(
-            [sys.executable, *_PYTHON[kind], *command, "--port", "0", "--app-dir", root],
+            [sys.executable, *_PYTHON[kind], *command],
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -444,7 +446,8 @@ class Process(Served):
 
 def _find_address(lines: list[str]) -> str | None:
     found = (
-        re.search(r"(?:serving|processes) on http://127\.0\.0\.1:([0-9]+)", line) for line in lines
+        re.search(r"(?:serving|processes) on http://(?:127\.0\.0\.1|\[::\]):([0-9]+)", line)
+        for line in lines
     )
     return next((match[1] for match in found if match), None)
 
