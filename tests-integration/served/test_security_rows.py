@@ -37,12 +37,29 @@ Folders: `served` and `tests` are this suite and its parent, the others are `pac
     S-47  served/test_security_static  http/test_static
     S-48  served/test_security_static
     S-49  served/test_security_answers  tests/test_security_routing
+    S-50 to S-51  served/test_security_edge  http/middleware/test_gzip
+    S-52 to S-53  served/test_security_cache  http/test_cache_answers
+    S-54  http/test_cache  http/with_extras/test_cache_redis
+    S-55  served/test_security_cache  served/test_edge_sizes  http/test_cache
     S-56  served/test_security_answers  tests/test_errors  http/test_problems
-    S-57  served/test_security_answers  tests/test_errors
+    S-57  served/test_security_answers  served/test_security_edge  tests/test_errors
+    S-58  http/middleware/test_cors
+    S-59  served/test_security_clients  http/middleware/test_cors
+    S-60 to S-61  served/test_security_edge  http/middleware/test_cors
+    S-62 to S-63  served/test_security_sessions  http/middleware/test_csrf
+    S-64 to S-67  served/test_security_sessions  http/middleware/test_sessions
+    S-68  served/test_edge_sizes  http/middleware/test_sessions
+    S-69  http/test_constant_time  http/test_auth_passwords
     S-70 to S-73  served/test_security_sockets
     S-74 to S-75  served/test_security_socket_ends
     S-76  served/test_security_sockets
     S-92  tests/test_cross_cutting_header
+    S-93  served/test_rate_limit  served/test_security_edge  http/middleware/test_proxy_headers
+    S-94  served/test_security_clients  http/middleware/test_rate_limit
+    S-95  served/test_edge_sizes  http/middleware/test_rate_limit
+    S-96  served/test_rate_limit  http/with_extras/test_rate_limit_redis
+    S-97  http/middleware/test_rate_limit
+    S-98 to S-99  served/test_rate_limit  http/with_extras/test_rate_limit_redis
 
 Rulings that take the place of a row: S-30, `request.json()` parses whatever the type says; S-31,
 the parser decides how deep is too deep; S-70, a socket without `Origin` is accepted, cookies or
@@ -56,7 +73,7 @@ from pathlib import Path
 
 import pytest
 
-LISTED = [*range(1, 50), 56, 57, *range(70, 77), 92]
+LISTED = [*range(1, 77), *range(92, 100)]
 
 
 def table() -> dict[int, list[str]]:
