@@ -104,6 +104,9 @@ def typed(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Termina
 
 Serve = Callable[..., Press]
 
+on_one_parser = pytest.mark.parametrize("parser", ["httptools"], indirect=True)
+"""For what has nothing to do with how a request is read."""
+
 
 @pytest.fixture(scope="module")
 def serve_press(
@@ -346,6 +349,18 @@ def test_a_page_of_an_origin_that_is_not_listed_gets_nothing(
     assert found == (0,)
 
 
+@on_one_parser
+def test_a_page_that_is_not_trusted_reads_why_it_is_refused(
+    serve_press: Serve, visitor: BrowserContext
+) -> None:
+    press = serve_press(", trusted_origins=PAGES", "")
+    page = open_page(visitor, press.page)
+    send_account(page, "Register", "ivo")
+    expect(page.locator("#message")).to_have_text("A page of another site sent this login")
+    assert press.lines()[-2:] == ["OPTIONS /v1/user 204", "POST /v1/user 403"]
+
+
+@on_one_parser
 def test_a_session_does_not_cross_sites_by_default(
     serve_press: Serve, visitor: BrowserContext
 ) -> None:
@@ -360,6 +375,7 @@ def test_a_session_does_not_cross_sites_by_default(
     press.server.wait_for(lambda lines: [line for line in lines if warning in line])
 
 
+@on_one_parser
 def test_a_session_crosses_sites_where_it_is_told_to(
     serve_press: Serve, visitor: BrowserContext
 ) -> None:
@@ -371,6 +387,7 @@ def test_a_session_crosses_sites_where_it_is_told_to(
     assert (cookie.get("sameSite"), cookie.get("secure")) == ("None", True)
 
 
+@on_one_parser
 def test_development_serves_the_same_without_a_secret(
     serve_press: Serve, visitor: BrowserContext
 ) -> None:
