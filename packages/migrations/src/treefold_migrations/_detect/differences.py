@@ -6,6 +6,7 @@ last, except for constraints and indexes, which may be in the way.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from treefold_migrations._base.errors import DataLossRefused, StateError
@@ -26,6 +27,7 @@ from treefold_migrations._operations.parts import (
 from treefold_migrations._operations.tables import CreateTable, DropTable, SetOptions
 from treefold_migrations._state.renaming import fields_used_by
 from treefold_migrations._state.schema_state import (
+    AnyField,
     SchemaState,
     TableState,
     column_of,
@@ -184,16 +186,25 @@ def _cut(walk: Walk, table: str, field: str) -> None:
 
 def _change_fields(walk: Walk, name: str, *, filled: bool) -> None:
     _free_columns(walk, name)
-    old, new = walk.state.table(name), walk.wanted.table(name)
-    for field_name, field in new.fields.items():
-        before = old.fields.get(field_name)
-        if before is None:
-            fill = MISSING
-            if filled and new.options.managed and needs_fill(field):
-                fill = fill_for(walk.wanted, name, field_name, walk.answers)
-            walk.do(AddField(name, field_name, field, fill))
-        elif not same_parts(before, field):
+    old, new = walk.state.table(name).fields, walk.wanted.table(name)
+    waiting = {n: f for n, f in new.fields.items() if n not in old or not same_parts(old[n], f)}
+    while waiting:
+        field_name = _with_free_column(walk.state.table(name), waiting)
+        field = waiting.pop(field_name)
+        if field_name in old:
             _alter(walk, name, field_name)
+            continue
+        fill = MISSING
+        if filled and new.options.managed and needs_fill(field):
+            fill = fill_for(walk.wanted, name, field_name, walk.answers)
+        walk.do(AddField(name, field_name, field, fill))
+
+
+def _with_free_column(table: TableState, waiting: Mapping[str, AnyField]) -> str:
+    """The first field whose column no other field has now, which may wait for a move of its own."""
+    owners = {column_of(name, field): name for name, field in table.fields.items()}
+    free = (n for n, field in waiting.items() if owners.get(column_of(n, field), n) == n)
+    return next(free, next(iter(waiting)))
 
 
 def _free_columns(walk: Walk, name: str) -> None:
