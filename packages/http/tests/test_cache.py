@@ -17,7 +17,7 @@ import treefold_http
 from treefold_http import Application, BootError, Settings, SettingsError
 from treefold_http.cache import Cache, _memory, cached, configure_cache, get_cache
 from treefold_http.cache._aliases import _addresses, _caches
-from treefold_http.cache._memory import MemoryBackend
+from treefold_http.cache._memory import _TAG, MemoryBackend
 
 
 @pytest.fixture(autouse=True)
@@ -179,6 +179,15 @@ def test_tags_are_a_list_of_names(cache: Cache, tags: Any) -> None:
         cache.sync.set("k", 1, ttl=60, tags=tags)
 
 
+def test_a_tag_that_is_named_twice_is_one(cache: Cache) -> None:
+    cache.sync.set("k", 1, ttl=60, tags=["t", "t"])
+    assert cache.sync.get("k") == 1
+    assert cache.sync.delete("k")
+    cache.sync.set("k", 2, ttl=60, tags=["t", "t"])
+    assert cache.sync.invalidate("t")
+    assert cache.sync.get("k") is None
+
+
 # -- bounds
 
 
@@ -190,23 +199,43 @@ def test_s55_many_keys_stay_within_the_bytes_and_the_used_ones_stay() -> None:
         assert backend.read("used", ())[0] == b"1"
     assert backend._bytes <= 200_000
     assert len(backend._entries) == len(backend._keys_of) < 700
-    assert sum(entry.size for entry in backend._entries.values()) == backend._bytes
+    sizes = [entry.size for entry in backend._entries.values()]
+    assert sum(sizes) + len(backend._keys_of) * _TAG == backend._bytes
     for number in range(20_000):
         backend.invalidate([f"other-{number}"])
     assert len(backend._invalidated) <= 10_000
 
 
-def test_s55_the_bytes_that_are_counted_are_those_of_the_process() -> None:
+@pytest.mark.parametrize(
+    ("size", "tags", "shared"),
+    [(20, 0, 1), (60, 1, 1), (20, 2, 1), (60, 2, 100), (450, 3, 100), (3000, 1, 1)],
+)
+def test_s55_the_bytes_that_are_counted_are_those_of_the_process(
+    size: int, tags: int, shared: int
+) -> None:
     import tracemalloc
 
     gc.collect()
     tracemalloc.start()
     backend = MemoryBackend(max_bytes=4_000_000)
-    for number in range(30_000):
-        backend.write(f"key-{number}", b"x" * 60, 60, ())
+    count = 4_000_000 // (size + 200)
+    for number in range(count):
+        named = [f"tag-{tag}-{number // shared}" for tag in range(tags)]
+        backend.write(f"key-{number}", b"x" * size, 60, named)
     taken, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert taken < 1.5 * 4_000_000
+    assert len(backend._entries) < count, "The bound was not reached"
+    assert taken < 1.1 * 4_000_000
+
+
+def test_s55_an_entry_that_leaves_takes_its_tags_with_it() -> None:
+    backend = MemoryBackend(max_bytes=100_000)
+    backend.write("a", b"x", 60, ("one", "two"))
+    backend.write("b", b"x", 60, ("two",))
+    backend.invalidate(["one"])
+    assert list(backend._keys_of) == ["two"]
+    backend.delete("b")
+    assert (backend._bytes, backend._keys_of) == (0, {})
 
 
 def test_a_value_too_large_for_the_cache_is_not_kept() -> None:

@@ -259,9 +259,9 @@ def seconds(ttl: float) -> float:
 
 
 def names(tags: Sequence[str]) -> tuple[str, ...]:
-    """Refuse tags that are not a list of names."""
+    """Return each tag once; refuse what is not a list of names."""
     if isinstance(tags, str):
         raise TypeError(f"tags must be a list of names, got the text {tags!r}")
     if any(not tag or "\0" in tag for tag in tags):
         raise ValueError(f"A tag must be a name without NUL, got {list(tags)!r}")
-    return tuple(tags)
+    return tuple(dict.fromkeys(tags))

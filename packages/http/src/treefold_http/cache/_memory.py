@@ -13,8 +13,12 @@ from dataclasses import dataclass
 from time import monotonic
 
 MAX_BYTES = 64 * 1024 * 1024
-_OVERHEAD = 300
+_OVERHEAD = 420
 """Bytes that one entry costs besides its key and its value."""
+_TAGGED = 180
+"""The same for each of its tags, besides the name."""
+_TAG = 400
+"""Bytes that a tag costs once, however many entries have it."""
 _REMEMBERED = 10_000
 """Invalidations that are remembered one by one; older ones count for every name."""
 
@@ -69,17 +73,20 @@ class MemoryBackend:
         Args:
             number: that of the `read` before the value was computed; None for now.
         """
-        size = len(key) + len(value) + sum(map(len, tags)) + _OVERHEAD
+        size = len(key) + len(value) + _OVERHEAD + sum(len(tag) + _TAGGED for tag in tags)
         with self._lock:
             if number is not None and self._is_stale(key, tags, number):
                 return
             self._remove(key)
-            if size > self._max_bytes // 8:
+            if size + _TAG * len(tags) > self._max_bytes // 8:
                 return
             self._entries[key] = _Entry(value, monotonic() + ttl, tuple(tags), size)
             self._bytes += size
             for tag in tags:
-                self._keys_of.setdefault(tag, set()).add(key)
+                if tag not in self._keys_of:
+                    self._keys_of[tag] = set()
+                    self._bytes += _TAG
+                self._keys_of[tag].add(key)
             while self._bytes > self._max_bytes:
                 self._remove(next(iter(self._entries)))
 
@@ -153,4 +160,5 @@ class MemoryBackend:
             keys.discard(key)
             if not keys:
                 del self._keys_of[tag]
+                self._bytes -= _TAG
         return True
