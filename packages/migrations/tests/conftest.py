@@ -29,7 +29,7 @@ def postgres_dsn() -> Iterator[str]:
         pytest.fail(f"No real PostgreSQL: {error}")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # other modules close all connections
 def benches(postgres_dsn: str) -> Iterator[dict[str, Bench]]:
     found: dict[str, Bench] = {"sqlite": SQLiteBench(), "postgres": PostgresBench(postgres_dsn)}
     yield found
