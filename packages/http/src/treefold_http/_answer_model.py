@@ -1,8 +1,8 @@
-"""`response_model`: what a route answers, held to the type that its module declares.
+"""`response_model`: responses are checked against the type that the handler module declares.
 
-Composed into the plan at boot, for routes that have one only. Of what a handler returns, the
-declared fields go out and nothing else; what does not fit is a 500 whose line in the log says
-where. A `Response` is what its author made of it, and passes.
+The check is composed into the plan at boot, only for routes that declare a model. The client gets
+the declared fields of a return value and no other; a value of another type is a 500 whose log
+line names the field. A `Response` object is sent unchecked.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 def hold_answers(run: Endpoint, module: HandlerModule, file: str) -> Endpoint:
-    """Give an endpoint whose answers are held to the `response_model` of its module.
+    """Return an endpoint whose return values are serialized by the `response_model` of its module.
 
     Args:
         run: the handler with its injection.
-        file: what the messages call it.
+        file: the path of the module, for error messages.
 
     Raises:
-        InjectionError: for a model that no answer can be held to.
+        InjectionError: for a type that cannot be a response model.
     """
     hold = _AnswerModel(module, file).hold
 
@@ -40,7 +40,7 @@ def hold_answers(run: Endpoint, module: HandlerModule, file: str) -> Endpoint:
 
 
 def hold_messages(run: Endpoint, module: HandlerModule, file: str) -> Endpoint:
-    """The same for a socket: for what it sends as JSON."""
+    """Return a WebSocket endpoint that serializes its JSON messages by the `response_model`."""
     shape = _named(module.response_model, file, "response_model")
 
     async def held(websocket: Any) -> Any:
@@ -51,7 +51,7 @@ def hold_messages(run: Endpoint, module: HandlerModule, file: str) -> Endpoint:
 
 
 class _AnswerModel:
-    """What one route may send, by status."""
+    """The response models of one route, by status."""
 
     def __init__(self, module: HandlerModule, file: str) -> None:
         self._model = _named(module.response_model, file, "response_model")
@@ -77,7 +77,7 @@ class _AnswerModel:
         return (self._shape(parts[1])(parts[0]), *parts[1:])
 
     def _shape(self, status: Any) -> Shape:
-        """What an answer of a status is held to: as the document says it."""
+        """The shape for a response status, as the OpenAPI document declares it."""
         if status in BODILESS:
             return _as_it_is
         text = str(int(status)) if isinstance(status, int) else ""
@@ -98,7 +98,7 @@ def _model_in(said: Any) -> Any:
 
 
 def _named(model: Any, file: str, name: str) -> Callable[[Any], Any]:
-    """The shape of a model, with words that name the file and what it calls the model."""
+    """The shape of a model; its errors name the file and the option that declares the model."""
     kinds = [kind for kind in options_of(model) if not _passes(kind)]
     if any((typing.get_origin(kind) or kind) is tuple for kind in kinds):
         raise InjectionError(
@@ -123,7 +123,7 @@ def _named(model: Any, file: str, name: str) -> Callable[[Any], Any]:
 
 
 def _passes(kind: Any) -> bool:
-    """Whether it is a type of answers that are not looked into."""
+    """Return True for a `Response` or iterator type, whose content is not checked."""
     origin = typing.get_origin(kind) or kind
     return isinstance(origin, type) and (
         issubclass(origin, Response) or issubclass(origin, (AsyncIterator, Iterator))

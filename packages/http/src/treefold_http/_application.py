@@ -1,7 +1,7 @@
 """The application: an ASGI callable over a folder tree.
 
-One request reads top to bottom in `__call__`: identify, route, run the plan, answer, log. Reading
-the project is `_boot`'s business, composing a route `_plan`'s; here is what connects them.
+One request reads top to bottom in `__call__`: identify, route, run the plan, answer, log. `_boot`
+reads the project and `_plan` composes a route; this module connects them.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ from treefold_router import (
 _NOSNIFF = (b"x-content-type-options", b"nosniff")
 _CLOSE = (b"connection", b"close")
 _LEFT = 499
-"""Logged when the client or the server ended the request before it was answered."""
+"""The logged status of a request that the client or the server ended before its response."""
 
 _INFO = logging.INFO
 _ERROR = logging.ERROR
@@ -91,7 +91,7 @@ class Application:
         app_dir: the folder that holds `Api/`.
         dev: development: errors in answers, docs on.
         default_version: `latest` or `vN`: serve requests without a version from it.
-        settings: takes the place of settings files and environment.
+        settings: replaces the settings files and the environment.
 
     Attributes:
         root: the application root.
@@ -144,12 +144,12 @@ class Application:
 
     @property
     def has_docs(self) -> bool:
-        """Whether documents and docs are served: the setting `docs`, else as `dev` says."""
+        """True if the OpenAPI documents and docs are served: the setting `docs`, or else `dev`."""
         return self.dev if self.settings.docs is None else self.settings.docs
 
     @property
     def site(self) -> Site:
-        """What serves requests now; boots when nothing does yet."""
+        """The loaded project that serves requests; the first access boots."""
         if self._site is None:
             self.boot()
         assert self._site is not None  # noqa: S101 - boot gives one or raises
@@ -162,7 +162,7 @@ class Application:
 
     @property
     def stopping(self) -> asyncio.Event:
-        """Set when the end begins; what would never end by itself watches it."""
+        """Set at shutdown; long-lived streams wait on it."""
         return self.lifespan.stopping
 
     @property
@@ -178,7 +178,7 @@ class Application:
 
     @property
     def report(self) -> BootReport:
-        """What the boot found."""
+        """The counts and the failures of the boot."""
         return self.site.report
 
     def boot(self) -> None:
@@ -199,13 +199,13 @@ class Application:
 
                 configure_caches(self.settings.caches)
             if self.dev and self.has_docs:
-                keep_tail()  # from here on, so that the docs show what the boot says
+                keep_tail()  # before the boot, so that the docs show its log lines
             self._site = build_site(self)
             if self.settings.health:
                 from treefold_http._health import Health
 
                 self._probes = Health(self).plans
-            if self.has_docs:  # imported here: they cost nothing where they are off
+            if self.has_docs:  # imported here: an application without docs does not pay for them
                 from treefold_http._docs import serve_docs
                 from treefold_http.openapi import serve_documents
 
@@ -225,9 +225,9 @@ class Application:
         self.providers.add(key, Provider(factory, scope))
 
     def scope(self) -> InjectionScope:
-        """Give a scope for injection outside requests: `async with app.scope() as s: ...`.
+        """Return a scope for injection outside requests: `async with app.scope() as s: ...`.
 
-        Boots when nothing did yet, so that `providers.py` counts.
+        Boots the application first, so that the providers of `providers.py` are registered.
 
         Raises:
             BootError: as `boot`.
@@ -252,23 +252,24 @@ class Application:
     def exception_handler(
         self, kind: type[BaseException]
     ) -> Callable[[ExceptionHandler], ExceptionHandler]:
-        """Answer exceptions of a type, or of a subclass, with what the decorated function gives.
+        """Register the decorated function as handler of an exception type and its subclasses.
 
-        It takes the request and the exception, async or plain, and returns what a handler may.
+        The function, async or plain, takes the request and the exception, and may return any value
+        that a route handler may return.
         """
         return self.exception_handlers.adder(kind)
 
     def begin_shutdown(self) -> None:
-        """Say that the server is about to stop: event streams end, sockets close with 1012."""
+        """Begin the shutdown: event streams end, sockets close with 1012."""
         self.lifespan.begin_shutdown()
 
     def exchange_site(self, site: Site) -> None:
-        """Serve from another site; requests that have begun end on the former one."""
+        """Replace the loaded project; requests in progress finish on the previous one."""
         self._site = site
 
     @property
     def _begins_anew(self) -> bool:
-        """Whether a startup hook asks that runs beside what serves."""
+        """True inside a startup hook that runs during a reload."""
         return Life.of(self) not in (None, self.lifespan.life)
 
     def _declared_in_life(self) -> Mapping[Any, Any] | None:
@@ -276,7 +277,7 @@ class Application:
         return life.declared if life is not None else None
 
     def replan(self) -> None:
-        """Compose the plans anew: what is provided has changed."""
+        """Compose the plans of all routes again, after a change of providers or overrides."""
         if self._site is not None and not self._begins_anew:
             site = self._site
             self._site = dataclasses.replace(
@@ -284,7 +285,7 @@ class Application:
             )
 
     async def in_thread(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        """Call a plain function in a worker thread; an awaitable that it gives is awaited here."""
+        """Call a plain function in a worker thread; await its result here if it is awaitable."""
         outcome = await self.threads.run(function, *args, **kwargs)
         return await outcome if inspect.isawaitable(outcome) else outcome
 
@@ -376,7 +377,7 @@ class Application:
         await serve_socket(self, scope, receive, send)
 
     def _route(self, request: Request) -> Plan:
-        """Find the plan of a request: that of its route, or the one that answers a miss."""
+        """Return the plan of the matched route, or the plan that answers 404, 405 and OPTIONS."""
         scope = request.scope
         site = self._site or self.site
         path = scope.get("raw_path") or scope["path"]
@@ -426,7 +427,7 @@ class Application:
         return outcome
 
     def masked_in(self, connection: Connection) -> tuple[int, ...]:
-        """Give the segments of its path that no line may show; see `Plan.masked_in`."""
+        """Return the indexes of the path segments to mask in logs; see `Plan.masked_in`."""
         plan = connection.plan
         if plan is not None and plan.route is not None:
             return plan.masked_in(connection.raw_path) if plan.masked else ()
@@ -435,10 +436,10 @@ class Application:
         return () if site is None else site.masked_in(connection.raw_path, root_path)
 
     async def render(self, error: BaseException, request: Request) -> Response:
-        """Give the response for whatever a handler, a dependency or a middleware raised.
+        """Return the response for an exception of a handler, a dependency or a middleware.
 
-        A cancellation that somebody else asked for goes on; everything else is answered, also
-        `SystemExit` and `KeyboardInterrupt`: they end a process, and no request may do that (R-21).
+        A cancellation of the request's task is re-raised. Every other exception is answered, also
+        `SystemExit` and `KeyboardInterrupt`: a request must not end the process (R-21).
         """
         if must_go_on(error):
             raise error
@@ -488,7 +489,7 @@ def _miss(outcome: object) -> HTTPError | Response:
 
 
 def create_app() -> Application:
-    """Give the application of `TREEFOLD_APP_DIR`, or of the working directory.
+    """Return the application of `TREEFOLD_APP_DIR`, or of the working directory.
 
     For servers that load an application by name: `uvicorn --factory treefold.asgi:create_app`.
     """

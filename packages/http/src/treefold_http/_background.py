@@ -54,11 +54,11 @@ class BackgroundOwner:
         task.add_done_callback(lambda done: self._tasks.pop(done, None))
 
     def busy(self) -> set[asyncio.Task[None]]:
-        """Give the tasks that run now."""
+        """Return the unfinished tasks."""
         return set(self._tasks)
 
     async def drain(self, grace: float) -> None:
-        """Wait for what is running; after `grace` seconds name and cancel what is left."""
+        """Wait for the running tasks; after `grace` seconds, log and cancel the unfinished ones."""
         if not self._tasks:
             return
         _, late = await asyncio.wait(list(self._tasks), timeout=grace)
@@ -79,7 +79,7 @@ class BackgroundOwner:
 
 
 async def run_anywhere(threads: WorkerThreads, call: Call) -> Any:
-    """Call an async function on the loop or a plain one in a worker thread; give its result."""
+    """Call an async function on the loop, or a plain one in a worker thread; return its result."""
     if is_async(call):
         return await call()
     outcome = await threads.run(call)
@@ -87,7 +87,7 @@ async def run_anywhere(threads: WorkerThreads, call: Call) -> Any:
 
 
 def is_async(call: Callable[..., Any]) -> bool:
-    """Whether a call gives a coroutine, seen before it is made."""
+    """Return True if calling the object returns a coroutine; the object is not called."""
     target: Any = call
     while isinstance(target, partial):
         target = target.func

@@ -1,7 +1,7 @@
 """From text to the annotated type: path parameters and query values (rulings, 'Handlers').
 
-A converter takes the text of one value and gives the typed value or raises `ValueError` with words
-for the client. Which parameter comes from where is decided in `_injection`.
+A converter takes the text of one value and returns the typed value, or raises `ValueError` with a
+message for the client. `_injection` decides the source of each parameter.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ _SCALARS: Mapping[Any, Converter] = {
 
 
 def converter(annotation: Any) -> Converter | None:
-    """Give the converter for a scalar annotation, or None when it is no scalar.
+    """Return the converter for a scalar annotation; None for any other annotation.
 
     Scalars are str, int, float, bool, Decimal, UUID, datetime, date, time, enums, `Literal`, a
     `NewType` of one, and unions of them, also with None.

@@ -1,8 +1,8 @@
 """The one reader of a request body: counted while it arrives, exact about how it ended.
 
 `body`, `json`, `form`, `files`, `stream` and the request log all read through `BodyReader`, so that
-one limit holds for all of them (S-24, S-25) and a client that leaves early is never mistaken for a
-short body. It knows bytes and messages, not what they mean.
+one limit holds for all of them (S-24, S-25) and an early disconnect is never mistaken for a short
+body. It handles bytes and ASGI messages and does not interpret the content.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from treefold_http._look_ahead import LookAhead
 from treefold_http._types import Message, Receive
 
 UNREAD: Any = object()
-"""Stands for JSON that nobody has asked for; the body of a request may be `null`."""
+"""The value of `BodyReader.json` before the first read: None is the value of the body `null`."""
 
 
 class BodyReader:
-    """Read a request body once, from the protocol or from what was kept of it.
+    """Read a request body once, from the connection or from the kept bytes.
 
     Args:
         receive: the ASGI callable of the request.
-        declared: the size that was announced; None when it is not known beforehand.
+        declared: the announced size; None if it is not known beforehand.
         limit: the most bytes to take.
 
     Attributes:
-        asked: True once something has begun to read the body.
-        json: what `Request.json` gives, once it was asked for; its owner may change it.
-        names: every member name of the body, where a decoder has seen them all.
-        document: the parsed JSON body, where it was parsed for nobody who could change it.
+        asked: True once a read of the body has begun.
+        json: the value that `Request.json` returned; the handler may have mutated it.
+        names: every member name of the body, if a decoder has seen them all.
+        document: the parsed JSON body, if no handler holds it and could mutate it.
     """
 
     __slots__ = (
@@ -66,21 +66,21 @@ class BodyReader:
 
     @property
     def kept(self) -> bytes | None:
-        """The whole body, once `read` has given it; else None."""
+        """The whole body after `read`; None before."""
         return self._kept
 
     @property
     def started(self) -> bool:
-        """Whether a part of the body has been taken from the connection."""
+        """True if a part of the body has been received from the connection."""
         return self.size > 0 or self.complete
 
     async def read(self) -> bytes:
-        """Give the whole body; a second call gives the same bytes.
+        """Return the whole body; a second call returns the same bytes.
 
         Raises:
             PayloadTooLarge: above the limit, as soon as that is known.
             ClientDisconnect: when the client left before the end.
-            RuntimeError: when `stream` has taken it already.
+            RuntimeError: when `stream` has consumed it already.
         """
         if self._kept is None:
             if self._reading:
@@ -104,7 +104,7 @@ class BodyReader:
         return self._kept
 
     async def stream(self) -> AsyncGenerator[bytes]:
-        """Give the body in the chunks that arrive, keeping none of them.
+        """Yield the body in chunks as they arrive; none is kept.
 
         Raises:
             PayloadTooLarge, ClientDisconnect: as `read`.
@@ -124,7 +124,7 @@ class BodyReader:
                 yield chunk
 
     async def wait_for_disconnect(self) -> None:
-        """Return when the client has left; behind a large unread body nobody can see that."""
+        """Return when the client has disconnected; a large unread body delays the detection."""
         if self._look is None and (self.complete or self.declared == 0):
             while not self.disconnected:
                 self.disconnected = (await self.receive())["type"] == "http.disconnect"
@@ -138,20 +138,23 @@ class BodyReader:
 
     @property
     def looking(self) -> bool:
-        """Whether somebody has looked for the client."""
+        """True once `is_disconnected` or `wait_for_disconnect` reads ahead of the body."""
         return self._look is not None
 
     async def is_disconnected(self) -> bool:
-        """Look, without waiting, whether the client has left; what lies there is kept."""
+        """Return True if the client has disconnected; received messages are kept for the reader.
+
+        Does not wait for the client.
+        """
         if not self.disconnected:
             self.disconnected = await self._looking().is_over()
         return self.disconnected
 
     async def stop_looking(self, error: BaseException | None = None) -> None:
-        """End the look ahead of `is_disconnected`.
+        """Cancel the pending `receive` of `is_disconnected`.
 
         Args:
-            error: what the request failed with, as every callback of its end takes it; not used.
+            error: the exception of the request; unused, every exit callback takes it.
         """
         if self._look is not None:
             self._look.stop()
@@ -172,7 +175,7 @@ class BodyReader:
         return self.receive()
 
     def _taken(self, message: Message) -> bytes:
-        """The bytes of a message, counted."""
+        """The body bytes of a message, added to the size."""
         if message["type"] == "http.disconnect":
             self.disconnected = True
             raise ClientDisconnect("The client left before the end of the body")

@@ -1,8 +1,8 @@
-"""Boot: read a project and make the site that serves it.
+"""Boot: read a project and build the `Site` that serves it.
 
-Scan, import, `init()`, plan, compose, one summary line. A handler file that fails never stops it;
-a boot file that fails does, after everything wrong has been reported. Nothing is served here: the
-result is one `Site`, which the application swaps in as a whole.
+Scan, import, `init()`, plan, compose, one summary line. A handler file that fails never stops the
+boot; a boot file that fails does, after every failure has been reported. Nothing is served here:
+the result is one `Site`, which the application swaps in as a whole.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BootReport:
-    """What the boot found: counts, broken files, skipped files with their reasons."""
+    """The result of a boot: counts, broken files, skipped files with their reasons."""
 
     routes: int
     middleware: int
@@ -45,20 +45,20 @@ class BootReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """Everything that serves requests, exchanged as a whole.
+    """A loaded project: everything that serves requests, replaced as a whole by a reload.
 
     Attributes:
         table: path to route.
         plans: route to plan.
-        miss: what answers 404, 405 and synthesised OPTIONS, inside the project's middleware.
-        scoped_misses: the same where a subtree or a route has middleware of its own.
-        modules: what each route's file defines, or why it is broken.
-        middlewares: what goes around every request: what development adds, then what is `listed`.
+        miss: the plan for 404, 405 and synthesised OPTIONS, inside the project's middleware.
+        scoped_misses: the same for subtrees and routes with middleware of their own.
+        modules: the handler module of each route, or the error of a broken file.
+        middlewares: the middleware of every request: that of development mode, then `listed`.
         listed: the entries of `Middleware/`.
-        default_version: the version that unversioned requests get; None where none do.
+        default_version: the version that serves unversioned requests; None for no version.
         extensions: objects of `extensions.py`, in order.
-        good: by file, what served last without an error; empty without `dev=True`.
-        kept: what is made of the site when it is first asked for; it dies with the site.
+        good: by file, the last module and plan that loaded; empty without `dev=True`.
+        kept: a cache of values derived from the site, such as OpenAPI documents.
     """
 
     table: RouteTable
@@ -77,12 +77,13 @@ class Site:
     kept: dict[str, Any] = field(init=False, default_factory=dict[str, Any])
 
     def masked_in(self, raw_path: bytes, root_path: str) -> tuple[int, ...]:
-        """Give the segments that the log must not show of a path that no plan of a route served.
+        """Return the indexes of the path segments to mask in logs, for a request without a route.
 
-        Routes may be there all the same: for other methods, or behind a gate that was shut.
+        The path may still belong to a route: one of another method, or one whose middleware refused
+        the request.
 
         Args:
-            root_path: what the application is mounted at.
+            root_path: the prefix that the application is mounted at.
         """
         path = below_root(raw_path, root_path)
         route = self.route_at(path)
@@ -106,10 +107,10 @@ def build_site(
     """Read the project of an application.
 
     Args:
-        former: what serves now, in a reload: a file that fails keeps what it has there, and what
-            was set up once (extensions) is not set up again.
-        modules_before: modules that were loaded, and are to be again where their files are there.
-        broken: what is known to fail, and is not tried.
+        former: in a reload, the site that serves now: a file that fails keeps its version there,
+            and extensions are not set up again.
+        modules_before: modules that were loaded and are imported again if their files exist.
+        broken: known failures, which are not tried again.
 
     Raises:
         BootError: when there is no `Api/` folder or a boot file fails; the message says which.
@@ -180,10 +181,10 @@ def plan_routes(
     middlewares: Sequence[Any],
     findings: Findings | None = None,
 ) -> dict[Route, Plan]:
-    """Compose the plan of every route; one whose parameters cannot be provided counts as broken.
+    """Compose the plan of every route; a route whose parameters cannot be provided is broken.
 
-    In a reload a broken file's module, and its plan where that cannot be composed anew, are the
-    last good ones; `modules` then names these.
+    In a reload, a broken file keeps its last good module, written back to `modules`, and also its
+    last good plan if no plan can be composed from that module now.
     """
     findings = findings or Findings(str(app.root))
     plans: dict[Route, Plan] = {}
@@ -201,7 +202,7 @@ def plan_routes(
         modules[route], former = good
         try:
             plans[route] = make_plan(app, route, good[0], middlewares)
-        except Exception:  # what it asks for is provided no more: to it, as it was
+        except Exception:  # a provider is gone: the former plan still holds it
             plans[route] = replace(former, route=route)
     return plans
 
@@ -218,7 +219,7 @@ def _good(
 
 
 def _telling(app: Application, plan: Plan, findings: Findings) -> Plan:
-    """The same plan, its answers with a header that names the broken file; only with `dev=True`."""
+    """The same plan with a response header that names the broken file; only with `dev=True`."""
     if plan.route is not None and plan.route.method == WEBSOCKET:
         return plan
     first = findings.broken[0]
@@ -238,13 +239,16 @@ def _load(
     try:
         return load_handler(space, route, packages)
     except KeyboardInterrupt:
-        raise  # somebody at the terminal wants the boot to end
+        raise  # Ctrl-C at the terminal ends the boot
     except BaseException as error:
         return findings.add(route.file, error)
 
 
 def _load_again(space: ModuleSpace, name: str, findings: Findings) -> None:
-    """Import what only functions import, or it would fail in a request and have no last version."""
+    """Import a module that only function bodies import.
+
+    Without this, its failure would surface in a request, with no last good version to fall back on.
+    """
     try:
         space.load(name)
     except KeyboardInterrupt:

@@ -1,8 +1,8 @@
-"""The files of a project that every request depends on: read at boot, each in its way.
+"""The files of a project that every request depends on, read at boot.
 
 `Models/`, `Middleware/`, `providers.py`, `extensions.py` and `hooks.py` (rulings, 'Middleware,
-lifecycle, background'). One that fails is a fatal finding, and the others are read nevertheless, so
-that a boot reports everything at once. Files of handlers are the business of `_loader`.
+lifecycle, background'). A file that fails is a fatal finding, and the others are still read, so
+that a boot reports all failures at once. `_loader` reads the files of handlers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class BootFiles(NamedTuple):
-    """What the boot files list, in their order."""
+    """The entries of the boot files, in their order."""
 
     middlewares: Sequence[Any]
     extensions: Sequence[Any]
@@ -31,9 +31,9 @@ class BootFiles(NamedTuple):
 
 
 def read_boot_files(app: Application, space: ModuleSpace, findings: Findings) -> BootFiles:
-    """Import the models and read the boot files; what fails goes into the findings.
+    """Import the models and read the boot files; add failures to the findings.
 
-    In a reload a file that fails keeps what it had listed last.
+    In a reload, a file that fails keeps its previous entries.
     """
     _load_models(app, space, findings)
     middlewares = findings.boot_file(

@@ -1,8 +1,8 @@
-"""The payload of the log line: what the body was, masked, without changing the request.
+"""The payload of the log line: the masked request body, rendered without changing the request.
 
-A body is described from the bytes that the handler read. One that it left unread is read here if it
-is a small JSON or form body, before the answer goes out (rulings, 'Log line'). Masking, scrubbing
-and cutting belong to the log package.
+A body is rendered from the bytes that the handler read. A small JSON or form body that the handler
+left unread is read here, before the response is sent (rulings, 'Log line'). Masking, scrubbing and
+cutting belong to the log package.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FORM = "application/x-www-form-urlencoded"
 
 
 async def read_ahead(request: Request) -> None:
-    """Read a small JSON or form body that the handler left, so that the line can show it."""
+    """Read a small JSON or form body that the handler left unread, so that the log can show it."""
     reader = request.reader
     if reader.started or not _is_shown(request.content_type):
         return
@@ -45,7 +45,7 @@ async def read_ahead(request: Request) -> None:
 
 
 def describe(request: Request) -> str:
-    """Give the masked payload for the log line; `-` when there is none."""
+    """Return the masked payload for the log line; `-` if there is none."""
     reader = request.reader
     body = reader.kept
     if reader.names is not None and body is not None and len(body) <= MAX_DESCRIBED:

@@ -1,8 +1,8 @@
-"""What changed files lead to: which modules are to be imported anew, and whether hooks start over.
+"""Plan a reload from the changed files: the modules to reload, and whether startup hooks rerun.
 
-Startup hooks start over as a whole: everything that `hooks.py` imports is imported anew with them,
-or the shutdown hooks of the former code would end what the new code has just started. Nothing is
-imported here.
+Startup hooks rerun as a whole: every module that `hooks.py` imports is reloaded with them, or the
+shutdown hooks of the former code would end resources that the new code has just started. Nothing
+is imported here.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ HOOKS = "hooks"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What is to be done about changed files.
+    """The plan of a reload.
 
     Attributes:
-        stale: the modules that are to be imported anew.
-        over: those that hang on what hooks import; none where hooks do not start over.
-        shared: modules that hooks import, and extensions too.
-        held: the files that can only be taken up together with the hooks.
-        others: those that can be taken up alone.
+        stale: the modules to reload.
+        over: the modules that depend on imports of `hooks.py`; empty if hooks do not rerun.
+        shared: modules that both `hooks.py` and `extensions.py` import.
+        held: the changed files that can be reloaded only together with the hooks.
+        others: the other changed files.
     """
 
     stale: frozenset[str]
@@ -41,12 +41,12 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Changes that wait: the hooks cannot start over on them.
+    """A deferred change: its files wait because the hooks cannot rerun with them.
 
     Attributes:
-        files: what has changed.
-        names: the modules that may mend it.
-        broken: why; nothing where they only wait for others to be taken up first.
+        files: the changed files.
+        names: the modules whose next change triggers another attempt.
+        broken: the failures; empty if other changes only had to be loaded first.
     """
 
     files: frozenset[str]
@@ -55,12 +55,12 @@ class Held:
 
 
 class Modules:
-    """The loaded modules of a root, and what imports what.
+    """The loaded modules of a root and their import graph.
 
     Args:
         root: the application root.
         loaded: by dotted name.
-        imports: by dotted name, what their sources import.
+        imports: by dotted name, the names that the sources import.
     """
 
     def __init__(
@@ -75,22 +75,22 @@ class Modules:
             self._by_file.setdefault(self.file_of(module), set()).add(name)
 
     def file_of(self, module: ModuleType) -> str:
-        """Give the file of a module below the root; nothing where it has none."""
+        """Return the path of a module's file below the root; empty if the module has no file."""
         file = getattr(module, "__file__", None)
         return str(file)[len(str(self._root)) + 1 :].replace("\\", "/") if file is not None else ""
 
     def change(
         self, files: Collection[str], unfit: Collection[str], *, starts: bool, holds: bool
     ) -> Change:
-        """Say what changed files lead to.
+        """Plan the reload of changed files.
 
         Args:
-            files: below the root.
+            files: paths below the root.
             unfit: modules that failed to import.
-            starts: whether there are startup hooks that would start over.
-            holds: whether hooks are left alone, because they could not start over.
+            starts: True if there are startup hooks to rerun.
+            holds: True to leave the hooks running, because they could not rerun.
         """
-        # By name too: what failed to import a module, or its package, may want it now.
+        # By name too: a changed file may be a module that failed to import, or its package.
         seeds = {*unfit}.union(*map(self._names, files))
         if holds:
             seeds = {name for name in seeds if not self._leads_to_hooks([name])}
@@ -110,16 +110,16 @@ class Modules:
         )
 
     def wants(self, held: Held, files: Collection[str]) -> bool:
-        """Whether changes that wait are to be tried again, now that these files have changed."""
+        """Return True if the deferred change should be tried again after these files changed."""
         names = set[str]().union(*map(self._names, files))
         again = not held.broken and not files
         return again or not held.names.isdisjoint(names) or self._leads_to_hooks(names)
 
     def in_both(self, change: Change, *, ends: bool) -> str:
-        """Give what hooks cannot have to themselves as extensions use it, or nothing.
+        """Return the first module that hooks and extensions share and that prevents a rerun, or "".
 
         Args:
-            ends: whether shutdown hooks would end what is in it.
+            ends: True if former shutdown hooks run: any shared module counts, else packages only.
         """
         packages = {n for n in change.shared if hasattr(self._loaded[n], "__path__")}
         found = change.shared if ends else packages
@@ -132,7 +132,7 @@ class Modules:
         return HOOKS in reached(names, self._importers)
 
     def _of_hooks(self) -> tuple[set[str], set[str]]:
-        """What hooks import, and their packages: what is theirs, what extensions use as well."""
+        """The modules that hooks import: those of hooks alone, and those shared with extensions."""
         found = self._below(HOOKS)
         steps = [name.split(".") for name in found]
         found |= {".".join(parts[:n]) for parts in steps for n in range(1, len(parts))}
@@ -149,23 +149,26 @@ class Modules:
 
 
 def is_compiled(module: ModuleType) -> bool:
-    """Whether a module is a shared object, which Python cannot load twice."""
+    """Return True for a compiled extension module, which Python cannot load twice."""
     return isinstance(module.__loader__, ExtensionFileLoader)
 
 
 def module_name(file: str) -> str:
-    """Give the dotted name of a file below the root."""
+    """Return the dotted module name of a file below the root."""
     return dotted(file.removesuffix(".py").removesuffix("/__init__"))
 
 
 def modules_of(broken: Iterable[BrokenFile]) -> set[str]:
-    """Give the names of the modules that broken files are, where former ones serve."""
+    """Return the module names of those broken files whose former version still serves."""
     files = [one for one in broken if one.kept]
     return {module_name(f) for one in files for f in (f"Api/{one.file}", one.file, one.cause)}
 
 
 def needed_by_hooks(root: Path) -> set[str]:
-    """Give what hooks import by what the files say now, through others: names, loaded or not."""
+    """Return all modules that `hooks.py` imports, transitively, according to the files on disk.
+
+    The names may be of modules that are not loaded.
+    """
     found: set[str] = set()
     pending = [HOOKS]
     while pending:

@@ -1,9 +1,9 @@
 """Names that a client chose, marked as such on their way through `**`.
 
 `Model.objects.create(**await request.json())` would let a client name any column, and
-`filter(**request.query)` any lookup. Keys handed out by `keys()`, which is what `**` and `dict()`
-ask for, are of a subclass of `str` that the ORM refuses as names. Everything else reads as ever:
-iteration, `items()` and look-ups give plain strings, at the speed of a dictionary.
+`filter(**request.query)` any lookup. `**` and `dict()` call `keys()`, and the keys from there are
+of a subclass of `str` that the ORM refuses as names. Iteration, `items()` and look-ups return plain
+strings, at the speed of a dictionary.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class ClientObject(dict[str, Any]):
     __slots__ = ()
 
     def __iter__(self) -> Iterator[str]:
-        # The same as without, but its being here makes `**` ask `keys()` (CPython, dict_merge).
+        # Behaves as dict.__iter__; an override makes `**` call `keys()` (CPython, dict_merge).
         return super().__iter__()
 
     def keys(self) -> Any:
-        """Give the names, marked."""
+        """Return the member names as `ClientName`."""
         return ClientNames(self)

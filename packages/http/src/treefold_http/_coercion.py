@@ -1,7 +1,7 @@
-"""What a handler returns becomes a response (interface, 'Response and return coercion').
+"""Return values of handlers to responses (interface, 'Response and return coercion').
 
-A table from type to conversion, the exact type first because it is almost always the answer.
-Whatever is not in the table is refused by name; nothing is ever rendered through `str` or `repr`.
+A table from type to conversion; the exact type is looked up first because it matches nearly always.
+A type outside of the table is refused by name; no value is rendered through `str` or `repr`.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from treefold_http._streams import StreamingResponse
 
 
 def to_response(result: Any, status: int | None = None) -> Response:
-    """Give the response for a handler's return value.
+    """Return the response for a handler's return value.
 
     Args:
-        result: what the handler returned; a `Response` is used as it is.
-        status: the status of a plain value; the table's own when None.
+        result: the return value; a `Response` is returned unchanged.
+        status: the status of a plain value; None for the default of its type.
 
     Raises:
-        TypeError: for a value with no place in the table; the message names its type.
+        TypeError: for a type that has no response form; the message names it.
         ValueError: for NaN, a status out of range, or a header that cannot be sent.
     """
     kind = result.__class__
@@ -46,7 +46,7 @@ PLAIN: dict[type, tuple[Callable[[Any], bytes], tuple[bytes, bytes]]] = {
     str: (str.encode, TEXT_TYPE),
     bytes: (bytes, BYTES_TYPE),
 }
-"""How values become bodies; subclasses and records are added when they are first returned."""
+"""Type to encoder and Content-Type; subclasses and records are added at their first use."""
 
 _LEARNED = 1024
 
@@ -60,7 +60,7 @@ def _plain(
 
 
 def _learn(result: Any, status: int | None) -> Response:
-    """Find the form of a type, keep it, and use it."""
+    """Find the conversion of a new type, remember it, and apply it."""
     kind = result.__class__
     if issubclass(kind, Response):
         return result
@@ -94,13 +94,13 @@ def _other(kind: type[Any]) -> Callable[[Any, int | None], Response]:
 
 
 def _dump_model(model: Any) -> bytes:
-    """pydantic's own encoder; it writes NaN as null, which the strict one refuses."""
+    """Encode a pydantic model; strictly if the result has a null, which pydantic writes for NaN."""
     body = model.model_dump_json().encode()
     return body if body.find(b"null") < 0 else dumps(model)
 
 
 def _is_record(kind: type[Any]) -> bool:
-    """A pydantic model, a dataclass or a msgspec struct."""
+    """Return True for a pydantic model, a dataclass or a msgspec struct."""
     return (
         dataclasses.is_dataclass(kind)
         or hasattr(kind, "model_dump")
@@ -109,7 +109,7 @@ def _is_record(kind: type[Any]) -> bool:
 
 
 def _as_it_is(response: Response, status: int | None) -> Response:
-    del status  # the response says its own
+    del status  # the response has its own
     return response
 
 
@@ -122,7 +122,7 @@ def _stream(content: Any, status: int | None) -> Response:
 
 
 def _tuple(content: tuple[Any, ...], status: int | None) -> Response:
-    del status  # the tuple says its own
+    del status  # the tuple has its own
     if len(content) not in (2, 3):
         raise TypeError(
             f"A handler returned a tuple of {len(content)};"

@@ -1,7 +1,7 @@
-"""Conditional requests: what the preconditions of a request make of its answer (RFC 9110, 13).
+"""Conditional requests: evaluate the preconditions of a request (RFC 9110, 13).
 
-Pure: header fields and two validators in, one outcome out. Nothing here reads a file or knows what
-a response looks like, so that files, caches and tests ask the same function.
+Pure: header fields and two validators in, one outcome out. Nothing here reads a file or builds a
+response, so that files, caches and tests call the same function.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ MAX_FIELD = 4096
 
 
 class Outcome(enum.Enum):
-    """What to answer."""
+    """The kind of response."""
 
     WHOLE = 200
-    """As if the request had no conditions and no `Range`."""
+    """The whole content, as for a request without conditions and without `Range`."""
     PARTIAL = 206
-    """As `WHOLE`, and the `Range` field is to be honoured."""
+    """As `WHOLE`, but with the `Range` field applied."""
     NOT_MODIFIED = 304
     FAILED = 412
 
@@ -43,9 +43,8 @@ def decide(method: str, headers: Headers, *, etag: str | None, modified: int | N
     Args:
         method: of the request.
         headers: of the request.
-        etag: the current entity tag as it stands in the answer; None where it has none.
-        modified: the time in its `Last-Modified`, in seconds since the epoch; None where it has
-            none.
+        etag: the current entity tag as in the `ETag` of the response; None without one.
+        modified: the `Last-Modified` of the response, in seconds since the epoch; None without one.
     """
     if method in ("CONNECT", "OPTIONS", "TRACE"):
         return Outcome.WHOLE
@@ -66,7 +65,7 @@ def decide(method: str, headers: Headers, *, etag: str | None, modified: int | N
 
 
 def _must_not_change(headers: Headers, current: EntityTag | None, modified: int | None) -> bool:
-    """Whether `If-Match`, or without it `If-Unmodified-Since`, is false (steps 1 and 2)."""
+    """Return True if `If-Match`, or without it `If-Unmodified-Since`, fails (steps 1 and 2)."""
     if (sent := headers.getlist("if-match")) != []:
         return not _holds(sent, current, strong=True)
     since = _date(headers.getlist("if-unmodified-since"))
@@ -74,14 +73,14 @@ def _must_not_change(headers: Headers, current: EntityTag | None, modified: int 
 
 
 def _if_range(sent: list[str], current: EntityTag | None, modified: int | None) -> Outcome:
-    """Step 5: the range is meant only for the copy that the client has a part of."""
+    """Evaluate `If-Range` (step 5): a range is sent only for the copy that the client has."""
     if not sent:
         return Outcome.PARTIAL
     if len(sent) > 1:
         return Outcome.WHOLE
     field = sent[0].strip(" \t")
     if field.startswith(('"', "W/")):
-        # One tag, and a strong one: what may differ in bytes never completes a part (13.1.5).
+        # One strong tag: a weak tag allows other bytes, which cannot complete a part (13.1.5).
         same = current is not None and not current.weak and parse_entity_tags(field) == [current]
     else:
         same = modified is not None and parse_date(field) == modified
@@ -89,7 +88,7 @@ def _if_range(sent: list[str], current: EntityTag | None, modified: int | None) 
 
 
 def _holds(fields: list[str], current: EntityTag | None, *, strong: bool) -> bool:
-    """Whether a list of tags names the current one; `*` names any (RFC 9110, 8.8.3.2)."""
+    """Return True if a list of tags has the current one; `*` matches any (RFC 9110, 8.8.3.2)."""
     field = ", ".join(fields)
     if field.strip(" \t") == "*":
         return True
@@ -107,12 +106,12 @@ def _current(etag: str | None) -> EntityTag | None:
 
 
 def _date(fields: list[str]) -> int | None:
-    """A date that was sent once; a list of dates is no date (RFC 9110, 13.1.3)."""
+    """The date of a field that was sent once; None for repeated fields (RFC 9110, 13.1.3)."""
     return parse_date(fields[0].strip(" \t")) if len(fields) == 1 else None
 
 
 def parse_entity_tags(field: str) -> list[EntityTag]:
-    """Split a list of entity tags; empty when any part of it is not valid, or above 4 KiB."""
+    """Split a list of entity tags; return an empty list for an invalid one or one above 4 KiB."""
     tags: list[EntityTag] = []
     place, end = 0, len(field)
     if end > MAX_FIELD:

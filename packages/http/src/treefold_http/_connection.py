@@ -1,7 +1,7 @@
-"""What an HTTP request and a WebSocket have in common: a scope, read only when asked.
+"""`Connection`: the base of `Request` and `WebSocket`, an ASGI scope that is parsed lazily.
 
 Making one costs a few slots; header, query and cookies are parsed at first use and kept. Routing,
-limits and the body are not its business.
+limits and the body are handled elsewhere.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Address(NamedTuple):
 
 
 def below_root(path: bytes | str, root: str) -> bytes | str:
-    """Give a path without the prefix that the application is mounted at (ASGI, `root_path`)."""
+    """Return a path without the prefix that the application is mounted at (ASGI, `root_path`)."""
     prefix = root.rstrip("/")
     if isinstance(path, str):
         return path.removeprefix(prefix) if path.startswith(f"{prefix}/") else path
@@ -47,19 +47,19 @@ class Connection:
     """The reading side of an ASGI scope.
 
     Attributes:
-        scope: the ASGI scope as the server gave it.
+        scope: the ASGI scope of the server.
         path_params: parameter name to value; values are always strings, percent-decoded once.
         id: the request id, as in `X-Request-ID` and every log line of this request.
-        fields: the header as a dictionary of bytes, for a quick look; repeats are in `headers`.
+        fields: the header as a dictionary of bytes, for fast look-ups; repeats are in `headers`.
         app: the application that serves it.
-        plan: how it is served; None before routing.
-        error: the unhandled exception that this ended with.
-        leaves: what generator dependencies run when it is over.
-        work: what `background` was given, if it was used.
-        answer_fields: header fields for the answer, whatever it will be, set by middleware; one
-            that the answer has itself is left out. Replace the list, never change it in place.
+        plan: the plan of its route; None before routing.
+        error: the unhandled exception of the connection.
+        leaves: the exit callbacks, run when the connection is over.
+        work: the background tasks; None if `background` was not used.
+        answer_fields: header fields that middleware adds to any response; a field that the response
+            sets itself is left out. Replace the list, never change it in place.
         session_keeper: reads and saves the session; set only by `Sessions`.
-        opened_session: the session, once it was asked for; set only by `Sessions`.
+        opened_session: the session after its first use; set only by `Sessions`.
     """
 
     __slots__ = (
@@ -129,19 +129,19 @@ class Connection:
 
     @property
     def url(self) -> URL:
-        """The address that was asked for, in parts."""
+        """The requested URL, in parts."""
         query = self.scope.get("query_string", b"").decode("latin-1")
         return URL(self.scheme, self.host, path=self.raw_path.decode("latin-1"), query=query)
 
     @property
     def client(self) -> Address | None:
-        """Who asks: the peer of the socket, or None where the server does not say."""
+        """The peer address of the connection; None if the server does not report it."""
         client = self.scope.get("client")
         return Address(client[0], client[1]) if client else None
 
     @property
     def route(self) -> str | None:
-        """The URL template that matched, such as `/v1/user/{id}`; None where none did."""
+        """The matched URL template, such as `/v1/user/{id}`; None without a match."""
         return self.plan.route.template if self.plan and self.plan.route else None
 
     @property
@@ -154,7 +154,7 @@ class Connection:
             return self._headers
 
     def forget_headers(self) -> None:
-        """Read the header anew when it is asked for: middleware has put another into the scope."""
+        """Drop the parsed header, after middleware has replaced the header of the scope."""
         with suppress(AttributeError):
             del self._headers
 
@@ -184,7 +184,7 @@ class Connection:
 
     @property
     def state(self) -> State:
-        """Attributes of your own; starts with what the lifespan put into its state."""
+        """Attributes of your own; initially those of the lifespan state."""
         try:
             return self._state
         except AttributeError:
@@ -193,7 +193,7 @@ class Connection:
 
     @property
     def session(self) -> Session:
-        """The session of the client; it is read when it is first touched.
+        """The session of the client, read at its first use.
 
         Raises:
             RuntimeError: without the middleware `Sessions`.
@@ -213,18 +213,18 @@ class Connection:
 
     @property
     def background(self) -> BackgroundTasks:
-        """Work to start once this is over; a parameter named `background` is the same object."""
+        """Tasks to start after the response; a parameter named `background` is the same object."""
         if self.work is None:
             self.work = BackgroundTasks()
         return self.work
 
     def add_answer_fields(self, fields: RawHeaders) -> None:
-        """Add header fields to the answer; see `answer_fields`."""
+        """Add header fields to the response; see `answer_fields`."""
         added = self.answer_fields
         self.answer_fields = fields if added is None else added + fields
 
     def on_leave(self, leave: Leave) -> None:
-        """Have `leave` awaited when this is over, with the exception it failed with or None."""
+        """Register an exit callback; it is awaited with the exception of the connection or None."""
         if self.leaves is None:
             self.leaves = []
         self.leaves.append(leave)

@@ -1,7 +1,7 @@
 """Constraints in annotations: `Annotated[int, Field(gt=0)]`, `Annotated[str, Meta(max_length=9)]`.
 
-A value is converted as it would be without them, then checked by the package that they come from;
-what cannot be checked is an error at boot. Where a value comes from is `_select`'s business.
+A value is converted as without constraints, then checked by the package that defines them; a
+constraint that cannot be checked is an error at boot. `_select` decides the source of a value.
 """
 
 from __future__ import annotations
@@ -15,42 +15,42 @@ from typing import Annotated, Any, TypeAlias, Union
 from treefold_http._parameters import InjectionError, shown
 
 Check: TypeAlias = Callable[[Any], Any]
-"""Takes a converted value; gives it back, or raises `ValueError` with words for the client."""
+"""Returns a valid converted value, or raises `ValueError` with a message for the client."""
 
 PYDANTIC, MSGSPEC = "pydantic", "msgspec"
 _FAMILIES = {"annotated_types": PYDANTIC, "pydantic": PYDANTIC, "msgspec": MSGSPEC}
 
 
 def families(annotation: Any, *, items: bool = True) -> frozenset[str]:
-    """Give the packages that check what an annotation or its options constrain.
+    """Return the packages that define the constraints of an annotation or its union members.
 
     Args:
-        items: also what the items of a list are.
+        items: include constraints on the items of a list.
     """
     return frozenset(filter(None, map(family_of, _metadata(annotation, items=items))))
 
 
 def family_of(marker: Any) -> str:
-    """Give the package that checks what a marker says; "" for one that is no constraint."""
+    """Return the package that checks a constraint; "" for metadata that is no constraint."""
     return _FAMILIES.get(type(marker).__module__.partition(".")[0], "")
 
 
 def constraints(markers: tuple[Any, ...]) -> list[Any]:
-    """Give what among the metadata of an annotation is a constraint.
+    """Return the constraints among the metadata of an annotation.
 
     Raises:
-        InjectionError: for a `Field(...)` that says more than how to check a value.
+        InjectionError: for a `Field(...)` with options other than checks of the value.
     """
     return [_refuse_more(marker) for marker in markers if family_of(marker)]
 
 
 def is_constraint(value: Any) -> bool:
-    """Whether a value is what `Field(...)` or `Meta(...)` gives."""
+    """Return True for the result of `Field(...)` or `Meta(...)`."""
     return bool(family_of(value)) and type(value).__name__ in ("FieldInfo", "Meta")
 
 
 def unconstrained(annotation: Any) -> Any:
-    """Give an annotation without metadata, also in its options and in the items of its lists."""
+    """Return an annotation without metadata, also in its union members and list items."""
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is Annotated:
         return unconstrained(arguments[0])
@@ -62,10 +62,10 @@ def unconstrained(annotation: Any) -> Any:
 
 
 def value_check(annotation: Any) -> Check | None:
-    """Give the check of a value that is of the annotated type already; None without constraints.
+    """Return the check of the constraints, for values of the annotated type; None without any.
 
     Raises:
-        InjectionError: when nothing that is installed can check it.
+        InjectionError: when no installed package can check them.
     """
     checks = [_CHECKS[family](annotation) for family in sorted(families(annotation))]
     if len(checks) < 2:
@@ -125,7 +125,7 @@ def _by_pydantic(annotation: Any) -> Check:
 
 
 def _by_msgspec(annotation: Any) -> Check:
-    msgspec = importlib.import_module("msgspec")  # its `Meta` is here, so it is
+    msgspec = importlib.import_module("msgspec")  # installed, since the annotation has its `Meta`
     try:
         msgspec.json.Decoder(annotation)  # `convert` looks at the type with the first value only
     except TypeError as error:

@@ -1,7 +1,7 @@
 """Cookies both ways: the `Cookie` field to values, a value to a `Set-Cookie` field (RFC 6265bis).
 
 Parsing is one linear pass that never percent-decodes a name and never raises; formatting refuses
-what would end the cookie early or add an attribute, at the line that sets it.
+characters that would end the cookie early or add an attribute, at the line that sets it.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ def format_cookie(
 
     Raises:
         ValueError: for a name, value or attribute that cannot stand in the field, a `__Host-` or
-            `__Secure-` name without what the prefix promises, and `none` or `partitioned` without
-            `secure`.
+            `__Secure-` name without the attributes that the prefix requires, and `none` or
+            `partitioned` without `secure`.
     """
     _check(name, value, path, domain, samesite)
     _check_promises(name, path, domain, secure, samesite, partitioned)

@@ -1,7 +1,7 @@
 """Values that requests and responses are made of: multi-valued mappings, header fields, the URL.
 
-Plain data with a reading side. Nothing here knows a scope, a connection or a body; text comes in
-decoded or as latin-1 header bytes, and what cannot stand in a header is refused where it is set.
+Plain data with a reading side, independent of scopes, connections and bodies. Input is decoded text
+or latin-1 header bytes; a value that is invalid in a header is refused where it is set.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MAX_QUERY_PAIRS = 1000
 class MultiMapping(Mapping[str, V], Generic[V]):
     """A read-only mapping that keeps repeated names in the order sent.
 
-    `mapping[name]` and `get` give the first value, `getlist` all of them, `multi_items` every
+    `mapping[name]` and `get` return the first value, `getlist` all of them, `multi_items` every
     (name, value) pair.
     """
 
@@ -45,15 +45,15 @@ class MultiMapping(Mapping[str, V], Generic[V]):
         return len(self._first)
 
     def keys(self) -> KeysView[str]:
-        """Give the names, marked as a client's: models refuse them as names of fields."""
+        """Return the names as `ClientName`, which models refuse as names of fields."""
         return ClientNames(self)
 
     def getlist(self, name: str) -> list[V]:
-        """Give every value of `name` in the order sent; an empty list where there is none."""
+        """Return every value of `name` in the order sent; an empty list if there is none."""
         return [value for key, value in self._pairs if key == name]
 
     def multi_items(self) -> list[tuple[str, V]]:
-        """Give every pair, repeats included, in the order sent."""
+        """Return every pair, repeats included, in the order sent."""
         return list(self._pairs)
 
     def __repr__(self) -> str:
@@ -103,7 +103,7 @@ def _pair(part: str) -> tuple[str, str]:
 class Headers(Mapping[str, str]):
     """Header fields of a request: names in any case, repeated fields kept (RFC 9110, 5).
 
-    `headers[name]` and `get` give the first field, `getlist` all. Values are latin-1 text.
+    `headers[name]` and `get` return the first field, `getlist` all. Values are latin-1 text.
     """
 
     __slots__ = ("raw",)
@@ -125,12 +125,12 @@ class Headers(Mapping[str, str]):
         return len({key for key, _ in self.raw})
 
     def getlist(self, name: str) -> list[str]:
-        """Give the value of every field of that name, in the order sent."""
+        """Return the value of every field of that name, in the order sent."""
         wanted = _lookup(name)
         return [value.decode("latin-1") for key, value in self.raw if key == wanted]
 
     def multi_items(self) -> list[tuple[str, str]]:
-        """Give every field, repeats included, in the order sent."""
+        """Return every field, repeats included, in the order sent."""
         return [(key.decode("latin-1"), value.decode("latin-1")) for key, value in self.raw]
 
     def __repr__(self) -> str:
@@ -158,11 +158,11 @@ class MutableHeaders(Headers, MutableMapping[str, str]):
         self.raw[:] = kept
 
     def append(self, name: str, value: str) -> None:
-        """Add a field and keep those of the same name, as `Set-Cookie` and `Link` need it."""
+        """Add a field and keep those of the same name, for `Set-Cookie` or `Link`."""
         self.raw.append(encode_header(name, value))
 
     def add_vary(self, name: str) -> None:
-        """Add a name to the `Vary` field unless it stands there already."""
+        """Add a name to the `Vary` field, unless it is there already."""
         fields = self.getlist("vary")
         present = [part.strip() for field in fields for part in field.split(",") if part.strip()]
         if "*" not in present and name.lower() not in [part.lower() for part in present]:

@@ -1,8 +1,8 @@
 """HTTP dates both ways (RFC 9110, 5.6.7): seconds since the epoch to text and back.
 
-Names of days and months are English whatever the locale says, which is why `time.strptime` and
-`strftime` are not used here. Parsing takes the three forms of the RFC and nothing near them; all
-have a fixed length, so no text costs more than a few comparisons.
+Names of days and months are English in every locale, which is why `time.strptime` and `strftime`
+are not used here. Parsing takes exactly the three forms of the RFC; all have a fixed length, so no
+text costs more than a few comparisons.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FORMS = tuple(
 
 
 def format_date(seconds: int) -> str:
-    """Give the IMF-fixdate of a time, such as `Sun, 06 Nov 1994 08:49:37 GMT`."""
+    """Return the IMF-fixdate of a time, such as `Sun, 06 Nov 1994 08:49:37 GMT`."""
     at = time.gmtime(seconds)
     return (
         f"{_DAYS[at.tm_wday]}, {at.tm_mday:02d} {_MONTHS[at.tm_mon - 1]} {at.tm_year:04d}"
@@ -39,11 +39,11 @@ def format_date(seconds: int) -> str:
 
 
 def parse_date(text: str, *, this_year: int | None = None) -> int | None:
-    """Give the seconds since the epoch, or None for text that is no HTTP date.
+    """Return the seconds since the epoch, or None for text that is no HTTP date.
 
     Args:
         text: IMF-fixdate, or the obsolete forms of RFC 850 and asctime.
-        this_year: what a two-digit year is read against; the current year when None.
+        this_year: the year that resolves a two-digit year; None for the current year.
     """
     for form in _FORMS:
         found = form(text)

@@ -1,8 +1,8 @@
-"""Watching for clients that leave before their stream has ended, at next to no cost for short ones.
+"""Detect client disconnects during a stream, at next to no cost for short streams.
 
-A task that waits for a client costs as much as sixteen chunks, and most streams are over before
-anybody could have left. So one timer for all streams of an application begins the watch of those
-that are still there when it fires. What is sent is the business of `_streams`.
+A task that waits for a disconnect costs as much as sixteen chunks, and most streams end within
+milliseconds. So one timer serves all streams of an application, and starts such tasks only for the
+streams that are still open when it fires. `_streams` sends the data.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ Sender: TypeAlias = "asyncio.Task[Any]"
 """The task of a request, in which its stream is sent."""
 
 TURN = 128
-"""Messages of one stream or socket after which others have their turn.
+"""Messages of one stream or socket after which its task yields to the event loop.
 
-Many a server takes everything at once when the client has left. Where what produces the messages
-does not wait either, nothing would, and nobody could say that it is over.
+After a disconnect many servers accept every message at once. If the producer does not wait either,
+the task would never yield, and the disconnect could not be delivered.
 """
 
 _BRIEF = 0.01
-"""Seconds until a stream is watched."""
+"""Seconds before a disconnect task is started for a stream."""
 
 
 class Departures:
-    """The streams of an application, and which of them are to end because nobody reads on.
+    """The open streams of an application; cancels those whose client has disconnected.
 
     Attributes:
-        over: the senders that were cancelled from here, and whether because the client left.
+        over: the senders that were cancelled here; True if the client left, False for a shutdown.
     """
 
     __slots__ = ("_loop", "_unwatched", "_watchers", "over")
@@ -44,9 +44,9 @@ class Departures:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def add(self, sender: Sender, request: Request, stopping: asyncio.Event | None) -> None:
-        """Have a stream cancelled when its client leaves, or when `stopping` is set.
+        """Cancel the sender when its client disconnects, or when `stopping` is set.
 
-        The sender itself says so, and says `remove` when it is done.
+        The sender calls this itself, and `remove` when the stream has ended.
         """
         self._unwatched[sender] = request, stopping
         loop = asyncio.get_running_loop()
@@ -55,7 +55,7 @@ class Departures:
             loop.call_later(_BRIEF, self._watch)
 
     def remove(self, sender: Sender) -> bool | None:
-        """Forget a stream that is over; give what `over` says of it, None where nothing."""
+        """Forget a stream that has ended; return its entry in `over`, None if there is none."""
         if self._unwatched.pop(sender, None) is None:
             for watcher in self._watchers.pop(sender):
                 watcher.cancel()
@@ -72,7 +72,7 @@ class Departures:
     async def _until(
         self, cause: Callable[[], Awaitable[object]], sender: Sender, *, left: bool
     ) -> None:
-        await cause()  # begun here: a watcher may be cancelled before its first step
+        await cause()  # called here, as a watcher may be cancelled before its first step
         if sender not in self.over:
             self.over[sender] = left
             sender.cancel()

@@ -1,6 +1,6 @@
-"""`Depends`: how a parameter says that a function provides its value.
+"""`Depends`: the marker of a parameter whose value a function provides.
 
-Only the marker lives here. What it means is planned in `_injection` when the application boots.
+Only the marker lives here. `_injection` plans the calls when the application boots.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Dependency:
-    """What `Depends` leaves in a signature.
+    """The marker that `Depends` returns.
 
     Attributes:
         call: the function or class that provides the value; None means the annotated class.
-        use_cache: whether one value serves all uses within a request.
+        use_cache: True if one value serves all uses within a request.
     """
 
     call: Callable[..., Any] | None
@@ -36,7 +36,7 @@ def Depends(call: Callable[..., T], *, use_cache: bool = True) -> T: ...
 @overload
 def Depends(call: None = None, *, use_cache: bool = True) -> Any: ...
 def Depends(call: Callable[..., Any] | None = None, *, use_cache: bool = True) -> Any:
-    """Let a function provide a parameter: `user: User = Depends(current_user)`.
+    """Mark a parameter as provided by a function: `user: User = Depends(current_user)`.
 
     The function's own parameters are provided in the same way, to any depth. It may be async,
     plain (then it runs in a worker thread), a class, or a generator whose part after `yield` runs

@@ -1,8 +1,8 @@
-"""The outermost layer with `dev=True`: what a developer is told of each request.
+"""The outermost middleware with `dev=True`: notes on each request for the developer.
 
-It lets extensions watch a request (`watch()` gives what ends it and says what was seen), and on a
-terminal adds a short summary beside the request line, which itself never changes. Without
-`dev=True` nothing of this is in any chain.
+Extensions may watch a request: `watch()` starts it and returns a function that ends it and returns
+a note. On a terminal a short summary is printed beside the request line, which itself never
+changes. Without `dev=True` nothing of this is in any chain.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ class Write(Protocol):
 
 
 def development_entries(extensions: Sequence[Any]) -> list[Any]:
-    """Give the middleware that goes around all other, where there is something to tell."""
+    """Return the outermost middleware, if extensions watch requests or summaries are shown."""
     watches = [extension.watch for extension in extensions if hasattr(extension, "watch")]
     write = log_summary if shows_summaries() else None
     return [Development(watches, write=write)] if watches or write else []
 
 
 def local_hosts(middlewares: Sequence[Any]) -> list[Any]:
-    """Give what keeps foreign host names out, unless the project names its hosts itself."""
+    """Return the middleware that refuses foreign host names, unless the project has its own."""
     from treefold_http.middleware import TrustedHosts
 
     return [] if any(isinstance(entry, TrustedHosts) for entry in middlewares) else [LocalHosts()]
@@ -48,8 +48,8 @@ class Development:
     """Watches each request to its very end, a stream included.
 
     Args:
-        watches: start watching; each gives what ends it and returns what to say.
-        write: writes the summary; None where nobody would read it.
+        watches: functions that start watching and return one that ends it and returns a note.
+        write: writes the summary; None if no terminal shows it.
     """
 
     def __init__(self, watches: Sequence[Watch], *, write: Write | None) -> None:
@@ -57,7 +57,7 @@ class Development:
         self._write = write
 
     async def http(self, request: Request, call_next: CallNext) -> Response:
-        """Answer as `call_next` does; what is to be told is told when the request is over."""
+        """Return the response of `call_next`; write the summary when the request is over."""
         ends = [watch() for watch in self._watches]
         started = perf_counter()
         answered: list[Response] = []
@@ -80,6 +80,6 @@ class Development:
 
         request.on_leave(leave)
         answered.append(await call_next(request))
-        if left:  # it failed inside, and what it held was left before the answer was made
+        if left:  # it failed inside, so the exit callbacks ran before the response was made
             tell()
         return answered[0]

@@ -1,7 +1,7 @@
 """Threads for the disk, apart from those of sync handlers (R-25): one small set for the process.
 
 Handlers that block all their threads must not stop downloads, static files or uploads, and a slow
-disk must not stop handlers. Whoever opens, reads, writes or looks up a file does it through here.
+disk must not stop handlers. All code that opens, reads, writes or looks up a file runs here.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if hasattr(os, "register_at_fork"):
 
 
 async def run_on_disk(function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
-    """Call a function that waits for the disk and give what it returns or raises.
+    """Call a function that waits for the disk; return its result or raise its exception.
 
     A cancelled caller stops waiting; the function itself runs to its end.
     """
@@ -40,5 +40,5 @@ async def run_on_disk(function: Callable[P, R], /, *args: P.args, **kwargs: P.kw
 
 
 def release_disk_threads() -> None:
-    """Let the threads end after the work that is queued; later work starts new ones."""
+    """End the threads after the queued work; later work starts new ones."""
     _threads.shutdown()

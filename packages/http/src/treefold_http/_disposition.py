@@ -14,7 +14,7 @@ Disposition: TypeAlias = Literal["attachment", "inline"]
 _MAX_NAME = 255
 _MAX_SUFFIX = 32
 
-# Controls, what separates folders on any system, and the marks that make `gpj.exe` read `exe.jpg`.
+# Controls, path separators of any system, and the marks that make `gpj.exe` read `exe.jpg`.
 _dangerous = re.compile("[\x00-\x1f\x7f-\x9f/\\\\\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _not_plain = re.compile("[^A-Za-z0-9 ._()-]")
 _ATTR_CHARS = "!#$&+-.^_`|~"
@@ -45,7 +45,7 @@ def content_disposition(kind: Disposition, filename: str | None = None) -> str:
 
 
 def _cut(name: str) -> str:
-    """Keep the start and the suffix of a name that is too long for any disk."""
+    """Shorten a name that is too long for a file system; keep its start and its suffix."""
     if len(name) <= _MAX_NAME:
         return name
     dot = name.rfind(".", -_MAX_SUFFIX)

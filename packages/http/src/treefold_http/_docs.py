@@ -1,7 +1,7 @@
-"""The docs at `/docs`: what `treefold-docs-ui` is given of an application, and how it is mounted.
+"""The docs at `/docs`: mounts `treefold-docs-ui` and passes it the data of the application.
 
-Imported only where docs are on. Production gives it documents and nothing else; development adds
-an inspector: the files of the site that serves now, and the last lines of the log (S-116).
+Imported only if docs are on. Production passes the documents and nothing else; development adds an
+inspector: the files of the loaded project and the last lines of the log (S-116).
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ def serve_docs(app: Application) -> None:
 
 
 class Docs:
-    """Answers `/docs` and what is below it."""
+    """Serves `/docs` and the paths below it."""
 
     def check(self, root: Path) -> None:
-        """Take every application."""
+        """Accept every application root."""
 
     async def response(self, path_segments: Sequence[str], request: Request) -> Response:
-        """Give an answer that the docs application writes.
+        """Return a response that the docs application writes.
 
         Raises:
             HTTPError: 501 where `treefold-docs-ui` is not installed.
@@ -111,7 +111,7 @@ async def _log(app: Application) -> AsyncIterator[Sequence[str]]:
 
 
 class _Relayed(Response):
-    """An answer that another ASGI application writes, below a prefix."""
+    """A response that another ASGI application writes, below a prefix."""
 
     __slots__ = ("_app", "_below")
 
@@ -121,7 +121,7 @@ class _Relayed(Response):
         self._below = below
 
     async def send(self, request: Request, send: Send, common: RawHeaders) -> None:
-        """Let the application answer; fields of the framework and of middleware are added."""
+        """Run the other application; add the header fields of the framework and of middleware."""
         root = f"{request.scope.get('root_path', '').rstrip('/')}{PREFIX}"
         scope: dict[str, Any] = {
             **request.scope,

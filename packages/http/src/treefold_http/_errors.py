@@ -1,7 +1,8 @@
 """Every exception of the package, and nothing that handles one.
 
 `HTTPError` and its subclasses are raised by applications to answer with a status; they are rendered
-in `_problems`. `TreefoldError` is the base of what stops a boot: one line, the value, the way out.
+in `_problems`. `TreefoldError` is the base of errors that stop a boot; its text is one line with
+the wrong value and the remedy.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class BootError(TreefoldError):
     """The project cannot be served as it is: a missing folder or a boot file that fails.
 
     Attributes:
-        report: what the boot found before it gave up; None where it could not begin.
+        report: the report of the boot up to its failure; None if it could not begin.
     """
 
     def __init__(self, message: str, report: BootReport | None = None) -> None:
@@ -97,14 +98,14 @@ def _rebuilt(
     headers: Mapping[str, str],
     errors: Sequence[Mapping[str, Any]] | None,
 ) -> HTTPError:
-    """Make a copy for another process: the classes differ in what they take."""
+    """Rebuild a pickled error: the constructors of the classes take different arguments."""
     made = kind.__new__(kind)
     HTTPError.__init__(made, status, message, headers=headers, errors=errors)
     return made
 
 
 class _StatusError(HTTPError):
-    """An `HTTPError` whose status is its class."""
+    """An `HTTPError` whose class determines the status."""
 
     code: ClassVar[int]
 
@@ -125,19 +126,19 @@ class BadRequest(_StatusError):
 
 
 class Unauthorized(_StatusError):
-    """401: no credentials, or credentials that do not hold."""
+    """401: no credentials, or invalid ones."""
 
     code = 401
 
 
 class Forbidden(_StatusError):
-    """403: known, and not allowed."""
+    """403: the credentials are valid and do not permit the request."""
 
     code = 403
 
 
 class NotFound(_StatusError):
-    """404: nothing here."""
+    """404: there is no resource at this path."""
 
     code = 404
 
@@ -167,18 +168,18 @@ class UnsupportedMediaType(_StatusError):
 
 
 class UnprocessableEntity(_StatusError):
-    """422: well-formed, and not valid; `errors` says where."""
+    """422: well-formed but not valid; `errors` lists the places."""
 
     code = 422
 
 
 class TooManyRequests(_StatusError):
-    """429: slow down; give `headers={"Retry-After": ...}`."""
+    """429: the client exceeds a rate limit; give `headers={"Retry-After": ...}`."""
 
     code = 429
 
 
 class ServiceUnavailable(_StatusError):
-    """503: not now."""
+    """503: the service cannot answer at present."""
 
     code = 503

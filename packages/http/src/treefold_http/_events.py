@@ -1,8 +1,8 @@
-"""Server-sent events (WHATWG HTML, 9.2): a source of events becomes an endless answer.
+"""Server-sent events (WHATWG HTML, 9.2): a long-lived response made from a source of events.
 
-Writing and keeping alive only. Each event goes out before the next is asked for, the source runs in
-the task of its request and is closed when the client leaves or the application stops: that part is
-`_streams`. What the client had before it lost the connection is `Last-Event-ID` in the request.
+This module encodes events and keeps the connection alive. `_streams` runs the source in the task
+of its request, sends each event before it asks for the next, and closes the source when the client
+disconnects or the application stops. A client that reconnects sends `Last-Event-ID`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from treefold_http._request import Request
 
 COMMENT = b": keep-alive\n\n"
-"""What a client reads over, and a proxy counts as traffic."""
+"""A comment, which clients ignore and proxies count as traffic."""
 
 # Not str.splitlines: a client ends lines at these three only.
 _lines = re.compile("\r\n|\r|\n").split
@@ -34,16 +34,16 @@ class Event:
     """One event.
 
     Args:
-        data: text, of any number of lines, or anything that has a JSON form; None sends no data,
-            only what stands beside it.
-        event: its type; a client takes `message` where there is none.
-        id: what the client sends as `Last-Event-ID` when it comes back; empty to forget it.
-        retry: milliseconds before the client comes back after a lost connection.
+        data: text, of any number of lines, or a value with a JSON form; None sends only the other
+            fields.
+        event: its type; clients assume `message` by default.
+        id: the `Last-Event-ID` that the client sends when it reconnects; empty to clear it.
+        retry: milliseconds before the client reconnects after a lost connection.
 
     Raises:
         TypeError: for a field of another type.
         ValueError: for a line end in `event` or `id`, NUL in `id`, a negative `retry`, or an event
-            that has nothing to say.
+            without data, id and retry.
     """
 
     data: object
@@ -69,7 +69,7 @@ class Event:
             raise ValueError("An event without data, id and retry says nothing; give one of them")
 
     def encode(self) -> bytes:
-        """Give the event as it travels.
+        """Return the event in the wire format.
 
         Raises:
             TypeError, ValueError: when a part of `data` has no JSON form.
@@ -97,16 +97,16 @@ def _check_field(name: str, value: object, forbidden: str) -> None:
 
 
 class EventStream(StreamingResponse):
-    """An answer of server-sent events, for as long as the source has some.
+    """A response of server-sent events, for as long as the source yields them.
 
     It ends when the source ends, when the client leaves, and when the application stops; the source
     is closed in each case, so its `finally` runs. Sent with `Cache-Control: no-store` and
     `X-Accel-Buffering: no`, which keeps proxies from holding events back.
 
     Args:
-        source: an async iterator of `Event`, str, dict, list, or anything else that has a JSON
-            form; what is no `Event` becomes the data of one.
-        status: 200; 204 tells a client not to come back.
+        source: an async iterator of `Event`, str, dict, list, or another type with a JSON form; a
+            value that is no `Event` becomes the data of one.
+        status: 200; 204 tells a client not to reconnect.
         headers, background: as in `Response`.
         keep_alive: seconds of silence before a comment is sent; None for no comments.
 
@@ -142,7 +142,7 @@ class EventStream(StreamingResponse):
         self.headers.setdefault("x-accel-buffering", "no")
 
     def hold(self, shape: Callable[[Any], Any]) -> None:
-        """Send of the data of each event what a shape lets out; what it refuses ends the stream."""
+        """Serialize the data of each event by a shape; a mismatch ends the stream."""
         self._frames.shape = shape
 
     async def _produce(
@@ -156,7 +156,7 @@ class EventStream(StreamingResponse):
         try:
             return await pump(chunks, request, wire.send, stopping, 0)
         finally:
-            # The end of the answer waits for it: a comment behind the end is an error.
+            # Wait before the end of the response: a comment after the end is a protocol error.
             keeper.cancel()
             await asyncio.gather(keeper, return_exceptions=True)
 
@@ -189,13 +189,13 @@ class _Wire:
         self._lock = asyncio.Lock()
 
     async def send(self, message: Message) -> None:
-        """Send a message after the one that is under way."""
+        """Send a message, after the one in progress."""
         async with self._lock:
             await self._send(message)
         self._last = time.monotonic()
 
     async def keep_alive(self) -> None:
-        """Send a comment whenever nothing was sent for the time given; until cancelled."""
+        """Send a comment after each silence of the given time; runs until cancelled."""
         comment = {"type": "http.response.body", "body": COMMENT, "more_body": True}
         while True:
             await asyncio.sleep(self._last + self._seconds - time.monotonic())

@@ -1,4 +1,4 @@
-"""Exception handlers by type: what an application answers instead of a problem document."""
+"""Exception handlers by type: their responses replace the problem documents."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _Run: TypeAlias = "Callable[[Application, Request, BaseException], Awaitable[Any
 
 
 class ExceptionHandlers:
-    """The handlers of an application; the one of the nearest class of an exception is taken."""
+    """The exception handlers of an application; the first in the MRO of an exception is called."""
 
     def __init__(self) -> None:
         self._by_type: dict[type[BaseException], _Run] = {}
 
     def adder(self, kind: type[BaseException]) -> Callable[[ExceptionHandler], ExceptionHandler]:
-        """Give a decorator that adds a handler for a type.
+        """Return a decorator that registers a handler for an exception type.
 
         Raises:
-            TypeError: when it is no exception type.
+            TypeError: when `kind` is no exception type.
         """
         given = cast("object", kind)
         if not (isinstance(given, type) and issubclass(given, BaseException)):
@@ -37,7 +37,7 @@ class ExceptionHandlers:
         return add
 
     def find(self, error: BaseException) -> _Run | None:
-        """Give what runs the handler of an exception, or None where no class of it has one."""
+        """Return a function that runs the handler of an exception; None if there is no handler."""
         if not self._by_type:
             return None
         return next((self._by_type[k] for k in type(error).__mro__ if k in self._by_type), None)

@@ -1,8 +1,8 @@
-"""What a test client may see and no other client does: the exceptions behind an answer.
+"""Unhandled exceptions for the test client, which no other client can see.
 
-A 500 says nothing of its exception, and a failed startup passes on one line of text. A test wants
-the exception itself, with its traceback: it puts a list into the scope's extensions, and the
-application adds what it could not handle. No server gives such a list.
+A 500 does not show its exception, and a failed startup reports one line of text. A test needs the
+exception itself, with its traceback: the test client puts a list into the scope's extensions, and
+the application appends its unhandled exceptions. No server passes such a list.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ EXTENSION = "treefold.errors"
 
 
 def is_test(scope: Scope) -> bool:
-    """Whether a request comes from the test client."""
+    """Return True if a request comes from the test client."""
     return EXTENSION in (scope.get("extensions") or {})
 
 
 def expose(scope: Scope, error: BaseException) -> None:
-    """Add an unhandled exception to the list of the test client, where there is one."""
+    """Append an unhandled exception to the list of the test client, if the scope has one."""
     extensions: Mapping[str, Any] = scope.get("extensions") or {}
     if (errors := extensions.get(EXTENSION)) is not None:
         errors.append(error)

@@ -1,7 +1,7 @@
-"""From a client's file name to one that is safe inside a directory of ours (S-40).
+"""From a client's file name to one that is safe inside an application's directory (S-40).
 
-Pure text, no look at any file system: what one system forbids is forbidden on all, so that a
-directory can move from one to another.
+Pure text, without access to a file system: a name that one system forbids is changed on all, so
+that a directory can move from one system to another.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _DEVICES = frozenset(
 def safe_name(filename: str) -> str:
     r"""Reduce a file name to a base name that is harmless on every system.
 
-    What stands before the last `/` or `\` goes, control and invisible characters go, characters
-    that Windows forbids become `_`; no dot, dash or blank leads, no dot or blank ends it; a device
-    name such as `CON` gets a `_` in front; 200 bytes of UTF-8 at most, the suffix kept.
+    Text up to the last `/` or `\` and control or invisible characters are removed, characters that
+    Windows forbids become `_`; no dot, dash or blank begins or ends the name; a device name such as
+    `CON` gets a `_` in front; 200 bytes of UTF-8 at most, with the suffix kept.
 
     Returns:
-        The name; `upload` where nothing is left.
+        The name; `upload` if nothing remains.
     """
     base = filename.replace("\\", "/").rpartition("/")[2]
     shown = "".join(
