@@ -1,8 +1,8 @@
-"""The time that one HTTP connection may take, and how it ends: what uvicorn leaves to a proxy.
+"""Time limits and closing of one HTTP connection, which uvicorn leaves to a reverse proxy.
 
-A head that does not come or does not end, a body that trickles, an answer that would be lost
-because the client is still sending: each is watched here, for either parser. Nothing here knows the
-application.
+Covers request heads that arrive late or never end, bodies that arrive too slowly, and responses
+that would be lost because the client is still sending. Works for both parsers (h11 and httptools)
+and is independent of the application.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 HEAD_BYTES = 64 * 1024
-"""How much of a head, or of the trailers of a body, may wait for its end (S-21).
+"""Limit in bytes of an unfinished request head, or of unfinished trailers (S-21).
 
-Above the 32 KiB of fields and 8 KiB of a target that the application takes: it refuses what is just
-beyond its limits itself, with a request id and a line in the log.
+Higher than the limits of the application (32 KiB of fields, 8 KiB of target), which refuses a head
+slightly above its own limits with a request id and a line in the log.
 """
 
 
@@ -38,14 +38,14 @@ def _refusal(status: int) -> bytes:
 
 
 ANSWERED = "treefold.answered"
-"""The key in a scope under which the application finds what was answered in its place."""
+"""Scope key that tells the application which status was already sent in its place."""
 
 
 class Watch:
-    """Watches one connection; the protocol tells it what arrives.
+    """Enforces the time limits of one connection; the protocol reports received bytes to it.
 
     Args:
-        protocol: who speaks on it.
+        protocol: the protocol of the connection.
     """
 
     HEAD_SECONDS: ClassVar[float] = 10.0
@@ -53,10 +53,10 @@ class Watch:
     BODY_TICK: ClassVar[float] = 5.0
     BODY_TICKS: ClassVar[int] = 6
     BODY_LEAST: ClassVar[int] = 15_000
-    """Bytes in six ticks: 500 a second over 30 seconds (R-12)."""
+    """Fewest bytes of a body in six ticks: 500 a second over 30 seconds (R-12)."""
     LINGER_SILENCE: ClassVar[float] = 5.0
     LINGER_SECONDS: ClassVar[float] = 30.0
-    """How long an unread body is thrown away, so that its sender comes to read the answer."""
+    """Seconds during which the unread rest of a body is discarded, so that the response is read."""
 
     __slots__ = (
         "_begun",
@@ -83,24 +83,24 @@ class Watch:
         self._left = 0.0
 
     def open(self, transport: asyncio.Transport) -> asyncio.Transport:
-        """Begin; give the transport that the protocol is to use."""
+        """Start the timer of the first head; return the transport that the protocol must use."""
         self._inner = transport
         self._arm(self.HEAD_SECONDS, self._head_is_late)
         return cast("asyncio.Transport", GuardedTransport(transport, self))
 
     def discards(self, data: bytes) -> bool:
-        """Whether what arrives is for nobody any more."""
+        """Return True if received bytes must be discarded because the connection is closing."""
         if self._lingers:
             self._received += len(data)
         return self._lingers
 
     def look(self, size: int) -> None:
-        """See, after the protocol took some bytes, what it waits for now."""
+        """Restart or cancel the timer after the protocol has parsed `size` more bytes."""
         if self._ended:
-            return  # with these bytes the connection became a socket's
+            return  # these bytes upgraded the connection to a WebSocket
         protocol = self._protocol
         cycle: Any = protocol.cycle
-        if self._is_idle():  # the head of the next is not whole
+        if self._is_idle():  # the head of the next request is incomplete
             self._begun = True
             if self._waits_for is None and protocol.timeout_keep_alive_task is None:
                 self._arm(self.HEAD_SECONDS, self._head_is_late)
@@ -113,36 +113,37 @@ class Watch:
             self.stop()
 
     def stop(self) -> None:
-        """Watch nothing any more."""
+        """Cancel the current timer."""
         if self._timer is not None:
             self._timer.cancel()
         self._timer = self._waits_for = None
         self._begun = False
 
     def end(self) -> None:
-        """Watch this connection no more: it is over, or speaks another protocol from now on.
+        """Stop watching: the connection is closed or was upgraded to another protocol.
 
-        The protocol is let go: with it in a circle, buffers would wait for a collection.
+        Drops the reference to the protocol: a reference cycle would keep its buffers until the
+        garbage collector runs.
         """
         self.stop()
         self._ended = True
         del self._protocol
 
     def close(self) -> None:
-        """Close the connection; while its client still sends, only the side that answers.
+        """Close the connection, or only its sending side while the client is still sending.
 
-        A socket that is closed with bytes unread resets the connection, and the answer may be lost
-        with it (RFC 9112, 9.6). Where the application has not answered it is closed at once: that
-        may still write, which cannot follow the end of a side, and must learn that nobody listens.
+        Closing a socket with unread bytes resets the connection, and the client may lose the
+        response (RFC 9112, 9.6). Without a complete response the connection is closed at once: the
+        application cannot write after a half-close, and must learn that the client is gone.
         """
         cycle: Any = None if self._ended else self._protocol.cycle
         self._close(unread=cycle is not None and cycle.more_body and cycle.response_complete)
 
     def refuse_head(self) -> None:
-        """End a connection on which a head, or the trailers of a body, grow without an end."""
+        """Refuse a head, or trailers, above `HEAD_BYTES` with 431, and close the connection."""
         if self.is_closing():
             return
-        # No request came of it, so that no line of one says why its client failed.
+        # There is no request, and so no request line that reports the error.
         self._protocol.logger.warning("refused a head of more than %d bytes with 431", HEAD_BYTES)
         self._answer(431)
         self.stop()
@@ -154,7 +155,7 @@ class Watch:
         else:
             try:
                 self._inner.write_eof()
-            except OSError:  # the client is gone, which nobody sees while reading is paused
+            except OSError:  # the client is gone; asyncio cannot notice while reading is paused
                 self._inner.abort()
                 return
             self._lingers = True
@@ -163,7 +164,7 @@ class Watch:
             self._arm(self.LINGER_SILENCE, self._linger_on)
 
     def is_closing(self) -> bool:
-        """Whether nothing more can be answered."""
+        """Return True if no response can be sent any more."""
         return self._lingers or self._inner.is_closing()
 
     def _arm(self, seconds: float, then: Callable[[], None]) -> None:
@@ -184,7 +185,7 @@ class Watch:
             self.stop()
             return
         if self._protocol.flow.read_paused or cycle.waiting_for_100_continue:
-            self._ticks.clear()  # it is not the client who is slow
+            self._ticks.clear()  # the application does not read; the client is not slow
         else:
             self._ticks.append(self._received)
         self._received = 0
@@ -196,7 +197,7 @@ class Watch:
         self._inner.close()
 
     def _answer(self, status: int) -> None:
-        """Answer in the application's place, unless that has an answer under way."""
+        """Send an error response unless the application has started or can still send its own."""
         cycle: Any = self._protocol.cycle
         if not self._is_idle():
             if cycle.response_started or not cycle.more_body:
@@ -219,7 +220,7 @@ class Watch:
 
 
 class GuardedTransport:
-    """A transport whose end is the watch's to decide; everything else is that of the server's."""
+    """Transport whose closing is decided by `Watch`; other calls go to the inner transport."""
 
     __slots__ = ("_inner", "_watch", "write")
 
@@ -229,11 +230,11 @@ class GuardedTransport:
         self.write = inner.write
 
     def close(self) -> None:
-        """Close, now or when the client has heard the answer."""
+        """Close now, or once the client has read the response."""
         self._watch.close()
 
     def is_closing(self) -> bool:
-        """Whether nothing more can be written."""
+        """Return True if nothing can be written any more."""
         return self._watch.is_closing()
 
     def __getattr__(self, name: str) -> Any:

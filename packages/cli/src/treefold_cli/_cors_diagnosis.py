@@ -29,7 +29,7 @@ class _Placed:
     prefix: tuple[str, ...]
 
     def meets(self, other: "_Placed") -> bool:
-        """Return True if both run for some route."""
+        """Return True if both entries run for a common route."""
         shorter = min(len(self.prefix), len(other.prefix))
         return self.prefix[:shorter] == other.prefix[:shorter]
 
@@ -76,7 +76,7 @@ def _of(placed: Sequence[_Placed], kind: type) -> list[_Placed]:
 
 
 def _fields(entry: "CORS", methods: Collection[str], sends_tokens: bool) -> Iterator[Finding]:
-    """Methods and header fields that a preflight will not grant."""
+    """Yield methods and header fields that the preflight response does not allow."""
     for name in entry.methods or ():
         if name != name.upper():
             text = f"CORS(allow_methods=[{name!r}]) allows nothing: methods are in capitals"
@@ -94,7 +94,7 @@ def _fields(entry: "CORS", methods: Collection[str], sends_tokens: bool) -> Iter
 
 
 def _twice(one: _Placed, later: Sequence[_Placed]) -> Iterator[Finding]:
-    """Two entries that both answer an origin: a browser refuses two fields."""
+    """Yield origins that two entries answer: a browser refuses a repeated header field."""
     for other in filter(one.meets, later):
         named = [text for text in (*one.entry.origins, *other.entry.origins) if "*" not in text]
         for origin in named or ["https://any.example"]:
@@ -110,11 +110,11 @@ def _twice(one: _Placed, later: Sequence[_Placed]) -> Iterator[Finding]:
 def _session(
     origin: str, sessions: "Sessions", own: Sequence[str], trusted: Collection[str] | None
 ) -> Iterator[Finding]:
-    """What keeps the session away from pages of an origin."""
+    """Yield the reasons why pages of an origin do not get the session cookie."""
     parts = urlsplit(origin)
     host = (parts.hostname or "").removeprefix("*.")
     if host in _LOOPBACK:
-        return  # somebody develops there, against whatever host
+        return  # a page on loopback is in development and may use any host
     samesite = sessions.cookie.samesite
     is_kept_home = samesite != "none"
     if parts.scheme == "http" and is_kept_home:

@@ -123,7 +123,7 @@ def _version(name: str) -> str | None:
 
 
 def extras(used: Mapping[str, str]) -> Iterator[Finding]:
-    """Say which optional parts are installed; a missing one is a fault where it is used.
+    """Yield which optional dependencies are installed; a missing one fails if the project uses it.
 
     Args:
         used: names of `treefold.auth` that the project uses, and where.
@@ -143,7 +143,7 @@ _HASHING = ("hash_password", "ahash_password", "verify_password", "averify_passw
 
 
 def _without(extra: str, used: Mapping[str, str]) -> tuple[str, str]:
-    """What it means for a project that an extra is missing."""
+    """Return status and text for a missing extra: a failure or warning if the project needs it."""
     if extra == "jwt" and "jwt" in used:
         return FAIL, f", and {used['jwt']} uses jwt"
     hashing = [name for name in _HASHING if name in used]
@@ -221,7 +221,7 @@ def secrets(read: "Settings | None") -> Iterator[Finding]:
         length = len(os.environ[name].encode(errors="surrogateescape"))
         if length < SHORTEST_SECRET:
             text = f"{name} has {length} bytes, fewer than {SHORTEST_SECRET}"
-            # A short one of ours breaks signatures; one of somebody else may be short by design.
+            # The framework signs with its own secrets; another program may need a short one.
             ours = name == "SECRET_KEY" or name.startswith("TREEFOLD_")
             yield Finding(FAIL if ours else WARN, "secrets", text, _NEW_SECRET)
         else:
@@ -264,7 +264,7 @@ def extensions(root: Path, settings: "Settings") -> Iterator[Finding]:
     for check in checks:
         text = f"{check.name}: {check.text}"
         yield Finding(OK if check.ok else FAIL, check.topic, text, check.advice)
-    if all(check.ok for check in checks):  # else the same trouble is told twice
+    if all(check.ok for check in checks):  # otherwise the same fault is reported twice
         yield from failures
         if not failures:
             try:
@@ -298,7 +298,7 @@ def middleware(root: Path, settings: "Settings", used: Collection[str]) -> Itera
         with contextlib.redirect_stdout(sys.stderr), _silent():
             entries = load_middlewares(app)
     except TreefoldError as error:
-        if str(error).startswith(_BOOT_FILES):  # what else can fail has been told
+        if str(error).startswith(_BOOT_FILES):  # other failures are reported by other checks
             yield Finding(FAIL, "boot", _one_line(error))
         return
     finally:
@@ -306,7 +306,7 @@ def middleware(root: Path, settings: "Settings", used: Collection[str]) -> Itera
     try:
         methods = {route.method for route in RouteTable.scan(root / "Api").routes}
     except RouterError:
-        methods = set[str]()  # the layout has said so
+        methods = set[str]()  # `layout` reports the missing folder
     yield from cors(entries, methods=methods, sends_tokens=not {"jwt", "bearer"}.isdisjoint(used))
 
 

@@ -26,8 +26,8 @@ _GROUP = "treefold.commands"
 
 @cache
 def extra_commands() -> Mapping[str, Callable[[], Callable[..., Any]]]:
-    """Give what installed packages add: the words of each command, and what loads its function."""
-    from importlib.metadata import entry_points  # 25 ms that built-in commands do not pay
+    """Map the words of each command from installed packages to a loader of its function."""
+    from importlib.metadata import entry_points  # takes 25 ms; built-in commands do not need it
 
     return {
         " ".join(point.name.split()): partial(_load, point) for point in entry_points(group=_GROUP)

@@ -1,7 +1,7 @@
-"""Which files of a project matter to a running server, and what they look like now.
+"""Find the files of a project that a running server depends on, and detect their changes.
 
-Compares two looks at the disk, so nothing depends on which events a system reports. What editors
-leave beside a file, bytecode, databases and logs are not seen at all. Nothing is opened.
+Compares two scans of the disk, so the result does not depend on which events a system reports.
+Temporary files of editors, bytecode, databases and logs are ignored. No file is opened.
 """
 
 import os
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 Look: TypeAlias = Mapping[str, tuple[int, int, int]]
-"""Path below the root to time of change, size and inode."""
+"""Path below the root to modification time, size and inode."""
 
 _CODE = (".py", ".so", ".pyd")
 _AT_ROOT = frozenset(
@@ -20,9 +20,9 @@ _SECOND = 1_000_000_000
 
 
 def look(root: str) -> Look:
-    """Give every file below `root` that a running server depends on.
+    """Return every file below `root` that a running server depends on.
 
-    Links to folders are followed, except into a folder that they lie in.
+    Links to folders are followed, except to a folder that contains the link.
     """
     found: dict[str, tuple[int, int, int]] = {}
     pending: list[tuple[str, str, frozenset[int]]] = [(root, "", frozenset())]
@@ -38,18 +38,18 @@ def look(root: str) -> Look:
                     if inode not in above and _is_own(entry, top=not prefix):
                         pending.append((entry.path, f"{prefix}{entry.name}/", above | {inode}))
             except OSError:
-                continue  # a link that leads nowhere, or it went while we looked
+                continue  # a dangling link, or removed during the scan
     return found
 
 
 def changed(before: Look, now: Look, touched: Iterable[str] = ()) -> set[str]:
-    """Give the files that are new, different or gone.
+    """Return the files that were added, changed or removed.
 
     Args:
-        before: the former look.
-        now: the look after it.
-        touched: files that were written to, by what the system reported; they count where a time
-            in whole seconds would hide a second save.
+        before: the earlier scan.
+        now: the later scan.
+        touched: files that the system reported as written; such a file counts as changed if its
+            modification time is in whole seconds, which may hide a second save.
     """
     differing = {name for name in {*before, *now} if before.get(name) != now.get(name)}
     hidden = {name for name in touched if name in now and now[name][0] % _SECOND == 0}
@@ -57,14 +57,14 @@ def changed(before: Look, now: Look, touched: Iterable[str] = ()) -> set[str]:
 
 
 def top_folders(root: str) -> frozenset[tuple[str, int]]:
-    """Give the folders at the root that hold code of the project, with their inodes."""
+    """Return the top-level folders that may hold code of the project, with their inodes."""
     with os.scandir(root) as listing:
         folders = [e for e in listing if "." not in e.name and e.is_dir() and _is_own(e, top=True)]
         return frozenset((entry.path, entry.stat().st_ino) for entry in folders)
 
 
 def may_matter(path: str) -> bool:
-    """Whether an event at a path is worth a look: code, settings, or what may be a folder."""
+    """Return True if an event at a path requires a scan: code, settings or possibly a folder."""
     name = os.path.basename(path)
     if os.path.basename(os.path.dirname(path)) in _FOREIGN or name in _FOREIGN:
         return False
@@ -76,7 +76,7 @@ def _listed(folder: str) -> list[os.DirEntry[str]]:
         with os.scandir(folder) as listing:
             return list(listing)
     except OSError:
-        return []  # it went while we looked, and the next look says so
+        return []  # removed during the scan; the next scan reports it
 
 
 def _may_hold_code(folder: str, prefix: str) -> bool:
@@ -93,5 +93,5 @@ def _matters(name: str, prefix: str) -> bool:
 def _is_own(entry: os.DirEntry[str], *, top: bool) -> bool:
     if entry.name in _FOREIGN:
         return False
-    # An environment may have any name; it is told by this file, and lies at the root.
+    # A virtual environment may have any name; this file identifies it. It lies at the root.
     return not (top and os.path.exists(os.path.join(entry.path, "pyvenv.cfg")))

@@ -12,7 +12,7 @@ from enum import Enum
 
 
 class Kind(Enum):
-    """What sort of problem it is; the value is its tag in the text."""
+    """Kind of a problem; the value is its tag in the text."""
 
     DUPLICATE = "dup"
     BROKEN = "broken"
@@ -22,7 +22,7 @@ class Kind(Enum):
 
     @property
     def fails(self) -> bool:
-        """Whether one of these makes `check` fail; a skipped file never does."""
+        """True if a problem of this kind makes `check` fail; a skipped file never does."""
         return self is not Kind.SKIPPED
 
 

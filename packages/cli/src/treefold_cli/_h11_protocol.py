@@ -1,4 +1,4 @@
-"""uvicorn's h11 protocol with what a server on the open net needs: time limits and bounds."""
+"""uvicorn's h11 protocol with the time limits and bounds that a public server needs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from treefold_cli._overload import app_for
 
 
 class PatientH11(H11Protocol):
-    """h11 that waits for nobody for ever, and never loses an answer to a client that sends on."""
+    """h11 protocol that limits every wait and delivers its response before it closes."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -20,22 +20,22 @@ class PatientH11(H11Protocol):
         self._watch = Watch(self)
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        """Begin to watch the connection."""
+        """Start watching the connection."""
         super().connection_made(self._watch.open(transport))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End the watch."""
+        """Stop watching the connection."""
         super().connection_lost(exc)
         self._watch.end()
 
     def data_received(self, data: bytes) -> None:
-        """Take what came, and see what is waited for now."""
+        """Parse received bytes and restart the timer for the expected data."""
         if not self._watch.discards(data):
             self.app = app_for(self, self._most)
             super().data_received(data)
             self._watch.look(len(data))
 
     def handle_websocket_upgrade(self, event: Any) -> None:
-        """Leave the connection to the WebSocket."""
+        """Stop watching and hand the connection to the WebSocket protocol."""
         self._watch.end()
         super().handle_websocket_upgrade(event)

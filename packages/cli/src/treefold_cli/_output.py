@@ -45,7 +45,7 @@ def write_marked(mark: str, line: str, *, colour: str) -> None:
 
 
 def has_colour(stream: TextIO) -> bool:
-    """Say whether a stream takes colour: a terminal that is not dumb, and no `NO_COLOR`."""
+    """Return True if a stream accepts colour: a terminal that is not dumb, without `NO_COLOR`."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return not plain and stream.isatty()
 

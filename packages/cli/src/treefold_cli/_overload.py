@@ -1,4 +1,4 @@
-"""How much one process works on at a time: above the limit it answers 503 at once (D-07, R-26)."""
+"""Limit of concurrent requests per process: above it the response is 503 at once (D-07, R-26)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ if TYPE_CHECKING:
 
 
 def app_for(protocol: H11Protocol | HttpToolsProtocol, most: int | None) -> Any:
-    """Give who answers the next request: the application, or 503 where it has enough to do.
+    """Return the ASGI application for the next request, or one that answers 503 above the limit.
 
     Args:
-        protocol: of the connection that it comes on.
-        most: how many requests may run in this process; sockets are no requests.
+        protocol: the protocol of the connection that received the request.
+        most: the most requests at one time in this process, WebSockets not counted; None is no
+            limit.
     """
     running = len(protocol.tasks) - GuardedWebSockets.running
     config: Any = protocol.config

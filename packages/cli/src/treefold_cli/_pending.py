@@ -16,15 +16,15 @@ from treefold_logging import get_logger
 
 _log = get_logger("dev")
 _CONCERNED = ("Models/", "Models.py", "migrations/")
-"""Files whose change may alter what is missing."""
+"""Files whose change may alter the missing items."""
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """One thing that is missing.
+    """One item that an extension reports as missing.
 
     Attributes:
-        text: what it is.
+        text: description of the item.
         advice: the command that provides it; it may be empty.
     """
 
@@ -33,9 +33,9 @@ class Missing:
 
 
 def find_missing(app: Application) -> list[Missing]:
-    """Ask the extensions of an application whose models are loaded.
+    """Ask the extensions of an application with loaded models for missing items.
 
-    An extension that cannot say, as when its database is away, is itself an answer.
+    An extension that cannot answer, for instance without its database, is itself reported.
     """
     try:
         return [Missing(one.text, one.advice) for one in pending(app)]
@@ -44,7 +44,7 @@ def find_missing(app: Application) -> list[Missing]:
 
 
 def ask_without_boot(app: Application) -> list[Missing]:
-    """Load the models of an application, ask, and let go of what that opened.
+    """Load the models of an application, find missing items, and close what this opened.
 
     Raises:
         BootError: the models cannot be loaded.
@@ -57,7 +57,7 @@ def ask_without_boot(app: Application) -> list[Missing]:
 
 
 def require_nothing(app: Application) -> None:
-    """Refuse to go on while something is missing, and list it.
+    """Print the missing items and raise `CommandError` if there are any.
 
     Raises:
         CommandError: something is missing.
@@ -71,11 +71,11 @@ def require_nothing(app: Application) -> None:
 
 
 class PendingReport:
-    """Says in one line what is missing, or applies it, while `dev` runs.
+    """Logs missing items such as unapplied migrations in one line, or applies them, during `dev`.
 
     Args:
         app: the application, booted.
-        applies: apply what can be applied, instead of naming it.
+        applies: apply the items that can be applied, instead of listing them.
     """
 
     def __init__(self, app: Application, *, applies: bool) -> None:
@@ -84,7 +84,7 @@ class PendingReport:
         self._said = ""
 
     def at_start(self) -> None:
-        """Report before anything serves; what this opened is closed again.
+        """Report before the server starts; connections that this opened are closed.
 
         Raises:
             CommandError: what is missing cannot be applied.
@@ -95,7 +95,7 @@ class PendingReport:
             _release(self._app)
 
     async def after_reload(self, files: Collection[str]) -> None:
-        """Report after files have changed, if they may matter; it blocks a thread only."""
+        """Report in a worker thread if a changed file may alter the missing items."""
         if any(file.startswith(_CONCERNED) for file in files):
             await asyncio.to_thread(self._report)
 

@@ -1,7 +1,7 @@
-"""The watcher of `dev`: from events on the disk to a reload, and what is said about it.
+"""The file watcher of `dev`: turns events on the disk into reloads and logs the outcome.
 
-Events only wake it up; what changed is seen by looking. What a change does to the application is
-`treefold_http`'s business, and how a process starts again `_restart`'s.
+Events only wake the watcher; changes are found by a scan of the disk. The reload itself is in
+`treefold_http`, the restart of the process in `_restart`.
 """
 
 import asyncio
@@ -24,25 +24,25 @@ _log = get_logger("dev")
 Outcome: TypeAlias = Reloaded | RestartNeeded | Starting | None
 
 _QUIET = 0.015
-"""Seconds without another change before a save counts as whole."""
+"""Seconds without another change after which a save counts as complete."""
 _PATIENCE = 0.15
-"""Seconds after the last write that a file which cannot be right is given to become whole."""
+"""Seconds after the last write before a file that does not compile is reloaded all the same."""
 _AT_ONCE = 20
-"""How many changed files are looked at for that: nobody writes more by hand."""
+"""Most changed files that are compiled to detect incomplete saves; users save fewer at once."""
 _SHORT = 0.01
-"""Seconds that the loop may look at the disk itself."""
+"""Scans shorter than this many seconds run on the event loop, longer ones in a thread."""
 _ROUND = 1.0
-"""Seconds after which the disk is looked at without an event; some systems lose them."""
+"""Seconds after which the disk is scanned without an event; some systems lose events."""
 
 
 async def follow(app: Application, server: Server, seen: Look, report: PendingReport) -> None:
-    """Keep a served application as its files are, until cancelled.
+    """Keep a served application up to date with its files, until cancelled.
 
     Args:
         app: the application, booted.
-        server: what serves it; it is told to start again where only that helps.
+        server: its server, restarted for changes that a reload cannot apply.
         seen: the files as they were before the boot.
-        report: is told which files were taken up.
+        report: called with the reloaded files.
     """
     follower = Follower(app, server, report)
     async with Watch(app.root, seen) as watch:
@@ -52,7 +52,7 @@ async def follow(app: Application, server: Server, seen: Look, report: PendingRe
 
 
 def start_again(app: Application | None, server: Server, reason: str) -> None:
-    """Say why, and have the process started again once what runs has ended."""
+    """Log the reason, then restart the process after the requests in progress."""
     _log.info("restarting: %s", reason)
     if app is not None:
         app.begin_shutdown()
@@ -60,14 +60,14 @@ def start_again(app: Application | None, server: Server, reason: str) -> None:
 
 
 async def wait_for_change(root: Path, server: Server, seen: Look) -> None:
-    """Have the process started again with the next change."""
+    """Restart the process at the next change of a file."""
     async with Watch(root, seen) as watch:
         files = sorted(await watch.changes())
     start_again(None, server, f"{files[0]} changed")
 
 
 class Watch:
-    """Says which files have changed, once they are written; a context manager."""
+    """Reports changed files once they are written completely; a context manager."""
 
     def __init__(self, root: Path, seen: Look) -> None:
         self._root = str(root)
@@ -78,7 +78,7 @@ class Watch:
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> "Watch":
-        self._woken.set()  # what changed since `seen`
+        self._woken.set()  # scan at once for changes since `seen`
         self._task = asyncio.create_task(self._listen())
         return self
 
@@ -88,7 +88,7 @@ class Watch:
         await asyncio.gather(self._task, return_exceptions=True)
 
     async def changes(self) -> set[str]:
-        """Wait for the next change; give the files below the root."""
+        """Wait for the next change; return the changed files, relative to the root."""
         while True:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(max(_ROUND, 100 * self._cost)):  # 1% at most
@@ -104,7 +104,7 @@ class Watch:
             self._touched.clear()
 
     async def _whole(self, now: Look) -> Look:
-        """Look until nothing changes any more and every changed file can be right."""
+        """Scan until nothing changes any more and every changed file compiles, or time is up."""
         give_up = time.monotonic() + _PATIENCE
         while True:
             await asyncio.sleep(_QUIET)
@@ -123,14 +123,14 @@ class Watch:
         )
 
     async def _look(self) -> Look:
-        if self._cost < _SHORT:  # a thread would wait for its turn longer than that
+        if self._cost < _SHORT:  # the switch to a thread takes longer
             now, self._cost = _timed_look(self._root)
         else:
             now, self._cost = await asyncio.to_thread(_timed_look, self._root)
         return now
 
     async def _listen(self) -> None:
-        """Wake up on events; the root itself apart, so that an environment in it is not watched."""
+        """Wake up on events; watch the root without subfolders, as it may hold an environment."""
         works = True
         while works:
             folders = top_folders(self._root)
@@ -140,7 +140,7 @@ class Watch:
                     group.create_task(self._events([path for path, _ in folders]))
             except* _OtherFolders:
                 self._woken.set()
-            except* Exception as errors:  # such as more folders than the system watches
+            except* Exception as errors:  # such as the system limit of watched folders
                 _log.warning("watching by looking every second: %s", errors.exceptions[0])
                 works = False
 
@@ -149,7 +149,7 @@ class Watch:
     ) -> None:
         if not folders:
             return
-        # In a thread: it is an extra, and requests are not to wait until it is imported.
+        # In a thread: the import of this optional package must not delay requests.
         watchfiles: Any = await asyncio.to_thread(importlib.import_module, "watchfiles")
         events = watchfiles.awatch(
             *folders,
@@ -158,7 +158,7 @@ class Watch:
             step=5,
             recursive=until_other_than is None,
         )
-        asyncio.get_running_loop().call_soon(self._woken.set)  # it watches from the next line on
+        asyncio.get_running_loop().call_soon(self._woken.set)  # events count from the next line on
         async with contextlib.aclosing(events):
             async for found in events:
                 below = len(self._root) + 1
@@ -178,7 +178,7 @@ def _is_worth_a_look(_: object, path: str) -> bool:
 
 
 class _OtherFolders(Exception):
-    """The folders at the root are others: they are to be watched anew."""
+    """The folders at the root have changed: the list of watched folders must be rebuilt."""
 
 
 def _compiles(file: Path, *, was_empty: bool) -> bool:
@@ -193,7 +193,7 @@ def _compiles(file: Path, *, was_empty: bool) -> bool:
 
 
 async def _on_the_loop(call: Callable[[], Any]) -> Any:
-    """Call in a callback of its own, where no task is running: what it imports may run a loop."""
+    """Call in a callback outside any task: imported modules may run an event loop."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Any] = loop.create_future()
     loop.call_soon(lambda: done.set_result(call()))
@@ -201,12 +201,12 @@ async def _on_the_loop(call: Callable[[], Any]) -> Any:
 
 
 class Follower:
-    """Takes up changes as they come, startup hooks that run meanwhile included.
+    """Reloads the application at each change, also while startup hooks of a reload still run.
 
     Args:
         app: the application, booted.
-        server: what serves it.
-        report: is told which files were taken up.
+        server: its server.
+        report: called with the reloaded files.
     """
 
     def __init__(self, app: Application, server: Server, report: PendingReport) -> None:
@@ -221,11 +221,11 @@ class Follower:
         self._retiring: set[asyncio.Task[None]] = set()
 
     async def look_around(self) -> None:
-        """Do what the first change would have to wait for."""
+        """Do the work in advance that would delay the first reload."""
         await asyncio.to_thread(self._reloader.look_around)
 
     async def run(self, watch: Watch) -> str:
-        """Take up changes until the process is to start again; give the reason."""
+        """Reload at each change until the process must restart; return the reason."""
         changes = asyncio.ensure_future(watch.changes())
         try:
             while True:
@@ -244,7 +244,7 @@ class Follower:
             await self._abandon()
 
     async def _take_up(self, files: Collection[str]) -> Outcome:
-        await self._abandon()  # what they start on is not the newest any more
+        await self._abandon()  # the running startup hooks belong to an outdated version
         outcome = await self._heed(files, lambda: self._reloader.reload(files))
         if self._reloader.is_behind and not isinstance(outcome, RestartNeeded):
             return await self._heed((), lambda: self._reloader.reload(()))
@@ -264,7 +264,7 @@ class Follower:
             await starting.abandon()
 
     async def _heed(self, files: Collection[str], call: Callable[[], Outcome]) -> Outcome:
-        """Make a call to the reloader; say what came of it and see to what follows."""
+        """Run a step of the reloader, log its outcome, and start the steps that follow from it."""
         outcome = await _on_the_loop(lambda: self._guarded(files, call))
         if isinstance(outcome, Starting):
             self._starting, self._hooks = outcome, outcome.begin()
@@ -291,12 +291,12 @@ class Follower:
         return None
 
     def _retire(self, outcome: Reloaded) -> None:
-        """See that what only older requests have is cleaned up when these have ended."""
+        """Clean up replaced resources once the requests that use them have ended."""
         if outcome.former is None and not outcome.replaced:
             return
         busy = {*self._server.busy(), *self._app.background.busy()}
         users = busy
-        if outcome.former is not None:  # what began before it has a life of its own
+        if outcome.former is not None:  # tasks of an older generation use that one
             users, self._older = busy - self._older, busy
         task = asyncio.create_task(_end_former(self._app, outcome, users))
         self._retiring.add(task)

@@ -1,7 +1,7 @@
-"""Starting the process again on the same port: the listening socket is handed on.
+"""Restart of the process on the same port: the new process inherits the listening socket.
 
-It is never closed in between, so a connection waits where it would be refused. Whether to start
-again is decided elsewhere.
+The socket stays open in between, so that new connections wait instead of being refused. The
+decision to restart is made elsewhere.
 """
 
 import os
@@ -15,7 +15,7 @@ _VARIABLE = "TREEFOLD_DEV_SOCKET"
 
 
 def inherited() -> socket.socket | None:
-    """Give the listening socket that the process before this one left, if there was one."""
+    """Return the listening socket inherited from the previous process, or None."""
     text = os.environ.pop(_VARIABLE, "")
     if not text.isdecimal():
         return None
@@ -23,25 +23,25 @@ def inherited() -> socket.socket | None:
         listener = socket.socket(fileno=int(text))
         listener.getsockname()
     except OSError:
-        return None  # started by something else that has the variable
+        return None  # the variable comes from an unrelated process
     listener.set_inheritable(False)
     return listener
 
 
 def again(listener: socket.socket, *, environment: Mapping[str, str], folder: str) -> NoReturn:
-    """Become the command that this process was started with, on the same socket.
+    """Replace this process by a new run of its command on the same socket.
 
     Args:
         listener: the listening socket.
-        environment: the variables as they were at the start: what the project read into them from
-            a file that has changed is not to be kept.
+        environment: the variables as they were at the start, without those that the project has
+            read from a file, which may have changed.
         folder: the working directory as it was at the start.
     """
     os.chdir(folder)
     sys.stdout.flush()
     sys.stderr.flush()
     arguments = [sys.executable, *sys.orig_argv[1:]]
-    if os.name != "posix":  # there is no exec that keeps the terminal waiting
+    if os.name != "posix":  # without exec, the terminal would not wait for the new process
         listener.close()
         sys.exit(subprocess.call(arguments, env=dict(environment)))  # noqa: S603 - our own command
     listener.set_inheritable(True)

@@ -34,12 +34,12 @@ _GRACE_OF_RESTART = 5
 _QUIET = 0.1
 """Seconds without a request, after nothing is accepted any more, before connections are closed."""
 _LONGEST_QUIET = 10
-"""How often that is waited for, at most."""
+"""Most repetitions of that wait."""
 _NOT_STARTED = "The application did not start; the reason is above"
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Take the port, before anything of the project is imported.
+    """Bind the port, before anything of the project is imported.
 
     Args:
         host: a name or address of this machine.
@@ -51,11 +51,11 @@ def bind(host: str, port: int) -> socket.socket:
     Raises:
         CommandError: the port is in use, or the address is not ours.
     """
-    if not host:  # to a socket it means every interface, to who typed it an unset variable
+    if not host:  # a socket takes it as every interface; the user probably has an unset variable
         raise _unknown_host(host)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # asyncio sets TCP_NODELAY where the protocol is named. Without it the body of an answer waits
-    # until the client acknowledges its head: 40 ms on a connection that goes on.
+    # asyncio sets TCP_NODELAY only for a socket with an explicit protocol. Without it the body of a
+    # response waits until the client acknowledges its head: 40 ms on a kept-alive connection.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if os.name == "posix":  # elsewhere it would let two servers share a port
@@ -68,7 +68,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def address(listener: socket.socket) -> str:
-    """Give the URL of a bound socket."""
+    """Return the URL of a bound socket."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
@@ -85,20 +85,20 @@ def run(
 
     Args:
         app: an ASGI application.
-        listener: where; it is closed at the end.
+        listener: the bound socket; it is closed at the end.
         on_start: called once, when requests are accepted.
         limit: the most requests at one time; above it the answer is 503.
-        beside: runs on the same loop from then on, and is cancelled at the end.
+        beside: coroutine function that runs on the same loop until it is cancelled at the end.
 
     Returns:
-        Whether it ended to be started again.
+        True if the process must be restarted.
 
     Raises:
         CommandError: the application did not start.
     """
     server = Server(_config(app, limit=limit), on_start, beside)
     try:
-        with contextlib.suppress(SystemExit):  # how uvicorn says that the start failed
+        with contextlib.suppress(SystemExit):  # uvicorn exits like this when the startup fails
             server.run(sockets=[listener])
     finally:
         listener.close()
@@ -115,8 +115,8 @@ def run_workers(
 
     Args:
         factory: `module:function` that makes the ASGI application in each process.
-        listener: where; shared by all of them.
-        workers: how many.
+        listener: the bound socket, shared by all processes.
+        workers: number of processes.
         limit: the most requests at one time in each; above it the answer is 503.
 
     Raises:
@@ -132,10 +132,10 @@ def run_workers(
 
 
 class Server(uvicorn.Server):
-    """One uvicorn server, with what runs beside it.
+    """uvicorn server that can restart and runs an additional coroutine on its event loop.
 
     Attributes:
-        starts_again: whether it ends to be started again.
+        starts_again: True if the process must be restarted after the end.
     """
 
     def __init__(
@@ -153,12 +153,12 @@ class Server(uvicorn.Server):
         self._is_told = False
 
     def start_again(self) -> None:
-        """End as soon as what runs has ended; who asks meanwhile waits for the next process."""
+        """Stop accepting connections, and end after the requests in progress for a restart."""
         self.starts_again = True
         self.config.timeout_graceful_shutdown = _GRACE_OF_RESTART
         self._stop_accepting()
-        # Every connection ends with its answer: one that is closed later, while its client sends
-        # the next request, would lose that.
+        # Close every connection after its current response: closing later could lose a request that
+        # the client is already sending.
         for headers in (self.server_state.default_headers, self.config.encoded_headers):
             headers.append((b"connection", b"close"))
         self._tasks.append(asyncio.ensure_future(self._end_when_quiet()))
@@ -167,14 +167,14 @@ class Server(uvicorn.Server):
         loop = asyncio.get_running_loop()
         for server in self.servers:
             if isinstance(loop, asyncio.SelectorEventLoop):
-                # Closed, it would drop connections that are accepted and not yet made known to it.
+                # Closing the server would drop connections that the kernel has already accepted.
                 for listener in server.sockets:
                     loop.remove_reader(listener.fileno())
             else:
                 server.close()
 
     async def _end_when_quiet(self) -> None:
-        """Wait for requests that are on their way: closing on them would reset the connection."""
+        """Wait until no request is arriving any more: closing earlier would reset a connection."""
         served = -1
         for _ in range(_LONGEST_QUIET):
             if served == self.server_state.total_requests and not self._has_silent():
@@ -188,12 +188,12 @@ class Server(uvicorn.Server):
         return any(getattr(connection, "cycle", True) is None for connection in connections)
 
     def busy(self) -> set[asyncio.Task[None]]:
-        """Give the tasks of the requests and sockets that are being served."""
+        """Return the tasks of the requests and WebSockets in progress."""
         return set(self.server_state.tasks)
 
     @contextlib.contextmanager
     def interruptible(self) -> Generator[None, None, None]:
-        """Have a stop signal raise KeyboardInterrupt: the loop is busy, and may stay so."""
+        """Raise KeyboardInterrupt on a stop signal, in a block that may occupy the event loop."""
         self._interruptible = True
         try:
             yield
@@ -201,7 +201,7 @@ class Server(uvicorn.Server):
             self._interruptible = False
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start serving, and what runs beside it."""
+        """Start serving, then the coroutine `beside`."""
         await super().startup(sockets)
         if self.started:
             self._on_start()
@@ -211,7 +211,7 @@ class Server(uvicorn.Server):
                 self._tasks.append(task)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop serving, and what runs beside it."""
+        """Cancel the additional tasks, then stop serving."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -219,8 +219,8 @@ class Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
-        # uvicorn raises the signal anew after the shutdown; but a stop that was asked for is no
-        # failure, so ours ends with code 0 and after everything in the log has been written.
+        # uvicorn raises the signal again after the shutdown. A requested stop is no failure, so
+        # this server exits with code 0, after the log is written.
         previous = {number: signal.signal(number, self.handle_exit) for number in HANDLED_SIGNALS}
         try:
             yield
@@ -238,7 +238,7 @@ class Server(uvicorn.Server):
 
 
 class Workers(Multiprocess):
-    """Several processes that serve; a second stop signal ends all of them at once."""
+    """Supervisor of several server processes; a second stop signal kills all of them."""
 
     def __init__(self, config: uvicorn.Config, sockets: list[socket.socket]) -> None:
         super().__init__(config, sockets)
@@ -256,14 +256,14 @@ class Workers(Multiprocess):
 
 
 def _end_at_once(sig: int) -> None:
-    """End this process, whatever hangs in it, with the code that a shell gives for the signal."""
+    """Terminate this process, even if a thread hangs, with the shell's exit code for the signal."""
 
     def end() -> None:
         get_logger().warning("ended at once by a second signal; what ran is cut off")
         flush(1.0)
         os._exit(128 + sig)
 
-    # In a thread: the signal may have come while this one held a lock of the log.
+    # In a thread: the signal may have interrupted this one while it held a lock of the log.
     threading.Thread(target=end, daemon=True).start()
 
 
@@ -276,8 +276,8 @@ def _log_handler() -> logging.Handler:
     return get_logger().handlers[0]
 
 
-# What uvicorn has to say goes where our lines go, in their form: a log of JSON stays one. As a
-# setting of its own it reaches the worker processes too.
+# Messages of uvicorn go through the framework's log, so that a JSON log stays JSON. As a setting of
+# uvicorn it applies to the worker processes too.
 _LOG_CONFIG: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
@@ -298,7 +298,7 @@ def _config(app: Any, *, workers: int = 1, limit: int | None = None) -> uvicorn.
         log_config=_LOG_CONFIG,
         access_log=False,  # the framework writes one line per request, masked
         server_header=False,
-        proxy_headers=False,  # any client could name itself; middleware trusts known proxies
+        proxy_headers=False,  # a client could forge them; middleware accepts known proxies only
         ws_max_size=1024 * 1024,
         ws_per_message_deflate=False,  # 20 KB on the wire may inflate to 20 MB
         ws_ping_interval=20,

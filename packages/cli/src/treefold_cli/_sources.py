@@ -1,4 +1,4 @@
-"""The author's own files of a project: no environment, no cache, nothing hidden.
+"""The source files of a project, without environments, caches and hidden files.
 
 Names only; no file is opened.
 """
@@ -11,10 +11,10 @@ _ELSEWHERE = frozenset({"node_modules", "__pycache__", "site-packages", ".git"})
 
 
 def project_files(root: Path) -> Iterator[Path]:
-    """Give every file below `root`, sorted in its folder; links to folders are not followed.
+    """Yield every file below `root`, sorted within its folder; links to folders are not followed.
 
-    Hidden folders, virtual environments and what tools install are left out; in `Api/` a folder
-    such as `.well-known` is a segment of a URL.
+    Hidden folders, virtual environments and packages installed by tools are left out, except that
+    a folder such as `.well-known` in `Api/` is a URL segment.
     """
     api = root / "Api"
     for folder, names, files in os.walk(root):

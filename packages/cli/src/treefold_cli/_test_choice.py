@@ -1,4 +1,4 @@
-"""Which tests touch a route: found in their sources, without importing or running one.
+"""Select the tests that touch a route, by reading their sources without running or importing one.
 
 A test touches a route when it names a URL that the route serves, when it names the handler's file
 or module, when it imports from the folder of the handler, or when its own folder mirrors that
@@ -18,7 +18,7 @@ from treefold_cli._sources import project_files
 from treefold_router import Found, Route, RouteTable
 
 WHOLE = ""
-"""In a choice: every test of the file."""
+"""In a choice, stands for all tests of the file."""
 
 Choice = Mapping[str, Sequence[str]]
 """Path of a test file from the application root, to the tests in it (`TestX::test_y`)."""
@@ -29,11 +29,11 @@ _Tests = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def routes_at(table: RouteTable, url: str) -> list[Route]:
-    """Give the routes at a URL: a template (`/v1/user/[id]`, `/v1/user/{id}`) or a concrete path.
+    """Return the routes at a URL: a template (`/v1/user/[id]`, `/v1/user/{id}`) or a concrete path.
 
     Args:
-        table: the project's.
-        url: what was typed.
+        table: the route table of the project.
+        url: the URL as the user typed it.
     """
     shape = _PARAMETER.sub("{}", url.rstrip("/"))
     same = [route for route in table.routes if _PARAMETER.sub("{}", route.template) == shape]
@@ -62,7 +62,7 @@ def choose(root: Path, table: RouteTable, routes: Sequence[Route]) -> Choice:
 
 
 def test_files(root: Path) -> Iterator[str]:
-    """Give the test files below the root (`test_*.py`, `*_test.py`), from the root, sorted."""
+    """Yield the test files (`test_*.py`, `*_test.py`), sorted and relative to the root."""
     for file in project_files(root):
         if file.match("test_*.py") or file.match("*_test.py"):
             yield os.fspath(file.relative_to(root))
@@ -70,26 +70,26 @@ def test_files(root: Path) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """The routes of one place, and what names them in a source."""
+    """The routes at one URL, and the tests of whether a source refers to them."""
 
     table: RouteTable
     routes: Sequence[Route]
 
     def mirrors(self, file: str) -> bool:
-        """Say whether a test file lies in a folder like that of the handlers."""
+        """Return True if the folders of a test file end with the folders of a handler."""
         folders = [part.lower() for part in Path(file).parts[:-1]]
         homes = ([part.lower() for part in route.file.split("/")[:-1]] for route in self.routes)
         return any(folders[-len(home) :] == home for home in homes)
 
     def is_text(self, text: str) -> bool:
-        """Say whether a string names one of the routes: by URL, by file or by module."""
+        """Return True if a string is the URL, the file or the module of one of the routes."""
         if any(text in (f"Api/{r.file}", _module(r)) for r in self.routes):
             return True
         url = urlsplit(text).path if "://" in text else text.partition("?")[0]
         return url.startswith("/") and any(_serves(self.table, r, url) for r in self.routes)
 
     def is_module(self, name: str) -> bool:
-        """Say whether an imported module lies in the folder of one of the routes."""
+        """Return True if an imported module lies in the folder of one of the routes."""
         homes = (_module(route).rpartition(".")[0] for route in self.routes)
         return any(name == home or name.startswith(f"{home}.") for home in homes)
 
@@ -106,13 +106,13 @@ def _serves(table: RouteTable, route: Route, url: str) -> bool:
 
 
 def _touching(source: bytes, wanted: _Wanted) -> Iterator[str]:
-    """Give the tests of a source that touch what is wanted, `WHOLE` for what all of them share."""
+    """Yield the tests in a source that touch the routes, `WHOLE` for code that all tests share."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError):
-        return  # pytest says it better, when it comes to this file
+        return  # pytest reports this error better
     for node in tree.body:
         tests = [(node.name, node)] if isinstance(node, _Tests) else list(_methods(node))
         for name, test in tests:

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 def create_app() -> Application:
-    """Make the application, in a process that ends when the one that started it does.
+    """Create the application in a worker process that exits when its supervisor exits.
 
-    A supervisor that is killed tells nobody: its workers would serve on, and hold the port.
+    A killed supervisor cannot stop its workers, which would otherwise go on and hold the port.
     """
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_end_after, args=[parent], daemon=True).start()
-    # Processes are numbered from 1, also those that take the place of another: one line in all.
+    # Processes are numbered from 1, replacements too, so that only one process logs the warning.
     is_first = multiprocessing.current_process().name.endswith("-1")
     return (_FirstWorker if is_first else Application)(os.environ["TREEFOLD_APP_DIR"])
 
@@ -36,7 +36,7 @@ def _end_after(parent: BaseProcess) -> None:
 
 
 class _FirstWorker(Application):
-    """Tells for all workers what they do not share."""
+    """Application that logs, once for all workers, the state that the processes do not share."""
 
     _has_told = False
 
@@ -49,12 +49,12 @@ class _FirstWorker(Application):
 
 
 def _kept_in_memory(app: Application) -> Iterator[str]:
-    """What one process keeps from the others, with the remedy."""
+    """Yield the state that each process keeps for itself, with a way to share it."""
     for entry in _entries(app):
         kind = type(entry).__name__
         if getattr(entry, "is_in_memory", False) and kind in _REMEDIES:
             yield _REMEDIES[kind]
-    if "treefold_http.cache" in sys.modules:  # else nothing has asked for one
+    if "treefold_http.cache" in sys.modules:  # otherwise no cache is in use
         for alias in sys.modules["treefold_http.cache"].aliases_in_memory():
             yield f"cache {alias!r} (a Redis URL in the setting caches shares it)"
 
@@ -66,7 +66,7 @@ _REMEDIES = {
 
 
 def _entries(app: Application) -> Iterator[Any]:
-    """All middleware of a project: of `Middleware/`, and of its handler modules."""
+    """Yield all middleware of a project: of `Middleware/`, and of its handler modules."""
     listed = list(app.site.middlewares)
     for module in app.site.modules.values():
         listed += getattr(module, "middlewares", ())

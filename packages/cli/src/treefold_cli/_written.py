@@ -1,4 +1,4 @@
-"""Files that are replaced as a whole: a reader sees the old one or the new one, never a part."""
+"""Atomic replacement of a file: a reader sees the old or the new content, never a part."""
 
 import contextlib
 import os
@@ -7,13 +7,12 @@ from pathlib import Path
 
 
 def replace_file(path: str, text: str) -> None:
-    """Write a file beside its place, then move it there; the folder must exist.
+    """Write a temporary file beside the target and rename it; the folder must exist.
 
-    A link is followed, so that what it points at is replaced. A file that was there keeps its
-    permissions.
+    A link is followed: its target is replaced. An existing file keeps its permissions.
 
     Raises:
-        OSError: it cannot be written; what was there is as it was.
+        OSError: the file cannot be written; an existing file is unchanged.
     """
     if os.path.exists(path) and not os.path.isfile(path):
         with open(path, "w", encoding="utf-8") as stream:  # a pipe or a device; a folder refuses
@@ -24,7 +23,7 @@ def replace_file(path: str, text: str) -> None:
     try:
         handle, made = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     except OSError as error:
-        error.filename = path  # not the name that nobody typed
+        error.filename = path  # not the name of the temporary file
         raise
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:

@@ -73,9 +73,9 @@ def dev(
 
 
 def _run(app: "Application", listener: "socket.socket", *, again: bool, migrate: bool) -> bool:
-    """Serve until the end; give whether the process is to start again.
+    """Serve until shutdown; return True if the process must be restarted.
 
-    One that has started again never gives up: what it cannot start is mended with the next save.
+    A restarted process does not exit when the boot fails: it waits for the next save.
     """
     from treefold_cli import _server
     from treefold_cli._files import look
@@ -93,7 +93,7 @@ def _run(app: "Application", listener: "socket.socket", *, again: bool, migrate:
         watches = importlib.util.find_spec("watchfiles") is not None
         if not watches:
             get_logger("dev").info(_NO_WATCHER)
-        flush()  # what the boot had to say comes first on a terminal
+        flush()  # print the log of the boot first
         if not again:
             for line in [*tree_lines(app.table.routes)] or [_NO_ROUTES]:
                 write(line)
@@ -115,7 +115,7 @@ def _run(app: "Application", listener: "socket.socket", *, again: bool, migrate:
 
 
 def _wait(root: "Path", listener: "socket.socket", seen: "Look", error: CommandError) -> bool:
-    """Say in every answer why nothing serves, until a file changes."""
+    """Answer every request with the error of the boot, until a file changes."""
     from treefold_cli import _server
     from treefold_cli._reload import wait_for_change
     from treefold_cli._unavailable import Unavailable

@@ -53,7 +53,7 @@ def serve(
             configure(log_format=app.settings.log_format, level=app.settings.log_level)
             get_logger().info("starting %d processes on %s", processes, where)
             flush()
-            # How the factory finds the project, and that it is in production.
+            # The factory in each worker process reads the project folder and the mode from these.
             os.environ.update(TREEFOLD_APP_DIR=str(app.root), TREEFOLD_DEV="0")
             limit = app.settings.limit_concurrency
             _server.run_workers(_FACTORY, listener, workers=processes, limit=limit)
@@ -73,7 +73,7 @@ def serve(
 
 
 def _answers_anybody(app: "Application", address: str) -> bool:
-    """Whether other machines may ask for any host at all (D-08)."""
+    """Return True if other machines can send requests with any host name (D-08)."""
     from treefold_http.middleware import TrustedHosts
 
     entries = app.site.middlewares

@@ -38,7 +38,7 @@ def shell(
         with translated(TreefoldError), working("Loading"):
             app.boot()
     finally:
-        flush()  # what the boot had to say comes first
+        flush()  # print the log of the boot first
     models = _models()
     names: dict[str, Any] = {"__name__": "__console__", "app": app, **models}
     if command or not sys.stdin.isatty():
@@ -50,7 +50,7 @@ def shell(
 
 
 def _models() -> Mapping[str, type]:
-    """Give the classes that the modules of `Models/` define; the boot has imported them."""
+    """Return the classes that the modules of `Models/` define, which the boot has imported."""
     modules = [
         module
         for name, module in sorted(sys.modules.items())
