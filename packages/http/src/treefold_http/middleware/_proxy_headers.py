@@ -1,7 +1,7 @@
-"""Take the client's address and scheme from proxies that are trusted, and from nobody else (S-93).
+"""Take the client's address and scheme from the header fields of trusted proxies only (S-93).
 
-Without it the client is the peer of the socket, whatever a field says. Fields are looked up by
-their exact names; `X_Forwarded_For` is not one of them (S-16).
+Without this middleware the client is the peer of the socket, and forwarding fields are ignored.
+Fields are matched by their exact names; `X_Forwarded_For` is not one of them (S-16).
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ _SECURE = {"http": False, "https": True, "ws": False, "wss": True}
 
 
 class ProxyHeaders:
-    """Believe `X-Forwarded-For` and `X-Forwarded-Proto` of trusted proxies.
+    """Trust `X-Forwarded-For` and `X-Forwarded-Proto` of trusted proxies.
 
-    The chain is read from the right: the first address that is no trusted proxy is the client's;
-    what stands left of it anybody may have written. Put it first in `middlewares`, for everything
-    after it to see the client.
+    The chain is read from the right: the first address that is not a trusted proxy is the
+    client's; addresses to the left of it may be forged. Put it first in `middlewares`, so that
+    later middleware sees the address of the client.
 
     Args:
         trusted: addresses or networks of the proxies, such as `10.0.0.0/8`; `unix` is a peer on a
             Unix socket.
-        host: also believe `X-Forwarded-Host`.
+        host: also trust `X-Forwarded-Host`.
 
     Raises:
-        ValueError: for what is no address or network, or when none is given.
+        ValueError: for an invalid address or network, or when none is given.
     """
 
     def __init__(self, trusted: Sequence[str], *, host: bool = False) -> None:
@@ -40,10 +40,10 @@ class ProxyHeaders:
         self._host = host
 
     def adjust(self, connection: Connection) -> None:
-        """Give a connection the address, the scheme and the host that its proxy tells of.
+        """Set the client address, scheme and host of a connection from the fields of its proxy.
 
         Raises:
-            BadRequest: when the proxy names a host that is none.
+            BadRequest: when the proxy sends an invalid host.
         """
         scope = connection.scope
         peer = scope.get("client")
@@ -75,7 +75,7 @@ class ProxyHeaders:
 
 
 def _last(fields: list[str]) -> str:
-    """The value that the nearest proxy wrote."""
+    """Return the last value, which the nearest proxy wrote."""
     return fields[-1].rpartition(",")[2].strip() if fields else ""
 
 

@@ -1,7 +1,7 @@
-"""Answer only for the hosts that are this application's (S-15, D-08).
+"""Refuse requests whose host is not one of the application's hosts (S-15, D-08).
 
-Names are compared whole, in lower case and label by label, never by pattern. Who may speak for a
-client, and thereby for the host it asked for, is `ProxyHeaders`' business.
+Names are compared whole, in lower case and label by label, never by pattern. The host that a proxy
+forwards is read by `ProxyHeaders`.
 """
 
 from __future__ import annotations
@@ -28,16 +28,15 @@ class TrustedHosts:
     """Refuse every other `Host` with 400, HTTP and WebSocket alike.
 
     Args:
-        allowed: names such as `api.example.com`; `*.example.com` is any name below it, and not
-            itself. A name with a port is that port only, any other is all of them. The names of
-            this machine (`localhost`, `127.0.0.1`, `[::1]`) are allowed with `dev=True`, and alone
-            when none are given.
+        allowed: names such as `api.example.com`; `*.example.com` matches subdomains only. A name
+            without a port matches every port. The names of this machine (`localhost`, `127.0.0.1`,
+            `[::1]`) are allowed with `dev=True`; they are the only ones when none are given.
 
     Attributes:
-        allowed: as it was given.
+        allowed: the argument.
 
     Raises:
-        ValueError: for what is no host name.
+        ValueError: for an invalid host name.
     """
 
     def __init__(self, allowed: Sequence[str] = ()) -> None:
@@ -64,7 +63,7 @@ class TrustedHosts:
             self._exact.add(f"{host}:{port}" if port else host)
 
     def allows(self, host: str) -> bool:
-        """Whether a `Host` field, with or without a port, is one of ours."""
+        """Return True if the value of a `Host` field, with or without a port, is allowed."""
         encoded = host.encode("latin-1", "replace")
         if encoded in self._known:
             return True
@@ -92,18 +91,18 @@ class TrustedHosts:
         raise BadRequest("This host is not served here")
 
     def before(self, connection: Connection) -> None:
-        """Let a request pass that is for one of the hosts."""
+        """Refuse a request for any other host."""
         if connection.fields.get(b"host") not in self._known:
             self._check(connection)
 
     async def websocket(self, websocket: WebSocket, call_next: Any) -> None:
-        """Let a socket pass that is for one of the hosts."""
+        """Refuse a WebSocket handshake for any other host."""
         self.before(websocket)
         await call_next(websocket)
 
 
 def _parts(host: str) -> tuple[str, str]:
-    """A host in lower case without the dot that may end it, and its port or nothing."""
+    """Return the host in lower case without a trailing dot, and the port or an empty string."""
     match = _split(host)
     if match is None:
         return "", ""

@@ -1,4 +1,4 @@
-"""Documents of an application: OpenAPI 3.1 for its requests, AsyncAPI 3 for sockets and events.
+"""Documents of an application: OpenAPI 3.1 for requests, AsyncAPI 3 for WebSockets and events.
 
 Imported only where documents are served or printed. `serve_documents` puts them at `/openapi.json`,
 `/openapi/vN.json`, `/asyncapi.json` and `/asyncapi/vN.json`.
@@ -17,11 +17,11 @@ __all__ = ["asyncapi_document", "openapi_document", "scheme_clashes", "serve_doc
 
 
 def openapi_document(app: Application, version: str | None = None) -> dict[str, Any]:
-    """Give the OpenAPI 3.1 document of an application; boots it when nothing has yet.
+    """Return the OpenAPI 3.1 document of an application; boots it if necessary.
 
     Args:
         app: the application.
-        version: only this version, such as `v1`; None for all.
+        version: include only this version, such as `v1`; None for all.
 
     Raises:
         ValueError: for a version that has no route.
@@ -31,7 +31,7 @@ def openapi_document(app: Application, version: str | None = None) -> dict[str, 
 
 
 def asyncapi_document(app: Application, version: str | None = None) -> dict[str, Any]:
-    """Give the AsyncAPI 3 document of an application: its sockets and event streams.
+    """Return the AsyncAPI 3 document of an application: its WebSockets and event streams.
 
     Args:
         app, version: as for `openapi_document`.
@@ -43,7 +43,7 @@ def asyncapi_document(app: Application, version: str | None = None) -> dict[str,
 
 
 def scheme_clashes(app: Application) -> list[str]:
-    """Say which security schemes have one name and different content, and where each is written.
+    """Return a message for each pair of different security schemes with one name.
 
     Args:
         app: the application, booted or not.

@@ -1,8 +1,8 @@
-"""Named schemas of one document: collected while it is written, merged and named at its end.
+"""Named schemas of one document, merged and named when the document is complete.
 
-A schema that is named refers to others by node, and may refer to itself. At the end, nodes of one
-name whose whole graphs are the same become one component; those that differ get names of their own.
-What a schema says is not this module's business.
+A named schema refers to others by node, and may refer to itself. At the end, nodes with one name
+and identical graphs become one component; different ones get different names. The content of
+schemas is made elsewhere.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Schema: TypeAlias = dict[str, Any]
 
 @dataclass(slots=True)
 class _Node:
-    """A schema on its way to a component; `others` are names to fall back on, in order."""
+    """A schema before it becomes a component; `others` are alternative names, in order."""
 
     name: str
     others: Sequence[str]
@@ -41,38 +41,38 @@ class Components:
         self._references: list[tuple[Schema, str, int]] = []
 
     def known(self, key: Hashable) -> Schema | None:
-        """Give a reference to what was added under a key; None where nothing was."""
+        """Return a reference to the schema added under a key, or None."""
         node = self._by_key.get(key)
         return None if node is None else self.refer(node)
 
     def add(
         self, key: Hashable, name: str, *, others: Sequence[str] = (), late: bool = False
     ) -> int:
-        """Make a node, to be filled by `fill`, so that its schema may refer to itself.
+        """Add an empty node for a schema that may refer to itself; `fill` sets the schema.
 
         Args:
-            others: what to call it where another schema has the name.
-            late: whether it gives way to one that is not.
+            others: alternative names where another schema has the name.
+            late: True if a node that is not late takes the name first.
         """
         self._nodes.append(_Node(_clean(name), [_clean(other) for other in others], late))
         node = self._by_key[key] = len(self._nodes) - 1
         return node
 
     def fill(self, node: int, schema: Schema) -> None:
-        """Say what the schema of a node is."""
+        """Set the schema of a node."""
         self._nodes[node].schema = schema
 
     def alias(self, key: Hashable, node: int) -> None:
-        """Let a node be known under one more key."""
+        """Register a node under an additional key."""
         self._by_key[key] = node
 
     def refer(self, node: int) -> Schema:
-        """Give a reference to a node; its target is written by `finish`."""
+        """Return a reference to a node; `finish` writes its target."""
         return self.point({}, "$ref", node)
 
     def point(self, table: Schema, key: str, node: int) -> Schema:
-        """Have `finish` write the address of a node into a table; give the table."""
-        table[key] = f"#{node}"  # no two are equal before they are known to be
+        """Register `table[key]`, which `finish` sets to the address of a node; return the table."""
+        table[key] = f"#{node}"  # differs per node, so that unresolved references are not equal
         self._references.append((table, key, node))
         return table
 
@@ -82,7 +82,7 @@ class Components:
         return {"$ref": f"#/components/headers/{name}"} if known == made else made
 
     def finish(self) -> dict[str, Schema]:
-        """Name every schema, write the targets of all references, and give the schemas by name."""
+        """Name every schema, write the targets of references, and return the schemas by name."""
         for table, key, _ in self._references:
             table[key] = ""
         groups = self._groups()
@@ -93,7 +93,7 @@ class Components:
         return dict(sorted(found.items()))
 
     def _groups(self) -> list[int]:
-        """The group of each node: refined by what they refer to, until nothing splits any more."""
+        """Return the group of each node, splitting groups until all of their references agree."""
         targets = self._targets()
         groups = _numbered((node.name, json.dumps(node.schema)) for node in self._nodes)
         while True:
@@ -136,7 +136,7 @@ class Components:
 
 
 def beside(schema: Schema, said: Mapping[str, Any]) -> Schema:
-    """Give a schema with more keywords; a reference stays the object whose target is to come."""
+    """Return a schema with added keywords; a reference is kept as an object of its own."""
     if not said:
         return schema
     return {"allOf": [schema], **said} if "$ref" in schema else {**schema, **said}
@@ -148,7 +148,7 @@ def _numbered(keys: Iterator[Hashable]) -> list[int]:
 
 
 def _parts(value: object) -> Iterator[Schema]:
-    """Every table in a schema, outer ones first."""
+    """Yield every table in a schema, outer ones first."""
     waiting = [value]
     while waiting:
         part = waiting.pop()

@@ -1,7 +1,7 @@
-"""Constraints and words of an annotation as keywords of a schema.
+"""Convert constraints and descriptions of an annotation into schema keywords.
 
-Read by attribute, never by class: annotated-types, pydantic, msgspec and `Doc` say the same things
-under the same names, and none of them needs to be installed.
+Metadata is read by attribute, never by class: annotated-types, pydantic, msgspec and `Doc` use the
+same attribute names, and none of them needs to be installed.
 """
 
 from __future__ import annotations
@@ -29,12 +29,11 @@ _ENCODED = "base64"
 
 
 def constrain(schema: dict[str, Any], markers: Iterable[Any]) -> dict[str, Any]:
-    """Give a schema with what the metadata of an annotation says.
+    """Return a schema with the constraints and descriptions from the metadata of an annotation.
 
     Args:
-        schema: of the type without the metadata; a reference is kept.
-        markers: the metadata, of whatever kind; what says nothing that is known here is passed
-            over.
+        schema: the schema of the type without its metadata; a reference is kept.
+        markers: the metadata; objects of an unknown kind are ignored.
     """
     said: dict[str, Any] = {}
     kind = _ENCODED if "contentEncoding" in schema else schema.get("type")
@@ -61,7 +60,7 @@ def _read(marker: Any, kind: Any, said: dict[str, Any]) -> None:
 
 
 def _read_lengths(marker: Any, kind: Any, said: dict[str, Any]) -> None:
-    if kind == _ENCODED:  # they count bytes, and the schema would count letters
+    if kind == _ENCODED:  # the limits count bytes, the schema would count characters
         return
     least, most = _LENGTHS.get(kind, ("minLength", "maxLength"))
     for name, keyword in (("min_length", least), ("max_length", most)):
@@ -97,7 +96,7 @@ _FORMS: Mapping[str, tuple[type, ...]] = {
 
 
 def with_default(schema: dict[str, Any], default: Any) -> dict[str, Any]:
-    """Give a schema with a default; without it where it has no JSON form or is of another type."""
+    """Return a schema with a default, unless that has no JSON form or is of another type."""
     value = plain(default)
     kinds = _FORMS.get(schema.get("type", ""))
     if (value is None and default is not None) or (kinds and type(value) not in kinds):
@@ -106,7 +105,7 @@ def with_default(schema: dict[str, Any], default: Any) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """Give the JSON form of a default or an example; None for what has none."""
+    """Return the JSON form of a default or an example, or None if there is none."""
     try:
         return loads(dumps(value))
     except Exception:  # a default may be any object at all

@@ -1,7 +1,7 @@
-"""Names of security schemes: in a document one name is one scheme, wherever it was written.
+"""Unique names of security schemes in the documents of an application.
 
-Two schemes of one name would have readers and generated clients send the wrong credentials. The
-later gets a name of its own, the same in every document, and its author is told.
+With two schemes under one name, readers and generated clients would send the wrong credentials. The
+later scheme gets another name, the same in every document, and a warning names both.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class Clash(NamedTuple):
     """Two schemes of one name.
 
     Attributes:
-        name: what both are called.
-        shown_as: what the later is called in the documents.
-        first, later: where each is written, as file and line.
+        name: the name of both.
+        shown_as: the name of the later one in the documents.
+        first, later: where each is defined, as file and line.
     """
 
     name: str
@@ -45,11 +45,11 @@ class Clash(NamedTuple):
 
 
 def name_schemes(routes: Sequence[Described], root: Path) -> tuple[list[Described], list[Clash]]:
-    """Give every scheme a name that no other has.
+    """Rename security schemes so that no two different ones share a name; also return the clashes.
 
     Args:
-        routes: all of the application, in their order.
-        root: of the project; places are named from there.
+        routes: all routes of the application, in order.
+        root: the folder of the project; files are named relative to it.
     """
     clashes: list[Clash] = []
     names: dict[_Key, str] = {}
@@ -77,7 +77,7 @@ def name_schemes(routes: Sequence[Described], root: Path) -> tuple[list[Describe
 
 
 def joined(demands: Iterable[Security]) -> tuple[Security, ...]:
-    """Give the demands of one route, those of one scheme as one: all scopes, and the stricter."""
+    """Merge the security requirements of a route by scheme: all scopes, optional if all are."""
     found: dict[_Key, Security] = {}
     for demand in demands:
         known = found.get(_key(demand), demand)

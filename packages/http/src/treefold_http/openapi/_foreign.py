@@ -1,6 +1,6 @@
 """Schemas of types that belong to pydantic or msgspec, made by the package that reads them.
 
-Neither is imported here: whoever has such a type has imported its package already.
+Neither is imported here: an application with such a type has already imported its package.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _TARGET = "#/$defs/{%s}"
 def foreign_schema(
     annotation: Any, mode: Literal["input", "checked", "output"]
 ) -> tuple[dict[str, Any], Mapping[str, dict[str, Any]]] | None:
-    """Give the schema of a type and the definitions that it refers to as `#/$defs/...`.
+    """Return the schema of a type and its definitions, referenced as `#/$defs/...`.
 
     Returns:
-        None for a type that no package here can describe.
+        None for a type that neither package can describe.
     """
     if hasattr(annotation, "model_json_schema"):
         return _of_pydantic(annotation.model_json_schema, annotation, mode)
@@ -39,10 +39,10 @@ def foreign_schema(
 
 
 def asks_pydantic(record: Any) -> bool:
-    """Whether a dataclass or a TypedDict says what only pydantic hears when it reads one.
+    """Return True if a dataclass or TypedDict has settings that only pydantic evaluates.
 
-    That is a configuration, a `Field(...)` as the default of a member or with another name for it,
-    and bytes, which pydantic takes as text.
+    These are a configuration, a `Field(...)` as default or with a validation alias, and bytes,
+    which pydantic reads from text.
     """
     members: Mapping[str, Any] = getattr(record, "__dataclass_fields__", {})
     return (
@@ -60,7 +60,7 @@ def _asks(hint: Any) -> bool:
 def _of_pydantic(
     make: Any, annotation: Any, mode: str
 ) -> tuple[dict[str, Any], Mapping[str, dict[str, Any]]]:
-    # Answers are dumped by `model_dump(mode="json")`, which takes aliases only where it is told to.
+    # Responses use `model_dump(mode="json")`, which needs the setting to serialize by alias.
     config: Mapping[str, Any] = getattr(annotation, "model_config", None) or {}
     by_alias = mode != "output" or bool(config.get("serialize_by_alias", False))
     schema = make(

@@ -1,4 +1,4 @@
-"""Title, version and description of an API: what its `pyproject.toml` says of the project."""
+"""Title, version and description of an API, from the `pyproject.toml` of the project."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class Info:
 
     Attributes:
         title: name of the project, else of its folder.
-        version: of the project; None where it says none.
+        version: version of the project, or None.
         latest: the latest version of the API.
-        description: of the project.
+        description: description of the project.
     """
 
     title: str
@@ -25,7 +25,7 @@ class Info:
     description: str | None = None
 
     def table(self, version: str | None) -> dict[str, Any]:
-        """Give the Info Object for the document of one API version, or of all."""
+        """Return the Info Object for the document of one API version, or of all."""
         made = {"title": self.title, "version": version or self.version or self.latest}
         if self.description:
             made["description"] = self.description
@@ -33,7 +33,7 @@ class Info:
 
 
 def read_info(root: Path, latest: str | None) -> Info:
-    """Read what is said of a project; a file that cannot be read says nothing."""
+    """Read the metadata of a project; an unreadable file counts as empty."""
     try:
         content = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
     except (OSError, ValueError):

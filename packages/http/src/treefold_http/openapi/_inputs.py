@@ -1,7 +1,7 @@
-"""What a handler takes: its parameters and those of its dependencies, as the injection plans them.
+"""Inputs of a handler: its parameters and those of its dependencies, as the injection plans them.
 
-The walk is that of `_injection`: the same order, the same refusals. Only its last step differs,
-which here says where a value comes from instead of reading it.
+The walk is that of `_injection`, with the same order and the same errors. Only its last step
+differs: it records the source of a value instead of reading it.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class Input:
     """One value that a client sends.
 
     Attributes:
-        place: where it comes from.
-        name: its name there; the parameter's for a body.
+        place: its source, such as `query` or `header`.
+        name: its name in that source; for a body, the name of the parameter.
         annotation: its type, with its metadata.
         required: whether it must be sent.
-        default: what stands for it, where it need not be.
+        default: the value used when it is not sent.
     """
 
     place: Place
@@ -41,16 +41,16 @@ class Input:
 
     @property
     def can_fail(self) -> bool:
-        """Whether a client can send something that is refused, or nothing where it must."""
+        """True if a value of the client can be invalid or missing."""
         return self.required or self.annotation not in (str, EMPTY, Any)
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Everything that one handler takes.
+    """All inputs of one handler.
 
     Attributes:
-        inputs: what is sent, one of each place and name.
+        inputs: the inputs, one for each place and name.
         functions: its dependencies.
     """
 
@@ -77,10 +77,10 @@ def taken_by(
     path_parameters: tuple[str, ...],
     kind: Kind,
 ) -> Taken:
-    """Read what a handler takes.
+    """Collect the inputs of a handler.
 
     Raises:
-        InjectionError: for a parameter that nothing can provide; such a handler is not served.
+        InjectionError: for a parameter without a source; such a handler is not served.
     """
     reader = _Reader(injection, kind, path_parameters, ())
     reader.arguments(handler)
@@ -89,7 +89,7 @@ def taken_by(
 
 
 class _Reader(Writer):
-    """Walks as the writer of plans does; what it writes is thrown away."""
+    """Walks parameters as the compiler of injection plans does, and discards the generated code."""
 
     def __init__(
         self,
@@ -163,6 +163,6 @@ def _place(annotation: Any, source: Source | None) -> Place | None:
 
 
 def _with_words(annotation: Any, markers: tuple[Any, ...]) -> Any:
-    """The annotation with the metadata that only a reader cares for, such as `Doc`."""
+    """Return the annotation with its documentation metadata, such as `Doc`."""
     words = [marker for marker in markers if hasattr(marker, "documentation")]
     return Annotated[annotation, *words] if words else annotation

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document of all versions, or of one."""
+"""Write the OpenAPI 3.1 document of one version, or of all."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def write_openapi(
     """Write the document.
 
     Args:
-        version: only the routes of this one.
+        version: include only the routes of this version.
     """
     shown = [found for found in routes if version in (None, found.route.version)]
     components = Components()
@@ -63,7 +63,7 @@ def _socket(found: Described, schemas: Schemas) -> dict[str, Any]:
 
 
 def schemes_of(routes: Sequence[Described]) -> dict[str, Mapping[str, Any]]:
-    """Give the security schemes by name."""
+    """Return the security schemes by name."""
     found: dict[str, Mapping[str, Any]] = {}
     for route in routes:
         demand: Security

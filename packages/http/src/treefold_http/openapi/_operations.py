@@ -1,4 +1,4 @@
-"""One operation: parameters, body and answers of a route as an Operation Object (OpenAPI 3.1)."""
+"""Write the Operation Object of a route: parameters, body and responses (OpenAPI 3.1)."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from treefold_http.openapi._schemas import Schemas
 
 _BINARY: Schema = {"type": "string", "format": "binary"}
 _TEXT: Schema = {"type": "string"}
-# What a path may hold at all (rulings, 'Routing', decoding).
+# The characters that the router accepts in a path segment.
 _SEGMENT: Schema = {"type": "string", "minLength": 1, "pattern": "^[^\\u0000-\\u001f\\u007f]+$"}
-# What every client can write as the name of a part; not all of them escape quotes.
+# Names of parts that every client can send; not all clients escape quotes.
 _PART_NAMES: Schema = {"pattern": '^[^\\u0000-\\u001f\\u007f"\\\\]+$'}
 
 
 def operation_of(described: Described, schemas: Schemas) -> dict[str, Any]:
-    """Give the Operation Object of a route."""
+    """Return the Operation Object of a route."""
     made = words_of(described)
     if parameters := parameters_of(described, schemas):
         made["parameters"] = parameters
@@ -40,7 +40,7 @@ def operation_of(described: Described, schemas: Schemas) -> dict[str, Any]:
 
 
 def parameters_of(described: Described, schemas: Schemas) -> list[dict[str, Any]]:
-    """Give the Parameter Objects of a route: those of the path in its order, then the others."""
+    """Return the Parameter Objects of a route: path parameters in order, then the others."""
     typed = {found.name: found for found in described.sent("path")}
     made: list[dict[str, Any]] = []
     for name, known in described.place.parameters.items():
@@ -82,7 +82,7 @@ def _schema(found: Input, schemas: Schemas) -> Schema:
 
 
 def without_null(schema: Schema) -> Schema:
-    """Give a schema of a text without the null that no text can be."""
+    """Remove null from the options of a schema: a text in a URL or header field cannot be null."""
     options: list[Schema] = schema.get("anyOf", [])
     kept = [option for option in options if option.get("type") != "null"]
     if len(kept) == len(options):
@@ -128,7 +128,7 @@ def _files(field: Input) -> Schema:
 
 
 def _read_body(calls: frozenset[str]) -> dict[str, Any] | None:
-    """The body of a handler that reads it itself: its media type is known, its content is not."""
+    """Return the body of a handler that reads it itself: its media type without a schema."""
     content: dict[str, Any] = {}
     if "json" in calls:
         content[JSON] = {}
@@ -142,7 +142,7 @@ def _read_body(calls: frozenset[str]) -> dict[str, Any] | None:
 
 
 def security_of(demands: Sequence[Security]) -> list[dict[str, list[str]]]:
-    """Give the security requirements: all demands together, and none where all are optional."""
+    """Return the security requirements: all together, and one without the optional ones."""
     if not demands:
         return []
     whole = {demand.name: list(demand.scopes) for demand in demands}

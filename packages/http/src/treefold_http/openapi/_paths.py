@@ -1,7 +1,7 @@
 """Names of a route in a document: its path, its parameters, its operation id, its tags.
 
-Folders may be called almost anything. What stands in a document must be what its readers take:
-segments are percent-encoded, parameter names hold no braces, ids are made for code generators.
+Folders can have almost any name, but a document has stricter rules: segments are percent-encoded,
+parameter names hold no braces, operation ids are identifiers for code generators.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ _SAFE = "-._~!$&'()*+,;=:@"
 
 
 class Place(NamedTuple):
-    """Where a route is.
+    """Location of a route in a document.
 
     Attributes:
         path: the path, with `{name}` for each parameter.
-        parameters: documented name to the name that the handler knows.
+        parameters: documented name to the name of the parameter in the handler.
         words: the parts of an operation id.
-        tag: the first folder below the version; None where the route is the version itself.
+        tag: the first folder below the version; None for the root of the version.
     """
 
     path: str
@@ -34,7 +34,7 @@ class Place(NamedTuple):
 
 
 def place_of(route: Route) -> Place:
-    """Name a route."""
+    """Return the location of a route."""
     folders = route.file.split("/")[1:-1]
     effective = iter(route.parameters)
     names: dict[str, str] = {}
@@ -64,8 +64,8 @@ def _word(text: str) -> str:
 
 
 def _between(found: re.Match[str]) -> str:
-    # Letters of other scripts by number: else two folders would have one id, and a third one would
-    # change which of the two is `_2`.
+    # Letters of other scripts become their code points: otherwise two folders could share an id,
+    # and a third could change which of them gets `_2`.
     letters = "".join(f"u{ord(letter):04x}" for letter in found[0] if letter.isalnum())
     return f"_{letters}_" if letters else "_"
 
@@ -73,11 +73,11 @@ def _between(found: re.Match[str]) -> str:
 def operation_ids(
     routes: Sequence[tuple[Route, Place, str | None]],
 ) -> dict[Route, str]:
-    """Give each route an id that no other has, the same in every document.
+    """Return a unique operation id for each route, the same in every document.
 
     Args:
-        routes: all routes of the application, and the id that the module of each asks for. Where
-            two ask for one, as copies of a version do, the later gets its version added.
+        routes: all routes of the application, each with the id that its module sets. Where two
+            modules set the same id, as copies of a version do, the later gets its version added.
     """
     found: dict[Route, str] = {}
     taken: set[str] = set()

@@ -31,7 +31,7 @@ _ENTRY: Schema = {
 
 
 def problem_schema(components: Components, status: int) -> Schema:
-    """Give the schema of the problem document of a status; 422 has `errors`."""
+    """Return the schema of the problem document of a status; the one of 422 has `errors`."""
     name = "ValidationProblem" if status == 422 else "Problem"
     known = components.known(("problem", name))
     if known is not None:

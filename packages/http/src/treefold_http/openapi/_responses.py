@@ -1,8 +1,8 @@
-"""The answers of a handler: from its return annotation, from its module, and from what can fail.
+"""Write the responses of an operation, from return annotation, module and possible errors.
 
-Statuses come from what is written down: an annotation, `status_code`, `responses`, a `raise` in the
-code, an input that is checked. No other status is claimed. Where a handler says nothing of its
-answer, `2XX` says that.
+Statuses come from the source only: an annotation, `status_code`, `responses`, a `raise` in the
+code, an input that is validated. A handler that does not declare its response is documented with
+`2XX`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _ANY = "2XX"
 
 
 def responses_of(described: Described, schemas: Schemas) -> dict[str, Any]:
-    """Give the Responses Object of an operation."""
+    """Return the Responses Object of an operation."""
     found = _Answers(schemas)
     _add_success(described, found)
     for status in sorted(_failures(described)):
@@ -60,13 +60,13 @@ def responses_of(described: Described, schemas: Schemas) -> dict[str, Any]:
 
 
 def _of_middleware(described: Described, name: str) -> list[Mapping[Any, Any]]:
-    """What the middleware of a route says, in the forms that handler modules use."""
+    """Return an attribute of each middleware of a route that has it."""
     said = [getattr(entry, name, None) for entry in described.entries]
     return [one for one in said if one]
 
 
 def _common_headers(described: Described, schemas: Schemas) -> dict[str, Any]:
-    """The header fields that middleware adds to every answer."""
+    """Return the header fields that middleware adds to every response."""
     made: dict[str, Any] = {}
     for said in _of_middleware(described, "openapi_headers"):
         for name, value in said.items():
@@ -75,7 +75,7 @@ def _common_headers(described: Described, schemas: Schemas) -> dict[str, Any]:
 
 
 class _Answers:
-    """Statuses, and for each of them the media types with what they hold."""
+    """Collects the content of each status by media type."""
 
     def __init__(self, schemas: Schemas) -> None:
         self.schemas = schemas
@@ -107,7 +107,7 @@ def _media(schemas: list[Schema]) -> dict[str, Any]:
 
 
 def phrase(status: str) -> str:
-    """Give the words for a status: a description must be there."""
+    """Return the reason phrase of a status, as the description that OpenAPI requires."""
     if status in _RANGES:
         return _RANGES[status]
     try:
@@ -136,7 +136,7 @@ def _add_success(described: Described, found: _Answers) -> None:
     if module.response_model is not None and not gives_events(annotation):
         status = module.status_code or _literal_status(annotation)
         for option in options_of(module.response_model):
-            empty = option is type(None) and status is None  # it is 204 then
+            empty = option is type(None) and status is None  # documented as 204
             _add(found, option, None if empty else str(status or 200), described)
         return
     status = None if module.status_code is None else str(module.status_code)
@@ -145,7 +145,7 @@ def _add_success(described: Described, found: _Answers) -> None:
 
 
 def returned(described: Described) -> Any:
-    """Give the type of the answer: the annotation, else what the code shows, else EMPTY."""
+    """Return the type of the response: the annotation, else EventStream or EMPTY."""
     handler = described.handler
     try:
         given = getattr(handler, "__annotations__", None)
@@ -156,12 +156,12 @@ def returned(described: Described) -> Any:
             return EventStream
         kind = inspect.Parameter.KEYWORD_ONLY
         return annotation_of(inspect.Parameter("answer", kind, annotation=annotation), handler)
-    except Exception:  # a name in it is only there for the type checker
+    except Exception:  # the annotation may use a name imported for the type checker only
         return EMPTY
 
 
 def gives_events(annotation: Any) -> bool:
-    """Whether an annotation is that of an event stream."""
+    """Return True if an annotation is an event stream."""
     return isinstance(annotation, type) and issubclass(annotation, EventStream)
 
 
@@ -174,7 +174,7 @@ def _literal_status(annotation: Any) -> int | None:
 
 
 def _add(found: _Answers, annotation: Any, status: str | None, described: Described) -> None:
-    """Add what one type of answer is."""
+    """Add the response for one type of the annotation."""
     plain_type = annotation
     while get_origin(plain_type) is Annotated:
         plain_type = get_args(plain_type)[0]
@@ -215,7 +215,7 @@ def _add_tuple(found: _Answers, arguments: tuple[Any, ...], described: Described
 
 def _response_class(kind: type[Response]) -> tuple[str | None, Schema | None]:
     if issubclass(kind, EventStream):
-        return EVENTS, {}  # OpenAPI 3.1 has no schema for one event; `x-event-stream` says it
+        return EVENTS, {}  # OpenAPI 3.1 has no schema for one event; `x-event-stream` holds it
     if issubclass(kind, FileResponse):
         return "*/*", _BINARY
     if issubclass(kind, StreamingResponse):
@@ -224,7 +224,7 @@ def _response_class(kind: type[Response]) -> tuple[str | None, Schema | None]:
 
 
 def _failures(described: Described) -> set[int]:
-    """Statuses of errors that the framework or the code in reach answers with."""
+    """Return the statuses of errors that the framework or the reachable code can raise."""
     statuses = set(described.statuses)
     calls = described.reading.calls
     body = described.sent("json", "form", "file")
@@ -244,7 +244,7 @@ def _failures(described: Described) -> set[int]:
 
 
 def _said(status: str, said: Any, known: dict[str, Any] | None, schemas: Schemas) -> dict[str, Any]:
-    """What the module says of a status, over what was found out."""
+    """Merge the description of a status in the module into the detected one."""
     made: dict[str, Any] = dict(known or {"description": phrase(status)})
     if isinstance(said, str):
         said = {"description": said}

@@ -1,6 +1,6 @@
-"""One record for each route that can be described: what its file and its signature say.
+"""Collect the description of each route from its file and its signature.
 
-Read once for all documents of a site. Nothing here knows the shape of a document.
+Done once for all documents of a site; independent of the structure of a document.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Described:
-    """What is known of a route.
+    """Description of a route.
 
     Attributes:
-        route, module: as they are served.
+        route, module: the route and its handler module.
         place: its path and the names in it.
         id: its operation id.
-        inputs: what a client sends.
-        reading: what the code of the handler says.
+        inputs: the values that a client sends.
+        reading: result of reading the source of the handler.
         statuses: of errors that its dependencies raise, and those that the handler raises.
-        security: what credentials it asks for.
+        security: its security requirements.
         entries: the middleware that it runs through, the outermost first.
     """
 
@@ -58,15 +58,15 @@ class Described:
         return self.module.handler
 
     def sent(self, *places: str) -> list[Input]:
-        """Give the inputs from some places."""
+        """Return the inputs from the given places."""
         return [found for found in self.inputs if found.place in places]
 
 
 def describe_routes(app: Application, site: Site) -> tuple[list[Described], list[Clash]]:
-    """Describe every route of a site; one that cannot be served is left out.
+    """Return the descriptions of all routes of a site, and the security schemes that share a name.
 
-    One whose description fails all the same is left out too, with a line in the log: the rest of
-    the document does not suffer for it. Beside them, the security schemes that share a name.
+    A route that cannot be served is left out. A route whose description fails is left out with a
+    warning, so that the rest of the document is still available.
     """
     places = [
         (route, place_of(route), module.operation_id if isinstance(module, HandlerModule) else None)
@@ -82,7 +82,7 @@ def describe_routes(app: Application, site: Site) -> tuple[list[Described], list
             continue
         try:
             found.append(_describe(app, site, route, module, place, ids[route], read))
-        except Exception as error:  # the signature is the author's, and so is what it raises
+        except Exception as error:  # the signature is user code and may raise anything
             get_logger().warning(
                 "%s is not in the OpenAPI document: %s", route.file, error, exc_info=error
             )
@@ -90,7 +90,7 @@ def describe_routes(app: Application, site: Site) -> tuple[list[Described], list
 
 
 class _Reader:
-    """Reads the code of each function once."""
+    """Reads the source of each function once."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Any, Reading]] = {}
@@ -136,7 +136,7 @@ def _describe(
 
 
 def words_of(described: Described) -> dict[str, Any]:
-    """Give summary, description, tags and deprecation as both kinds of document say them."""
+    """Return summary, description, tags and deprecation, as both kinds of document hold them."""
     module = described.module
     first, _, rest = _docstring(module.handler).partition("\n")
     summary = first.strip() if module.summary is None else module.summary
@@ -155,7 +155,7 @@ def words_of(described: Described) -> dict[str, Any]:
 
 
 def tags_of(described: Described) -> list[str]:
-    """Give the tags of the module, else its folder."""
+    """Return the tags of the module, else its folder as the only tag."""
     if described.module.tags is not None:
         return list(dict.fromkeys(described.module.tags))
     return [described.place.tag] if described.place.tag else []

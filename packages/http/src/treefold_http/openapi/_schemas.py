@@ -1,8 +1,8 @@
-"""From a type to a JSON Schema (2020-12), as our own JSON reads and writes it.
+"""Convert types into JSON Schema (2020-12), matching the framework's JSON encoder and decoder.
 
 Scalars, containers, enums, dataclasses, TypedDicts and their generics are described here; pydantic
-models and msgspec structs by their own packages (`_foreign`). A type that nothing can describe is
-`{}`: anything may stand there, and nothing is invented.
+models and msgspec structs by their own packages (`_foreign`). Any other type is `{}`, which accepts
+every value.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from treefold_http.openapi._foreign import asks_pydantic, foreign_schema
 from treefold_http.openapi._symmetry import is_symmetric
 
 Mode: TypeAlias = Literal["input", "checked", "output"]
-"""Whether a schema says what is taken or what is given: they differ in defaults.
+"""Direction of a schema: values that are received or values that are sent; defaults differ.
 
-What is `checked` is taken by our own checks, which refuse members that a record does not know.
+`checked` is input that the framework validates itself, which refuses unknown members of a record.
 """
 
 _SCALARS: Mapping[Any, Schema] = {
@@ -67,23 +67,23 @@ _NONE: Arguments = types.MappingProxyType({})
 
 
 class Schemas:
-    """Makes the schemas of one document; what has a name becomes one of its components."""
+    """Makes the schemas of one document; named types become its components."""
 
     def __init__(self, components: Components) -> None:
         self.components = components
 
     def of(self, annotation: Any, mode: Mode) -> Schema:
-        """Give the schema of a type; `{}` for one that cannot be described."""
+        """Return the schema of a type, or `{}` for a type that cannot be described."""
         try:
             return self._of(annotation, mode, _NONE)
-        except Exception:  # the types are the author's, and so is the code that runs in them
+        except Exception:  # the types are user code and may raise anything
             return {}
 
     def of_body(self, annotation: Any) -> Schema:
-        """Give the schema of a JSON body or a message, as whoever reads it takes it."""
+        """Return the schema of a JSON body or message, as its validator accepts it."""
         try:
             mode: Mode = "checked" if is_checked_here(annotation) else "input"
-        except Exception:  # nothing reads such a type, and so it says nothing
+        except Exception:  # no validator accepts such a type
             return {}
         return self.of(annotation, mode)
 
@@ -104,7 +104,7 @@ class Schemas:
             return self._class(annotation, mode)
         if hasattr(annotation, "__supertype__"):  # NewType
             return self._of(annotation.__supertype__, mode, given)
-        if hasattr(annotation, "__value__"):  # a `type` statement: it may hold itself
+        if hasattr(annotation, "__value__"):  # a `type` statement: it may refer to itself
             return self._named(
                 annotation, annotation, mode, lambda: self._of(annotation.__value__, mode, given)
             )
@@ -207,7 +207,7 @@ class Schemas:
         node = self.components.add((key, mode), chosen, others=others, late=mode != "output")
         try:
             self.components.fill(node, make())
-        except Exception:  # as in `of`; the name stays, and says nothing
+        except Exception:  # as in `of`; the component stays, without a schema
             self.components.fill(node, {})
         return self.components.refer(node)
 
@@ -248,7 +248,7 @@ class Schemas:
     def _hoist(
         self, annotation: Any, schema: Schema, inner: Mapping[str, Schema], *, mode: Mode
     ) -> Schema:
-        """Make components of the definitions that came with a schema, and of a model itself."""
+        """Make components of the definitions of a schema, and of a model itself."""
         nodes: dict[str, int] = {}
         for name in inner:
             key = (annotation, mode, name)
@@ -271,12 +271,12 @@ class Schemas:
         return self.components.refer(node)
 
     def _linked(self, value: Any, nodes: Mapping[str, int]) -> Any:
-        """A copy of a schema whose references to definitions point at nodes."""
+        """Return a copy of a schema whose references to definitions point at nodes."""
         if isinstance(value, list):
             return [self._linked(item, nodes) for item in cast("list[Any]", value)]
         if not isinstance(value, dict):
             return value
-        # A default may be NaN, which no JSON can hold.
+        # A default may be NaN, which JSON cannot represent.
         table = {k: v for k, v in cast("Schema", value).items() if not _is_endless(v)}
         target = table.get("$ref")
         if isinstance(target, str) and _local(target) in nodes:
@@ -304,7 +304,7 @@ def _local(target: str) -> str:
 
 
 def other_names(name: str, home: Any, mode: Mode) -> list[str]:
-    """Give what a schema is called where another one has its name."""
+    """Return alternative names of a schema, in order, for a name that is taken."""
     names = [] if mode == "output" else [f"{name}Input"]
     module = str(getattr(home, "__module__", "")).split(".")
     if module[0] == "Api" and len(module) > 1:
@@ -315,7 +315,7 @@ def other_names(name: str, home: Any, mode: Mode) -> list[str]:
 
 
 def _are_texts(names: Any) -> bool:
-    """Whether the keys of a table are texts of which not all will do."""
+    """Return True if the keys of a mapping are strings restricted to some values."""
     bare, markers = split(names)
     if isinstance(bare, type) and issubclass(bare, enum.Enum):
         return all(isinstance(member.value, str) for member in bare)
@@ -352,7 +352,7 @@ def _choices(values: Sequence[Any]) -> Schema:
 
 
 def _enum(kind: type[enum.Enum]) -> Schema:
-    if issubclass(kind, enum.Flag):  # its values are sums of what is named
+    if issubclass(kind, enum.Flag):  # its values are combinations of the members
         return {**_described(kind), "type": "integer"}
     schema = _choices([member.value for member in kind])
     if "const" in schema:
@@ -366,7 +366,7 @@ _PLAIN_DOCS = frozenset(
 
 
 def _described(kind: type) -> Schema:
-    """What the docstring of a class says; not what a decorator wrote in its place."""
+    """Return the docstring of a class as a description, unless a decorator generated it."""
     text = kind.__dict__.get("__doc__")
     if not text or text.startswith(f"{kind.__name__}(") or text in _PLAIN_DOCS:
         return {}

@@ -1,7 +1,7 @@
-"""Documents over HTTP: written at the first request, kept with the site, answered by validator.
+"""Serve documents over HTTP: written at the first request, with an entity tag.
 
-They hang on the site, so a reload that replaces the site makes new ones. Writing takes a while, and
-therefore runs in a worker thread, once, whoever asks meanwhile.
+Documents belong to the site, so a reload that replaces the site makes new ones. Writing is slow and
+runs once, in a worker thread; concurrent requests wait for it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Documents:
 
     Args:
         app: the application.
-        site: what it serves; nothing of another site is read.
+        site: its site, the only one that is read.
     """
 
     def __init__(self, app: Application, site: Site) -> None:
@@ -57,18 +57,18 @@ class Documents:
 
     @classmethod
     def of(cls, app: Application) -> Documents:
-        """Give the documents of what an application serves now."""
+        """Return the documents of the site that an application serves now."""
         site = app.site
         with _lock:
             return site.kept.setdefault(_KEY, cls(app, site))
 
     @property
     def versions(self) -> tuple[str, ...]:
-        """The versions that have a document of their own."""
+        """The versions that have their own document."""
         return self._site.table.versions
 
     def document(self, kind: str, version: str | None = None) -> dict[str, Any]:
-        """Give a document; the same object each time, to be read only.
+        """Return a document; the object is shared and must not be changed.
 
         Args:
             kind: `openapi` or `asyncapi`.
@@ -83,7 +83,7 @@ class Documents:
             return found
 
     def clashes(self) -> list[Clash]:
-        """Give the security schemes that share a name with another."""
+        """Return the pairs of different security schemes with one name."""
         with self._lock:
             self._described()
             return self._clashes
@@ -96,10 +96,10 @@ class Documents:
         return self._routes
 
     def encoded(self, kind: str, version: str | None, root_path: str) -> tuple[bytes, str]:
-        """Give a document as it travels, and its entity tag.
+        """Return a document as JSON bytes, and its entity tag.
 
         Args:
-            root_path: where the application is mounted.
+            root_path: the prefix at which the application is mounted.
         """
         key = kind, version, root_path
         with self._lock:
@@ -114,16 +114,16 @@ class Documents:
             return self._encoded[key]
 
     def known(self, kind: str, version: str | None, root_path: str) -> tuple[bytes, str] | None:
-        """Give what `encoded` gives where it is there already."""
+        """Return the result of `encoded` if it is cached, else None."""
         return self._encoded.get((kind, version, root_path))
 
 
 class DocumentFiles:
-    """Answers `/openapi.json` and `/openapi/v1.json`, or the same of AsyncAPI.
+    """Serves `/openapi.json` and `/openapi/v1.json`, or the same of AsyncAPI.
 
     Args:
         kind: `openapi` or `asyncapi`.
-        whole: whether it stands for the document of all versions.
+        whole: True for the path of the document of all versions.
     """
 
     def __init__(self, kind: str, *, whole: bool) -> None:
@@ -131,13 +131,13 @@ class DocumentFiles:
         self.whole = whole
 
     def check(self, root: Path) -> None:
-        """Take every application."""
+        """Accept every application."""
 
     async def response(self, path_segments: Sequence[str], request: Request) -> Response:
-        """Give a document.
+        """Return the response with a document.
 
         Raises:
-            NotFound: for every path that is no document.
+            NotFound: for a path that is not one of a document.
             MethodNotAllowed: for methods other than GET and HEAD.
         """
         documents = Documents.of(request.app)
@@ -172,7 +172,7 @@ class DocumentFiles:
 def _encode(document: dict[str, Any]) -> bytes:
     try:
         return dumps(document)
-    except ValueError:  # a lone surrogate in somebody's words: JSON can say it, UTF-8 cannot
+    except ValueError:  # a lone surrogate in a text: JSON can escape it, UTF-8 cannot hold it
         return json.dumps(document, allow_nan=False).encode()
 
 
@@ -188,7 +188,7 @@ def serve_documents(app: Application) -> None:
 
 
 def warn_of_own_route(app: Application, path: str) -> None:
-    """Say in the log when a route of the project answers a path in place of the docs."""
+    """Log a warning if a route of the project hides a path of the docs."""
     site = app.site
     if site.default_version is None:
         return

@@ -1,7 +1,7 @@
-"""Messages of a socket: what its code reads and writes, since nothing else says it.
+"""Messages of a WebSocket, found in the source of its handler.
 
-`websocket.iter_json(Move)` in a handler means that such JSON comes in, `send_text` that text goes
-out. `response_model` is the type of what goes out as JSON.
+`websocket.iter_json(Move)` in a handler means that it receives such JSON, `send_text` that it sends
+text. `response_model` is the type of JSON that it sends.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _SCHEMAS: dict[str, Schema] = {
 
 
 def messages_of(found: Described, schemas: Schemas) -> dict[str, Any]:
-    """Give `receive` and `send`: from media type to the schema of a message, seen from the server.
+    """Return `receive` and `send`: schemas of messages by media type, as seen from the server.
 
-    Either is left out where the handler's own code does not show it.
+    Either is left out if the source of the handler does not show it.
     """
     calls = found.reading.calls
     received = {kind for kind in MEDIA_TYPES if {f"receive_{kind}", f"iter_{kind}"} & calls}

@@ -1,7 +1,7 @@
-"""Whether a model is taken and given in one form, so that one schema serves both directions.
+"""Detect models with one schema for input and output, so that it is made only once.
 
-Making a schema is what costs most in a document of pydantic models; for a plain one, half of that
-is saved. Only what is known to make no difference is passed: anything else is described twice.
+Schemas take most of the time in a document of pydantic models; for a plain model, half of it is
+saved. A model with any setting that is not known to be harmless is described twice.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _HOOKS = ("__get_pydantic_core_schema__", "__get_pydantic_json_schema__", "model
 
 
 def is_symmetric(kind: Any) -> bool:
-    """Whether the schemas of both directions are known to be the same."""
+    """Return True if the input and output schemas of a type are known to be identical."""
     return hasattr(kind, "__struct_fields__") or _is_plain_type(kind, set())
 
 

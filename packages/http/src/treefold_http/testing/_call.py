@@ -1,7 +1,7 @@
-"""One call of an application: the task that runs it, what it sends, how it ended.
+"""One call of an application: its task, the messages it sends, and its outcome.
 
-HTTP and WebSocket both stand on it; what the messages mean is theirs. The task never raises: what
-the application raised is kept, because `SystemExit` in a task would end the event loop.
+Shared by HTTP and WebSocket, which interpret the messages. The task never raises: exceptions of the
+application are stored, because `SystemExit` in a task would end the event loop.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from treefold_http._types import ASGIApp, Receive, Scope, Send
 from treefold_http.testing._pipe import ClientLeft, Pipe
 
 PATIENCE = 1.0
-"""Seconds that an application has to notice that the client left."""
+"""Seconds that an application has to react to the disconnect of the client."""
 
 
 class Call:
-    """An application at work on one scope.
+    """A call of an application with one scope.
 
     Args:
-        departed: called when the client leaves, to tell the application in its own way.
+        departed: called when the client disconnects, to notify the application.
 
     Attributes:
-        pipe: what it sends.
-        left: set once the client has left.
+        pipe: the messages that it sends.
+        left: set once the client has disconnected.
     """
 
     def __init__(self, scope: Scope, departed: Callable[[], object]) -> None:
@@ -38,26 +38,26 @@ class Call:
         scope.setdefault("extensions", {})[EXTENSION] = self._errors
 
     def begin(self, app: ASGIApp, receive: Receive, send: Send) -> asyncio.Task[None]:
-        """Start the task."""
+        """Start the task and return it."""
         self.task = asyncio.create_task(self._run(app, receive, send))
         return self.task
 
     def leave(self) -> None:
-        """Let the client leave; once."""
+        """Disconnect the client, unless that has happened before."""
         if not self.left.is_set():
             self.left.set()
             self.pipe.leave()
             self._departed()
 
     async def wait(self) -> bool:
-        """Wait a moment for the application to return; say whether it did."""
+        """Wait a moment for the application to return; return True if it did."""
         if self.task is None:
             return True
         done, _ = await asyncio.wait({self.task}, timeout=PATIENCE)
         return bool(done)
 
     def error(self) -> BaseException | None:
-        """Give what the application did not handle, unless all that failed was the client."""
+        """Return the unhandled exception of the application, unless the disconnect caused it."""
         return next((error for error in self._errors if not _is_departure(error)), None)
 
     async def _run(self, app: ASGIApp, receive: Receive, send: Send) -> None:
@@ -70,7 +70,7 @@ class Call:
 
 
 def _is_departure(error: BaseException) -> bool:
-    """Whether an exception comes from writing to a client that had left."""
+    """Return True if an exception comes from sending to a disconnected client."""
     seen: BaseException | None = error
     while seen is not None:
         if isinstance(seen, ClientLeft):

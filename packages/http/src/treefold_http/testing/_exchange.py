@@ -1,8 +1,8 @@
-"""One HTTP request and its answer: both ends of the two callables, on the loop of the server.
+"""One HTTP request and its response: `receive` and `send`, and the client's end of both.
 
-`receive` gives the body as far as the application reads it, then waits, and gives the disconnect
-when the client has left or the answer is complete (ASGI, HTTP 2.4). The client's side (`open`,
-`chunk`, `close`) decides what a test sees raised.
+`receive` returns the body chunk by chunk, then waits and returns the disconnect once the client has
+left or the response is complete (ASGI, HTTP 2.4). The client's methods (`open`, `chunks`, `close`)
+raise the exceptions that a test sees.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _FAILED_HEADERS: RawHeaders = [(b"content-type", b"text/plain; charset=utf-8")]
 
 
 class Exchange:
-    """A request on its way through the application, once the server has started.
+    """A request to the application, once the server has started.
 
     Attributes:
-        read: whether the answer was read to its end and what went wrong was raised.
+        read: True once the response is read completely and its exception was raised.
     """
 
     def __init__(self, server: Server, request: httpx.Request) -> None:
@@ -44,11 +44,11 @@ class Exchange:
         self.read = False
 
     async def open(self) -> tuple[int, RawHeaders]:
-        """Send the request; give status and header fields of the answer.
+        """Send the request; return status and header fields of the response.
 
         Raises:
-            BaseException: what the application did not handle, or the body of the request raised.
-            httpx.ReadTimeout: when there is no answer in time.
+            BaseException: unhandled by the application, or raised by the body of the request.
+            httpx.ReadTimeout: when there is no response in time.
         """
         self._server.begin(self._call, self._receive, self._send)
         start = await self._next()
@@ -63,10 +63,10 @@ class Exchange:
         return start["status"], start.get("headers", [])
 
     async def chunks(self) -> list[bytes]:
-        """Give the next pieces of the body, as they were sent; none once it has been read.
+        """Return the next chunks of the body as they were sent; an empty list at its end.
 
-        It has been read when the application has returned: what it does after its answer is done
-        by then, and what it raises there is raised here.
+        The end is reached only when the application has returned, so that exceptions after the
+        response are raised here too.
 
         Raises:
             BaseException: as `open`.
@@ -84,7 +84,7 @@ class Exchange:
         return chunks
 
     async def close(self) -> None:
-        """Leave, where the answer is not read to its end, and let the application notice it.
+        """Disconnect before the end of the response, if necessary, and wait for the application.
 
         Raises:
             BaseException: as `open`, unless it was raised before.
@@ -102,7 +102,7 @@ class Exchange:
             raise
 
     def _settle(self) -> None:
-        """Raise what the test should see of how it ended, the first time."""
+        """Raise the exception of the call that the test must see, at the first call only."""
         if self._pull is not None:
             self._pull.cancel()
         read, self.read = self.read, True
@@ -145,9 +145,9 @@ class Exchange:
         return {"type": "http.disconnect"}
 
     async def _pulled(self) -> Message | None:
-        """The next message of the body, or None where the client leaves before it comes.
+        """Return the next message of the body, or None if the client disconnects before it arrives.
 
-        The application may stop waiting for it; the chunk on its way is then the next one it gets.
+        If the application stops waiting, the pending chunk is returned by the next call.
         """
         if self._pull is None:
             self._pull = asyncio.create_task(self._upload.message())

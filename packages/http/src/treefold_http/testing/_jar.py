@@ -1,4 +1,4 @@
-"""Cookies between the requests of a test."""
+"""Cookies that a test client keeps between requests."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ Cookies: TypeAlias = "httpx.Cookies | CookieJar | dict[str, str] | list[tuple[st
 
 
 class _Jar(CookieJar):
-    """A jar that gives back `Secure` cookies over plain HTTP as well.
+    """Cookie jar that sends `Secure` cookies over plain HTTP as well.
 
-    The application sets them so by default and a test speaks to it without a network: there is
-    nothing to eavesdrop on, and a login that is lost on the way would help nobody.
+    The application sets `Secure` by default. A test calls it without a network, where nothing can
+    be intercepted, and could not stay logged in without these cookies.
     """
 
     def set_cookie(self, cookie: Cookie) -> None:
@@ -23,7 +23,7 @@ class _Jar(CookieJar):
 
 
 def jar_of(cookies: Cookies | None) -> CookieJar:
-    """Give a jar with cookies to start with; those go to every host and path."""
+    """Return a jar with initial cookies, which are sent to every host and path."""
     jar = _Jar()
     if cookies is not None:
         httpx.Cookies(jar).update(cookies)

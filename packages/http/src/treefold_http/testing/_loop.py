@@ -1,7 +1,7 @@
-"""An event loop in a thread of its own, for callers that have none.
+"""An event loop in its own thread, for callers without one.
 
-Whatever a coroutine raises is raised in the caller's thread, `SystemExit` included: on the loop it
-would end the loop.
+Exceptions of a coroutine are raised in the caller's thread, `SystemExit` included, which would
+otherwise end the loop.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class LoopThread:
     """Runs coroutines of other threads until it is closed.
 
     Attributes:
-        closed: whether that is so.
+        closed: True once it is closed.
     """
 
     def __init__(self) -> None:
@@ -32,10 +32,10 @@ class LoopThread:
         self.closed = False
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine on the loop and give its result.
+        """Run a coroutine on the loop and return its result.
 
         Raises:
-            BaseException: what the coroutine raised.
+            BaseException: raised by the coroutine.
             RuntimeError: when the loop is closed, or this is its own thread.
         """
         __tracebackhide__ = True
@@ -49,14 +49,14 @@ class LoopThread:
         future = asyncio.run_coroutine_threadsafe(_outcome(work), self._loop)
         try:
             result, error = future.result()
-        except BaseException:  # somebody at the terminal wants the test to end
+        except BaseException:  # such as KeyboardInterrupt of the user
             future.cancel()
             raise
         if error is not None:
             try:
                 raise error
             finally:
-                del error  # it holds this frame, and this frame should not hold it
+                del error  # breaks the reference cycle of exception and frame
         return result  # pyright: ignore[reportReturnType] - there is a result where no error is
 
     def close(self) -> None:

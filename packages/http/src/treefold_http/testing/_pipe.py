@@ -1,7 +1,7 @@
-"""What an application sends, on its way to the client: in order, and held back like a full socket.
+"""Messages from an application to its client: in order, with the back-pressure of a socket.
 
 A sender waits while more than `HIGH_WATER` bytes are unread, as it would for a slow client, and
-gets an `OSError` once the client has left (ASGI, HTTP 2.4). Messages are not looked at here.
+gets an `OSError` once the client has disconnected (ASGI, HTTP 2.4). Messages are not interpreted.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections import deque
 from treefold_http._types import Message
 
 HIGH_WATER = 64 * 1024
-"""What asyncio lets a transport keep before a writer has to wait."""
+"""Most unread bytes before a sender must wait; the default of asyncio transports."""
 
 
 class ClientLeft(OSError):
-    """The client has left; nobody reads what is sent."""
+    """The client has disconnected; sent messages are discarded."""
 
     def __init__(self) -> None:
         super().__init__("The client has left")
@@ -38,14 +38,14 @@ class Pipe:
         """Add a message of `size` bytes; return when there is room for another.
 
         Raises:
-            ClientLeft: when nobody reads it.
+            ClientLeft: when the client has disconnected.
         """
         if self._left:
             raise ClientLeft
         self._messages.append((message, size))
         self._unread += size
         self._arrived.set()
-        await asyncio.sleep(0)  # an application that never waits must not keep the loop to itself
+        await asyncio.sleep(0)  # an application that never waits must not block the event loop
         if self._unread > HIGH_WATER:
             self._room.clear()
             await self._room.wait()
@@ -53,7 +53,7 @@ class Pipe:
                 raise ClientLeft
 
     async def get(self) -> Message | None:
-        """Give the next message, as soon as there is one; None when there will be no more."""
+        """Wait for the next message; return None when the application has returned."""
         while not self._messages:
             if self._ended:
                 return None
@@ -62,7 +62,7 @@ class Pipe:
         return self.get_nowait()
 
     def get_nowait(self) -> Message | None:
-        """Give the next message; None when there is none now."""
+        """Return the next message, or None if none has arrived."""
         if not self._messages:
             return None
         message, size = self._messages.popleft()
@@ -73,15 +73,15 @@ class Pipe:
 
     @property
     def drained(self) -> bool:
-        """Whether the application has returned and everything is read."""
+        """True if the application has returned and every message is read."""
         return self._ended and not self._messages
 
     def end(self) -> None:
-        """Say that the application has returned."""
+        """Mark the end of the messages: the application has returned."""
         self._ended = True
         self._arrived.set()
 
     def leave(self) -> None:
-        """Say that the client has left."""
+        """Mark the client as disconnected and wake a waiting sender."""
         self._left = True
         self._room.set()

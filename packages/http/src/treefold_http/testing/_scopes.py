@@ -1,4 +1,4 @@
-"""ASGI scopes, made from httpx requests as a server makes them from the wire.
+"""Convert httpx requests into ASGI scopes, as a server makes them.
 
 The path is decoded for `path` and untouched in `raw_path`, field names are lower case, repeats and
 their order are kept.
@@ -23,12 +23,12 @@ _VERSIONS = {"http": "2.4", "websocket": "2.4"}
 
 
 def http_scope(request: httpx.Request) -> Scope:
-    """Give the scope of a request (ASGI, HTTP 2.4)."""
+    """Return the ASGI scope of a request (HTTP 2.4)."""
     return _scope("http", request, request.url.scheme) | {"method": request.method}
 
 
 def websocket_scope(request: httpx.Request, subprotocols: Sequence[str]) -> Scope:
-    """Give the scope of a WebSocket whose handshake is `request` (ASGI, websocket 2.4)."""
+    """Return the ASGI scope of a WebSocket whose handshake is `request` (websocket 2.4)."""
     scheme = request.url.scheme
     return _scope("websocket", request, _SOCKET_SCHEMES.get(scheme, scheme)) | {
         "subprotocols": list(subprotocols),

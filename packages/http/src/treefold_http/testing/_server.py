@@ -1,7 +1,7 @@
-"""The server in process: starts an application, calls it for each client, stops it.
+"""In-process server: starts an application, calls it for each client, stops it.
 
-It belongs to the event loop that started it; everything the application keeps open lives there.
-Requests and sockets are made elsewhere, here is what they share.
+It belongs to the event loop that started it, like every resource that the application keeps open.
+This module holds the code that requests and WebSockets share.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ Replacements: TypeAlias = Mapping[Callable[..., Any], Callable[..., Any]]
 
 
 class Server:
-    """One application, served in process.
+    """Server of one application within the process.
 
     Args:
-        app: an application, or the folder of one (the one that holds `Api/`).
-        overrides: replacements for the life of the server.
-        raise_app_errors: whether unhandled exceptions of the application reach the test.
+        app: an application, or its folder (the one that holds `Api/`).
+        overrides: replacements until the server stops.
+        raise_app_errors: raise unhandled exceptions of the application in the test.
 
     Raises:
-        TypeError: for overrides of something that is no `Application`.
+        TypeError: for overrides of an object that is not an `Application`.
     """
 
     def __init__(
@@ -50,10 +50,10 @@ class Server:
         self._calls: dict[asyncio.Task[None], Call] = {}
 
     async def start(self) -> None:
-        """Start the application, when that is not done.
+        """Start the application unless it is running.
 
         Raises:
-            BaseException: what it failed with, such as a `BootError`.
+            BaseException: the error of the startup, such as a `BootError`.
             RuntimeError: on another loop than before, or after the end.
         """
         async with self._starting:
@@ -74,7 +74,7 @@ class Server:
                 )
 
     async def stop(self) -> None:
-        """Leave every open request and socket, then stop the application; once."""
+        """Disconnect every open request and WebSocket, then stop the application; once."""
         if self._stopped or self._loop is None:
             self._stopped = True
             return
@@ -92,7 +92,7 @@ class Server:
             self._end()
 
     def begin(self, call: Call, receive: Receive, send: Send) -> None:
-        """Have the application serve one scope."""
+        """Start a call of the application with one scope."""
         call.scope["state"] = self._startup.state.copy()
         task = call.begin(self.app, receive, send)
         self._calls[task] = call

@@ -1,7 +1,7 @@
-"""WebSocket sessions: the client's end of a socket that an application serves in process.
+"""WebSocket sessions: the client's end of a WebSocket that an application serves in process.
 
-`AsyncWebSocketSession` holds the logic and lives on the server's loop; `WebSocketSession` hands
-over to it from plain code. Every wait has a limit, so that a test never hangs.
+`AsyncWebSocketSession` holds the logic and runs on the server's loop; `WebSocketSession` is its
+synchronous wrapper. Every wait has a limit, so that a test never hangs.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from treefold_http.testing._server import Server
 from treefold_http.testing._transport import Transport
 
 _FORBIDDEN = 403
-"""What a server answers for a socket that is closed before it is accepted (ASGI, websocket)."""
+"""Status that a server sends for a WebSocket closed before it is accepted (ASGI, websocket)."""
 
 _ABNORMAL = 1006
-"""What a client sees when a connection ends without a close frame (RFC 6455, 7.4.1)."""
+"""Close code that a client sees without a close frame (RFC 6455, 7.4.1)."""
 
 _HANDSHAKE = {
     "connection": "Upgrade",
@@ -57,10 +57,10 @@ class AsyncWebSocketSession:
     """A WebSocket in a test; `async with` opens and closes it.
 
     Attributes:
-        accepted_subprotocol: what the application chose; None for none.
+        accepted_subprotocol: the subprotocol that the application selected, or None.
         headers: the header fields of its acceptance.
         close_code: the close code, once the socket is closed; None before.
-        close_reason: what was said with it.
+        close_reason: the reason sent with it.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class AsyncWebSocketSession:
         try:
             await self.close()
         except BaseException:
-            if error is None:  # else the test has failed already, and says why
+            if error is None:  # otherwise the test has already failed with its own error
                 raise
 
     async def send_text(self, text: str) -> None:
@@ -144,7 +144,7 @@ class AsyncWebSocketSession:
         await self.send_text(json.dumps(value))
 
     async def receive(self, timeout: float | None = 5.0) -> str | bytes:
-        """Give the next message.
+        """Return the next message.
 
         Raises:
             WebSocketDisconnect: when the application closed the socket.
@@ -160,7 +160,7 @@ class AsyncWebSocketSession:
         return message["bytes"] if text is None else text
 
     async def receive_text(self, timeout: float | None = 5.0) -> str:
-        """Give the next message, which must be text.
+        """Return the next message, which must be text.
 
         Raises:
             TypeError: when it is not; for the rest see `receive`.
@@ -171,7 +171,7 @@ class AsyncWebSocketSession:
         return message
 
     async def receive_bytes(self, timeout: float | None = 5.0) -> bytes:
-        """Give the next message, which must be bytes.
+        """Return the next message, which must be bytes.
 
         Raises:
             TypeError: when it is not; for the rest see `receive`.
@@ -182,7 +182,7 @@ class AsyncWebSocketSession:
         return message
 
     async def receive_json(self, timeout: float | None = 5.0) -> Any:
-        """Give the next message, which must be text that is JSON.
+        """Return the decoded JSON of the next message, which must be text.
 
         Raises:
             TypeError, ValueError: when it is not; for the rest see `receive`.
@@ -190,13 +190,13 @@ class AsyncWebSocketSession:
         return json.loads(await self.receive_text(timeout))
 
     async def __aiter__(self) -> AsyncIterator[str | bytes]:
-        """Give messages, text or bytes, until the socket is closed."""
+        """Yield messages, text or bytes, until the socket is closed."""
         with suppress(WebSocketDisconnect):
             while True:
                 yield await self.receive()
 
     async def close(self, code: int = NORMAL, reason: str = "") -> None:
-        """Close the socket, and let the application notice it; one that is closed stays so.
+        """Close the socket and wait for the application to react; does nothing on a closed one.
 
         Raises:
             BaseException: what the application did not handle, unless it was raised before.
@@ -273,9 +273,9 @@ class AsyncWebSocketSession:
 
 
 class WebSocketSession:
-    """A WebSocket in a test, from plain code: `with` opens and closes it.
+    """Synchronous WebSocket session in a test; `with` opens and closes it.
 
-    What the methods take, give and raise is said at `AsyncWebSocketSession`.
+    Parameters, results and exceptions of the methods are those of `AsyncWebSocketSession`.
     """
 
     def __init__(self, session: AsyncWebSocketSession, transport: Transport) -> None:
@@ -285,7 +285,7 @@ class WebSocketSession:
 
     @property
     def accepted_subprotocol(self) -> str | None:
-        """What the application chose of the subprotocols; None for none."""
+        """The subprotocol that the application selected, or None."""
         return self._session.accepted_subprotocol
 
     @property
@@ -295,12 +295,12 @@ class WebSocketSession:
 
     @property
     def close_code(self) -> int | None:
-        """The close code, once the socket is closed; None before."""
+        """The close code, or None while the socket is open."""
         return self._session.close_code
 
     @property
     def close_reason(self) -> str:
-        """What was said with the close code."""
+        """The reason sent with the close code."""
         return self._session.close_reason
 
     def __enter__(self) -> WebSocketSession:
@@ -332,32 +332,32 @@ class WebSocketSession:
         self._run(self._session.send_json(value))
 
     def receive(self, timeout: float | None = 5.0) -> str | bytes:
-        """Give the next message."""
+        """Return the next message."""
         __tracebackhide__ = True
         return self._run(self._session.receive(timeout))
 
     def receive_text(self, timeout: float | None = 5.0) -> str:
-        """Give the next message, which must be text."""
+        """Return the next message, which must be text."""
         __tracebackhide__ = True
         return self._run(self._session.receive_text(timeout))
 
     def receive_bytes(self, timeout: float | None = 5.0) -> bytes:
-        """Give the next message, which must be bytes."""
+        """Return the next message, which must be bytes."""
         __tracebackhide__ = True
         return self._run(self._session.receive_bytes(timeout))
 
     def receive_json(self, timeout: float | None = 5.0) -> Any:
-        """Give the next message, which must be text that is JSON."""
+        """Return the decoded JSON of the next message, which must be text."""
         __tracebackhide__ = True
         return self._run(self._session.receive_json(timeout))
 
     def __iter__(self) -> Iterator[str | bytes]:
-        """Give messages, text or bytes, until the socket is closed."""
+        """Yield messages, text or bytes, until the socket is closed."""
         with suppress(WebSocketDisconnect):
             while True:
                 yield self.receive()
 
     def close(self, code: int = NORMAL, reason: str = "") -> None:
-        """Close the socket, and let the application notice it."""
+        """Close the socket and wait for the application to react."""
         __tracebackhide__ = True
         self._run(self._session.close(code, reason))

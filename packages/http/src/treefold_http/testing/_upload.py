@@ -1,7 +1,7 @@
-"""The body of a request as the application reads it: pulled chunk by chunk, never ahead of it.
+"""The body of a request, read chunk by chunk as the application asks for it.
 
-A generator of the test runs only as far as the application reads. One that raises, or that gives
-another number of bytes than `Content-Length` says, is a client that leaves in the middle.
+A generator of the test runs only as far as the application reads. A generator that raises, or that
+yields a number of bytes other than `Content-Length`, acts as a client that disconnects.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from treefold_http._threads import WorkerThreads
 from treefold_http._types import Message
 
 CHUNK = 64 * 1024
-"""The most bytes in one message, as a server reads them from its socket."""
+"""Most bytes in one message, as a server reads them from its socket."""
 
 
 class Upload:
     """The messages of a request body.
 
     Attributes:
-        done: whether the last of them was given.
-        error: what the test's own generator raised, or how its body contradicts its header.
+        done: True once the last message was returned.
+        error: the exception of the generator, or of a body that contradicts `Content-Length`.
     """
 
     def __init__(self, request: httpx.Request, threads: WorkerThreads) -> None:
@@ -32,13 +32,13 @@ class Upload:
         self._left = _declared(request)
 
     async def message(self) -> Message | None:
-        """Give the next message; None when the client cannot give what it promised."""
+        """Return the next message, or None if the client cannot send the body it has announced."""
         try:
             chunk = await anext(self._chunks, None)
             if self._left is not None:
                 self._left -= len(chunk or b"")
                 self._check(ended=chunk is None)
-        except BaseException as error:  # the test's own generator: whatever it raises is the test's
+        except BaseException as error:  # the generator is code of the test and may raise anything
             self.error = error
             return None
         self.done = chunk is None or self._left == 0
@@ -65,6 +65,6 @@ async def _chunks(request: httpx.Request, threads: WorkerThreads) -> AsyncIterat
 
 
 def _declared(request: httpx.Request) -> int | None:
-    """The length in the header; None where it is not said, or not a number (the test's wish)."""
+    """Return the `Content-Length` of a request, or None if it is missing or not a number."""
     said = request.headers.get("content-length", "")
     return int(said) if said.isascii() and said.isdigit() else None

@@ -1,8 +1,8 @@
-"""Requests that go out as the test wrote them: path, query and method, byte for byte.
+"""Requests with path, query and method exactly as the test wrote them.
 
-httpx writes addresses anew: it resolves `..`, drops slashes at the start, encodes what it does not
-like, and capitalises methods. A test of routing needs none of that (S-01). What cannot stand in a
-request line at all (spaces, controls, other than ASCII) is percent-encoded as UTF-8.
+httpx normalises URLs: it resolves `..`, drops leading slashes, encodes some characters, and
+capitalises methods. A test of routing must bypass that (S-01). Characters that a request line
+cannot hold (spaces, controls, other than ASCII) are percent-encoded as UTF-8.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _unsendable = re.compile(r"[^\x21-\x7e]")
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """A request target, and the address it was for: a redirect takes the extensions along."""
+    """A request target and its URL, since redirects copy it to requests for another URL."""
 
     url: httpx.URL
     target: bytes
@@ -37,11 +37,11 @@ def build_exactly(
     base: httpx.URL,
     options: dict[str, Any],
 ) -> httpx.Request:
-    """Have httpx build a request, and keep method and target as they were written.
+    """Build a request with httpx, and keep method and target as they were written.
 
     Args:
         build: `build_request` of an httpx client.
-        url: below `base`, or absolute; a `httpx.URL` goes out as httpx wrote it.
+        url: relative to `base`, or absolute; a `httpx.URL` is sent as httpx encodes it.
         options: further arguments of `build`.
     """
     if not isinstance(url, str):
@@ -57,7 +57,7 @@ def build_exactly(
 
 
 def target_of(request: httpx.Request) -> tuple[bytes, bytes]:
-    """Give path and query of a request as they go out."""
+    """Return path and query of a request as they are sent."""
     written: _Written | None = request.extensions.get(_EXTENSION)
     target = request.url.raw_path
     if written is not None and written.url == request.url:
