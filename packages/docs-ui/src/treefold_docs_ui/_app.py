@@ -1,8 +1,7 @@
-"""The ASGI application: a page, its assets, and in development what an inspector says.
+"""The ASGI application: a page, its assets, and in development the data of an inspector.
 
-Mount it at any prefix of any framework, or serve it alone: every address in the page is relative.
-Only paths are understood here, never a query. What bytes an asset has is `_assets`' business, what
-the page holds `_page`'s.
+Mount it at any prefix of any framework, or serve it alone: every URL in the page is relative. Only
+paths are evaluated, never a query. Assets are read in `_assets`, the page is made in `_page`.
 """
 
 from __future__ import annotations
@@ -42,21 +41,21 @@ _NO_STORE = (b"cache-control", b"no-store")
 _TEXT = (b"content-type", b"text/plain; charset=utf-8")
 _JSON = (b"content-type", b"application/json")
 _CLASSIC = frozenset({"theme.js"})
-"""Scripts that are no modules."""
+"""Scripts that are not modules."""
 
 
 class DocsApp:
     """Documentation of an API in the browser, offline.
 
     Args:
-        documents: what there is to show; the first one is shown first.
+        documents: the documents to show; the first one is shown first.
         title: the name of the API, on the tab and in the header of the page.
-        inspector: source files and log, for development only: everybody who can open the page
-            sees what it gives.
+        inspector: source files and log, for development only: every visitor of the page sees
+            them.
 
     Raises:
-        ValueError: for no document, or two of one name.
-        AssetsMissingError: when the package was copied and not installed.
+        ValueError: without a document, or for two with one name.
+        AssetsMissingError: when the package was copied instead of installed.
     """
 
     def __init__(
@@ -141,7 +140,7 @@ class DocsApp:
 
 
 class _Exchange:
-    """One request, and what may be asked of it."""
+    """One request and its response."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.scope = scope
@@ -150,20 +149,20 @@ class _Exchange:
         self.method: str = scope["method"]
         root: str = scope.get("root_path", "").rstrip("/")
         path: str = scope["path"]
-        # Servers and frameworks differ: the path of a mounted application holds its prefix or not.
+        # The path of a mounted application holds its prefix in some servers only.
         inside = root and (path == root or path.startswith(f"{root}/"))
         self.path = path.removeprefix(root) if inside else path
         self._folder = (root or path).rpartition("/")[2]
 
     @property
     def base(self) -> str:
-        """What leads from the address of the page to the folder of the docs."""
+        """Relative URL from the address of the page to the folder of the docs."""
         if self.path == "/":
             return "./"
         return f"./{quote(self._folder, safe='~!$()*+,;=@')}/"
 
     def header(self, name: bytes) -> bytes:
-        """Give a header field; empty when there is none."""
+        """Return a header field, empty if it is missing."""
         headers: Headers = self.scope["headers"]
         return b", ".join(value for key, value in headers if key == name)
 
@@ -175,7 +174,7 @@ class _Exchange:
         body: bytes,
         match: bool = False,
     ) -> None:
-        """Send a whole answer; with `match` under a validator, as 304 where the client has it."""
+        """Send a complete response; with `match`, 304 if the client has the same version."""
         fields = list(headers)
         if match:
             tag = b'"%s"' % hashlib.sha256(body).hexdigest()[:32].encode()
@@ -189,13 +188,13 @@ class _Exchange:
         await self.send({"type": "http.response.body", "body": shown})
 
     async def begin(self, status: int, headers: Sequence[tuple[bytes, bytes]]) -> None:
-        """Send status and header."""
+        """Send status and header fields."""
         fields = [*headers, *_ALWAYS]
         await self.send({"type": "http.response.start", "status": status, "headers": fields})
 
 
 def _select(asset: Asset, accepted: bytes) -> tuple[bytes, bytes]:
-    """Give the best coding a client takes, and the bytes in it (RFC 9110, 12.5.3)."""
+    """Return the best coding that a client accepts, and the asset in it (RFC 9110, 12.5.3)."""
     codings: dict[bytes, bool] = {}
     for part in accepted.lower().split(b","):
         name, _, weight = part.partition(b";")

@@ -1,6 +1,7 @@
-"""The log as an event stream: batches of lines, for as long as somebody reads.
+"""The log as an event stream: batches of lines, until the client disconnects.
 
-Server-sent events by hand, since no framework is known here. Lines are masked before they come.
+Server-sent events are written by hand, as this package uses no framework. The lines are already
+masked.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 TYPE = (b"content-type", b"text/event-stream; charset=utf-8")
 KEEP_ALIVE = 15.0
-"""Seconds of silence before a comment is sent, which proxies count as traffic."""
+"""Seconds of silence before a comment is sent, which keeps the connection open in proxies."""
 
 
 async def follow(
@@ -20,7 +21,7 @@ async def follow(
     receive: Callable[[], Awaitable[MutableMapping[str, Any]]],
     send: Callable[[MutableMapping[str, Any]], Awaitable[None]],
 ) -> None:
-    """Send each batch as one event, until there are no more or the reader leaves."""
+    """Send each batch as one event, until the batches end or the client disconnects."""
     gone = asyncio.ensure_future(_disconnect(receive))
     coming = asyncio.ensure_future(_next(batches))
     try:

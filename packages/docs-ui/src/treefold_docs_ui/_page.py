@@ -1,7 +1,7 @@
-"""The one HTML page: a frame that holds addresses and settings, and not a word of a document.
+"""The one HTML page: a frame that holds URLs and settings, and no content of a document.
 
-What documents say is fetched as JSON and written as text by `ui/`; only the title and the names of
-the documents come from the caller and stand here, escaped.
+The content of documents is fetched as JSON and written as text by `ui/`. The page itself holds only
+their names and the title, escaped.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ POLICY = "; ".join(
         "frame-ancestors 'none'",
     )
 )
-"""What the page may do: load from its own origin, run no script that stands in the page."""
+"""Content security policy: load from the own origin only, run no inline script."""
 
 _PAGE = """\
 <!doctype html>
@@ -58,12 +58,12 @@ def render_page(
     has_site: bool,
     has_log: bool,
 ) -> bytes:
-    """Give the page.
+    """Render the page.
 
     Args:
-        base: what leads from the address of the page to the folder of the docs: a relative URL
-            that ends with a slash.
-        modules: names of the modules that the page will import, to be loaded at once.
+        base: relative URL from the address of the page to the folder of the docs, with a slash at
+            its end.
+        modules: names of the modules that the page imports, for preloading.
     """
     assets = f"{base}assets/{digest}"
     config = {

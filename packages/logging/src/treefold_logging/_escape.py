@@ -1,11 +1,11 @@
-"""Text that cannot break a line: what is shown in place of characters that move the cursor.
+"""Escapes for text that could break a line or move the cursor.
 
 Two alphabets: fields of a line (no space, ASCII only, percent-encoded as in a URL) and free text
-(printable characters stay readable). Nothing here knows what the text means. Source: S-77, S-78.
+(printable characters stay readable). Independent of the meaning of the text. Source: S-77, S-78.
 """
 
 CUT = "...[cut]"
-"""Ends a text that was longer than its limit."""
+"""End of a text that was longer than its limit."""
 
 PAYLOAD_LIMIT = 2048
 """Characters of a payload or a target that are printed."""
@@ -17,7 +17,7 @@ _ENCODED = tuple(chr(byte) if 0x21 <= byte <= 0x7E else f"%{byte:02X}" for byte 
 
 
 class Printable(str):
-    """Text known to be printable ASCII and within its limit; nobody needs to look again."""
+    """Text known to be printable ASCII within its limit, which needs no further check."""
 
     __slots__ = ()
 
@@ -25,7 +25,7 @@ class Printable(str):
 def field(text: str, limit: int = PAYLOAD_LIMIT) -> str:
     """Return a field of the line: no space, no control character, ASCII, never empty.
 
-    What does not fit is percent-encoded as UTF-8; an empty text is shown as `-`.
+    Other characters are percent-encoded as UTF-8; an empty text is shown as `-`.
     """
     if text.isascii() and text.isprintable() and " " not in text:
         return cut(text, limit) if text else "-"

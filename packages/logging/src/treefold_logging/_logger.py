@@ -1,8 +1,8 @@
 """The logger `treefold`: its handler, its format, its level.
 
-A standard logger with one handler of ours, which formats records and hands entries to the writer.
-What a line says belongs to `_line`, when it is written to `_writer`; request lines come in through
-`_request_line`, which passes by the records as long as nobody else listens.
+A standard logger with one handler of the framework, which formats records and passes entries to the
+writer. Lines are made in `_line` and written in `_writer`; request lines arrive through
+`_request_line`, which makes no record unless a handler or filter of the user needs one.
 """
 
 import logging
@@ -67,14 +67,14 @@ class EntryHandler(logging.Handler):
         """Format a record and add it to the buffer."""
         try:
             entry = self.format(record)
-            entry = entry if entry.endswith("\n") else f"{entry}\n"  # a formatter of the user's
+            entry = entry if entry.endswith("\n") else f"{entry}\n"  # a formatter of the user
             add = self.writer.add_now if record.levelno >= logging.ERROR else self.writer.add
             add(entry)
         except Exception:
             self.handleError(record)
 
     def flush(self) -> None:
-        """Write what is buffered."""
+        """Write the buffered entries."""
         self.writer.drain(5.0)
 
 
@@ -104,9 +104,9 @@ LOGGER = _install()
 def get_logger(name: str | None = None) -> logging.Logger:
     """Return the logger `treefold`, or with a name its child `treefold.<name>`.
 
-    A standard `logging.Logger`: handlers, filters and levels of yours work on it. Its records carry
+    A standard `logging.Logger`, which accepts handlers, filters and levels. Its records carry
     `request_id` and are written by the framework's handler, masked like every line. They do not
-    propagate to the root logger unless you set `propagate`.
+    propagate to the root logger unless `propagate` is set.
     """
     if name is None or name == NAME:
         return LOGGER
@@ -140,9 +140,9 @@ def configure(
 
 
 def flush(timeout: float = 5.0) -> bool:
-    """Wait until every line logged so far is with the operating system.
+    """Wait until every line logged so far is written to the operating system.
 
-    Returns False when the stream failed or did not take them in time; they are kept or counted.
+    Returns False when the stream failed or did not accept them in time; they are kept or counted.
     """
     return WRITER.drain(timeout)
 
@@ -158,7 +158,7 @@ def _level(level: int | str) -> int:
 
 def _trace_of(record: logging.LogRecord) -> str | None:
     error = record.exc_info[1] if record.exc_info else None
-    # A record that came through a queue has only the text.
+    # A record from a queue has only the text.
     text = scrubbed(record.exc_text or "") if error is None else trace(error)
     return "\n".join(filter(None, (text, scrubbed(record.stack_info or "")))) or None
 

@@ -1,9 +1,8 @@
-"""A copy of a structure in which every value under a sensitive key is `***`.
+"""Copy a structure with every value under a sensitive key replaced by `***`.
 
-Knows structures, not words: `_words` says which keys are sensitive. The walk keeps its own stack,
-so depth costs memory and never recursion. A container inside itself is shown as `<cycle>`; one that
-holds containers and is met again is not walked again, so shared branches cost nothing. Models are
-recognised by their shape: no third party is imported.
+Sensitive keys are defined in `_words`. The walk keeps its own stack, so depth costs memory and
+never recursion. A container inside itself is shown as `<cycle>`; a shared container that holds
+others is copied only once. Models are recognised by their attributes, without importing packages.
 """
 
 from collections import deque
@@ -13,16 +12,16 @@ from typing import Any, cast
 from treefold_logging._words import harmless, is_sensitive, verdict_with, verdicts
 
 MASK = "***"
-"""Stands for a secret."""
+"""Replaces a secret."""
 
 CYCLE = "<cycle>"
-"""Stands for a container inside itself."""
+"""Replaces a container inside itself."""
 
 _LEAVES = frozenset((str, int, float, bool, type(None), bytes))
 
 Leaf = Callable[[Any], Any]
-_kind: Leaf = type  # of anything, and not of an unknown, for the type checker
-# Where the copy goes (container, key), what is copied, and the copy if it waits for its members.
+_kind: Leaf = type  # typed for any argument, for the type checker
+# Destination of the copy (container, key), source, and the copy if its members are pending.
 _Frame = tuple[Any, Any, Any, Any]
 
 
@@ -37,7 +36,7 @@ def mask(value: Any, *, extra: Sequence[str] = ()) -> Any:
 
     A sensitive value is replaced whatever it is, None and containers included. A set whose masked
     members cannot be hashed becomes a list. A container that cannot be read is shown as `<type>`.
-    Source: rulings, 'Log line'; S-82.
+    Source: S-82.
     """
     if extra:
         return walk(value, known={}, judge=verdict_with(extra))
@@ -60,7 +59,7 @@ def walk(
     """
     root: list[Any] = [None]
     stack: list[_Frame] = [(root, 0, value, None)]
-    copies: dict[int, tuple[Any, Any]] = {}  # with the source: its id must not be used again
+    copies: dict[int, tuple[Any, Any]] = {}  # holds the source, so that its id is not reused
     while stack:
         parent, place, source, copy = stack.pop()
         if copy is not None:
@@ -79,11 +78,11 @@ def walk(
                 copy = _sequence(source, stack, leaf)
             else:
                 copy = _foreign(source, stack, known, judge, leaf)
-        except Exception:  # foreign code: a log must not break what it describes
+        except Exception:  # user code may raise anything; the log must not fail
             del stack[depth:]
             parent[place] = summary(source)
             continue
-        if len(stack) > depth:  # containers inside: come back when they are done
+        if len(stack) > depth:  # nested containers first, then this one again
             stack.insert(depth, (parent, place, source, copy))
             copies[id(source)] = (source, CYCLE)
         else:
@@ -92,9 +91,9 @@ def walk(
 
 
 def is_harmless(value: Any) -> bool:
-    """Say whether a value is what JSON gives and has no sensitive key; True is certain.
+    """Return True if a parsed JSON value has no sensitive key; False may be a false alarm.
 
-    An eighth of the time of a copy, because it compares keys and kinds many at once.
+    It takes an eighth of the time of a copy, because sets of keys and types are compared at once.
     """
     waiting = [value]
     for item in waiting:
@@ -122,13 +121,13 @@ def _is_harmless_key(key: object) -> bool:
 
 
 def summary(value: object) -> str:
-    """Return what stands for a value that is not shown: its type, and for bytes the size."""
+    """Return the text for a value that is not shown: its type, and for bytes the size."""
     if isinstance(value, (bytes, bytearray)):
         return f"<{type(value).__name__} {len(value)}>"
     return f"<{type(value).__name__}>"
 
 
-# Positional below: these are called for every container, and names would cost a tenth of the walk.
+# Positional parameters: these run for every container; keywords would cost a tenth of the walk.
 
 
 def _mapping(
@@ -203,7 +202,7 @@ def _names(source: Any) -> Iterable[str] | None:
 
 
 def _dataclass_names(kind: Any) -> Iterable[str]:
-    from dataclasses import fields  # imported already wherever a dataclass exists
+    from dataclasses import fields  # already imported in a program that has dataclasses
 
     return [field.name for field in fields(kind)]
 

@@ -1,7 +1,7 @@
-"""What a request carried, as the text behind `payload=`: masked, scrubbed, one line, at most 2 KiB.
+"""The payload of a request as the text behind `payload=`: masked, scrubbed, at most 2 KiB.
 
-Values come in parsed; nothing here reads a body or knows a request. Cutting is the last step, so no
-half of a secret is left at the cut. Source: rulings, 'Log line'; S-84, S-85, S-86.
+Values arrive parsed. Cutting is the last step, so no half of a secret is left at the cut. Source:
+S-84, S-85, S-86.
 """
 
 import json
@@ -22,7 +22,7 @@ def _encoder() -> Callable[[Any], str]:
     make: Any = getattr(json.encoder, "c_make_encoder", None)
     if make is None:  # interpreters without the C accelerator
         return plain.encode
-    # JSONEncoder makes this object anew at each call, which costs more than a small payload.
+    # JSONEncoder creates this object at each call, which costs more than a small payload.
     chunks: Any = make(
         *(None, plain.default, json.encoder.encode_basestring_ascii, None, ":", ","),
         *(False, False, False),
@@ -38,7 +38,8 @@ def use_encoder(encode: Callable[[Any], bytes] | None) -> None:
     """Write payloads with a faster JSON encoder than the standard library's; None for that one.
 
     Args:
-        encode: gives compact UTF-8; what it refuses, or writes beyond ASCII, is written as before.
+        encode: returns compact UTF-8; the standard encoder writes values that it refuses, or that
+            it writes beyond ASCII.
     """
     global _quick_encode  # one for the process, like the writer
     _quick_encode = encode
@@ -58,8 +59,8 @@ def _text(masked: Any) -> str:
 def json_payload(value: Any) -> str:
     """Return a parsed value as compact JSON for the log line.
 
-    Values under sensitive keys are `***`, secrets inside strings are scrubbed, what JSON cannot
-    hold is shown as its type. After that the text is cut to 2 KiB. It is ASCII without controls.
+    Values under sensitive keys become `***`, secrets inside strings are scrubbed, values without a
+    JSON form are shown as their type. Then the text, ASCII without controls, is cut to 2 KiB.
     """
     masked = value if is_harmless(value) else walk(value)
     try:
@@ -83,7 +84,7 @@ def compact_payload(text: str, names: Collection[str]) -> str | None:
             colon other than the one behind each member name.
         names: every member name in it, and perhaps more.
 
-    What gets None is for `json_payload`, which takes several times as long.
+    For None, use `json_payload`, which takes several times as long.
     """
     if not harmless.issuperset(names) and any(map(is_sensitive, names)):
         return None

@@ -1,8 +1,8 @@
-"""One call per request: its line, straight into the writer's buffer or as a record.
+"""Write the line of each request, straight into the writer's buffer or as a record.
 
-On the path of every request, so it is written for speed, without parameters by keyword only: while
-the framework's handler is alone on the logger no record is made. Every condition is looked at on
-each call, because handlers, filters and levels may change at any time.
+Runs for every request, so it is written for speed, without keyword-only parameters: no record is
+made while the logger has only the framework's handler. Every condition is checked at each call,
+because handlers, filters and levels may change at any time.
 """
 
 import logging
@@ -14,7 +14,7 @@ from treefold_logging._logger import HANDLER, LOGGER, NAME, STAMP
 from treefold_logging._writer import WRITER
 
 LONGEST_PLAIN = 200
-"""Characters of method, target and id together up to which no part needs to be cut."""
+"""Characters of method, target and id together up to which no part must be shortened."""
 
 _INFO = logging.INFO
 _ERROR = logging.ERROR
@@ -55,13 +55,13 @@ def log_request(
         method: the method as sent, or WEBSOCKET.
         target: the result of `request_target`; what is unsafe in any part is escaped.
         status: the status of the response, or the close code of a socket.
-        seconds: how long it took.
+        seconds: duration of the request.
         request_id: the id of the request.
         payload: the result of `json_payload`, `form_payload` or `opaque_payload`.
-        error: an exception that nobody handled; its traceback follows the line.
+        error: an unhandled exception; its traceback follows the line.
 
-    INFO; ERROR from status 500, for close code 1011, and with an error. A line at ERROR is with the
-    operating system when this returns. Source: specification and rulings, 'Log line'.
+    The level is INFO, or ERROR from status 500, for close code 1011, and with an error. A line at
+    ERROR is written to the operating system before the return.
     """
     level = _INFO if status < 500 and error is None else _level(status, error)
     if not _is_enabled(level):
@@ -118,7 +118,7 @@ def _log_record(level: int, fields: dict[str, Any], error: BaseException | None)
         record.exc_text = prefixed(trace(error))
     try:
         LOGGER.handle(record)
-    except Exception as failure:  # a filter or handler of the user's; no request pays for it
+    except Exception as failure:  # a filter or handler of the user; the request must not fail
         HANDLER.emit(record)
         HANDLER.emit(_complaint(failure))
 

@@ -1,8 +1,8 @@
-"""Secrets inside text: credentials that no key announces.
+"""Remove secrets from text: credentials in known forms, and values of sensitive keys.
 
-Knows shapes, not structures. A pattern starts at a literal or at the start of a word, and from
-there it either cannot fail or reads a bounded number of characters; so time grows with the length
-of the text and no faster (S-88). Each runs only where a plain substring search found what it needs.
+A pattern starts at a literal or at the start of a word, and from there it either cannot fail or
+reads a bounded number of characters, so that the time is linear in the length of the text (S-88).
+Each pattern runs only after a substring search has found its literal.
 """
 
 import re
@@ -62,7 +62,7 @@ def scrub(text: str) -> str:
 
     Found are `scheme://user:password@`, PEM blocks, `Bearer` and `Basic` credentials, the shapes of
     JWT, cookie and authorization headers written out, and `password=...` for every key that
-    `is_sensitive`. Source: rulings, 'Log line'; S-86, S-87.
+    `is_sensitive`. Source: S-86, S-87.
     """
     # Blocks before lines before words: a later pattern must not cut an earlier one in two.
     if "N" in text and "-----BEGIN" in text:
@@ -86,12 +86,12 @@ def scrub(text: str) -> str:
 
 
 def is_suspect(json_text: str) -> bool:
-    """Say whether a string inside a JSON text could hold a secret; False is certain.
+    """Return True if a string inside a JSON text may hold a secret; False is certain.
 
-    Cheaper than scrubbing every string. Nothing it looks for is written differently in JSON, except
-    a quote, which has a backslash there.
+    Faster than scrubbing every string. JSON writes all searched characters unescaped, except a
+    quote, which gets a backslash.
     """
-    # A search for one character costs a tenth of a search for several: rare ones are asked first.
+    # A search for one character takes a tenth of a search for several: rare ones go first.
     if (
         "=" in json_text
         or ("\\" in json_text and '\\"' in json_text)
@@ -106,9 +106,9 @@ def is_suspect(json_text: str) -> bool:
 
 
 def is_suspect_text(text: str) -> bool:
-    """Say whether ASCII text without a colon or a backslash could hold a secret; False is certain.
+    """Return True if ASCII text without colon and backslash may hold a secret; False is certain.
 
-    A header written out needs a colon or `=`, an address or a quoted key needs a colon.
+    Text with a header holds a colon or `=`, text with a URL or a quoted key holds a colon.
     """
     if "=" in text or ("J" in text and "eyJ" in text) or ("N" in text and "-----BEGIN" in text):
         return True
@@ -124,7 +124,7 @@ def _without_values(text: str) -> str:
     kept: list[str] = []
     done = 0
     for key in _KEY.finditer(text):
-        # A key is looked for inside the value of an ordinary one: it may be JSON.
+        # The value of an ordinary key is searched for keys too: it may be JSON.
         if key.start() >= done and is_sensitive(key[1]):
             value = _VALUE.match(text, key.end())
             if value is not None:

@@ -1,9 +1,8 @@
-"""One stream and how bytes get into it: by file descriptor where it has one, else as text.
+"""One stream and the writing of bytes to it: by file descriptor, or as text without one.
 
-Says what was written and whether the stream failed; what to do about it is decided elsewhere. The
-descriptor is asked for at every write. So a program that replaces descriptor 2 (a supervisor, a
-test with `capfd`) gets the lines, and so does one that replaces `sys.stderr` (`capsys`,
-`redirect_stderr`).
+Reports the number of written bytes and a failure of the stream, which are handled elsewhere. The
+descriptor is looked up at every write, so that lines reach a replaced descriptor 2 (a supervisor, a
+test with `capfd`) and a replaced `sys.stderr` (`capsys`, `redirect_stderr`).
 """
 
 import os
@@ -13,7 +12,7 @@ from time import monotonic
 from typing import TextIO
 
 ATOMIC = 4096
-"""Bytes that a pipe reported as writable takes without blocking, and as one piece."""
+"""Bytes that a writable pipe accepts without blocking, in one piece."""
 
 _COLOURS = {
     f"[{level}]": f"\x1b[{code}m[{level}]\x1b[0m"
@@ -24,7 +23,7 @@ _COLOURS = {
 
 
 def is_coloured(stream: TextIO | None) -> bool:
-    """Say whether level prefixes are coloured: on a terminal, unless NO_COLOR is set."""
+    """Return True if level prefixes are coloured: on a terminal, unless NO_COLOR is set."""
     if stream is None or os.environ.get("NO_COLOR"):
         return False
     try:
@@ -43,12 +42,12 @@ def deliver(stream: TextIO | None, data: memoryview, *, deadline: float | None) 
     """Write bytes to the stream.
 
     Args:
-        stream: None stands for a process without standard error.
+        stream: the stream, or None in a process without standard error.
         data: whole lines in UTF-8.
-        deadline: the monotonic time to give up at, or None to wait as long as it takes.
+        deadline: the monotonic time of the last attempt, or None to wait without limit.
 
-    Returns how many bytes the stream took, and whether it failed. Fewer bytes without a failure:
-    the deadline passed.
+    Returns the number of written bytes, and True if the stream failed. Fewer bytes without a
+    failure mean that the deadline passed.
     """
     descriptor = _descriptor(stream)
     if descriptor is None:
@@ -62,7 +61,7 @@ def deliver(stream: TextIO | None, data: memoryview, *, deadline: float | None) 
             piece = data[sent:] if whole else _piece(data[sent:])
             try:
                 sent += os.write(descriptor, piece)
-            except BlockingIOError:  # somebody made the descriptor non-blocking
+            except BlockingIOError:  # another owner of the descriptor made it non-blocking
                 if not _is_writable(descriptor, deadline):
                     break
     except OSError:
@@ -73,7 +72,7 @@ def deliver(stream: TextIO | None, data: memoryview, *, deadline: float | None) 
 def _descriptor(stream: TextIO | None) -> int | None:
     try:
         return None if stream is None else stream.fileno()
-    except Exception:  # none: captured by a test, closed, or a stand-in that knows no files
+    except Exception:  # captured by a test, closed, or a replacement without a descriptor
         return None
 
 
@@ -95,7 +94,7 @@ def _as_text(stream: TextIO | None, data: memoryview) -> tuple[int, bool]:
 def _piece(data: memoryview) -> memoryview:
     if len(data) <= ATOMIC:
         return data
-    # Several processes may share the pipe: end a piece with a line where one ends in time.
+    # Several processes may share the pipe: end each piece at the end of a line if possible.
     end = bytes(data[:ATOMIC]).rfind(b"\n") + 1
     return data[: end or ATOMIC]
 

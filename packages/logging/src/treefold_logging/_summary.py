@@ -1,7 +1,7 @@
-"""The summary of a request for whoever develops at a terminal: short, coloured, beside its line.
+"""The summary of a request for a developer at a terminal: short and coloured, below its line.
 
-It goes through the same writer as the request line, so the two keep their order. It is no record:
-no handler, filter or file of the user's sees it.
+It uses the same writer as the request line, so the two keep their order. It is not a log record: no
+handler, filter or file of the user receives it.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ _RED = 31
 
 
 def shows_summaries() -> bool:
-    """Whether somebody would see them: text, on a terminal, and colours are welcome."""
+    """Return True if summaries are visible: a terminal with colours, and the log as text."""
     return is_coloured(standard_error()) and not HANDLER.entry_formatter.as_json
 
 
@@ -28,7 +28,7 @@ def log_summary(
     Args:
         method: the method as sent; what is unsafe in it is escaped.
         target: the result of `request_target`.
-        notes: what else is to be told; what is unsafe in it is escaped.
+        notes: further text; unsafe characters in it are escaped.
     """
     told = ", ".join([f"{seconds * 1000:.1f}ms", *map(one_line, notes)])
     colour = _COLOURS.get(status // 100, _RED)

@@ -1,7 +1,7 @@
-"""The last lines, kept in memory for those who watch: the docs of a development server.
+"""The last lines, kept in memory for the docs page of a development server.
 
-There is none unless `keep_tail` was called; then every batch that the writer takes to the stream is
-copied here, so nothing on the path of a request knows of it. Lines are masked long before.
+Lines are kept only after a call of `keep_tail`: the writer then copies every batch here, outside of
+any request. Lines are already masked.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import asyncio
 
 SIZE = 200
-"""Lines that are kept, and that one who watches may be behind; older ones are gone."""
+"""Most lines that are kept, in all and for each watcher; older ones are dropped."""
 
 
 class Tail:
@@ -30,18 +30,18 @@ class Tail:
         self._lock = threading.Lock()
 
     def take(self, batch: list[str]) -> None:
-        """Keep the lines of a batch and tell those who watch; from any thread, never waits."""
+        """Store the lines of a batch and wake the watchers; thread-safe, never waits."""
         with self._lock:
             self._lines.extend(batch)
             for watcher in self._watchers:
                 watcher.add(batch)
 
     async def follow(self) -> AsyncGenerator[list[str], None]:
-        """Give the lines that there are, then each batch as it is written, without end.
+        """Yield the stored lines, then each batch as it is written, without end.
 
-        Closing the generator ends it. One who reads too slowly loses the oldest lines.
+        It ends when the generator is closed. A slow reader loses the oldest lines.
         """
-        import asyncio  # 37 ms that a program without a loop does not pay
+        import asyncio  # takes 37 ms; a program without an event loop does not need it
 
         watcher = _Watcher(asyncio.get_running_loop(), asyncio.Event())
         with self._lock:
@@ -78,9 +78,9 @@ _lock = threading.Lock()
 
 
 def keep_tail(writer: Writer = WRITER) -> Tail:
-    """Begin to keep the last 200 lines of this process; a second call gives the same tail.
+    """Start to keep the last 200 lines of this process; a second call returns the same tail.
 
-    For development: lines are masked, but whoever reads them learns what others ask for.
+    For development only: lines are masked, but they reveal the requests of other clients.
     """
     with _lock:
         if writer.tail is None:

@@ -1,8 +1,8 @@
-"""Which keys hold secrets: the word lists and the test of one key.
+"""The word lists of sensitive keys, and the test of one key.
 
-The only place that lists words. It looks at one key at a time, never at a value. Verdicts are kept
-in a bounded dictionary, because an application uses the same few keys again and again; a client
-that sends ever new keys only empties it.
+The only module with word lists. It tests one key at a time, never a value. Verdicts are cached in a
+bounded dictionary, because an application uses the same few keys repeatedly; a client that sends
+many different keys only clears the cache.
 """
 
 import re
@@ -14,16 +14,16 @@ CONTAINED = (
     *("apikey", "accesskey", "privatekey", "signingkey", "encryptionkey", "credential", "cookie"),
     *("sessionid", "csrf", "xsrf", "jwt", "bearer", "cardnumber", "creditcard", "signature"),
     "connectionstring",
-    # Beyond the ruled list. Each names a whole credential and is in no ordinary word.
+    # Added to the specified list. Each names a credential and is part of no ordinary word.
     *("databaseurl", "clientassertion", "samlresponse"),
 )
-"""Words that make a key sensitive wherever they stand in it (rulings, 'Log line')."""
+"""Words that make a key sensitive wherever they occur in it."""
 
 WHOLE = frozenset(
     (
         *("pwd", "pass", "pin", "auth", "sid", "pan", "otp", "totp", "ssn", "iban"),
         *("cvv", "cvc", "dsn"),
-        # Beyond the ruled list: the secret half of PKCE. Other short words (key, salt, refresh,
+        # Added to the specified list: the secret of PKCE. Other short words (key, salt, refresh,
         # session) stay out, because they are ordinary field names.
         "codeverifier",
     )
@@ -35,9 +35,9 @@ LONGEST_KEPT = 128
 _SEPARATORS = re.compile(r"[^a-z0-9]+")
 _NESTING = re.compile(r"[\[\].]+")
 verdicts: dict[str, bool] = {}
-"""Verdicts already given, by key."""
+"""Cached verdicts by key."""
 harmless: set[str] = set()
-"""The keys among them that hold no secrets: many keys are compared with them at once."""
+"""Cached keys that hold no secrets, for a comparison with many keys at once."""
 
 
 def normalise(key: str) -> str:
@@ -49,10 +49,10 @@ def normalise(key: str) -> str:
 
 
 def is_sensitive(key: str) -> bool:
-    """Say whether the values under a key are secrets.
+    """Return True if the values under a key are secrets.
 
     A key in bracket or dot notation (`user[pin]`, `card.cvv`) is a path of keys, as in forms; each
-    of its parts is tested as a whole key too. Source: rulings, 'Log line'; S-83.
+    of its parts is tested as a whole key too. Source: S-83.
     """
     verdict = verdicts.get(key)
     if verdict is None:

@@ -1,9 +1,9 @@
 """From entries to the standard error stream: a bounded buffer and the one thread that empties it.
 
 Adding an entry takes no lock and makes no system call; entries too long to be bounded by their
-number alone are counted under a lock. Whoever empties the buffer holds `_turn`, so order is kept. A
-stream that fails, or that nobody reads, costs entries and never a request: they are dropped and
-counted. What an entry says is not known here, except that `[LEVEL]` at its start may be coloured.
+number alone are counted under a lock. A thread that empties the buffer holds `_turn`, so order is
+kept. If the stream fails or is not read, entries are dropped and counted, and no request waits or
+fails. The content of entries is opaque, except that `[LEVEL]` at their start may be coloured.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from treefold_logging._tail import Tail
 
 MAX_LINES = 20_000
-"""Entries that wait at most."""
+"""Most entries in the buffer."""
 
 MAX_CHARACTERS = 8 * 1024 * 1024
-"""Characters that wait at most: one half for short entries, one half for long ones."""
+"""Most characters in the buffer: half for short entries, half for long ones."""
 
 SHORT = MAX_CHARACTERS // 2 // MAX_LINES
 """Up to this length entries are bounded by their number alone."""
@@ -38,17 +38,17 @@ MODEST = 4096
 """Up to this length an entry is one of a request; `FEW` of them are 2 MiB."""
 
 CROWDED = MAX_LINES // 4
-"""Entries from which the thread is not left to gather more."""
+"""Number of entries from which the thread writes without waiting for more."""
 
 INTERVAL = 0.02
-"""Seconds in which the thread gathers one batch."""
+"""Seconds during which the thread collects one batch."""
 
 PATIENCE = 1.0
-"""Seconds that an urgent entry waits for a stream that nobody reads."""
+"""Seconds that an urgent entry waits for a stream that is not read."""
 
 
 def standard_error() -> TextIO | None:
-    """Return the standard error stream of this moment; None in a process without one."""
+    """Return the current standard error stream, or None in a process without one."""
     return sys.stderr
 
 
@@ -61,7 +61,7 @@ class Writer:
     """Collects entries and hands them to a stream in batches.
 
     Args:
-        stream: gives the stream, asked anew for every batch.
+        stream: returns the stream; called for every batch.
         notice: makes the entry that reports how many were dropped.
     """
 
@@ -77,7 +77,7 @@ class Writer:
         self.begin()
 
     def begin(self) -> None:
-        """Forget everything: a forked child starts empty, with locks and a thread of its own."""
+        """Reset the writer: a forked child starts empty, with its own locks and thread."""
         self.entries.clear()
         self.dropped = 0
         self._long = 0
@@ -99,11 +99,11 @@ class Writer:
 
     @property
     def is_resting(self) -> bool:
-        """Say whether the thread sleeps until the next entry, or was not needed yet."""
+        """True if the thread sleeps until the next entry, or has not been started yet."""
         return self._parked
 
     def add(self, entry: str) -> None:
-        """Append an entry; the thread will write it. A full buffer drops it."""
+        """Append an entry for the thread to write; a full buffer drops it."""
         entries = self.entries
         size, waiting = len(entry), len(entries)
         if (size <= MODEST and waiting < FEW) or (size <= SHORT and waiting < CROWDED):
@@ -114,7 +114,7 @@ class Writer:
             self._wake()
 
     def add_now(self, entry: str) -> None:
-        """Append an entry and hand it, behind all that came before it, to the system at once."""
+        """Append an entry, and write it with all earlier ones at once."""
         if len(self.entries) >= MAX_LINES and not self._stalled:
             self.drain(PATIENCE)
         self.add(entry)
@@ -122,12 +122,12 @@ class Writer:
             self.drain(PATIENCE)
 
     def drain(self, patience: float | None = None) -> bool:
-        """Write what is there, in the calling thread.
+        """Write the buffered entries in the calling thread.
 
         Args:
-            patience: seconds to wait for other writers and for the stream; None waits for ever.
+            patience: seconds to wait for other writers and for the stream; None is no limit.
 
-        Returns True when the stream took everything that was there at the call.
+        Returns True when the stream accepted every entry that was buffered at the call.
         """
         deadline = None if patience is None else monotonic() + patience
         if not self._turn.acquire(timeout=-1 if patience is None else max(patience, 0)):
@@ -138,7 +138,7 @@ class Writer:
                 return False
             self._busy = True
             try:
-                # First what an earlier call had to leave, then what has come since.
+                # First the rest of an earlier call, then new entries.
                 return self._write(deadline) and self._take() and self._write(deadline)
             finally:
                 self._busy = False
@@ -146,7 +146,7 @@ class Writer:
             self._turn.release()
 
     def close(self) -> None:
-        """Write what is there; entries that still come are written as they come."""
+        """Write the buffered entries; later entries are written immediately."""
         self._direct = self._parked = True
         self.drain(5.0)
 
@@ -196,11 +196,11 @@ class Writer:
         while True:
             self._gate.acquire(timeout=INTERVAL)
             if self.entries or self._data:
-                with suppress(Exception):  # short of memory, perhaps; the entries are kept
+                with suppress(Exception):  # for instance out of memory; the entries are kept
                     self.drain()
                 continue
             self._parked = True
-            if not self.entries:  # one that came in between saw the thread at work
+            if not self.entries:  # an entry added in between did not wake the thread
                 self._gate.acquire()
             self._parked = self._direct
 
@@ -252,7 +252,7 @@ class Writer:
 
     def _lost(self) -> int:
         left = len(self._data) - self._sent
-        lost = -1 if self._noticed else 0  # the notice, always last, is no lost entry
+        lost = -1 if self._noticed else 0  # the notice, always last, does not count as lost
         for entry in reversed(self._batch):
             if left <= 0:
                 break

@@ -36,7 +36,7 @@ class Endpoint:
 
 
 def classify(entry: Entry) -> Endpoint | Skipped | None:
-    """Tell what an entry is; None is ordinary code, about which routing says nothing.
+    """Classify an entry; None is ordinary code, which routing ignores.
 
     Source: the three kinds of file, routing rules 1, 3 and 7.
     """
@@ -47,7 +47,7 @@ def classify(entry: Entry) -> Endpoint | Skipped | None:
     method = method_of(stem)
     misplaced = _misplaced(folders)
     if method is None:
-        # Nobody can tell which name was meant, so it is shown where a route could have been.
+        # The intended name is unknown, so the file is reported wherever it could be a route.
         return None if misplaced or is_unicode(stem) else _skipped(entry, NOT_UNICODE)
     reason = misplaced or entry.trouble or _unreachable(folders)
     if reason:
@@ -61,7 +61,7 @@ def inside_non_route_folder(name: str) -> str:
 
 
 def _classify_folder(entry: Entry) -> Skipped | None:
-    # What is inside is unknown, so only a folder that could hold routes is worth a word.
+    # The content is unknown, so only a folder that could hold routes is reported.
     return None if _misplaced(entry.parts) else _skipped(entry, entry.trouble)
 
 

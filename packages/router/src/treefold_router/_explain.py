@@ -1,7 +1,7 @@
-"""Why a request is answered as it is: the walk through the trie, as data.
+"""Explain why a request is answered as it is: the walk through the trie, as data.
 
-Runs for a person who asks, never on the path of a request that is served. Everything is read from
-the table; how it is shown is decided by the command line and by the development page.
+Runs on demand for a developer, never while serving a request. Everything is read from the table;
+the command line and the development page format the result.
 """
 
 import re
@@ -14,10 +14,10 @@ from treefold_router._trie import Node, match
 from treefold_router._types import Found, Route, Skipped
 
 _NEAR = 3
-"""How many near misses are told."""
+"""Most similar routes that are listed."""
 
 _FAR = 0.75
-"""Sum of differences of the segments above which a route is no near miss."""
+"""Sum of differences of the segments above which a route is not similar."""
 
 _PLAIN = re.compile(r"[\w@+~-]+")
 _WORD = re.compile(r"[a-z0-9]+")
@@ -83,7 +83,7 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """What an explanation is read from."""
+    """The data that an explanation is made from."""
 
     trie: Node
     routes: Sequence[Route]
@@ -93,7 +93,7 @@ class Tree:
 
 
 def explain(tree: Tree, method: str, raw_path: bytes | str) -> Explanation:
-    """Walk through the trie and say what happens at every segment.
+    """Walk through the trie and record the step at every segment.
 
     Args:
         tree: the table's data.
@@ -187,7 +187,7 @@ def _skipped(skipped: Iterable[Skipped], texts: Sequence[str]) -> tuple[Skipped,
 
 
 def _shape(names: Iterable[str]) -> list[str]:
-    """Give a path as its author may have meant it: no case, no version, no opt-out folder."""
+    """Normalise a path for comparison: lower case, without version and opt-out folder."""
     lowered = (name.lower() for name in names)
     return [
         "{}" if parameter_name(name) or _VALUE.fullmatch(name) else name
@@ -206,12 +206,12 @@ def _near(routes: Iterable[Route], texts: Sequence[str], method: str) -> tuple[R
 
 
 def _distance(template: Sequence[str], texts: Sequence[str]) -> float:
-    """Add up how far the segments are from each other; a parameter is near to everything."""
+    """Return the sum of differences of the segments; a parameter is similar to every segment."""
     if len(template) != len(texts):
         return 1.0 if abs(len(template) - len(texts)) > 1 else _with_a_gap(template, texts)
     first, *rest = template
     if first != texts[0] and is_version(texts[0]):
-        return 1.0  # the same path of another version is told apart
+        return 1.0  # the same path of another version is listed separately
     return _difference(first, texts[0]) + sum(map(_difference, rest, texts[1:]))
 
 
@@ -232,7 +232,7 @@ def _difference(segment: str, text: str) -> float:
         return 0.1
     if segment == text.lower():
         return 0.05
-    import difflib  # 6 ms that no other reader of a table pays
+    import difflib  # takes 6 ms; other users of the table do not need it
 
     ratio = difflib.SequenceMatcher(None, segment, text).ratio()
     return 1.0 - ratio if ratio >= 0.5 else 1.0
@@ -252,7 +252,7 @@ def _versions(tree: Tree, segments: Sequence[bytes], verb: str | None) -> tuple[
 def _missing(
     texts: Sequence[str], steps: Sequence[Step], *, method: str, latest: str | None
 ) -> tuple[str, str]:
-    """Name the file that would serve a path, and what `create` has to be given for it."""
+    """Return the file that would serve a path, and the argument of `create` for it."""
     if not texts or len(texts) >= MAX_SEGMENTS or method_of(method) != method:
         return "", ""
     placed = {index: step for index, step in enumerate(steps) if step.place}

@@ -31,7 +31,7 @@ def method_of(stem: str) -> str | None:
 
 
 def is_version(name: str) -> bool:
-    """Say whether a folder name or path segment is a version: `v` and ASCII digits, nothing else.
+    """Return True if a folder name or path segment is a version: `v` and ASCII digits only.
 
     Source: routing rule 1.
     """

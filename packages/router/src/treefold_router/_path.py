@@ -17,7 +17,7 @@ NOT_UTF8 = MalformedPath("Path is not valid UTF-8 once it is percent-decoded")
 CONTROL_CHARACTER = MalformedPath("Path holds a control character")
 
 PERCENT = ord("%")
-"""Looked for as a number: that takes 15 ns, b"%" 105."""
+"""The search for a number takes 15 ns, the one for b"%" 105."""
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _ESCAPE = re.compile(rb"%([0-9A-Fa-f]{2})")
@@ -41,7 +41,7 @@ def significant(segments: Iterable[bytes]) -> list[bytes]:
 
 
 def malformed(segments: list[bytes]) -> MalformedPath | None:
-    """Say what makes a split path one that no client may send; None where it is sound."""
+    """Return the defect of a split path that clients must not send, or None."""
     if segments[0] or len(segments) == 1:
         return NO_SLASH
     try:
@@ -57,13 +57,13 @@ def encode_segment(segment: str) -> bytes:
 
 
 def has_control_character(text: str) -> bool:
-    """Say whether text holds a C0 control character or DEL."""
-    # isprintable() takes 20 ns and clears nearly every text, the pattern takes 150.
+    """Return True if text holds a C0 control character or DEL."""
+    # isprintable() takes 20 ns and accepts nearly every text, the pattern takes 150.
     return not text.isprintable() and _CONTROL.search(text) is not None
 
 
 def is_unicode(text: str) -> bool:
-    """Say whether text can be written as UTF-8: it holds no lone surrogate."""
+    """Return True if text can be encoded as UTF-8, which has no lone surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,7 +1,7 @@
 """The walk over `Api/`: what is on the disk, as data.
 
-The only module that touches the file system. It lists `.py` files and says what is unfit about
-an entry; it opens no file, imports nothing, and does not know which names are routes.
+The only module that touches the file system. It lists `.py` files and the defects of entries; it
+opens no file, imports nothing, and does not know which names are routes.
 Symbolic links are followed inside the tree only and one at a time, so every walk ends.
 """
 
@@ -51,7 +51,7 @@ class Listing:
     clashes: tuple[tuple[str, ...], ...] = ()
 
     def packages(self) -> frozenset[str]:
-        """Give the folders that hold an `__init__.py`, with forward slashes."""
+        """The folders that hold an `__init__.py`, with forward slashes."""
         found = [entry.parts for entry in self.entries if entry.parts[-1] == "__init__.py"]
         return frozenset("/".join(parts[:-1]) for parts in found)
 

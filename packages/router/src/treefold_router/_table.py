@@ -89,7 +89,7 @@ class RouteTable:
     def resolve(
         self, method: str, raw_path: bytes | str, version: str | None = None
     ) -> Found | MethodNotAllowed | NotFound | MalformedPath | AutoOptions:
-        """Answer which route serves an HTTP request; never raises, whatever a client sends.
+        """Return the outcome of an HTTP request; never raises, whatever a client sends.
 
         Args:
             method: The verb as sent; verbs are case-sensitive and only `METHODS` dispatch.
@@ -136,7 +136,7 @@ class RouteTable:
     def resolve_socket(
         self, raw_path: bytes | str, *, version: str | None = None
     ) -> Found | MethodNotAllowed | NotFound | MalformedPath:
-        """Answer which route serves a WebSocket handshake; never raises.
+        """Return the outcome of a WebSocket handshake; never raises.
 
         Args:
             raw_path: As for `resolve`.
@@ -150,7 +150,7 @@ class RouteTable:
     def route_at(self, raw_path: bytes | str, version: str | None = None) -> Route | None:
         """Return one of the routes at a path, whatever their methods; they share its template.
 
-        For what is said about a request that no route serves.
+        Used for messages about a request that no route serves.
 
         Args:
             raw_path: As for `resolve`.
@@ -172,13 +172,13 @@ class RouteTable:
         return lint(self.routes, self.duplicates, self._clashes)
 
     def explain(self, method: str, raw_path: bytes | str) -> "Explanation":
-        """Say why a request is answered as it is; for people, not for serving.
+        """Explain why a request is answered as it is; for diagnosis, not for serving.
 
         Args:
             method: One of `METHODS`, or 'WEBSOCKET' for a handshake.
             raw_path: As for `resolve`.
         """
-        from treefold_router._explain import Tree, explain  # who only serves never needs it
+        from treefold_router._explain import Tree, explain  # not needed for serving
 
         tree = Tree(self._trie, self.routes, self.skipped, self.versions, self.latest)
         return explain(tree, method, raw_path)

@@ -31,18 +31,18 @@ class Node:
         self.static: Mapping[bytes, Node] = _NOTHING
         self.dynamic: Node | None = None
         # A dynamic place keeps its routes in Founds as well, so that both kinds read alike.
-        # What serves a WebSocket handshake is under None, where no HTTP verb can reach it.
+        # The route of a WebSocket handshake is under None, which no HTTP verb can match.
         self.verbs: Mapping[str | None, Found] = _NOTHING
 
     def serve(self, verb: str | None, found: Found) -> None:
-        """Have a verb served here."""
+        """Register the outcome of a verb at this node."""
         self.verbs = {**self.verbs, verb: found}
 
 
 def insert(root: Node, folders: Iterable[str]) -> tuple[Node, str, tuple[str, ...]]:
     """Add the places a folder path leads through.
 
-    The name of a dynamic node stays what the first path through it said.
+    A dynamic node keeps the parameter name of the first path through it.
 
     Returns:
         The last node, its URL template, and the effective parameter names along the path.

@@ -1,6 +1,6 @@
 """Names that Windows gives to devices, in every folder and with any extension.
 
-A tree that holds one cannot be checked out there, so neither a project nor a segment is called so.
+A tree with such a name cannot be checked out on Windows, so projects and segments must not use one.
 """
 
 _DEVICES = frozenset(
@@ -9,5 +9,5 @@ _DEVICES = frozenset(
 
 
 def is_device(name: str) -> bool:
-    """Say whether a file or folder name without extension is one of a device, in any case."""
+    """Return True if a name without extension is that of a Windows device, in any case."""
     return name.lower() in _DEVICES

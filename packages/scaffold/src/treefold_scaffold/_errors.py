@@ -1,13 +1,13 @@
 """The exceptions of this package.
 
-It says that something asked for is refused, before anything is written. What the disk refuses (no
-space, no permission) stays the OSError it is.
+They are raised before anything is written. Errors of the disk (no space, no permission) stay an
+OSError.
 """
 
 
 class ScaffoldError(Exception):
-    """A name, a path or a target is refused; `str()` is one line that says which and what to do."""
+    """A name, a path or a target is refused; `str()` is one line with the reason and a remedy."""
 
 
 class SourceError(ScaffoldError):
-    """A file of the project stands in the way; `str()` names it, and the line where it has one."""
+    """A source file prevents the operation; `str()` names it, and the line if there is one."""

@@ -1,4 +1,4 @@
-"""`new`: a whole project, or nothing.
+"""`new`: create a whole project, or nothing.
 
 Checks the name, writes every file into a hidden folder beside the target and renames that in one
 step. Knows nothing about single handlers or versions.
@@ -33,7 +33,7 @@ def create_project(name: str, parent: str | os.PathLike[str] = ".") -> Path:
 
     Raises:
         ScaffoldError: the name is refused, or the target exists. Nothing was written.
-        OSError: the disk refused. Nothing is left.
+        OSError: the disk cannot be written. Nothing is left.
 
     Source: interface specification, 'Scaffold layout'; security row S-123.
     """
@@ -45,7 +45,7 @@ def create_project(name: str, parent: str | os.PathLike[str] = ".") -> Path:
     try:
         draft.mkdir()
     except OSError as error:
-        error.filename = str(target)  # not the name that nobody typed
+        error.filename = str(target)  # not the name of the hidden folder
         raise
     try:
         _write(draft, name)

@@ -1,7 +1,7 @@
-"""One source file of a version, made to mean another: `Api.v1` becomes `Api.v2` where it is code.
+"""Rewrite one source file for another version: `Api.v1` becomes `Api.v2` in its code.
 
-Finds the places with libcst and splices the new name into the source as it is, so every other byte
-(encoding, line ends, comments, layout) stays. Knows no disk. Imported only when a file needs it:
+Finds the positions with libcst and inserts the new name into the source text, so every other byte
+(encoding, line ends, comments, layout) stays. Reads and writes no file. Imported only when needed:
 libcst takes longer to import than all the rest of this package.
 """
 
@@ -31,11 +31,11 @@ _BOM = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rename:
-    """What changes its name, and where.
+    """The version to replace, and the module in which to replace it.
 
     Attributes:
         old: the version that the source is written for, such as `v1`.
-        new: the version that it is to mean.
+        new: the version that replaces it.
         package: the dotted package that the file lies in, in parts: `("Api", "v1", "User")`.
         keep_names: bind what `from Api import v1` imports under its old name (`as v1`), because
             another file imports that name from this one.
@@ -48,22 +48,22 @@ class Rename:
 
 
 def rewrite_imports(source: bytes, rename: Rename) -> tuple[bytes, int]:
-    """Let every version-qualified import of `source`, and what uses it, mean the new version.
+    """Replace the version in the imports of `source` and in the code that uses them.
 
     Args:
         source: a Python file that compiles.
-        rename: from which version to which.
+        rename: the old and the new version.
 
     Returns:
         The new source, and how many places changed.
 
     Raises:
-        SourceError: libcst cannot read the file, or its encoding does not write what it reads.
+        SourceError: libcst cannot parse the file, or its encoding does not round-trip.
 
     Source: interface specification, 'Versioning': the new version uses its own local services.
     """
     text, encoding = _decoded(source)
-    # libcst loses a carriage return that stands alone; another line end keeps every position.
+    # libcst drops a lone carriage return; a line feed instead keeps every position.
     readable = re.sub(r"\r(?!\n)", "\n", text)
     try:
         wrapper = MetadataWrapper(libcst.parse_module(readable), unsafe_skip_copy=True)
@@ -94,7 +94,7 @@ _Edit = tuple[int, int, str]
 
 @dataclass(slots=True)
 class _Bindings:
-    """Names of one file that mean `Api` or the version, and the import nodes that bind them."""
+    """Names of one file that refer to `Api` or the version, and the import nodes that bind them."""
 
     roots: set[str] = field(default_factory=set[str])
     of_root: set[libcst.CSTNode] = field(default_factory=set[libcst.CSTNode])
@@ -103,7 +103,7 @@ class _Bindings:
 
 
 class _Places(libcst.CSTVisitor):
-    """Collects what is to be edited in one file: imports first, then the uses of their names."""
+    """Collects the edits of one file: imports first, then the uses of their names."""
 
     def __init__(self, wrapper: MetadataWrapper, rename: Rename) -> None:
         super().__init__()
@@ -112,7 +112,7 @@ class _Places(libcst.CSTVisitor):
         self._spans: Any = wrapper.resolve(ByteSpanPositionProvider)
         self._scopes: Any = wrapper.resolve(ScopeProvider)
         self._parents: Any = wrapper.resolve(ParentNodeProvider)
-        # The slowest of them, asked only where something is imported by a call.
+        # The slowest metadata, resolved only for a call that may import.
         self._qualified: Any = {}
         if any(name.rpartition(".")[2] in wrapper.module.code for name in _IMPORTERS):
             self._qualified = wrapper.resolve(QualifiedNameProvider)
@@ -191,7 +191,7 @@ class _Places(libcst.CSTVisitor):
     # Deciding
 
     def _may_rename(self) -> bool:
-        """Say whether `from Api import v1` may bind the new name: it is free, the old one ours."""
+        """Return True if `from Api import v1` can bind the new name without a conflict."""
         if not self._bound.aliases:
             return False
         scopes = {scope for scope in self._scopes.values() if scope is not None}
@@ -216,7 +216,7 @@ class _Places(libcst.CSTVisitor):
         )
 
     def _is_label(self, name: libcst.Name) -> bool:
-        """Say whether a name binds and reads nothing: an attribute, the keyword of an argument."""
+        """Return True if a name is only an attribute or the keyword of an argument."""
         parent = self._parents.get(name)
         return (isinstance(parent, libcst.Attribute) and parent.attr is name) or (
             isinstance(parent, libcst.Arg) and parent.keyword is name
@@ -239,7 +239,7 @@ class _Places(libcst.CSTVisitor):
             yield self._replaced(name, self._rename.new)
 
     def _means(self, name: libcst.Name, imports: set[libcst.CSTNode]) -> bool:
-        """Say whether the nearest scope that binds a name does so by one of these imports."""
+        """Return True if the nearest scope that binds a name binds it by one of these imports."""
         scope: Scope | None = self._scopes.get(name)
         while scope is not None:
             bound = [
@@ -290,7 +290,7 @@ class _Places(libcst.CSTVisitor):
                 yield at, at + len(old), self._rename.new
 
     def _package_above(self, dots: int) -> tuple[str, ...] | None:
-        """Give what the dots of a relative import stand for; None where they lead out."""
+        """Return the package that the dots of a relative import denote; None outside of it."""
         if dots == 0:
             return ()
         kept = len(self._rename.package) - dots + 1
@@ -310,7 +310,7 @@ def _dotted(node: libcst.BaseExpression) -> list[libcst.Name]:
 
 
 def _leftmost(node: libcst.BaseExpression) -> libcst.BaseExpression:
-    """Give what a text begins with: `"Api.v1."` in `"Api.v1." + x` or `"Api.v1.{}".format(x)`."""
+    """Return the start of a text: `"Api.v1."` in `"Api.v1." + x` or `"Api.v1.{}".format(x)`."""
     while True:
         if isinstance(node, libcst.BinaryOperation | libcst.ConcatenatedString):
             node = node.left
@@ -321,7 +321,7 @@ def _leftmost(node: libcst.BaseExpression) -> libcst.BaseExpression:
 
 
 def _strings(node: libcst.CSTNode) -> Iterator[libcst.SimpleString]:
-    """Give the strings in an annotation that are types; those in `Literal[...]` are values."""
+    """Yield the strings in an annotation that are types; those in `Literal[...]` are values."""
     if isinstance(node, libcst.SimpleString):
         yield node
     elif isinstance(node, libcst.Subscript) and _dotted(node.value)[-1:]:

@@ -1,8 +1,7 @@
-"""`version create`: a whole version, or nothing.
+"""`version create`: create a whole version, or nothing.
 
-Writes a plan into a hidden folder beside `Api/` and renames that in one step. A process that is
-killed leaves only the hidden folder, which the next run removes. What a version holds is decided in
-`_version_plan`.
+Writes a plan into a hidden folder beside `Api/` and renames that in one step. A killed process
+leaves only the hidden folder, which the next run removes. The content is made in `_version_plan`.
 """
 
 import contextlib
@@ -25,14 +24,14 @@ def write_version(app_dir: str | os.PathLike[str], plan: VersionPlan) -> Path:
 
     Args:
         app_dir: the application root, the folder that holds `Api/`.
-        plan: what `plan_version` gave.
+        plan: the result of `plan_version`.
 
     Returns:
         The path of the new version folder.
 
     Raises:
         ScaffoldError: the folder has appeared since, or another process is making a version.
-        OSError: the disk refused. Nothing is left.
+        OSError: the disk cannot be written. Nothing is left.
     """
     api = Path(app_dir, "Api")
     target = api / plan.target
@@ -44,12 +43,12 @@ def write_version(app_dir: str | os.PathLike[str], plan: VersionPlan) -> Path:
         try:
             draft.mkdir()
         except OSError as error:
-            error.filename = str(target)  # not the name that nobody typed
+            error.filename = str(target)  # not the name of the hidden folder
             raise
         try:
             _fill(draft / plan.target, plan, source=api / plan.source)
             _publish(draft / plan.target, target)
-            target.chmod(plan.mode)  # now: a read-only folder cannot be moved to another parent
+            target.chmod(plan.mode)  # last: a read-only folder cannot be moved to another parent
         finally:  # Ctrl-C leaves nothing behind either
             _remove(draft)
     return target
@@ -57,7 +56,7 @@ def write_version(app_dir: str | os.PathLike[str], plan: VersionPlan) -> Path:
 
 @contextlib.contextmanager
 def _alone(api: Path) -> Generator[None, None, None]:
-    """Hold a lock on `Api/` that ends with the process; systems without one go on without."""
+    """Hold a lock on `Api/` until the process ends; systems without locks continue without one."""
     try:
         import fcntl
     except ImportError:
@@ -87,7 +86,7 @@ def _fill(folder: Path, plan: VersionPlan, *, source: Path) -> None:
     folder.mkdir()
     for entry in plan.entries:
         _write(folder / entry.path, entry, source=source / entry.path)
-    # Last and inside out: nothing can be written into a folder that is read-only.
+    # Modes last, inner folders first: a read-only folder accepts no files.
     for entry in reversed(plan.entries):
         if entry.action is Action.FOLDER:
             (folder / entry.path).chmod(entry.mode)
@@ -108,7 +107,7 @@ def _write(place: Path, entry: Entry, *, source: Path) -> None:
 
 
 def _publish(draft: Path, target: Path) -> None:
-    if os.path.lexists(target):  # since the plan; a rename would replace an empty folder
+    if os.path.lexists(target):  # created since the plan; a rename would replace an empty folder
         raise ScaffoldError(f"Target {str(target)!r} exists; choose another number or remove it")
     draft.rename(target)
 
@@ -120,7 +119,7 @@ def _remove(folder: Path) -> None:
             os.chmod(path, stat.S_IRWXU)
             remove(path)
 
-    # Twice: what lies in a read-only folder goes once the folder has been opened.
+    # Twice: files in a read-only folder can be removed once it is writable.
     for _ in range(2):
         shutil.rmtree(folder, onerror=unlock)
         if not folder.exists():

@@ -1,4 +1,4 @@
-"""Two versions side by side: which routes and local services one has and the other has not.
+"""Compare two versions: their routes and local services.
 
 A file counts as changed when it differs by more than the version in its imports. Reads both trees
 and writes nothing.
@@ -19,7 +19,7 @@ _PARAMETER = re.compile(r"\{[^/]*\}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionDiff:
-    """What one version has against another; every tuple is sorted.
+    """Differences of the second version from the first; every tuple is sorted.
 
     Attributes:
         added: routes that only the second has, as `("GET", "/v2/user")`.
@@ -39,7 +39,7 @@ class VersionDiff:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the versions differ in name only."""
+        """True if the versions differ in name only."""
         return not any(getattr(self, name) for name in self.__slots__)
 
 
@@ -48,8 +48,8 @@ def compare_versions(app_dir: str | os.PathLike[str], first: str, second: str) -
 
     Args:
         app_dir: the application root, the folder that holds `Api/`.
-        first: name of the version to compare with, such as `v1`.
-        second: name of the other.
+        first: name of the first version, such as `v1`.
+        second: name of the second version.
 
     Raises:
         ScaffoldError: there is no such version.
@@ -87,7 +87,7 @@ def compare_versions(app_dir: str | os.PathLike[str], first: str, second: str) -
 
 
 def local_services(version: Path) -> Iterator[tuple[str, Path]]:
-    """Give the files of the local services of a version: those below a folder `Services`.
+    """Yield the files of the local services of a version: those below a folder `Services`.
 
     Yields:
         The POSIX path below the version folder, and the path.
@@ -119,6 +119,6 @@ def _differ(api: Path, first: str, second: str) -> bool:
     old, _, path = first.partition("/")
     try:
         moved, _ = rewritten(before, path, old=old, new=second.partition("/")[0])
-    except (ScaffoldError, SyntaxError, UnicodeError):  # no Python to compare as such
+    except (ScaffoldError, SyntaxError, UnicodeError):  # not Python: any difference counts
         return True
     return moved != after

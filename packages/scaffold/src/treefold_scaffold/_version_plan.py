@@ -1,7 +1,7 @@
-"""What a new version will hold, before anything is written: every entry and its new content.
+"""The content of a new version, planned before anything is written.
 
-Reads the source version completely, so that a file nobody can read or parse is an error while there
-is still nothing to undo. Writing is in `_version_copy`.
+Reads the source version completely, so that an unreadable or invalid file is an error before
+anything is written. Writing is in `_version_copy`.
 """
 
 import ast
@@ -38,11 +38,11 @@ class Entry:
 
     Attributes:
         path: POSIX path below the version folder.
-        action: what is done.
+        action: what happens to it.
         mode: permission bits of the source.
         content: the new content; the target of a link, as bytes; None where the source is taken
             as it is.
-        places: how many imports and uses mean the new version now.
+        places: number of imports and uses changed to the new version.
     """
 
     path: str
@@ -54,7 +54,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionPlan:
-    """A version to be made.
+    """A version to create.
 
     Attributes:
         source: the version that is copied, such as `v1`.
@@ -83,7 +83,7 @@ def plan_version(
     Raises:
         ScaffoldError: there is such a version already or no source, or a file of the source is
             not Python. The message names the file and the line.
-        OSError: the disk refused.
+        OSError: a file cannot be read.
 
     Source: interface specification, 'Versioning'.
     """
@@ -103,7 +103,7 @@ def plan_version(
 
 
 def version_name(text: str) -> str:
-    """Read a version as people type it: `2` and `v2` are both `v2`.
+    """Parse a version as users type it: `2` and `v2` are both `v2`.
 
     Raises:
         ScaffoldError: it is neither.
@@ -192,7 +192,7 @@ def _everything(folder: Path, *, old: str, new: str) -> Iterator[Entry]:
 
 
 def walk(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """Give every entry below a folder; no link is followed, and bytecode is left out.
+    """Yield every entry below a folder; links are not followed, and bytecode is left out.
 
     Yields:
         The POSIX path below the folder, and the entry; a folder comes before what is in it.
@@ -214,7 +214,7 @@ def walk(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
 def _parsed(source: bytes, file: str) -> ast.AST:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an odd escape in a string is not our business
+            warnings.simplefilter("ignore")  # an invalid escape in a string is not an error here
             return ast.parse(source)
     except SyntaxError as error:
         message = f"{file!r}, line {error.lineno or 1}: {error.msg}; mend it first"
@@ -224,7 +224,7 @@ def _parsed(source: bytes, file: str) -> ast.AST:
 
 
 def _imports_version_elsewhere(tree: ast.AST, old: str) -> bool:
-    """Say whether a file imports the name `v1` from a module that is not `Api` itself."""
+    """Return True if a file imports the name `v1` from a module other than `Api`."""
     return any(
         isinstance(node, ast.ImportFrom)
         and node.module is not None
@@ -237,23 +237,23 @@ def _imports_version_elsewhere(tree: ast.AST, old: str) -> bool:
 def rewritten(
     source: bytes, path: str, *, old: str, new: str, keep: bool = False
 ) -> tuple[bytes, int]:
-    """Let the imports of one file mean another version.
+    """Replace the version in the imports of one file.
 
     Args:
-        source: what the file holds.
+        source: the content of the file.
         path: its POSIX path below the version folder.
-        old: the version it is written for.
-        new: the version it is to mean.
+        old: the version in the file.
+        new: the version that replaces it.
         keep: see `Rename.keep_names`.
 
     Returns:
         The new content, and how many places changed.
 
     Raises:
-        ScaffoldError: libcst cannot read the file; the message names file and line.
+        ScaffoldError: libcst cannot parse the file; the message names file and line.
     """
     if old.encode() not in source or not (b"Api" in source or b"..." in source):
-        return source, 0  # before libcst is imported, which takes longer than all the rest
+        return source, 0  # avoids the slow import of libcst
     from treefold_scaffold._rewrite_imports import Rename, rewrite_imports
 
     package = ("Api", old, *path.split("/")[:-1])
@@ -264,7 +264,7 @@ def rewritten(
 
 
 def _link(folder: Path, link: str) -> str:
-    """Give where a copied link leads: into the new version where the old one stayed inside."""
+    """Return the target of a copied link: in the new version if it was in the old one."""
     target = os.readlink(link)
     home = os.path.realpath(folder)
     place = os.path.realpath(os.path.dirname(link))

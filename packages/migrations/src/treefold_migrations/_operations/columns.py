@@ -22,7 +22,7 @@ from treefold_orm.schema import MISSING, is_foreign_key, quoted
 
 @dataclass(frozen=True, eq=False)
 class AddField(Operation):
-    """Add a field; `fill` is the value of the rows that exist, a constant or an expression.
+    """Add a field; `fill` is the value of existing rows, a constant or an expression.
 
     Without `fill`, rows get the field's `db_default`, or NULL.
     """
@@ -107,10 +107,10 @@ class DropField(Operation):
 class AlterField(Operation):
     """Replace the definition of a field; values stay.
 
-    `fill` replaces NULL in rows that exist, where the field may no longer be NULL. `using` is SQL
-    for the values of another type, where there is no conversion that keeps every value: one text,
-    or a mapping of "sqlite" and "postgres" to texts. It stands in the statement as it is. A change
-    that the release before does not survive has `when="contract"`.
+    `fill` replaces NULL in existing rows of a field that must no longer be NULL. `using` is the SQL
+    that converts values to a type without a lossless conversion: one text,
+    or a mapping of "sqlite" and "postgres" to texts. It is inserted into the statement unchanged. A
+    change that breaks the previous release has `when="contract"`.
     """
 
     table: str
@@ -128,7 +128,7 @@ class AlterField(Operation):
     def using_on(self, dialect: str) -> str:
         """Return the SQL of `using` for "sqlite" or "postgres", empty where there is none.
 
-        Raises `StateError` for what is no SQL.
+        Raises `StateError` if it is not SQL.
         """
         given: Any = self.using
         if isinstance(given, Mapping):

@@ -1,7 +1,7 @@
 """Lint of SQL that the author of a migration wrote: each statement by its words.
 
-Strings, comments and quoted names are taken out first. What cannot be told from the words alone is
-passed over, since a wrong alarm costs more than a missed one.
+Strings, comments and quoted names are removed first. Cases that the words alone do not decide are
+ignored, since a false alarm costs more than a missed finding.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def split_statements(sql: str) -> list[tuple[str, str]]:
 
 
 _PATTERNS: tuple[tuple[str, str, str], ...] = (
-    # rule, what the words hold, and what they must not hold
+    # rule, pattern that the words match, and pattern that they must not match
     ("drop-table", r"^DROP TABLE\b", ""),
     ("drop-column", r"^ALTER TABLE\b.*\bDROP COLUMN\b", ""),
     ("truncate-cascade", r"^TRUNCATE\b.*\bCASCADE\b", ""),
@@ -147,7 +147,7 @@ def lint_sql(
         for rule, wanted, refused in _COMPILED:
             if rule in _LOCKS_ONLY and (not postgres or names & fresh):
                 continue
-            # a bound stands in quotes
+            # the value of a timeout is quoted, and so missing in `words`
             text = written if rule.endswith("-timeout") else words
             if wanted.search(text) and not (refused.pattern and refused.search(words)):
                 yield found(rule, shown, index, locks=postgres)
