@@ -1,0 +1,47 @@
+"""Refuse hard-to-read words in docstrings and comments below `src` of the given folders."""
+
+import ast
+import re
+import sys
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+OPENINGS = re.compile(r"(Give|Say|Have|Let|See|Whether)s?\b")
+PHRASES = re.compile(
+    r"\b(anew|nobody|somebody|whoever|business of|stands in|what is to be|the way that)\b",
+    re.IGNORECASE,
+)
+
+
+def main() -> None:
+    files = {file for folder in sys.argv[1:] for file in Path(folder).rglob("*.py")}
+    sources = sorted(file for file in files if "src" in file.parts)
+    findings = [line for file in sources for line in check(file)]
+    for finding in findings:
+        print(finding, file=sys.stderr)
+    if findings or not sources:
+        sys.exit(f"{len(findings)} findings in {len(sources)} files")
+
+
+def check(file: Path) -> Iterator[str]:
+    for number, text in docstrings(file):
+        sentences = re.split(r"(?<=\.) ", " ".join(text.split()))
+        for index, sentence in enumerate(sentences):
+            if (index == 0 and OPENINGS.match(sentence)) or PHRASES.search(sentence):
+                yield f"{file}:{number}: {sentence}"
+    with tokenize.open(file) as lines:
+        for token in tokenize.generate_tokens(lines.readline):
+            if token.type == tokenize.COMMENT and PHRASES.search(token.string):
+                yield f"{file}:{token.start[0]}: {token.string}"
+
+
+def docstrings(file: Path) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(ast.parse(file.read_bytes())):
+        value = node.value if isinstance(node, ast.Expr) else None
+        if isinstance(value, ast.Constant) and isinstance(value.value, str):
+            yield value.lineno, value.value  # modules, classes, functions and attributes alike
+
+
+if __name__ == "__main__":
+    main()
