@@ -1,8 +1,9 @@
-"""A file as an answer: validators, conditions, ranges, and a body that is read while it is sent.
+"""File responses: validators, conditional requests, ranges, and a body read while it is sent.
 
-What a request's conditions and `Range` mean is decided in `_conditional` and `_ranges`; here that
-becomes a status, header fields and pieces of a body. A body of at most one chunk costs one trip to
-a disk thread; a longer one is read a chunk at a time, each after the one before is sent (R-10).
+`_conditional` and `_ranges` evaluate the preconditions and the `Range` field; this module turns the
+outcome into a status, header fields and pieces of the body. A body of at most one chunk costs one
+call in a disk thread; a longer one is read chunk by chunk, each after the previous one is sent
+(R-10).
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ CHUNK = 64 * 1024
 
 _NO_WHOLE_FILE = frozenset({204, 205, 206, 304})
 
-# What describes the bytes of a 200 and has no place in a 304 (RFC 9110, 15.4.5) ...
+# Fields that describe the bytes of a 200 and are left out of a 304 (RFC 9110, 15.4.5) ...
 _OF_THE_BYTES = frozenset(
     {
         b"accept-ranges",
@@ -46,13 +47,13 @@ _OF_THE_BYTES = frozenset(
         b"last-modified",
     }
 )
-# ... and what would be untrue on an error that is sent in its place.
+# ... and those that would be wrong on an error response sent instead of the file.
 _OF_THE_FILE = _OF_THE_BYTES | {b"cache-control", b"etag", b"expires"}
 
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What goes out: pieces are literal bytes, or bytes of the file."""
+    """The response to send; its pieces are literal bytes or spans of the file."""
 
     status: int
     fields: RawHeaders
@@ -65,16 +66,16 @@ class _Answer:
 
 
 class FileResponse(Response):
-    """An answer that is a file on disk (rulings, 'files').
+    """A response that sends a file on disk (rulings, 'files').
 
     Sets `Content-Length`, `ETag`, `Last-Modified` and `Accept-Ranges`; answers conditional requests
     (RFC 9110, 13) and ranges (14) of GET, and conditions of HEAD. The answer to another method, or
     with a status other than 200, is sent whole: it is no copy that a client could have a part of.
 
-    The entity tag is made of the size and the modification time in nanoseconds. It is strong: a
-    weak one could not resume a download. It holds as long as a change of the file changes one of
-    the two; where a deployment sets all times to the same moment, give an `ETag` of your own in
-    `headers`, which then takes its place. `Last-Modified` likewise.
+    The entity tag consists of the size and the modification time in nanoseconds. It is strong: a
+    weak one could not resume a download. It is correct as long as a change of the file changes one
+    of the two; where a deployment sets the same time on all files, pass an `ETag` of your own in
+    `headers`, which replaces it. `Last-Modified` likewise.
 
     A file that is missing when the answer is sent, or is no regular file, is an error of the
     program: 500 and a traceback in the log. Raise `NotFound` where a client names the file, or use
@@ -124,11 +125,11 @@ class FileResponse(Response):
             self.headers["content-disposition"] = field
 
     async def send(self, request: Request, send: Send, common: RawHeaders) -> None:
-        """Write the file, the parts of it that were asked for, or why there is none.
+        """Send the file, the requested ranges of it, or an error response.
 
-        `status` is afterwards what was sent.
+        Afterwards `status` is the status that was sent.
         """
-        # A response that a module keeps and returns again starts anew each time.
+        # A module may keep a response and return it again: each send starts from the same state.
         self._asked = asked = self._asked or self.status
         file = self._file()
         try:
@@ -148,13 +149,13 @@ class FileResponse(Response):
         return RegularFile(self.path)
 
     def _failure(self, error: Exception) -> Exception:
-        """Give the error that stands for one of opening the file."""
+        """Return the exception to answer with after the file could not be opened."""
         return error
 
     def _begin(
         self, file: RegularFile, asked: int, request: Request
     ) -> tuple[_Answer, bytes | None]:
-        """In a disk thread: open, decide, and read a short body; None stands for a long one."""
+        """Open the file and read a short body, in a disk thread; the body is None if it is long."""
         facts = file.open()
         answer = self._answer(facts, asked, request)
         if answer.by_path or request.method == "HEAD":
@@ -169,7 +170,7 @@ class FileResponse(Response):
     def _answer(self, facts: os.stat_result, asked: int, request: Request) -> _Answer:
         size = facts.st_size
         headers = MutableHeaders(sendable(self.raw_headers))
-        # Never later than now (RFC 9110, 8.8.2.1), whatever the clock of the disk says.
+        # Never later than now (RFC 9110, 8.8.2.1): the clock of the disk may be ahead.
         modified = min(facts.st_mtime_ns // 1_000_000_000, int(time.time()))
         headers.setdefault("etag", f'"{facts.st_mtime_ns:x}-{size:x}"')
         headers.setdefault("last-modified", format_date(modified))
@@ -218,7 +219,7 @@ class FileResponse(Response):
     async def _refuse(
         self, error: Exception, request: Request, send: Send, *, common: RawHeaders
     ) -> None:
-        """Send the document of an error, with the fields that middleware put on this answer."""
+        """Send the response of an error, with the fields that middleware set on this response."""
         if not isinstance(error, HTTPError):
             error = self._failure(error)
         response = await request.app.render(error, request)
@@ -230,7 +231,7 @@ class FileResponse(Response):
 
 
 def _partial(headers: MutableHeaders, spans: Sequence[Span], size: int) -> _Answer:
-    """Give the 206 for some spans, or raise the 416 for none (RFC 9110, 15.3.7 and 15.5.17)."""
+    """Return the 206 for the spans; raise the 416 without any (RFC 9110, 15.3.7 and 15.5.17)."""
     if not spans:
         raise HTTPError(
             416,

@@ -1,7 +1,7 @@
-"""What goes wrong while a project is read: files that fail, said once and kept as data.
+"""Failures while a project is loaded: each is logged once and kept as data.
 
-Here is what a failure is, and what it falls back on in a reload. What is read, and when, is
-decided in `_boot`.
+This module records failures and finds the last good version that a reload falls back on. `_boot`
+decides which files are read, and when.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class BrokenFile:
 
     Attributes:
         file: its path below the application root's `Api/`, or the boot file's name.
-        error: what went wrong, in one line.
-        traceback: the whole of it.
-        cause: the file that is to be mended, below the application root; `file` imports it.
-        kept: whether what it last was still serves; only a reload has something to keep.
+        error: the exception in one line.
+        traceback: the formatted traceback.
+        cause: the file to fix, below the application root: `file` itself or a module it imports.
+        kept: True if the previous version of the file still serves, after a reload.
     """
 
     file: str
@@ -47,13 +47,13 @@ class BrokenFile:
 
 @dataclass(slots=True)
 class Findings:
-    """What goes wrong while a project is read, and what a reload falls back on.
+    """The failures of one boot or reload, and the last good versions to fall back on.
 
     Attributes:
-        root: the application root, as the files of its modules begin.
-        former: what serves now, in a reload.
-        broken: the files that failed, in order; it may begin with what failed before.
-        notes: what is worth knowing and no failure.
+        root: the application root, as the prefix of its modules' files.
+        former: the site that serves now, in a reload.
+        broken: the files that failed, in order; may begin with earlier failures.
+        notes: information for the boot report that is no failure.
         fatal: the boot file that stops a boot; a reload is never stopped.
     """
 
@@ -64,10 +64,10 @@ class Findings:
     fatal: BrokenFile | None = None
 
     def add(self, file: str, error: BaseException, *, fatal: bool = False) -> BrokenFile:
-        """Note a file that failed, and log it; in a reload once for all files that fail of it.
+        """Record a file that failed, and log it; a reload logs each cause only once.
 
         Args:
-            fatal: it stops a boot; in a reload, what it was is kept.
+            fatal: True for a boot file: it stops a boot, and a reload keeps its previous version.
         """
         cause = cause_of(error, self.root) or (file if fatal else f"Api/{file}")
         kept = self.former is not None and (fatal or self.last_good(file) is not None)
@@ -83,11 +83,11 @@ class Findings:
         return found
 
     def last_good(self, file: str) -> tuple[HandlerModule, Plan] | None:
-        """Give what served the route of a file last without an error."""
+        """Return the last module and plan of a route's file that loaded without an error."""
         return self.former.good.get(file) if self.former is not None else None
 
     def boot_file(self, read: Callable[[], T], former: Callable[[Site], T]) -> T:
-        """Give what a boot file says; where that fails in a reload, what it said before."""
+        """Read a boot file; if that fails during a reload, return its previous value."""
         count = len(self.broken)
         said = read()
         failed = len(self.broken) > count
@@ -95,7 +95,7 @@ class Findings:
 
 
 def broken_file(file: str, error: BaseException, *, cause: str, kept: bool) -> BrokenFile:
-    """Give the record of a failure; the traceback of the error has no foreign frames afterwards."""
+    """Return the record of a failure; strip import frames from the traceback of the error."""
     error = error.with_traceback(_own_frames(error))
     text = "".join(traceback.format_exception(error))
     return BrokenFile(file, _one_line(error), text, cause=cause, kept=kept)
@@ -107,7 +107,7 @@ def _one_line(error: BaseException) -> str:
 
 
 def cause_of(error: BaseException, root: str) -> str:
-    """Give the innermost file of a project that was being imported, below its root; or nothing."""
+    """Return the innermost project file whose import raised, relative to the root; "" for none."""
     files = [
         frame.f_code.co_filename
         for frame, _ in traceback.walk_tb(error.__traceback__)
@@ -120,7 +120,7 @@ def cause_of(error: BaseException, root: str) -> str:
 
 
 def _own_frames(error: BaseException) -> TracebackType | None:
-    """A traceback without the frames of importing between two files of the project."""
+    """The traceback without the frames of the import system and of this package."""
     frames: list[TracebackType] = []
     step = error.__traceback__
     while step is not None:

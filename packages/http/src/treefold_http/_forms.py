@@ -1,7 +1,7 @@
 """Forms: a body to fields and files, urlencoded or multipart, parsed once for both.
 
 `parse_form` needs a Content-Type, chunks and limits, and knows no request. Fields are text, strict
-UTF-8; files are `UploadFile`. Whatever stops the parsing removes what had been written.
+UTF-8; files are `UploadFile`. An exception or a cancellation removes the files already written.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ class ParsedForm:
     files: MultiMapping[UploadFile]
 
     async def close(self, error: BaseException | None = None) -> None:
-        """Close every file; what they said of themselves stays readable.
+        """Close every file; names, types and sizes stay readable.
 
         Args:
-            error: what the request failed with, as every callback of its end takes it; not used.
+            error: the exception of the request; unused, every exit callback takes it.
         """
         await close_uploads(upload for _, upload in self.files.multi_items())
 
@@ -54,14 +54,14 @@ async def parse_form(
     """Read a form to its end.
 
     Args:
-        content_type: the Content-Type of the request; empty where it has none.
+        content_type: the Content-Type of the request; empty without one.
         chunks: its body.
 
     Raises:
         UnsupportedMediaType: when the body is no form.
         BadRequest: for a form that is malformed, truncated, not UTF-8, or of too many parts.
         PayloadTooLarge: for a form or a field above its limit.
-        ServiceUnavailable: when uploads take all the disk they may.
+        ServiceUnavailable: when the uploads of the process reach their disk limit.
         MissingExtra: for a multipart form without python-multipart.
     """
     kind = content_type.partition(";")[0].strip(" \t").lower()
@@ -100,7 +100,7 @@ async def _parse_urlencoded(chunks: AsyncIterable[bytes], limits: Limits) -> Par
 
 
 class _Builder:
-    """Puts the events of a multipart body together."""
+    """Assembles the events of a multipart body into fields and files."""
 
     __slots__ = ("_held", "_limits", "_name", "_size", "_upload", "fields", "files")
 

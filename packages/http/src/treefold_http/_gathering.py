@@ -1,8 +1,8 @@
-"""Chunks that are produced without a wait, on their way together.
+"""The write buffer of a stream: small chunks are sent together.
 
-A chunk goes out when its producer waits for anything, at 64 KiB, and after 5 ms: nobody is kept
-waiting for what is there, and rows that come one by one do not cost a system call each. Who
-produces, and for whom, is the business of `_streams`.
+The buffer is flushed when the producer awaits, at 64 KiB, and after 5 ms: the client never waits
+for data that exists, and rows produced one by one do not cost a system call each. `_streams` runs
+the producers.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from treefold_http._types import Send
 T = TypeVar("T")
 
 MOST = 64 * 1024
-"""Bytes that are gathered."""
+"""Bytes in the buffer that trigger a flush."""
 
 HELD = 0.005
-"""Seconds that a chunk waits for the next: some producers compute and never wait."""
+"""Seconds that a chunk may stay in the buffer: some producers compute and never await."""
 
 
 class Gathering:
-    """What of a stream has not been sent.
+    """The unsent chunks of a stream.
 
     Args:
         send: the ASGI callable of the answer.
 
     Attributes:
-        size: its bytes.
-        left: whether the server said that the client has left.
+        size: bytes in the buffer.
+        left: True if the server reported that the client has disconnected.
     """
 
     __slots__ = ("_chunks", "_send", "left", "size")
@@ -43,30 +43,30 @@ class Gathering:
         self.left = False
 
     def add(self, chunk: bytes) -> None:
-        """Keep a chunk until `flush` or `take`."""
+        """Add a chunk to the buffer."""
         self._chunks.append(chunk)
         self.size += len(chunk)
 
     def take(self) -> bytes:
-        """Give everything, to be sent by the caller."""
+        """Empty the buffer and return its bytes; the caller sends them."""
         chunks, self._chunks, self.size = self._chunks, [], 0
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     async def flush(self) -> None:
-        """Send everything."""
+        """Send the bytes of the buffer."""
         if body := self.take():
             try:
                 await self._send({"type": "http.response.body", "body": body, "more_body": True})
-            except OSError:  # how some servers say that the client left (ASGI, HTTP 2.4)
+            except OSError:  # raised by some servers after a disconnect (ASGI, HTTP 2.4)
                 self.left = True
 
 
 @coroutine
 def flushing(run: Coroutine[Any, Any, T], gathering: Gathering) -> Generator[Any, Any, T]:
-    """Run a coroutine that fills a gathering, and flush that each time before it waits.
+    """Run a coroutine that fills a write buffer, and flush the buffer before each of its waits.
 
-    Whatever the flush or the wait ends with, a cancellation included, reaches the coroutine where
-    it waits; so does a cancellation when the flush says that the client has left.
+    An exception of the flush or of the wait, a cancellation included, is thrown into the coroutine
+    at its `await`; so is a cancellation when the flush detects a disconnect.
     """
     value: Any = None
     failure: BaseException | None = None

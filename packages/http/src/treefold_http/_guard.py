@@ -1,8 +1,8 @@
-"""The gate of the application: what a request line and header may be, before anything is routed.
+"""Checks of the request line and header, before routing.
 
-Both parsers of the server let through what RFC 9112 forbids or nobody needs (S-13, S-14, S-21,
-S-23), so the checks stand here, once, for every server. An honest request costs two joins and two
-look-ups; the text of a refusal is built only for a dishonest one.
+Both HTTP parsers of the server accept requests that RFC 9112 forbids or no client needs (S-13,
+S-14, S-21, S-23), so the checks are here, once, for every server. A valid request costs two joins
+and two look-ups; the text of a refusal is built only for an invalid one.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ is_host = re.compile(
 
 
 def check_request(scope: Scope, fields: Mapping[bytes, bytes], path: bytes | str) -> None:
-    """Let a request pass whose line and header an application can safely look at.
+    """Refuse a request whose request line or header is malformed or above a limit.
 
     Args:
         scope: the ASGI scope, HTTP or WebSocket.
         fields: its header as a dictionary; repeated names are counted on the raw list.
-        path: as it was sent, or decoded where the server does not keep that.
+        path: the path as sent, or decoded if the server does not keep the raw path.
 
     Raises:
-        HTTPError: 400, 414 or 431 for any other.
+        HTTPError: 400, 414 or 431.
     """
     raw: RawHeaders = scope["headers"]
     if len(fields) == len(raw):
@@ -62,9 +62,9 @@ def check_request(scope: Scope, fields: Mapping[bytes, bytes], path: bytes | str
 
 
 def _check_framing(fields: Mapping[bytes, bytes], raw: RawHeaders) -> None:
-    """Refuse what two parsers could read as two different bodies (RFC 9112, 6; S-20).
+    """Refuse framing that two parsers could read as two different bodies (RFC 9112, 6; S-20).
 
-    The connection ends with the answer: what follows on it may be the rest of the body.
+    The connection is closed after the response: further bytes may be the rest of the body.
     """
     length, coding = fields.get(b"content-length"), fields.get(b"transfer-encoding")
     if coding is not None and (length is not None or coding.strip().lower() != b"chunked"):
@@ -76,5 +76,5 @@ def _check_framing(fields: Mapping[bytes, bytes], raw: RawHeaders) -> None:
 
 
 def _differs(raw: RawHeaders) -> bool:
-    """Whether the size was sent more than once, and not always the same (RFC 9112, 6.3)."""
+    """Return True if repeated Content-Length fields have different values (RFC 9112, 6.3)."""
     return len({value for name, value in raw if name == b"content-length"}) > 1

@@ -10,7 +10,7 @@ _value = re.compile(r"[\t\x20-\x7e\x80-\xff]*").fullmatch
 
 
 def encode_header(name: str, value: str) -> tuple[bytes, bytes]:
-    """Give a header field as bytes: the name in lower case, the value without outer blanks.
+    """Return a header field as bytes: the name in lower case, the value without outer blanks.
 
     Raises:
         TypeError: when the value is no str.

@@ -1,7 +1,7 @@
 """Header values with parameters: `form-data; name="a"` to a value and a dictionary.
 
-One pass over at most 4,096 characters, with no pattern that could try twice (S-22). It knows the
-syntax only (RFC 9110, 5.6.6): which parameters a field needs is its reader's business.
+One pass over at most 4,096 characters, with no backtracking pattern (S-22). It parses the syntax
+only (RFC 9110, 5.6.6); the callers check which parameters a field needs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def parse_header(text: str) -> tuple[str, dict[str, str]]:
 
     Raises:
         ValueError: for text that is too long, holds a control character, repeats a parameter or
-            has one that cannot be read; the message goes on after the name of the field.
+            has a malformed one; the message continues after the name of the field.
     """
     if len(text) > MAX_LENGTH:
         raise ValueError(f"is longer than {MAX_LENGTH} characters")

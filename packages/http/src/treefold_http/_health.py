@@ -1,8 +1,8 @@
-"""`/livez` and `/readyz`, with the setting `health`: answers for what starts and stops processes.
+"""`/livez` and `/readyz`, with the setting `health`: probes for an orchestrator.
 
-They are outside of the versions and of the project's middleware: a probe comes from inside, by
-address, many times a minute. Neither says more than whether to send requests here, and which part
-keeps them away. No request line is written for them, only a change of readiness.
+They are outside of the versions and of the project's middleware: a probe comes from inside the
+network, by address, many times a minute. A response tells only whether to send requests to this
+process, and which part is not ready. Only a change of readiness is logged, not each probe.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 LIVE, READY = b"/livez", b"/readyz"
 
 LIMIT = 1.0
-"""Seconds that the parts together may take to answer."""
+"""Seconds that the checks of all parts together may take."""
 KEPT = 1.0
-"""Seconds that an answer holds, however often it is asked for."""
+"""Seconds for which a result is reused."""
 
 
 class Health:
@@ -77,10 +77,10 @@ class Health:
 
 
 async def _failed_parts(app: Application) -> list[str]:
-    """The names of what cannot serve, such as `database default`."""
+    """The names of the parts that are not ready, such as `database default`."""
     from treefold_http._redis import known_redis
 
-    answers = asyncio.gather(*map(_answers, known_redis()))  # at the same time as the others
+    answers = asyncio.gather(*map(_answers, known_redis()))  # concurrent with the other checks
     checks = await readiness(app, timeout=LIMIT)
     failed = [f"{check.topic} {check.name}" for check in checks if not check.ok]
     return failed if all(await answers) else [*failed, "redis"]

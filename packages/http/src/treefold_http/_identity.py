@@ -1,4 +1,4 @@
-"""The request id: an inbound `X-Request-ID` that is safe to repeat, else one of our own."""
+"""The request id: a safe inbound `X-Request-ID`, or else a generated one."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _acceptable = re.compile(rb"[A-Za-z0-9._:@/+=-]{1,128}").fullmatch
 
 
 def _fresh() -> None:
-    """Start a new series: a prefix nobody else has, and a counter behind it.
+    """Start a new series of ids: a random prefix and a counter.
 
-    The counter is written in decimal digits, of which there are eight at first: a padded
-    hexadecimal number takes twice as long.
+    The counter is written in decimal digits, eight at first: formatting a padded hexadecimal number
+    takes twice as long.
     """
     global _prefix, _count  # one series for the process, a new one after a fork
     _prefix = os.urandom(10).hex()
@@ -31,10 +31,10 @@ if hasattr(os, "register_at_fork"):
 
 
 def request_identity(fields: Mapping[bytes, bytes], raw: RawHeaders) -> str:
-    """Give the id of a request (interface, 'Cross-cutting header'; S-79).
+    """Return the id of a request (interface, 'Cross-cutting header'; S-79).
 
-    An inbound value is honoured when there is exactly one and it matches
-    `[A-Za-z0-9._:@/+=-]{1,128}`; otherwise an id of 28 or more hexadecimal digits is made.
+    An inbound value is used if there is exactly one and it matches `[A-Za-z0-9._:@/+=-]{1,128}`;
+    otherwise an id of 28 or more hexadecimal digits is made.
     """
     sent = fields.get(b"x-request-id")
     if sent is None or not _acceptable(sent):

@@ -1,8 +1,8 @@
-"""What a module imports, and what hangs on it: read for a reload, never to serve.
+"""The import graph of a project; used only by a reload.
 
-Source text is read, nothing is run. A name that is imported too much costs one import more; one
-that is missed leaves old code in place: imports inside functions count, and so do the modules whose
-classes, functions or instances a module holds, however it came by them.
+Source text is parsed, nothing is run. A false dependency costs one import too many, a missed one
+leaves old code in place. So imports inside functions count, and so do the modules that define the
+classes, functions or instances among a module's globals.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Any
 
 
 def imports_of(source: bytes, package: str) -> frozenset[str]:
-    """Give the dotted names that a source may import; names in a module count as modules too.
+    """Return the dotted names that a source may import; `from a import b` counts as `a.b` too.
 
     Args:
         source: the text of a module.
-        package: what its relative imports start from.
+        package: the package that its relative imports start from.
 
     Returns:
-        The names; none where the source cannot be parsed.
+        The names; none if the source cannot be parsed.
     """
     try:
         tree = ast.parse(source)
@@ -69,7 +69,7 @@ def _absolute(name: str, level: int, package: str) -> str:
 
 
 def _with_parents(name: str) -> Iterator[str]:
-    """`import a.b.c` gives the package `a`, and what is used is reached through it."""
+    """The name and its packages: `import a.b.c` binds `a`, and the code uses `b` through it."""
     parts = name.split(".")
     return (".".join(parts[:count]) for count in range(1, len(parts) + 1))
 
@@ -79,11 +79,11 @@ def _is_for_checkers(test: ast.expr) -> bool:
 
 
 def held_by(module: ModuleType) -> Iterator[str]:
-    """Give the names of the modules whose things a module holds under a name of its own."""
+    """Yield the names of the modules that define the values of a module's globals."""
     own = f"{module.__name__}."
     for value in list(vars(module).values()):
         origin = _origin(value)
-        # A package holds its submodules because they were imported, not because it uses them.
+        # A submodule becomes an attribute of its package by its import, whether or not it is used.
         if isinstance(origin, str) and not (
             isinstance(value, ModuleType) and origin.startswith(own)
         ):
@@ -100,7 +100,7 @@ def _origin(value: Any) -> Any:
 def importers_of(
     loaded: Mapping[str, ModuleType], imports: Mapping[str, Iterable[str]]
 ) -> dict[str, set[str]]:
-    """Turn imports around: by name, the loaded modules that import it or hold something of it."""
+    """Invert the import graph: by name, the loaded modules that import it or hold its objects."""
     importers: dict[str, set[str]] = {}
     for name, module in loaded.items():
         for imported in {*imports[name], *held_by(module)} - {name}:
@@ -109,7 +109,7 @@ def importers_of(
 
 
 def reached(starts: Iterable[str], steps: Mapping[str, Iterable[str]]) -> set[str]:
-    """Give everything that some names lead to, themselves included."""
+    """Return the transitive closure of some names, themselves included."""
     found: set[str] = set()
     pending = list(starts)
     while pending:

@@ -35,16 +35,16 @@ from treefold_http._types import Endpoint
 from treefold_http._websocket import WebSocket
 
 Kind: TypeAlias = Literal["request", "websocket", "nothing"]
-"""What a plan is run with: a request, a socket, or a scope of the application's own."""
+"""The connection of a call: a request, a socket, or none in a scope of the application."""
 
 _FACTORY = "<factory>"
-"""What dataclasses, structs and models have in their signatures for `default_factory`."""
+"""The repr of a `default_factory` in the signatures of dataclasses, structs and models."""
 _GATHERING = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 _CONNECTIONS: Mapping[Any, Kind] = {Request: "request", WebSocket: "websocket"}
 
 
 def is_direct(handler: Callable[..., Any], name: str = "request") -> bool:
-    """Whether the only parameter is named `request` and has no default (interface)."""
+    """Return True if the only parameter is `name`, without a default (interface)."""
     if not isinstance(handler, FunctionType) or hasattr(handler, "__wrapped__"):
         parameters = list(inspect.signature(handler).parameters.values())
         return [(p.name, p.default) for p in parameters] == [(name, EMPTY)]
@@ -56,7 +56,7 @@ def is_direct(handler: Callable[..., Any], name: str = "request") -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Injection:
-    """What calls are planned with; one for each application.
+    """The context in which calls are planned; one for each application.
 
     Attributes:
         in_thread: runs a plain function in a worker thread.
@@ -77,16 +77,16 @@ def plan_call(
     kind: Kind = "request",
     inside: tuple[Callable[..., Any], ...] = (),
 ) -> Endpoint:
-    """Compile the call of a function with everything that its parameters ask for.
+    """Compile the call of a function, with all dependencies of its parameters.
 
     Args:
         handler: a handler, or any function for `Scope.call`.
-        path_parameters: names that `path_params` holds on this route.
-        kind: what the plan will be run with.
-        inside: the dependencies that are being planned already.
+        path_parameters: the names in `path_params` on this route.
+        kind: the connection of the call.
+        inside: the dependencies that are being planned already, to detect circles.
 
-    Returns:
-        A coroutine function of the connection that gives what the handler returns.
+        Returns:
+            A coroutine function that takes the connection and returns the handler's result.
 
     Raises:
         InjectionError: for a parameter that nothing can provide, or dependencies in a circle.
@@ -95,7 +95,7 @@ def plan_call(
 
 
 class Writer:
-    """Writes the steps of one call; `names` are the objects that the source refers to."""
+    """Generates the source of one call; `names` are the objects that the source refers to."""
 
     def __init__(
         self,
@@ -135,9 +135,9 @@ class Writer:
         return name
 
     def arguments(self, function: Callable[..., Any]) -> str:
-        """Write what the parameters of a function need; give its argument list."""
+        """Generate the steps for the parameters of a function; return its argument list."""
         given: list[str] = []
-        errors = self.name("e", None)  # a list for each function, because their steps nest
+        errors = self.name("e", None)  # one list per function, because their steps nest
         start = len(self.lines)
         bound: list[tuple[str, Binder]] = []
         for parameter in parameters_of(function):
@@ -164,7 +164,10 @@ class Writer:
         return ", ".join(given)
 
     def named(self, parameter: inspect.Parameter, value: str, function: Callable[..., Any]) -> str:
-        """Write an argument; one that the class itself makes anew is left out where none came."""
+        """Return the source of one argument.
+
+        A parameter with a `default_factory` is left out of the call if the request has no value.
+        """
         if not (isinstance(function, type) and repr(parameter.default) == _FACTORY):
             return f"{parameter.name}={value}"
         default = self.name("d", parameter.default)
@@ -173,7 +176,7 @@ class Writer:
     def source(
         self, parameter: inspect.Parameter, function: Callable[..., Any]
     ) -> str | Binder | None:
-        """Give the source of a parameter's value, or what binds it; None for its own default.
+        """Return the source text of a parameter's value, or its binder; None for its own default.
 
         The order is that of the rulings: dependency, connection, path, provider, explicit source,
         body model, query.
@@ -209,7 +212,7 @@ class Writer:
         markers: tuple[Any, ...],
         function: Callable[..., Any],
     ) -> Binder | None:
-        """Give what binds a parameter to what the client sent."""
+        """Return the binder of a parameter that the client sends."""
         return select(
             parameter,
             annotation,
@@ -228,7 +231,7 @@ class Writer:
         return "connection"
 
     def provided(self, provider: Provider, key: Any, user: Callable[..., Any]) -> str:
-        """Write the value of a provider; one of the application is made once, outside requests."""
+        """Return the source text of a provider's value; with scope `app`, a value made once."""
         overrides = self.injection.overrides
         replacement = overrides.get(provider.factory) or (
             overrides.get(key) if isinstance(key, (type, str)) else None
@@ -270,7 +273,7 @@ class Writer:
 
 
 def _returning(factory: Callable[..., Any]) -> Callable[..., Any]:
-    """A function whose one dependency is the factory: generators are entered as any other's."""
+    """Return a function that depends on the factory, so that a generator factory is entered."""
 
     async def give(value: Any = Dependency(factory)) -> Any:  # noqa: B008 - a marker
         return value
@@ -286,7 +289,7 @@ _HAS: Mapping[Kind, str] = {
 
 
 def _call(name: str, function: Callable[..., Any], arguments: str) -> str:
-    """The source that runs a handler by its kind."""
+    """The source that calls a handler: direct, awaited, or in a thread."""
     target = _target(function)
     if inspect.isasyncgenfunction(target) or inspect.isgeneratorfunction(target):
         return f"{name}({arguments})"
@@ -296,7 +299,7 @@ def _call(name: str, function: Callable[..., Any], arguments: str) -> str:
 
 
 def _provide(name: str, function: Callable[..., Any], arguments: str) -> str:
-    """The source that runs a dependency by its kind."""
+    """The source that calls a dependency: direct, awaited, entered, or in a thread."""
     target = _target(function)
     if inspect.isasyncgenfunction(target):
         return f"await enter({name}({arguments}), connection)"
@@ -308,13 +311,13 @@ def _provide(name: str, function: Callable[..., Any], arguments: str) -> str:
 
 
 def _target(call: Callable[..., Any]) -> Callable[..., Any]:
-    """What decides the kind of a callable: itself, or `__call__` of an instance.
+    """The function that is async or plain: the callable itself, or `__call__` of an instance.
 
-    Never what it wraps: a plain wrapper may answer without calling the async function inside it.
+    Wrappers are not unwrapped: a plain wrapper may never call the async function inside it.
     """
     if inspect.isroutine(call) or isinstance(call, (type, partial)):
         return cast("Callable[..., Any]", call)
-    return call.__call__  # an instance: its class says what a call is
+    return call.__call__  # an instance of a class with `__call__`
 
 
 @lru_cache(maxsize=512)

@@ -1,8 +1,7 @@
 """Extensions of installed distributions: found by entry point, set up once for each application.
 
-The lookup costs milliseconds, so it happens only where something can come of it: the project has
-models or a `databases` setting, or sets `installed_extensions`. What an extension may offer is
-written down in `extensions`.
+The lookup costs milliseconds, so it runs only if the project has models or a `databases` setting,
+or sets `installed_extensions`. `extensions` defines the protocol of an extension.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 GROUP = "treefold.extensions"
 DATABASES = "databases"
-"""The entry point that owns the databases: set up first, and demanded by the setting."""
+"""The entry point that owns the databases: set up first, and required by the setting."""
 
 
 def model_modules(root: Path) -> list[str]:
@@ -55,19 +54,19 @@ class Installed(list[Any]):
     """The installed extensions of one application, in their order.
 
     Attributes:
-        is_complete: True once they were looked up and none of them failed.
+        is_complete: True after a lookup in which none of them failed.
     """
 
     is_complete = False
 
 
 def install(app: Application, failed: Callable[[str, BaseException], object]) -> None:
-    """Find the installed extensions and set them up; once that went well, do nothing.
+    """Find the installed extensions and set them up; do nothing after a complete setup.
 
     Args:
-        app: the application; it need not be booted. Its `installed` lists them afterwards, those
-            included that were made and whose `setup` failed.
-        failed: is told the name of an entry point that fails, and its exception.
+        app: the application, booted or not. Its `installed` lists the extensions afterwards,
+            including those whose `setup` failed.
+        failed: called with the name and the exception of an entry point that fails.
     """
     made = app.installed
     if made.is_complete or not is_wanted(app):
@@ -100,9 +99,9 @@ def is_wanted(app: Application) -> bool:
 
 
 def _entry_points() -> list[EntryPoint]:
-    from importlib.metadata import entry_points  # 8 ms that a project without models does not pay
+    from importlib.metadata import entry_points  # 8 ms: not imported without models
 
-    # a name stands for one extension: that of the first distribution on the path
+    # A name belongs to one extension: that of the first distribution on the path.
     found = {point.name: point for point in reversed(list(entry_points(group=GROUP)))}
     return sorted(found.values(), key=lambda point: (point.name != DATABASES, point.name))
 

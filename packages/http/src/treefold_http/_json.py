@@ -52,7 +52,7 @@ _CONVERSIONS: tuple[tuple[type | tuple[type, ...], Callable[[Any], Any]], ...] =
 
 
 def to_plain(value: object) -> Any:
-    """Give the JSON-ready form of a value that JSON itself has no form for, one level deep.
+    """Return the JSON-ready form of a value of another type than JSON's own, one level deep.
 
     Dates and durations are ISO 8601, UUID and Decimal strings, enums their values, sets lists,
     bytes base64; dataclasses, pydantic models and msgspec structs are objects.
@@ -74,9 +74,9 @@ def to_plain(value: object) -> Any:
 
 
 def _standard_encoder() -> Callable[[Any], bytes]:
-    # JSONEncoder.encode makes its C encoder anew on every call: 1,195 ns for a small answer,
-    # 365 with one that is kept. No cycle markers: a failed call would leave its ids behind, and
-    # a cycle ends in RecursionError all the same.
+    # JSONEncoder.encode makes a new C encoder on every call: 1,195 ns for a small response, 365
+    # with one that is kept. No cycle markers: a failed call would leave its ids behind, and a
+    # cycle still ends in RecursionError.
     library = cast("Any", json.encoder)
     if library.c_make_encoder is None:  # another Python implementation
         whole = json.JSONEncoder(
@@ -96,7 +96,7 @@ def strict_dumps(value: Any) -> bytes:
     try:
         return _encode(value)
     except TypeError:
-        return _encode(_with_text_keys(value))  # or the same error again, for another reason
+        return _encode(_with_text_keys(value))  # raises again if the keys were not the cause
 
 
 def _with_text_keys(value: Any) -> Any:
@@ -118,7 +118,7 @@ def _text_key(key: Any) -> Any:
 
 
 quick_encode: Callable[[Any], bytes] | None = None if msgspec is None else msgspec.json.encode
-"""msgspec's own encoder, for values that are JSON already."""
+"""msgspec's own encoder, for values that consist of JSON types only."""
 
 if msgspec is not None:
     _quick_dumps = msgspec.json.Encoder(enc_hook=to_plain).encode
@@ -135,7 +135,7 @@ if msgspec is not None:
             body = _quick_dumps(value)
         except (TypeError, ValueError, RecursionError):
             return strict_dumps(value)
-        # msgspec writes NaN and Infinity as null; only such an answer is encoded a second time.
+        # msgspec writes NaN and Infinity as null; only a body with null is encoded a second time.
         return body if body.find(b"null") < 0 else strict_dumps(value)
 else:
 
@@ -145,7 +145,7 @@ else:
 
 
 BACKSLASH = ord("\\")
-"""Looked for as a number: `in` with bytes takes seven times as long."""
+"""Searched for as a number: `in` with bytes takes seven times as long."""
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -175,8 +175,8 @@ _surrogate_escape = re.compile(r"\\u[dD][89a-fA-F]").search
 def loads(body: bytes) -> Any:
     """Decode a JSON body: strict UTF-8 with at most one byte order mark, one value.
 
-    Refused as the rulings and S-31 to S-35 ask: NaN, Infinity, numbers out of range, integers
-    above 4,300 digits, repeated member names, lone surrogates and nesting too deep to parse.
+    Refuses, by the rulings and S-31 to S-35: NaN, Infinity, numbers out of range, integers above
+    4,300 digits, repeated member names, lone surrogates and nesting too deep to parse.
 
     Raises:
         BadRequest: for anything that is not such a document (interface, 'Errors').
@@ -184,28 +184,28 @@ def loads(body: bytes) -> Any:
     if quick_encode is not None and _quick_loads is not None and BACKSLASH not in body:
         try:
             value = _quick_loads(body)
-            # It refuses all of the above but repeated names, of which it keeps the last. Each
-            # member has a colon, and without escapes a string has the same colons when it is
-            # written again: only a document that lost a member has fewer.
+            # msgspec refuses all of the above except repeated names, of which it keeps the last.
+            # Each member has a colon, and without escapes a string has the same colons when it is
+            # encoded again: only a document that lost a member has fewer.
             if quick_encode(value).count(b":") == body.count(b":"):
                 return value
         except (ValueError, RecursionError):
-            pass  # the strict decoder says what is wrong
+            pass  # the strict decoder raises with the reason
     return _strict_loads(body)
 
 
 def reparse(body: bytes) -> Any:
-    """Decode a body again of which it is known that `loads` takes it."""
+    """Decode a body that `loads` is known to accept."""
     if _quick_loads is not None:
         try:
             return _quick_loads(body)
         except (ValueError, RecursionError):
-            pass  # a byte order mark, or a number that only the strict decoder takes
+            pass  # a byte order mark, or a number that only the strict decoder accepts
     return _strict_loads(body)
 
 
 def compact(body: bytes) -> str | None:
-    """Give a valid JSON body as text without white space; None where nothing can do so quickly."""
+    """Return a valid JSON body as text without white space; None without msgspec."""
     return None if msgspec is None else msgspec.json.format(body, indent=-1).decode()
 
 

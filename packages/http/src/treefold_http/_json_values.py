@@ -1,4 +1,4 @@
-"""Values that JSON gives back as they were: what sessions and caches keep, and nothing else."""
+"""Values that survive a JSON round trip: the only values that sessions and caches keep."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import cast
 
 
 def check_json(value: object, what: str) -> None:
-    """Refuse a value that would come back as another one.
+    """Refuse a value that a JSON round trip would change.
 
     Args:
-        what: names the value in the message, such as `Session value 'cart'`.
+        what: the name of the value in the message, such as `Session value 'cart'`.
 
     Raises:
         TypeError: for a type that JSON has no form for, such as a date or a tuple, and for keys

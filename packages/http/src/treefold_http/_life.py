@@ -1,8 +1,8 @@
-"""A life of the project's code: from its startup hooks to its shutdown hooks.
+"""A life: one generation of the project's code, from its startup hooks to its shutdown hooks.
 
-A reload that starts the hooks over begins another life beside the one that serves. Each sees its
-own modules and its own `app.state`, for as long as both are there. Which hooks run, and when, is
-decided in `_starting` and `_lifespan`.
+A reload that reruns the hooks begins a second life beside the one that serves. While both exist,
+each sees its own modules and its own `app.state`. `_starting` and `_lifespan` decide which hooks
+run, and when.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ _lived: ContextVar[Life | None] = ContextVar("treefold_life", default=None)
 
 
 class Life:
-    """One life; its hooks, and the tasks and worker threads that they start, run in it.
+    """One generation of the code; its hooks, and the tasks and threads they start, run in it.
 
     Args:
         app: the application.
-        state: what `app.state` is in it.
-        view: its modules, where others are everybody else's.
+        state: the value of `app.state` in it.
+        view: its modules, if they differ from those in `sys.modules`.
 
     Attributes:
-        declared: what `providers.py` says in it, where the application has other providers.
+        declared: its providers of `providers.py`, if they differ from the application's.
     """
 
     def __init__(self, app: Application, state: State, view: View | None = None) -> None:
@@ -40,14 +40,14 @@ class Life:
         self._copied: dict[str, Any] = {}
 
     def next(self, view: View, declared: Mapping[Any, Any]) -> Life:
-        """Give the life that is to follow: its state begins as a copy."""
+        """Return the next life; its state begins as a copy of this one's."""
         life = Life(self.app, State(vars(self.state)), view)
         life.declared = declared
         life._copied = dict(vars(self.state))
         return life
 
     def catch_up(self, former: Life) -> None:
-        """Take over what was set in the former life meanwhile, unless this one set it too."""
+        """Copy the state that the former life changed since `next`, unless this one changed it."""
         missing = object()
         own, copied, now = vars(self.state), self._copied, vars(former.state)
         for name in {*copied, *now}:
@@ -61,12 +61,12 @@ class Life:
         self._copied = {}
 
     def enter(self) -> None:
-        """Have the rest of this context run in this life."""
+        """Make this the current life for the rest of this context."""
         _lived.set(self)
         seen.set(self.view)
 
     @staticmethod
     def of(app: Application) -> Life | None:
-        """Give the life of an application that this context runs in; None for whichever serves."""
+        """Return the application's life of this context; None outside of any life's hooks."""
         life = _lived.get()
         return life if life is not None and life.app is app else None

@@ -1,6 +1,6 @@
 """Start and end of an application: boot, hooks, the ASGI lifespan protocol.
 
-Startup hooks run in list order; one that fails undoes what had started and stops the server.
+Startup hooks run in list order; a failure undoes the completed part and stops the server.
 Shutdown drains background work, runs the shutdown hooks, ends the threads and flushes the log.
 """
 
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 
 class Lifespan:
-    """Runs an application's start once and its end once.
+    """Runs the startup and the shutdown of an application, each once.
 
     Attributes:
-        started: whether the start is done, and requests may be served.
-        stopping: set when the end begins; event streams watch it.
+        started: True once the startup is complete and requests may be served.
+        stopping: set when the shutdown begins; event streams wait on it.
         life: the life that serves.
     """
 
@@ -71,7 +71,9 @@ class Lifespan:
         await send({"type": "lifespan.shutdown.complete"})
 
     async def start(self) -> None:
-        """Boot and run what starts up; later calls wait for the first, one that failed is repeated.
+        """Boot and run the startup hooks, once.
+
+        Concurrent calls share one attempt; a call after a failed attempt tries again.
 
         Raises:
             BootError: when the project cannot be read or a startup hook fails.
@@ -84,25 +86,25 @@ class Lifespan:
     def _keep_outcome(self, start: asyncio.Future[None]) -> None:
         self._starting = None
         if not start.cancelled() and start.exception() is None:
-            # Not the task itself: its context holds the first life, which a reload may end.
+            # Not the task itself: its context refers to the first life, which a reload may end.
             self._starting = start.get_loop().create_future()
             self._starting.set_result(None)
 
     def begin_shutdown(self) -> None:
-        """Let what would never end by itself end now: event streams, open sockets."""
+        """End the long-lived connections: event streams and open sockets."""
         if not self.stopping.is_set():
             self.stopping.set()
             self.app.background.start(self.app.sockets.close_all)
 
     async def stop(self) -> None:
-        """Drain, run what shuts down, end the threads, flush the log; once."""
+        """Drain background work, run the shutdown hooks, end the threads, flush the log; once."""
         if self._starting is None:
             return
         self.begin_shutdown()
         await self.app.background.drain(self.app.settings.grace)
         await self._run_undo()
         await close_shared()
-        if "treefold_http.cache" in sys.modules:  # else nothing has used one
+        if "treefold_http.cache" in sys.modules:  # otherwise no cache was used
             sys.modules["treefold_http.cache"].clear_memory()
         self._starting = None
         self.started = False
@@ -112,12 +114,12 @@ class Lifespan:
 
     async def _start(self) -> None:
         app = self.app
-        self.stopping = asyncio.Event()  # of the loop that runs now
-        self._undo.append(self._end_installed)  # first, so that everything else ends before them
+        self.stopping = asyncio.Event()  # bound to the running loop
+        self._undo.append(self._end_installed)  # first in, so that extensions end last
         try:
             app.boot()
         except BaseException:
-            await self._run_undo()  # a module may have asked a database something
+            await self._run_undo()  # a module may have opened a database connection
             raise
         for extension in app.installed:
             await self._attempt(getattr(extension, "startup", None))
@@ -126,7 +128,7 @@ class Lifespan:
             await self._attempt(getattr(extension, "startup", None))
             self._undo.append(partial(self._end, getattr(extension, "shutdown", None)))
         self.life.enter()
-        # Shutdown hooks undo what startup hooks did: not before the first of them is through.
+        # Shutdown hooks undo startup hooks, so a failure of the first startup hook skips them.
         for hook in app.site.on_startup[:1]:
             await self._attempt(hook)
         self._undo.append(self._shutdown_hooks)
@@ -135,11 +137,11 @@ class Lifespan:
         self.started = True
 
     def succeed(self, life: Life, ends: Sequence[Callable[..., Any]]) -> Life:
-        """Let another life serve; give the former one, which `end_life` ends.
+        """Make another life the serving one; return the former, which `end_life` ends.
 
         Args:
-            life: its startup hooks are through.
-            ends: the shutdown hooks of the former one.
+            life: the new life; its startup hooks have completed.
+            ends: the shutdown hooks of the former life.
         """
         former, self.life = self.life, life
         life.catch_up(former)
@@ -150,10 +152,10 @@ class Lifespan:
         return former
 
     async def end_life(self, life: Life) -> list[str]:
-        """Run the shutdown hooks of a former life, once: nothing uses what it started any more.
+        """Run the shutdown hooks of a former life, once, after the last request that uses it.
 
         Returns:
-            What they are called.
+            The names of the hooks.
         """
         hooks = self._former.pop(life, ())
         if hooks:
@@ -164,13 +166,13 @@ class Lifespan:
         return [hook_name(hook) for hook in hooks]
 
     async def end_hooks(self, hooks: Sequence[Callable[..., Any]], life: Life) -> None:
-        """Run shutdown hooks in a life, in order; what fails is logged."""
+        """Run shutdown hooks in a life, in order; log failures."""
         life.enter()
         for hook in hooks:
             await self._end(hook)
 
     async def run_startup_hook(self, hook: Callable[..., Any]) -> None:
-        """Run one startup hook for no longer than it may take."""
+        """Run one startup hook, within the setting `startup_timeout`."""
         async with asyncio.timeout(self.app.settings.startup_timeout):
             await self._run(hook)
 
@@ -220,10 +222,10 @@ class Lifespan:
 
 @contextmanager
 def notice_stop_signals(notice: Callable[[], None]) -> Generator[None]:
-    """Call `notice` when a stop signal comes, before the server's own handler.
+    """Call `notice` on a stop signal, before the server's own handler.
 
-    A server waits for open connections before it ends the lifespan, and an event stream never ends
-    by itself: without this, each would wait for the other until the grace is over.
+    A server waits for open connections before it ends the lifespan, and an event stream ends only
+    with the lifespan: without this, each would wait for the other until the grace period is over.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -249,7 +251,7 @@ def notice_stop_signals(notice: Callable[[], None]) -> Generator[None]:
 
 
 def _takes_app(hook: Callable[..., Any]) -> bool:
-    """Whether a hook wants the application: its one parameter has no default, or is named app."""
+    """Return True if a hook takes the application: a parameter without default, or named `app`."""
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return any(
         p.kind in positional and (p.default is inspect.Parameter.empty or p.name == "app")
@@ -258,5 +260,5 @@ def _takes_app(hook: Callable[..., Any]) -> bool:
 
 
 def hook_name(hook: Callable[..., Any]) -> str:
-    """Give what a hook is called in messages."""
+    """Return the name of a hook for messages."""
     return getattr(hook, "__qualname__", type(hook).__qualname__)

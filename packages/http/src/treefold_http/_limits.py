@@ -1,7 +1,7 @@
-"""How much of a form is taken before it is refused (security notes S-36, S-39, S-41, S-42).
+"""Limits of forms (security notes S-36, S-39, S-41, S-42).
 
-Numbers only. `_forms`, `_multipart`, `_parts` and `_spool` enforce them; a route's own `max_body`
-takes the place of `urlencoded` and `total`.
+Numbers only. `_forms`, `_multipart`, `_parts` and `_spool` enforce them; the `max_body` of a route
+replaces `urlencoded` and `total`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _MIB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """The most that a form may hold; sizes are bytes.
+    """The limits of a form; sizes are in bytes.
 
     Attributes:
         urlencoded: an `application/x-www-form-urlencoded` body.

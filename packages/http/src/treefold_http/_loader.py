@@ -1,7 +1,7 @@
 """Handler modules: one file in, one checked record out.
 
-Importing is `_modules`' business, routing is the router's; this module knows what a handler module
-may define (interface, 'Handler module'; rulings, 'Routing') and says what is wrong with one.
+`_modules` imports the files and the router routes; this module checks the names that a handler
+module defines (interface, 'Handler module'; rulings, 'Routing') and reports errors in them.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from treefold_router import Route
 
 
 class HandlerError(Exception):
-    """A handler file that was imported and cannot serve."""
+    """A handler file was imported but cannot serve requests."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandlerModule:
-    """What the application uses of a handler module.
+    """The checked names of a handler module.
 
     Attributes:
         handler: called for each request.
-        status_code: the status of plain return values; None keeps the table's.
+        status_code: the status of plain return values; None keeps the default of their type.
         middlewares: run innermost, around this handler only.
         max_body: the most bytes of a request body; None keeps the setting.
-        log_payload: whether the payload is logged.
-        timeout: seconds that the handler may take; then the answer is 503.
-        summary, description, tags, deprecated, operation_id: said in the OpenAPI document.
-        response_model: the type of the answer: said there in place of the return annotation, and
-            what is sent is held to it.
-        responses: status to a text, a type or a table (docs/openapi.md), said there as well.
+        log_payload: True if the payload is logged.
+        timeout: seconds that the handler may take before a 503.
+        summary, description, tags, deprecated, operation_id: for the OpenAPI document.
+        response_model: the type of the response: documented instead of the return annotation, and
+            enforced on the responses.
+        responses: status to a text, a type or a table (docs/openapi.md), for the document as well.
     """
 
     handler: Callable[..., Any]
@@ -73,23 +73,23 @@ _OPTIONS: Mapping[str, type | tuple[type, ...]] = {
 
 
 def load_handler(space: ModuleSpace, route: Route, packages: Collection[str]) -> HandlerModule:
-    """Import the file of a route, run its `init()`, and give what it defines.
+    """Import the file of a route, run its `init()`, and return its checked names.
 
     Args:
         packages: the folders below `Api/` that hold an `__init__.py`.
 
     Raises:
         HandlerError: when `handler` is missing or an option has a wrong type.
-        BaseException: whatever the file itself raises.
+        BaseException: any exception of the file itself.
     """
     module, fresh = space.load_file("Api", route.file, packages)
     if fresh:
         try:
             _initialise(module)
         except BaseException:
-            space.forget(module)  # the next boot is to try again, not to serve it half made
+            space.forget(module)  # the next boot imports it again instead of serving it half made
             raise
-    said = vars(module)  # `getattr` would make an exception for each name that is not there
+    said = vars(module)  # `getattr` would raise an exception for each missing name
     handler = said.get("handler")
     if handler is None:
         raise HandlerError(f"{route.file} has no `handler`; define `async def handler(request)`")
@@ -181,7 +181,7 @@ def _check_table(table: Mapping[Any, Any], status: object, file: str) -> None:
 
 
 def _is_value(given: object) -> bool:
-    """Whether it is plainly no type, such as an example or a call by mistake."""
+    """Return True for a plain value, such as an example, where a type is expected."""
     return isinstance(given, (str, bytes, int, float, list, tuple, dict, set))
 
 
@@ -195,7 +195,7 @@ def _initialise(module: ModuleType) -> None:
         )
     outcome = init()
     if inspect.iscoroutine(outcome):
-        # The specification: the coroutine of an `async def init` is discarded, its body never runs.
+        # By the specification, the coroutine of an `async def init` is discarded and never runs.
         outcome.close()
 
 

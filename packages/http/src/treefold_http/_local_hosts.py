@@ -1,8 +1,8 @@
-"""Which names a development server answers to: those of this machine and this network (S-117).
+"""The host names that a development server accepts: this machine and this network (S-117).
 
-A page of somebody else can have a name of its own lead to this machine (DNS rebinding), and read
-what a development server shows. Production names its hosts with `TrustedHosts`; so may a project
-that is developed under a public name, and then this stands back.
+A foreign web page can resolve its own host name to this machine (DNS rebinding) and read the
+responses of a development server. Production lists its hosts with `TrustedHosts`; so may a project
+that is developed under a public name, and then this middleware is not used.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _LOCAL_NAMES = (".localhost", ".local")
 
 
 class LocalHosts:
-    """The outermost middleware with `dev=True`, where the project has no `TrustedHosts`."""
+    """The outermost middleware with `dev=True`, if the project has no `TrustedHosts`."""
 
     def before(self, request: Request) -> None:
-        """Let a request pass that is for a local name or an address."""
+        """Refuse a request whose host is neither a local name nor an address."""
         _check(request.host)
 
     async def websocket(self, websocket: WebSocket, call_next: Any) -> None:
-        """Let a socket pass that is for a local name or an address."""
+        """Refuse a socket whose host is neither a local name nor an address."""
         _check(websocket.host)
         await call_next(websocket)
 
@@ -43,7 +43,7 @@ def _check(host: str) -> None:
 
 def _is_local(name: str) -> bool:
     if "." not in name and ":" not in name:
-        return True  # localhost, or a machine of this network: no public name has one label
+        return True  # localhost or a machine of this network: public names have two or more labels
     try:
         ipaddress.ip_address(name.strip("[]"))
     except ValueError:

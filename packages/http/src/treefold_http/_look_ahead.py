@@ -1,8 +1,8 @@
-"""Looking for a client that has left, without losing what it sent before.
+"""Detect a disconnect without losing the messages before it.
 
-A server tells of a departure in the same queue as of the body, behind it. So messages that a look
-finds are held for the reader of the body, up to a bound; beyond it nobody can see past the body.
-What the messages mean is the reader's business.
+A server queues the disconnect behind the messages of the body. So messages received while looking
+for the disconnect are held for the reader of the body, up to a limit; a larger unread body hides
+the disconnect. `_body` interprets the messages.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from collections import deque
 from treefold_http._types import Message, Receive
 
 MAX_HELD = 64 * 1024
-"""Bytes of an unread body that are held; one more message may come on top."""
+"""Bytes of an unread body that are held; the last message may exceed them."""
 
 
 class LookAhead:
-    """Stands between a request's `receive` and the reader of its body.
+    """A queue between a request's `receive` and the reader of its body.
 
     Args:
         receive: the ASGI callable of the request.
@@ -31,7 +31,7 @@ class LookAhead:
         self._taken = asyncio.Event()
 
     async def next(self) -> Message:
-        """Give the next message; a disconnect is given again and again."""
+        """Return the next message; a disconnect is returned by every further call."""
         while not self._held:
             await self._arrival()
         message = self._held[0]
@@ -42,17 +42,17 @@ class LookAhead:
         return message
 
     async def is_over(self) -> bool:
-        """Whether the disconnect is among what has come by now."""
+        """Return True if the disconnect has been received; does not wait for it."""
         while not self._ends() and self._size <= MAX_HELD:
             pending = self._ask()
-            await asyncio.sleep(0)  # lets the server give what it has
+            await asyncio.sleep(0)  # lets the server deliver a queued message
             if not pending.done():
                 return False
             self._keep(pending)
         return self._ends()
 
     async def wait_until_over(self) -> None:
-        """Return when the disconnect has come; while more is held than the bound, nothing can."""
+        """Return after the disconnect; while the limit is reached, nothing more is received."""
         while not self._ends():
             if self._size > MAX_HELD:
                 self._taken.clear()
@@ -61,7 +61,7 @@ class LookAhead:
                 await self._arrival()
 
     def stop(self) -> None:
-        """Take back the question that is open at the server."""
+        """Cancel the pending receive()."""
         if self._pending is not None:
             self._pending.cancel()
 
@@ -70,7 +70,7 @@ class LookAhead:
 
     async def _arrival(self) -> None:
         pending = self._ask()
-        await asyncio.wait([pending])  # never cancels it: others may wait for it too
+        await asyncio.wait([pending])  # does not cancel it: other callers may wait for it too
         self._keep(pending)
 
     def _ask(self) -> asyncio.Future[Message]:
@@ -79,11 +79,11 @@ class LookAhead:
         return self._pending
 
     def _keep(self, pending: asyncio.Future[Message]) -> None:
-        """Hold what came; the first of those who waited for it does so."""
+        """Hold the received message; the first of several waiting callers does so."""
         if self._pending is pending:
             self._pending = None
             if pending.cancelled():
-                return  # by `stop`; who still waits asks again
+                return  # by `stop`; a caller that still waits calls receive() again
             message = pending.result()
             self._held.append(message)
             self._size += len(message.get("body", b""))

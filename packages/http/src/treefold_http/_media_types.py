@@ -1,7 +1,7 @@
 """The media type of a file, by its name: a fixed table.
 
-The system's own table differs from machine to machine, and an answer must not. What is not listed
-is `application/octet-stream`, which a browser saves and never runs.
+The table of the operating system differs between machines, and responses must not. An unlisted
+suffix is `application/octet-stream`, which a browser saves and never runs.
 """
 
 from __future__ import annotations
@@ -100,6 +100,6 @@ MEDIA_TYPES: Mapping[str, str] = MappingProxyType(
 
 
 def media_type_of(name: str) -> str:
-    """Give the media type for a file name, with the charset for text; by its last suffix only."""
+    """Return the media type of a file name, with a charset for text, by its last suffix."""
     stem, dot, suffix = name.rpartition(".")
     return MEDIA_TYPES.get(suffix.lower(), OTHER) if stem and dot else OTHER

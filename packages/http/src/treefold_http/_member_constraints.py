@@ -1,7 +1,7 @@
-"""Where a body model is constrained, at any depth: `class Item: price: Annotated[int, Gt(0)]`.
+"""Find the constraints of a body model, at any depth: `class Item: price: Annotated[int, Gt(0)]`.
 
-The package that reads a body passes over constraints of the other one. So whoever chooses the
-reader of a model asks here first, once, at boot.
+The package that decodes a body ignores constraints of the other package. So `_models` calls this
+module once, at boot, before it chooses the decoder of a model.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from treefold_http._records import is_record, type_taken
 
 
 class Constrained(NamedTuple):
-    """What the types inside an annotation ask of their reader.
+    """The requirements of the types inside an annotation on their decoder.
 
     Attributes:
-        places: the first place that has a constraint of a package, by that package.
-        readers: the packages that alone can read one of the types.
+        places: by package, the first place with a constraint of that package.
+        readers: the packages that a type requires as its decoder.
         kinds: the records, models and structs among the types.
     """
 
@@ -30,25 +30,25 @@ class Constrained(NamedTuple):
 
 
 def constrained(annotation: Any) -> Constrained:
-    """Look through an annotation, the members of its records, and what these hold."""
+    """Collect the constraints of an annotation and of the members of its records, recursively."""
     found = Constrained({}, set(), set())
     _look(annotation, "the model", found, set())
     return found
 
 
 def is_pydantic(kind: Any) -> bool:
-    """Whether it is a pydantic model."""
+    """Return True for a pydantic model."""
     return hasattr(kind, "model_validate_json")
 
 
 def is_struct(kind: Any) -> bool:
-    """Whether it is a msgspec struct."""
+    """Return True for a msgspec struct."""
     return hasattr(kind, "__struct_config__")
 
 
 def _look(annotation: Any, place: str, found: Constrained, aliases: set[Any]) -> None:
     if is_alias(annotation):
-        if annotation not in aliases:  # it may hold itself
+        if annotation not in aliases:  # it may be recursive
             aliases.add(annotation)
             _look(named(annotation), place, found, aliases)
         return
@@ -74,7 +74,7 @@ def _look(annotation: Any, place: str, found: Constrained, aliases: set[Any]) ->
 
 
 def _is_pydantics_alone(kind: Any) -> bool:
-    """Whether it is a model, or a record that says what only pydantic hears when it reads one."""
+    """Return True for a pydantic model, or a record with configuration that only pydantic reads."""
     fields: Mapping[str, Any] = getattr(kind, "__dataclass_fields__", {})
     return (
         is_pydantic(kind)
@@ -93,7 +93,7 @@ def _mark(markers: tuple[Any, ...], place: str, found: Constrained) -> None:
 
 
 def _is_only_words(marker: Any) -> bool:
-    """Whether it is a `Field` or a `Meta` that describes a value and refuses none."""
+    """Return True for a `Field` or `Meta` that only documents a value and constrains nothing."""
     name = type(marker).__name__
     if name == "FieldInfo":
         return not marker.metadata
@@ -102,7 +102,7 @@ def _is_only_words(marker: Any) -> bool:
 
 
 def _members(kind: Any) -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
-    """Give the name, the annotation and the markers of each member."""
+    """Yield the name, the annotation and the markers of each member."""
     if is_pydantic(kind):
         for name, field in kind.model_fields.items():
             yield name, field.annotation, tuple(field.metadata)
@@ -110,6 +110,6 @@ def _members(kind: Any) -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
     try:
         hints = typing.get_type_hints(kind, include_extras=True)
     except Exception:
-        return  # whoever reads the record says what is wrong with it
+        return  # the decoder of the record raises with the reason
     for name, hint in hints.items():
         yield name, type_taken(hint), ()

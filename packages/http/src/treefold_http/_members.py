@@ -1,8 +1,8 @@
-"""Which member names the JSON body of a model has, where its type alone says so.
+"""The member names in the JSON body of a model, if the type alone determines them.
 
-Read at boot from msgspec structs and pydantic models; decoding is the business of `_models`. A body
-whose members are all required, and known by name, is checked for repeated and unknown names by
-counting its colons: there is one for each name here.
+Read at boot from msgspec structs and pydantic models; `_models` decodes bodies. A body whose
+members are all required, and known by name, is checked for repeated and unknown names by counting
+its colons: there is one for each name here.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _SCALARS = frozenset(
 
 
 def required_names(kind: Any, inside: tuple[Any, ...] = ()) -> list[str] | None:
-    """List the member names of a struct or model, those of structs and models inside it too.
+    """List the member names of a struct or model, including those of nested structs and models.
 
     Args:
-        inside: the types that are being listed already.
+        inside: the types that are being listed already, to detect recursion.
 
-    Returns:
-        A name for each member, with repeats where types share one; None where the members depend on
-        the body (optional ones, models in lists or unions, mappings) or on code of the author's.
+        Returns:
+            A name for each member, repeated if types share one; None if the members depend on the
+            body (optional ones, models in lists or unions, mappings) or on the author's validators.
     """
     members = None if kind in inside else _members(kind)
     if members is None:
@@ -64,7 +64,7 @@ def _of_struct(kind: Any) -> Members | None:
 
 
 def _of_model(kind: Any) -> Members | None:
-    """The members of a pydantic model, where no validator of its own could add some."""
+    """The members of a pydantic model; None if a validator of its own could add some."""
     code = kind.__pydantic_decorators__
     makes_itself = (
         kind.__pydantic_root_model__
@@ -94,7 +94,7 @@ def _authors(kind: Any) -> list[Any]:
 
 
 def _is_flat(annotation: Any) -> bool:
-    """Whether its values are scalars, or lists of them, which have no member names."""
+    """Return True for scalars and lists of scalars, which have no member names."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return _is_flat(arguments[0])

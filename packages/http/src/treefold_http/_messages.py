@@ -1,6 +1,6 @@
-"""Typed messages of a socket: JSON into the annotated type, by what reads the bodies of requests.
+"""Typed messages of a socket: JSON into the annotated type, by the decoders of request bodies.
 
-Imported with the first message that is read so; a socket that takes any JSON needs none of it.
+Imported with the first typed message; a socket that receives untyped JSON does not need it.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from treefold_http._parameters import InjectionError, shown
 
 
 def read_message(model: Any, body: bytes, document: Any) -> Any:
-    """Give a message as its type.
+    """Decode a message into its type.
 
     Args:
-        body, document: the message, and what `loads` made of it.
+        body, document: the message as bytes, and the result of `loads` for it.
 
     Raises:
         InjectionError: for a type that needs a package which is not installed.
-        UnprocessableEntity: for a message that does not fit; `errors` says where.
+        UnprocessableEntity: for a message of another type; `errors` lists the places.
     """
     try:
         return _decoder(model).decode(body, document)

@@ -1,10 +1,10 @@
-"""Middleware: what an entry of `middlewares` may be, and how entries become one chain.
+"""Middleware: checks the entries of `middlewares` and composes them into one chain.
 
-A chain is composed once per route. Every layer of an HTTP chain sees a response from the next one,
-never an exception: an inner failure is rendered there, so that headers set by outer layers are on
-every error too. Hooks are the layers that never wait: `before(request)` returns None, a response or
-raises, `after(request, response)` returns None or another response. Which entries a route gets is
-decided in `_plan`; docs/middleware.md is the contract for authors.
+A chain is composed once per route. Every layer of an HTTP chain receives a response from the next
+one, never an exception: an inner failure is rendered there, so that headers set by outer layers are
+on every error too. Hooks are synchronous layers: `before(request)` returns None, a response or
+raises, `after(request, response)` returns None or another response. `_plan` selects the entries of
+a route; docs/middleware.md is the contract for authors.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Under:
     entry: Any
 
     def covers(self, route: Route | None) -> bool:
-        """Whether a route lies below the prefix; a 404 has none, and lies below nothing."""
+        """Return True if a route lies below the prefix; False for None, the route of a 404."""
         segments = route.template.split("/")[1:] if route is not None else []
         return tuple(segments[: len(self.prefix)]) == self.prefix
 
@@ -47,7 +47,7 @@ def under(prefix: str, entry: Any) -> Under:
     It is matched on the resolved route, never on the path as sent (S-06).
 
     Args:
-        prefix: a path as folders say it or as templates do: `/v1/User/[id]` is `/v1/user/{id}`.
+        prefix: a path in the form of folders or of templates: `/v1/User/[id]` is `/v1/user/{id}`.
 
     Raises:
         ValueError: when the prefix does not start with `/`.
@@ -69,7 +69,7 @@ def _segment(text: str) -> str:
 
 
 def check_entry(entry: Any) -> None:
-    """Refuse what is no middleware: neither callable nor an object with one of the methods.
+    """Refuse an entry that is neither callable nor an object with one of the middleware methods.
 
     Raises:
         TypeError: the message names the entry (rulings, 'Middleware': a boot error).
@@ -87,23 +87,23 @@ def check_entry(entry: Any) -> None:
 
 
 def prepare_entries(app: Application, entries: Sequence[Any], extensions: Sequence[Any]) -> None:
-    """Call `prepare` of the entries that have it; called at boot.
+    """Call the `prepare` methods of the entries, at boot.
 
     Args:
-        extensions: those of the application, which need not be booted.
+        extensions: the extensions of the application, whose boot may be in progress.
 
     Raises:
-        Exception: what an entry refuses the boot with.
+        Exception: any exception of an entry; it stops the boot.
     """
     inner = [entry.entry if isinstance(entry, Under) else entry for entry in entries]
     for entry in inner:
         if hasattr(entry, "prepare"):
             entry.prepare(app, extensions)
-    _with_beside(inner)  # an entry may refuse its place
+    _with_beside(inner)  # `beside` raises if the entry is at a wrong place
 
 
 def _with_beside(entries: Sequence[Any]) -> list[Any]:
-    """Put behind each entry with a method `beside` the entries that it needs inside of it."""
+    """Insert, after each entry with a method `beside`, the inner entries that it requires."""
     complete: list[Any] = []
     for entry in entries:
         complete.append(entry)
@@ -113,7 +113,7 @@ def _with_beside(entries: Sequence[Any]) -> list[Any]:
 
 
 def entries_for(route: Route | None, entries: Sequence[Any]) -> list[Any]:
-    """Return the entries that a route runs through, those of a subtree unwrapped."""
+    """Return the middleware entries of a route; those of a subtree are unwrapped."""
     chosen: list[Any] = []
     for entry in entries:
         if not isinstance(entry, Under):
@@ -124,10 +124,10 @@ def entries_for(route: Route | None, entries: Sequence[Any]) -> list[Any]:
 
 
 def layers_for(route: Route | None, entries: Sequence[Any]) -> list[Any]:
-    """Return what runs for a route: an entry with `for_route` is asked for its own form there.
+    """Return the layers of a route; an entry with `for_route` returns its own variant for it.
 
     Args:
-        entries: those of `entries_for`.
+        entries: the result of `entries_for`.
     """
     return [
         entry.for_route(route, entries) if hasattr(entry, "for_route") else entry
@@ -140,8 +140,8 @@ def compose(
 ) -> Endpoint:
     """Put the HTTP side of middleware around an endpoint, the first entry outermost.
 
-    Neighbours that only have hooks (`before`, `after`) share one layer. Where that is the outermost
-    one and nothing runs after the endpoint, it is no coroutine, and the result stays as it was.
+    Adjacent entries that only have hooks (`before`, `after`) share one layer. If that layer is the
+    outermost and has no `after`, it is no coroutine and passes the endpoint's result unchanged.
 
     Args:
         status: the status of a plain value that the endpoint returns.
@@ -172,12 +172,12 @@ def compose_sockets(entries: Sequence[Any], endpoint: Callable[[Any], Any]) -> C
 
 
 class _Hooks:
-    """The hooks of neighbours in the list.
+    """The hooks of adjacent entries.
 
     Attributes:
         begins: their `before`, the outermost first.
         ends: their `after`, the innermost first.
-        outside: for each of `begins`, how many of `ends` belong to layers around it.
+        outside: for each of `begins`, the number of `ends` in entries around it.
     """
 
     def __init__(self) -> None:
@@ -193,7 +193,7 @@ class _Hooks:
             self.ends.insert(0, after)
 
     def ends_by_progress(self) -> list[tuple[Callable[[Any, Any], Any], ...]]:
-        """For each number of `begins` that let the request pass, what runs afterwards."""
+        """By the number of completed `begins`, the hooks of `ends` to run afterwards."""
         count = len(self.ends)
         return [tuple(self.ends[count - outside :]) for outside in (*self.outside, count)]
 
@@ -202,7 +202,7 @@ _HOOKS = ("before", "after")
 
 
 def _layers(entries: Sequence[Any]) -> list[Any]:
-    """Each entry's HTTP side, the outermost first; hooks of neighbours as one `_Hooks`."""
+    """The HTTP side of each entry, the outermost first; adjacent hooks as one `_Hooks`."""
     layers: list[Any] = []
     for entry in entries:
         layer: Any = getattr(entry, "http", None)
@@ -256,7 +256,7 @@ def _hooked(app: Application, hooks: _Hooks, run: Endpoint, status: int | None) 
                     if answer is not None:
                         response = to_response(answer)
                 return response
-            except BaseException as error:  # the layers outside of the one that failed go on
+            except BaseException as error:  # the hooks outside of the failed one still run
                 response = await app.render(error, request)
 
     return call

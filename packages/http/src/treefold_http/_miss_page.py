@@ -1,7 +1,7 @@
-"""The page a browser sees in development where no route serves its request: why, and what to do.
+"""The page for browsers in development when no route serves a request: the reason and the remedy.
 
-Shows what `treefold why` prints, from the same explanation. Everything in it is escaped; no script
-runs on it and nothing is loaded. Production never comes here.
+It shows the output of `treefold why`, from the same explanation. All values in it are escaped; it
+has no script and loads nothing. Production never uses it.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ def miss_page(error: HTTPError, connection: Connection) -> Response | None:
     """Explain a 404 or 405 of the route table to a browser.
 
     Returns:
-        The page; None where the error is another one, or the client did not ask for HTML.
+        The page; None for another error, or if the client does not accept HTML.
     """
     if error is not getattr(connection, "miss", None) or error.status not in (404, 405):
         return None
     if not _wants_html(connection.headers.getlist("accept")):
         return None
-    from treefold_router import explanation_lines  # production never comes here
+    from treefold_router import explanation_lines  # not imported in production
 
     scope = connection.scope
     path = below_root(scope.get("raw_path") or scope["path"], scope.get("root_path", ""))

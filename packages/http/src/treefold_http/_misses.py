@@ -1,8 +1,8 @@
-"""What answers a path that exists where no route does: 405, `OPTIONS`, and preflights of CORS.
+"""Plans for requests that match no route: 404, 405, `OPTIONS`, and preflights of CORS.
 
-The middleware of a subtree (`under`) runs for every answer below its prefix, whatever the method.
-A preflight asks for another method than its own: it runs through the middleware of the route that
-it asks for, as far as that middleware answers preflights.
+The middleware of a subtree (`under`) runs for every response below its prefix, whatever the method.
+A preflight names the method of a later request: it runs through that route's middleware, as far as
+that middleware answers preflights.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ ASKED = b"access-control-request-method"
 
 @dataclass(frozen=True, slots=True)
 class ScopedMisses:
-    """The plans of misses that have more middleware than all others.
+    """The plans without a route that have more middleware than the common one.
 
     Attributes:
-        below: by template, where entries of a subtree cover it.
-        preflights: by route, where its module has middleware that answers preflights.
+        below: by template, for templates that entries of a subtree cover.
+        preflights: by route, for modules with middleware that answers preflights.
     """
 
     below: Mapping[str, Plan] = field(default_factory=dict[str, Plan])
@@ -43,7 +43,7 @@ class ScopedMisses:
     def find(
         self, request: Request, table: RouteTable, path: bytes | str, version: str | None
     ) -> Plan | None:
-        """Return the plan of a request that no route serves; None for that of all others."""
+        """Return the plan of a request that no route serves; None for the common plan."""
         preflight = request.fields.get(ASKED) if request.method == "OPTIONS" else None
         if preflight is not None and self.preflights:
             asked = preflight.decode("latin-1")
@@ -59,7 +59,7 @@ class ScopedMisses:
 
 
 def plan_miss(app: Application, entries: Sequence[Any]) -> Plan:
-    """Compose the plan that answers `request.miss` inside middleware."""
+    """Compose the plan that responds with `request.miss`, inside middleware."""
     run = compose(app, layers_for(None, entries), _answer_miss)
     return Plan(route=None, run=run, max_body=app.settings.max_body)
 
@@ -67,7 +67,7 @@ def plan_miss(app: Application, entries: Sequence[Any]) -> Plan:
 def plan_scoped_misses(
     app: Application, modules: Mapping[Route, HandlerModule | Any], middlewares: Sequence[Any]
 ) -> ScopedMisses:
-    """Compose the plans of misses for the templates and routes that need their own."""
+    """Compose the additional plans for the templates and routes that need their own."""
     common = entries_for(None, middlewares)
     made: dict[tuple[int, ...], Plan] = {}
 

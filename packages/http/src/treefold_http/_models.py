@@ -1,9 +1,9 @@
 """Body models: JSON bytes straight into the annotated type (rulings, 'Handlers', 6).
 
-msgspec decodes its structs; pydantic validates what its `TypeAdapter` accepts; records of the
-standard library are checked in `_records` where neither is installed, or neither checks all that
-they are constrained by. All of them see only bodies that `loads` has taken, because none refuses
-repeated names, and not each refuses NaN or lone surrogates.
+msgspec decodes its structs; pydantic validates the types that its `TypeAdapter` accepts; `_records`
+checks records of the standard library if neither is installed, or if neither checks all of their
+constraints. They decode only bodies that `loads` has accepted, because none refuses repeated names,
+and not all refuse NaN or lone surrogates.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from treefold_http._sources import Errors
 
 
 class Decoder(NamedTuple):
-    """Makes values of an annotated type.
+    """Decodes bodies into an annotated type.
 
     Attributes:
-        decode: takes the body and what `loads` made of it; raises `UnprocessableEntity`, whose
-            `errors` say where, for one that does not fit.
-        shares: whether the value may hold parts of what `loads` made.
-        quick: takes the body alone; gives None where it cannot say that `loads` would take it.
-        names: the member names of a body that `quick` took.
+        decode: takes the body and the result of `loads`; raises `UnprocessableEntity` for a body of
+            another type, with the places in its `errors`.
+        shares: True if the value may hold parts of the result of `loads`.
+        quick: takes the body alone; returns None unless `loads` would accept the body for sure.
+        names: the member names of a body that `quick` decoded.
     """
 
     decode: Callable[[bytes, Any], Any]
@@ -42,17 +42,17 @@ class Decoder(NamedTuple):
 
 
 def model_decoder(annotation: Any, *, anything: bool = False) -> Decoder | None:
-    """Give what makes a value of the annotated type from a valid JSON body; None for no model.
+    """Return the decoder of a valid JSON body into the annotated type; None for no model.
 
-    A model is a record, a pydantic model or a struct, a list of one, a union of these; None may
-    stand beside them.
+    A model is a record, a pydantic model or a struct, a list of one, or a union of these, also with
+    None.
 
     Args:
-        anything: also for a type that is no model, because the author asked with `Body()`.
+        anything: also for a type that is no model, because of an explicit `Body()`.
 
     Raises:
-        InjectionError: for a type that needs a package which is not installed, or a constraint that
-            the package which reads the type passes over.
+        InjectionError: for a type that needs a missing package, or a constraint that the decoder of
+            the type would ignore.
     """
     if not anything and not is_model(annotation):
         return None
@@ -72,14 +72,14 @@ def model_decoder(annotation: Any, *, anything: bool = False) -> Decoder | None:
         _refuse_unchecked(places, MSGSPEC)
         try:
             return _msgspec_decoder(annotation)
-        except TypeError:  # a union of records, which it does not tell apart, or a foreign type
+        except TypeError:  # a union of records, which msgspec cannot distinguish, or a foreign type
             if structs:
                 raise
     return Decoder(_record_decoder(annotation), shares=True)
 
 
 def is_checked_here(annotation: Any) -> bool:
-    """Whether our own checks read a body, which alone refuse members that are not known.
+    """Return True if `_records` checks a body; only these checks refuse unknown members.
 
     Raises:
         InjectionError: as `model_decoder`.
@@ -88,7 +88,7 @@ def is_checked_here(annotation: Any) -> bool:
     if not kinds or not all(map(is_record, kinds)):
         return False
     if MSGSPEC not in places and not any(map(is_typed_dict, kinds)) and _pydantic() is not None:
-        return False  # pydantic reads it: its decoder takes a millisecond to make
+        return False  # pydantic decodes it, and making its decoder would take a millisecond
     decoder = model_decoder(annotation, anything=True)
     return decoder is not None and decoder.shares
 
@@ -103,7 +103,7 @@ def _refuse_unchecked(places: dict[str, str], reader: str) -> None:
 
 
 def is_model(annotation: Any) -> bool:
-    """Whether a parameter of that type is read from the body without being asked to."""
+    """Return True if a parameter of that type is read from the body without a marker."""
     kinds = list(_kinds(annotation))
     return bool(kinds) and all(
         is_record(kind) or is_struct(kind) or is_pydantic(kind) for kind in kinds
@@ -111,7 +111,7 @@ def is_model(annotation: Any) -> bool:
 
 
 def _pydantic() -> Any:
-    """The package, imported when a first model asks for it: it costs 150 ms; None without it."""
+    """The package, imported for the first model as it takes 150 ms; None if it is missing."""
     try:
         return importlib.import_module("pydantic")
     except ImportError:
@@ -119,7 +119,7 @@ def _pydantic() -> Any:
 
 
 def _kinds(annotation: Any) -> Iterator[Any]:
-    """The classes of a union, and of what its lists hold; None is passed over."""
+    """The classes of a union and of the items of its lists, without None."""
     for option in options_of(annotation):
         origin = typing.get_origin(option)
         if origin in (list, typing.Annotated):
@@ -131,7 +131,7 @@ def _kinds(annotation: Any) -> Iterator[Any]:
 
 
 def _unknown_to_msgspec(info: Any, place: str, seen: set[int]) -> Iterator[str]:
-    """Find what it can describe and not decode; a type that holds itself is looked at once."""
+    """Yield the types that msgspec can describe but not decode; visit recursive types once."""
     if id(info) in seen:
         return
     seen.add(id(info))
@@ -173,11 +173,10 @@ def _msgspec_decoder(annotation: Any) -> Decoder:
 def _with_quick(
     annotation: Any, decode: Callable[[bytes, Any], Any], parse: Callable[[bytes], Any]
 ) -> Decoder:
-    """Add the short way for a model of which each member must be there.
+    """Add the quick decoder to a model whose members are all required.
 
-    Each member takes one colon. A body that holds all of them and no colon more repeats no name,
-    and has no member that the model does not know: `loads` could only refuse NaN and Infinity,
-    which pydantic takes.
+    Each member takes one colon. A valid body with exactly that many colons repeats no name and has
+    no unknown member: `loads` could only refuse NaN and Infinity, which pydantic accepts.
     """
     names = required_names(annotation)
     if names is None:
@@ -192,7 +191,7 @@ def _with_quick(
         try:
             return parse(body)
         except (ValueError, RecursionError):
-            return None  # the whole way says what is wrong
+            return None  # `decode` raises with the reason
 
     return Decoder(decode, quick=quick, names=frozenset(names))
 
@@ -217,7 +216,7 @@ def _pydantic_decoder(annotation: Any, *, mixed: bool) -> Decoder | None:
         validate = pydantic.TypeAdapter(annotation).validate_json
     except pydantic.PydanticUserError as error:
         if error.code == "typed-dict-version":
-            return None  # before Python 3.12 it refuses a `typing.TypedDict`
+            return None  # before Python 3.12 pydantic refuses a `typing.TypedDict`
         if mixed and isinstance(error, pydantic.errors.PydanticSchemaGenerationError):
             raise InjectionError(
                 "msgspec reads structs and pydantic its models, and one of them reads a body; make"
@@ -231,7 +230,7 @@ def _pydantic_decoder(annotation: Any, *, mixed: bool) -> Decoder | None:
             return validate(body.removeprefix(BOM))
         except invalid as error:
             found = error.errors(include_url=False, include_context=False, include_input=False)
-            first = found[0]  # without a place: what its parser refuses and ours does not
+            first = found[0]  # without a place: only the parser of pydantic refuses the body
             if first["type"] == "json_invalid" and not first["loc"]:
                 reason = first["msg"].removeprefix("Invalid JSON: ")
                 raise BadRequest(f"The body is not valid JSON: {reason}") from None
@@ -269,9 +268,9 @@ def _too_deep() -> BadRequest:
 
 
 def text_converter(annotation: Any) -> Callable[[str], Any] | None:
-    """Give a converter of one text for a type that only pydantic knows; None without pydantic.
+    """Return a converter of one text for a type that only pydantic knows; None without pydantic.
 
-    None also for what no single text can be: lists, objects, records, anything at all.
+    None also for types that a single text cannot represent: lists, objects, records, Any.
     """
     pydantic = _pydantic()
     if pydantic is None:
@@ -295,7 +294,7 @@ def text_converter(annotation: Any) -> Callable[[str], Any] | None:
 
 
 def _is_written_as_text(schema: dict[str, Any]) -> bool:
-    """Whether every JSON value of a schema but null is a string, a number or a boolean."""
+    """Return True if a schema allows only strings, numbers, booleans and null."""
     named = {f"#/$defs/{name}": each for name, each in schema.get("$defs", {}).items()}
     schema = named.get(schema.get("$ref", ""), schema)
     options = schema.get("anyOf") or schema.get("oneOf") or [schema]
@@ -304,5 +303,5 @@ def _is_written_as_text(schema: dict[str, Any]) -> bool:
 
 
 def is_json(content_type: str) -> bool:
-    """Whether a body model takes this media type: JSON, `+json`, or none said."""
+    """Return True for the media types of body models: JSON, `+json`, or an empty type."""
     return content_type in ("", "application/json") or content_type.endswith("+json")

@@ -1,9 +1,9 @@
 """The Python modules of one application root, kept apart from those of every other root.
 
-A project's top-level names (`Api`, `Services`, `hooks`, ...) are imported from its own root by a
-finder of ours; nothing is put on `sys.path`. `sys.modules` can hold one `Api` only, so each root
-keeps its modules in a space of its own and the entries change places while another root imports.
-With one root in the process, which is every production server, nothing ever changes places.
+A project's top-level names (`Api`, `Services`, `hooks`, ...) are imported from its own root by an
+import finder of this module; nothing is put on `sys.path`. `sys.modules` can hold one `Api` only,
+so each root keeps its modules in its own space, and the entries are swapped while another root
+imports. With one root in the process, as in every production server, nothing is ever swapped.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ PROJECT_NAMES = frozenset(
         "providers",
     }
 )
-"""Top-level names that always mean the project's own; any other only where nothing else has it."""
+"""Top-level names that always resolve to the project; other names only if nothing else has them."""
 
 _lock = threading.RLock()
 _current: ModuleSpace | None = None
@@ -48,14 +48,14 @@ _plain_import_module = importlib.import_module
 
 
 class ModuleSpace:
-    """Import modules of one root; `of` gives the one space that a root has in this process.
+    """Import modules of one root; `of` returns the single space of a root in this process.
 
     Args:
         root: the folder that holds `Api/`.
 
     Attributes:
-        names: top-level names that are the root's own.
-        loader: what its modules are loaded with.
+        names: top-level names of the root's own modules.
+        loader: the loader class of its modules.
     """
 
     _spaces: ClassVar[dict[Path, ModuleSpace]] = {}
@@ -70,7 +70,7 @@ class ModuleSpace:
 
     @classmethod
     def of(cls, root: Path) -> ModuleSpace:
-        """Give the space of a root: two applications on one root share their modules."""
+        """Return the space of a root: two applications on one root share their modules."""
         root = root.resolve()
         if root not in cls._spaces:
             cls._spaces[root] = cls(root)
@@ -88,16 +88,16 @@ class ModuleSpace:
     def load_file(self, top: str, file: str, packages: Collection[str]) -> tuple[ModuleType, bool]:
         """Import a file by its path, such as `v1/User/[id]/Get.py` below `Api`.
 
-        The module is what `importlib.import_module("Api.v1.User.[id].Get")` gives, and relative
-        imports in it resolve inside its folder.
+        The module is the one that `importlib.import_module("Api.v1.User.[id].Get")` returns, and
+        relative imports in it resolve inside its folder.
 
         Args:
             top: a folder of the root.
-            packages: the folders below `top` that hold an `__init__.py`; to look for it in all of
-                them would be a fifth of a boot.
+            packages: the folders below `top` that hold an `__init__.py`; looking for it in all
+                folders would take a fifth of a boot.
 
-        Returns:
-            The module, and whether this call was the one that ran it.
+            Returns:
+                The module, and True if this call has run it.
         """
         inside, _, leaf = file.removesuffix(".py").rpartition("/")
         folder = f"{top}/{inside}" if inside else top
@@ -125,31 +125,31 @@ class ModuleSpace:
             return module, True
 
     def loaded(self) -> dict[str, ModuleType]:
-        """Give the root's modules by dotted name; this root is the current one."""
+        """Return the root's modules by dotted name; the root must be the current one."""
         mine = [(n, m) for n, m in list(sys.modules.items()) if n.partition(".")[0] in self.names]
         return {name: module for name, module in mine if self._is_below(module)}
 
     def _is_below(self, module: ModuleType) -> bool:
-        # As text: a reload asks of every module, and a Path takes as long as a small import.
+        # As text: a reload checks every module, and a Path takes as long as a small import.
         paths = [getattr(module, "__file__", None), *getattr(module, "__path__", ())]
         own = f"{self.root.as_posix()}/"
         return any(p is not None and f"{p}/".replace(os.sep, "/").startswith(own) for p in paths)
 
     def look_again(self) -> None:
-        """Notice top-level modules that are new on the disk."""
+        """Update the top-level names from the disk."""
         self.names = PROJECT_NAMES | _own_names(self.root)
         importlib.invalidate_caches()
 
     def forget(self, module: ModuleType) -> None:
-        """Have a module imported anew when it is asked for the next time."""
+        """Remove a module from `sys.modules`, so that the next import runs it again."""
         with self.current():
             sys.modules.pop(module.__name__, None)
 
     def _run_packages(self, top: str, inside: str, packages: Collection[str]) -> None:
         """Import the packages of a handler that have an `__init__.py`, outermost first.
 
-        A folder without one is a package once somebody asks for it: most are never asked for, and
-        1,000 routes have 2,500.
+        A folder without one becomes a package when it is first imported: most never are, and 1,000
+        routes have 2,500.
         """
         if not packages:
             return
@@ -165,7 +165,7 @@ class ModuleSpace:
 
     @contextmanager
     def current(self) -> Generator[None]:
-        """Let `sys.modules` show this root's modules, and the former root's again afterwards."""
+        """Put this root's modules into `sys.modules`, and restore the former root's at the end."""
         with _lock:
             former = _current
             self.enter()
@@ -176,8 +176,8 @@ class ModuleSpace:
                     former.enter()
 
     def enter(self) -> None:
-        """Make this the root whose modules a bare `import Api` means."""
-        global _current  # sys.modules is global, and so is whose it is
+        """Make this the current root, from which `import Api` imports."""
+        global _current  # sys.modules is global, and so is the root it belongs to
         with _lock:
             if _current is self:
                 return
@@ -190,7 +190,7 @@ class ModuleSpace:
             _current = self
 
     def _displace(self) -> None:
-        """Take away what was imported under a name of the layout that this project has itself."""
+        """Remove foreign modules from `sys.modules` whose names this project defines itself."""
         for name in PROJECT_NAMES & sys.modules.keys():
             if not self._owns(sys.modules[name]) and self.find(name, None) is not None:
                 inner = [other for other in sys.modules if other.startswith(f"{name}.")]
@@ -212,14 +212,14 @@ class ModuleSpace:
         )
 
     def find(self, name: str, path: Sequence[str] | None) -> ModuleSpec | None:
-        """Give the spec of a module below this root, or None."""
+        """Return the spec of a module below this root, or None."""
         spec = PathFinder.find_spec(name, path or [str(self.root)]) or _with_dots(name, path)
         if spec is None:
             return None
         if type(spec.loader) is SourceFileLoader:
             spec.loader = self.loader(name, spec.loader.path, self)
         if spec.submodule_search_locations is not None:
-            # A plain list: the lazy path of a namespace package looks at sys.path again.
+            # A plain list: the lazy path of a namespace package would search sys.path again.
             spec.submodule_search_locations = list(spec.submodule_search_locations)
             if not spec.has_location:
                 spec.loader = _FolderLoader()
@@ -227,14 +227,14 @@ class ModuleSpace:
 
 
 class _FolderLoader(Loader):
-    """Makes the package of a folder without `__init__.py`, with its handlers that are loaded."""
+    """Creates the package of a folder without `__init__.py`, with its loaded handlers."""
 
     def exec_module(self, module: ModuleType) -> None:
         adopt(module)
 
 
 def adopt(package: ModuleType) -> None:
-    """Give a package those of its modules that were loaded before it.
+    """Set the submodules that were loaded before a package as its attributes.
 
     `import a.b` sets `b` on `a` only when it loads `b`.
     """
@@ -262,10 +262,10 @@ def _with_dots(name: str, path: Sequence[str] | None) -> ModuleSpec | None:
 
 
 class View:
-    """Modules of a root that some code sees in the place of everybody else's.
+    """Modules of a root that one context sees instead of those in `sys.modules`.
 
     Attributes:
-        modules: by dotted name; None where there is to be none. Nothing while it sees what all see.
+        modules: by dotted name, None for a removed module; empty if nothing differs.
     """
 
     def __init__(self, root: Path) -> None:
@@ -275,9 +275,9 @@ class View:
 
     @contextmanager
     def turn(self) -> Generator[None]:
-        """Let `sys.modules` show these modules, for as long as an import takes.
+        """Put these modules into `sys.modules` for the duration of an import.
 
-        What the import loads of the project belongs to this view.
+        Project modules that the import loads are added to this view.
         """
         space = ModuleSpace.of(self._root)
         with space.current():
@@ -297,11 +297,11 @@ class View:
 
 
 seen: ContextVar[View | None] = ContextVar("treefold_modules_seen", default=None)
-"""The modules that the code of a context sees; None for those of `sys.modules`."""
+"""The view of the current context; None for the modules of `sys.modules`."""
 
 
 def show(modules: Mapping[str, ModuleType | None]) -> None:
-    """Put modules into `sys.modules`, and take those out for which there is None."""
+    """Put modules into `sys.modules`; remove those whose value is None."""
     for name, module in modules.items():
         if module is None:
             sys.modules.pop(name, None)
@@ -310,8 +310,10 @@ def show(modules: Mapping[str, ModuleType | None]) -> None:
 
 
 def take_turns() -> None:
-    """Have modules of a project wait with an import of their own while another root, or a reload
-    in another thread, has `sys.modules`.
+    """Replace Python's import functions by ones that take the lock of this module.
+
+    An import in a project waits while another root, or a reload in another thread, holds
+    `sys.modules`.
     """
     builtins.__import__ = _import_in_own_space
     importlib.import_module = _import_module_in_own_space
@@ -325,13 +327,13 @@ def _own_names(root: Path) -> frozenset[str]:
 
 
 def dotted(path: str) -> str:
-    """Give the name of the package that a folder below the root is."""
-    # A dot inside a folder name must not look like a step: `foo.bar` is not `foo/bar`.
+    """Return the package name of a folder below the root."""
+    # A dot in a folder name must not look like a separator: `foo.bar` is not `foo/bar`.
     return path.replace(".", "%2E").replace("/", ".")
 
 
 def _module_of(spec: ModuleSpec, package: str) -> ModuleType:
-    """`importlib.util.module_from_spec` without its cases: 1,000 routes make 3,500 modules."""
+    """Create a module as `module_from_spec`, but faster: 1,000 routes have 3,500 modules."""
     module = ModuleType(spec.name)
     module.__spec__ = spec
     module.__loader__ = spec.loader
@@ -340,14 +342,14 @@ def _module_of(spec: ModuleSpec, package: str) -> ModuleType:
 
 
 class SourceLoader(SourceFileLoader):
-    """Marks a module's globals with the space that it belongs to."""
+    """A source loader that knows the module space of its module."""
 
     def __init__(self, name: str, path: str, space: ModuleSpace) -> None:
         super().__init__(name, path)
         self.space = space
 
     def set_data(self, path: str, data: ReadableBuffer, *, _mode: int = 0o666) -> None:
-        """Write bytecode; while handlers are loaded it is kept for `write_bytecode`."""
+        """Write bytecode; while handlers are loaded, queue it for `write_bytecode`."""
         if _unwritten.collecting:
             _unwritten.files.append((self, path, data, _mode))
         else:
@@ -355,7 +357,7 @@ class SourceLoader(SourceFileLoader):
 
 
 class _Unwritten(threading.local):
-    """Bytecode of this thread's boot that is still to be written."""
+    """The unwritten bytecode of this thread's boot."""
 
     def __init__(self) -> None:
         self.collecting = False
@@ -374,9 +376,9 @@ def _run(module: ModuleType, loader: SourceLoader) -> None:
 
 
 def write_bytecode() -> None:
-    """Write what was compiled since the boot began, in a thread of its own.
+    """Write the bytecode compiled since the boot began, in a separate thread.
 
-    Writing takes four times as long as compiling a small handler, and nobody needs the files
+    Writing takes four times as long as compiling a small handler, and the files are not needed
     before the next start.
     """
     files, _unwritten.files = _unwritten.files, []
@@ -390,7 +392,7 @@ def write_bytecode() -> None:
 
 
 class _ReservedNames(MetaPathFinder):
-    """First in line: the names of the layout mean the current project."""
+    """The first finder: resolves the names of the project layout in the current root."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -401,7 +403,7 @@ class _ReservedNames(MetaPathFinder):
 
 
 class _OtherNames(MetaPathFinder):
-    """Last in line: any other module of the root, where nothing installed has the name (S-120)."""
+    """The last finder: resolves other modules of the root, if no installed one exists (S-120)."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -418,10 +420,10 @@ def _import_in_own_space(
     fromlist: Sequence[str] | None = (),
     level: int = 0,
 ) -> ModuleType:
-    """`__import__` once a second root lives here: a project's module imports from its own root.
+    """Replace `__import__` in a process with several roots: a module imports from its own root.
 
-    Our lock is taken even where nothing changes places: Python locks the name of a module while it
-    imports it, and two threads that take the two locks in different orders wait for ever.
+    The lock is taken even if nothing is swapped: Python locks the name of a module while it imports
+    it, and two threads that take the two locks in different orders would deadlock.
     """
     if (view := seen.get()) is not None and view.modules:
         with view.turn():
@@ -434,7 +436,7 @@ def _import_in_own_space(
 
 
 def _import_module_in_own_space(name: str, package: str | None = None) -> ModuleType:
-    """`importlib.import_module` once a second root lives here."""
+    """Replace `importlib.import_module` in a process with several roots."""
     if (view := seen.get()) is not None and view.modules:
         with view.turn():
             return _plain_import_module(name, package)

@@ -1,7 +1,7 @@
-"""What is served outside the versions: `app.mount("/static", StaticFiles("web"))`.
+"""Mounts outside of the versions: `app.mount("/static", StaticFiles("web"))`.
 
-Mounts of the project are asked before default-to-latest, those of the framework (documents, docs)
-after it: whatever a project serves at a path is never hidden by something built in.
+Mounts of the project are searched before default-to-latest, those of the framework (documents,
+docs) after it: a path that the project serves is never hidden by a built-in mount.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ Answer: TypeAlias = "Callable[[Request], Awaitable[Response]]"
 
 
 class Mountable(Protocol):
-    """What can be mounted; `StaticFiles` is."""
+    """The protocol of a mount target, such as `StaticFiles`."""
 
     def check(self, root: Path) -> None:
-        """Refuse what cannot be served."""
+        """Refuse a target that cannot be served."""
         ...
 
     async def response(self, path_segments: Sequence[str], request: Request) -> Response:
-        """Answer a path below the prefix, given as its decoded segments."""
+        """Return the response for a path below the prefix, given as its decoded segments."""
         ...
 
 
 class Mounts:
-    """The mounts of an application, asked where no route serves a path."""
+    """The mounts of an application, searched for a path that no route serves."""
 
     def __init__(self) -> None:
         self._by_prefix: dict[tuple[str, ...], Mountable] = {}
@@ -44,10 +44,10 @@ class Mounts:
         return bool(self._by_prefix)
 
     def add(self, prefix: str, target: Mountable, *, again: bool = False) -> None:
-        """Mount something at a prefix.
+        """Mount a target at a prefix.
 
         Args:
-            again: in the place of what is there.
+            again: replace an existing mount.
 
         Raises:
             ValueError: when the prefix is no path, names a version, or is taken.
@@ -62,23 +62,23 @@ class Mounts:
         self._by_prefix[parts] = target
 
     def snapshot(self) -> dict[tuple[str, ...], Mountable]:
-        """Give what is mounted, for `restore`."""
+        """Return the current mounts, for `restore`."""
         return dict(self._by_prefix)
 
     def restore(self, mounted: dict[tuple[str, ...], Mountable]) -> None:
-        """Forget what was mounted since a snapshot: a boot that failed is tried again."""
+        """Return to the mounts of a snapshot, before a failed boot is repeated."""
         self._by_prefix = mounted
 
     def add_built_in(self, prefix: str, target: Mountable) -> None:
-        """Mount what the framework brings: whatever the project has at the path comes first."""
+        """Mount a target of the framework; routes and mounts of the project take precedence."""
         self._built_in[tuple(prefix.strip("/").split("/"))] = target
 
     def find(self, path: bytes | str) -> Answer | None:
-        """Give what answers a path that routing found well-formed; None where nothing is there."""
+        """Return a function that answers a well-formed path; None if no mount covers it."""
         return _find(self._by_prefix, path)
 
     def find_built_in(self, path: bytes | str) -> Answer | None:
-        """Give what of the framework answers a path that nothing of the project does."""
+        """Return a function that answers a path from a built-in mount; None if none covers it."""
         return _find(self._built_in, path) if self._built_in else None
 
 

@@ -1,8 +1,9 @@
 """From the bytes of a multipart body to heads and data, in order, as they arrive (RFC 7578).
 
-`PartParser` takes blocks and gives events without any I/O; `part_events` feeds it from a stream.
-Boundaries are found by python-multipart (extra `files`). What is ours: every limit, the text before
-and after the parts, blocks that hold no boundary, and the guarantee that no input is slow (S-38).
+`PartParser` takes blocks and returns events without any I/O; `part_events` feeds it from a stream.
+python-multipart (extra `files`) finds the boundaries. This module adds every limit, the text before
+and after the parts, a shortcut for blocks without a boundary, and protection from slow input
+(S-38).
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ MULTIPART = "multipart/form-data"
 BLOCK = 16 * 1024
 """Smaller chunks are put together first: a parser call costs 2 us however little it gets (S-26)."""
 STEP = 2 * 1024
-"""The parser gets no more at a time: it is called for little besides boundaries, and what it is
-slow at is seen before it costs much."""
+"""Bytes per call of the parser, which gets little besides boundaries: input that it parses slowly
+is noticed before it costs much."""
 FEW = 16
-"""Lines that begin like a boundary and are none cost the parser 1.5 us each, and no honest body has
-them: where a step has room for more than these, they are counted as parts are."""
+"""Lines that only begin like a boundary cost the parser 1.5 us each, and no valid body has them:
+if a step has room for more of them than this, they are counted like parts."""
 
 _PADDING = 64  # blanks that may follow a boundary on its line
 
@@ -44,7 +45,7 @@ class MissingExtra(TreefoldError):
 
 
 def boundary_of(content_type: str, limits: Limits) -> bytes:
-    """Give the boundary that a Content-Type announces.
+    """Return the boundary of a multipart Content-Type.
 
     Raises:
         UnsupportedMediaType: when it is not `multipart/form-data`.
@@ -68,7 +69,7 @@ def boundary_of(content_type: str, limits: Limits) -> bytes:
 async def part_events(
     boundary: bytes, chunks: AsyncIterable[bytes], *, limits: Limits
 ) -> AsyncGenerator[Event, None]:
-    """Give the heads and data of a multipart body while it arrives.
+    """Yield the heads and data of a multipart body while it arrives.
 
     Raises:
         BadRequest: for a malformed or truncated body, or too many parts, files or header fields.
@@ -102,7 +103,7 @@ class PartParser:
     """Split a multipart body into heads and data, block by block.
 
     Args:
-        boundary: as `boundary_of` gives it.
+        boundary: the result of `boundary_of`.
 
     Raises:
         MissingExtra: when python-multipart is not installed.
@@ -145,10 +146,10 @@ class PartParser:
         self._begin()
 
     def feed(self, block: bytes) -> list[Event]:
-        """Take the next bytes of the body and give what they complete.
+        """Parse the next bytes of the body and return the completed events.
 
         Raises:
-            BadRequest: for what is malformed or above a limit.
+            BadRequest: for a malformed part or one above a limit.
         """
         if self._preamble is not None:
             block = self._skip_preamble(self._preamble + block)
@@ -164,16 +165,16 @@ class PartParser:
         return events
 
     def finish(self) -> None:
-        """Say that the body is over.
+        """End the body.
 
         Raises:
-            BadRequest: when its closing boundary has not come.
+            BadRequest: when the closing boundary is missing.
         """
         if not self._ended:
             raise BadRequest("The multipart body ends before its closing boundary")
 
     def _skip_preamble(self, seen: bytes) -> bytes:
-        # RFC 2046, 5.1.1: text before the first boundary means nothing.
+        # RFC 2046, 5.1.1: text before the first boundary is ignored.
         start = 0 if seen.startswith(self._delimiter[2:]) else seen.find(self._delimiter) + 2
         found = start != 1
         if (start if found else len(seen) - len(self._delimiter)) > self._limits.margin:
@@ -182,8 +183,8 @@ class PartParser:
         return seen[start:] if found else b""
 
     def _data_end(self, block: bytes, start: int) -> int:
-        # Data goes up to a boundary, or to what the next block may make one. A single byte is found
-        # ten times as fast, and no boundary is without it.
+        # Data ends at a boundary, or at a prefix that the next block may complete to one. Searching
+        # a single byte is ten times as fast, and every boundary contains it.
         first = block.find(b"\r", start)
         if first < 0:
             return len(block)
@@ -216,15 +217,15 @@ class PartParser:
         self._block = b""
         if self._ended:
             closing = block.find(self._delimiter + b"--")
-            # Not found: it began in an earlier block, so this one holds its end at most.
+            # Not found: the boundary began in an earlier block, so this one has at most its end.
             self._count_epilogue(len(block) - max(closing, 0) - len(self._delimiter) - 2)
         else:
             self._check_gap(self._before, self._limits.header_size)
-        # What the parser has given back to the last byte it cannot take for part of a boundary.
+        # If the parser returned data up to the last byte, no partial boundary ends the block.
         self._plain = self._in_data and self._at == self._before
 
     def _check_gap(self, now: int, allowed: int) -> None:
-        # The parser walks over blanks byte by byte, 0.2 s for a megabyte.
+        # The parser reads blanks byte by byte, 0.2 s for a megabyte.
         if now - self._at > len(self._delimiter) + 8 + allowed:
             raise BadRequest("The multipart body is malformed: blanks after a boundary")
 
@@ -273,7 +274,7 @@ class PartParser:
         self._events.append(head)
 
     def _take_data(self, data: bytes, start: int, end: int) -> None:
-        if data is self._block:  # else the parser gives back what only looked like a boundary
+        if data is self._block:  # otherwise the bytes only looked like the start of a boundary
             self._at = self._before + end
         self._events.append(data[start:end])
 

@@ -1,7 +1,7 @@
-"""The answer of a process that has enough to do: 503, with the least work that is still an answer.
+"""The 503 of an overloaded process, with as little work as possible.
 
-A server calls it in place of the application for what comes above its limit (D-07, R-26). No route,
-no middleware and no handler has a part in it; the log line has.
+A server calls it instead of the application for requests above its limit (D-07, R-26). No route,
+middleware or handler runs; the request is logged.
 """
 
 from __future__ import annotations

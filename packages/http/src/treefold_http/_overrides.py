@@ -1,4 +1,4 @@
-"""Replacements of dependencies, for tests: a mapping that says when it changes."""
+"""Replacements of dependencies, for tests: a mapping with a change callback."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class Overrides(MutableMapping[Callable[..., Any], Callable[..., Any]]):
     """Dependency to replacement: `app.overrides[get_db] = fake_db`; `clear()` undoes all.
 
     Args:
-        changed: called after every change, to plan the routes anew.
+        changed: called after every change, to plan the routes again.
     """
 
     def __init__(self, changed: Callable[[], None]) -> None:

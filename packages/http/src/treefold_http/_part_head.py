@@ -1,8 +1,8 @@
-"""The header of one part of a multipart body: what it is called, and whether it is a file.
+"""The header of one part of a multipart body: the name of the field and of a file.
 
-Header lines come in as bytes, split and counted by `_multipart`. A part that does not say its name
-in one way only is refused (RFC 7578, 4.2; S-37); `filename*` and `Content-Transfer-Encoding` have
-no meaning here (RFC 7578, 4.2 and 4.7; S-38, S-40).
+The input is header lines as bytes, split and counted by `_multipart`. A part without exactly one
+name is refused (RFC 7578, 4.2; S-37); `filename*` and `Content-Transfer-Encoding` are ignored (RFC
+7578, 4.2 and 4.7; S-38, S-40).
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _control = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]").search
 
 @dataclass(frozen=True, slots=True)
 class PartHead:
-    """What a part says of itself, all of it the client's word.
+    """The parsed header of a part; all values come from the client.
 
     Attributes:
         name: the form field.
         filename: the file name as sent; None for a part that is no file.
-        content_type: the media type as sent; empty where none is.
+        content_type: the media type as sent; empty without one.
         headers: the header fields of the part.
     """
 
@@ -41,8 +41,8 @@ def parse_head(raw: RawHeaders) -> PartHead:
     """Read the header fields of a part, names in lower case.
 
     Raises:
-        BadRequest: for a missing or repeated name, a header that is not UTF-8 or cannot be read, a
-            field in another charset, or a length that is no number.
+        BadRequest: for a missing or repeated name, a header that is malformed or not UTF-8, a field
+            in another charset, or a length that is no number.
     """
     if any(_control(value) for _, value in raw):
         raise BadRequest("The header of a part holds a control character")

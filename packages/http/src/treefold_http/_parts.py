@@ -1,7 +1,7 @@
 """Parts of a multipart body while they arrive, for uploads that are larger than memory and disk.
 
-Nothing is kept: a part is read in its turn or passed over. Whoever wants fields by name and files
-that can be read twice uses `_forms`.
+Nothing is kept: a part is read in its turn or skipped. For fields by name and files that can be
+read twice, use `_forms`.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from treefold_http._part_head import PartHead
 
 
 class Part:
-    """One part of a multipart body: iterate over it once, before the next part is asked for.
+    """One part of a multipart body: iterate over it once, before advancing to the next part.
 
     Attributes:
         name: the form field.
         filename: as the client sent it; None for a part that is no file.
-        content_type: the media type as sent; empty where none is.
+        content_type: the media type as sent; empty without one.
         headers: the header fields of the part.
     """
 
@@ -39,11 +39,11 @@ class Part:
             yield chunk
 
     async def read(self) -> bytes:
-        """Give what is left of a small part, such as a field, at once.
+        """Return the unread rest of a small part, such as a field.
 
         Raises:
             PayloadTooLarge: above the limit of a field.
-            RuntimeError: when the next part has been asked for.
+            RuntimeError: after advancing to the next part.
         """
         limit = self._body.limits.field
         data = bytearray()
@@ -97,7 +97,7 @@ class _Body:
 async def stream_parts(
     content_type: str, chunks: AsyncIterable[bytes], *, limits: Limits = DEFAULT_LIMITS
 ) -> AsyncGenerator[Part, None]:
-    """Give the parts of a multipart body in order; what is left of one is passed over.
+    """Yield the parts of a multipart body in order; the unread rest of a part is skipped.
 
     Args:
         content_type: the Content-Type of the request.

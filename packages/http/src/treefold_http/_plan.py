@@ -1,7 +1,7 @@
-"""The plan of a route: everything between a matched path and an answer, composed once at boot.
+"""The plan of a route: everything between a matched path and a response, composed once at boot.
 
-`run` is the whole chain as one coroutine function. Without middleware and with a handler that takes
-only the request it *is* the handler; every layer is added here and nowhere else.
+`run` is the whole chain as one coroutine function. Without middleware, and with a handler that
+takes only the request, it *is* the handler; every layer is added here and nowhere else.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ WEBSOCKET = "WEBSOCKET"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Plan:
-    """How one route is served.
+    """The plan of one route.
 
     Attributes:
-        route: the route of the table; None for the plan that answers 404 and 405.
-        run: gives the handler's return value, or a response; for a socket, runs it to its end.
-        status: the status of a plain return value; None keeps the table's.
+        route: the route of the table; None for the plans of 404, 405 and probes.
+        run: returns the handler's return value or a response; for a socket, runs it to its end.
+        status: the status of a plain return value; None keeps the default of its type.
         max_body: the most bytes of a request body.
-        form_limits: what a form may hold.
+        form_limits: the limits of a form.
         masked: path segments whose parameter name is sensitive, counted from the end.
-        log_payload: whether the payload is logged.
-        is_quiet: True for probes, whose request lines are of the level DEBUG.
+        log_payload: True if the payload is logged.
+        is_quiet: True for probes, which are logged at level DEBUG.
     """
 
     route: Route | None
@@ -59,7 +59,7 @@ class Plan:
     is_quiet: bool = False
 
     def masked_in(self, raw_path: bytes) -> tuple[int, ...]:
-        """Give the indexes, among the non-empty segments, that the log must not show.
+        """Return the indexes, among the non-empty path segments, to mask in logs.
 
         Counted from the end, because an unversioned request has no version segment.
         """
@@ -83,7 +83,7 @@ def make_plan(app: Application, route: Route, module: HandlerModule, outer: Sequ
     entries = layers_for(route, entries_for(route, [*outer, *module.middlewares]))
     run = _endpoint(app, route, module.handler)
     if module.response_model is not None:
-        # Imported where a first module has one: nobody else is to pay for it.
+        # Imported for the first module that has one: other projects do not pay for it.
         from treefold_http._answer_model import hold_answers, hold_messages
 
         hold = hold_messages if route.method == WEBSOCKET else hold_answers
@@ -106,7 +106,7 @@ def make_plan(app: Application, route: Route, module: HandlerModule, outer: Sequ
 
 
 def broken_plan(app: Application, route: Route, error: str, outer: Sequence[Any]) -> Plan:
-    """Give the plan of a file that failed to load: its method answers 500 (rulings, 'Routing')."""
+    """Return the plan of a file that failed to load: it answers 500 (rulings, 'Routing')."""
     detail = f"handler failed to load: {error}" if app.dev else "handler failed to load"
 
     async def run(connection: Any) -> Any:

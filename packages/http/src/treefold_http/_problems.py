@@ -1,7 +1,7 @@
-"""Errors as answers: every failure becomes an `application/problem+json` document (RFC 9457).
+"""Error responses: every failure becomes an `application/problem+json` document (RFC 9457).
 
-This is the one place that decides what a client may read of an error. A 500 says nothing of the
-exception unless the application runs with `dev=True`, and then `<`, `>` and `&` are escaped.
+This is the one place that decides which details of an error a client may read. A 500 shows the
+exception only if the application runs with `dev=True`, and then `<`, `>` and `&` are escaped.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MARKUP = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
 def problem(error: HTTPError, connection: Connection) -> Response:
     """Render an `HTTPError`: `type title status detail instance request_id` and `errors`.
 
-    In development a browser that found no route gets a page that says why instead.
+    In development a browser whose request matched no route gets a page with the reason instead.
     """
     if connection.app.dev and (page := miss_page(error, connection)) is not None:
         return page
@@ -46,9 +46,9 @@ def crash(error: BaseException, connection: Connection) -> Response:
 
 
 def departed(connection: Connection) -> Response:
-    """Give what is logged for a request whose client left before its end; nobody reads it.
+    """Return the response to a request whose client has disconnected: it is logged, never received.
 
-    A server that gave up on the client, and answered itself, says in the scope with which status.
+    A server that stopped waiting for the client and answered itself passes its status in the scope.
     """
     status: int = connection.scope.get("treefold.answered", 499)
     return _response(_document("Client Closed Request", status, "The client left", connection), {})
@@ -69,7 +69,7 @@ def _document(title: str, status: int, detail: str, connection: Connection) -> d
 
 
 def _text(text: str) -> str:
-    """Text that UTF-8 can carry: an exception may quote half of a surrogate pair."""
+    """Make text encodable in UTF-8: an exception may quote half of a surrogate pair."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
