@@ -121,3 +121,56 @@ def start() -> Generator[Callable[..., Running], None, None]:
         with suppress(ProcessLookupError):
             os.killpg(server.process.pid, signal.SIGKILL)
         server.process.communicate()
+
+
+STEPS = """
+from pathlib import Path
+from types import SimpleNamespace
+
+class Steps:
+    '''What the file `wanted` lists and the file `done` does not is missing.'''
+
+    def setup(self, app):
+        self.root = Path(app.root)
+
+    def read(self, name):
+        file = self.root / name
+        return file.read_text().split() if file.exists() else []
+
+    def pending(self):
+        if (self.root / "away").exists():
+            raise RuntimeError("the store is away")
+        return [
+            SimpleNamespace(text=f"step {name} is missing", advice="treefold step")
+            for name in self.read("wanted")
+            if name not in self.read("done")
+        ]
+
+    def apply(self):
+        made = [one.text.split()[1] for one in self.pending()]
+        if "bad" in made:
+            raise RuntimeError("step bad cannot be made")
+        with open(self.root / "done", "a") as file:
+            file.write("".join(f"{name}\\n" for name in made))
+        return [f"made step {name}" for name in made]
+
+    async def shutdown(self):
+        with open(self.root / "released", "a") as file:
+            file.write("x")
+"""
+
+
+@pytest.fixture
+def behind(project: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project that two steps are missing in, beside an installed extension that knows them."""
+    site = tmp_path / "site"
+    info = site / "steps-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: steps\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[treefold.extensions]\nsteps = steps_of_mine:Steps\n")
+    (site / "steps_of_mine.py").write_text(STEPS)
+    monkeypatch.setenv("PYTHONPATH", str(site))
+    root = project("v1/Health/Get.py")
+    (root / "treefold.toml").write_text("installed_extensions = true\n")
+    (root / "wanted").write_text("one\ntwo\n")
+    return root
