@@ -2,7 +2,7 @@
 
 The only module that knows how typer works inside. A command's module is imported when its name is
 typed; its options are declared there. Other packages add commands through entry points
-(`_extra_commands`); what is built in wins over them.
+(`_extra_commands`); built-in commands take precedence.
 """
 
 import importlib
@@ -53,7 +53,7 @@ def invoke(arguments: Sequence[str]) -> int:
     """Run the command that `arguments` name.
 
     Args:
-        arguments: what follows the name of the program.
+        arguments: the command line without the name of the program.
 
     Returns:
         The exit code of the command.
@@ -84,7 +84,7 @@ class _Command(_TextParameters, TyperCommand):
 
 class _Group(_TextParameters, TyperGroup):
     words = ""
-    """What is typed before the commands of this group, each word with a space after it."""
+    """Words of the command line that lead to this group, each with a space after it."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         below = (name.removeprefix(self.words) for name in _names() if name.startswith(self.words))
@@ -104,9 +104,9 @@ class _Group(_TextParameters, TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name = args[0]
         known = name.startswith("-") or self.get_command(ctx, name) is not None
-        if known or ctx.resilient_parsing:  # who asks for completion is typing
+        if known or ctx.resilient_parsing:  # shell completion passes incomplete words
             return super().resolve_command(ctx, args)
-        import difflib  # 6 ms for who mistypes
+        import difflib  # takes 6 ms; only needed for an unknown command
 
         names = self.list_commands(ctx)
         close = difflib.get_close_matches(name, names, 1)
@@ -122,7 +122,7 @@ def _as_text(parameter: Any) -> Any:
 
 def _take(parameter: Any, convert: Any, ctx: Any, value: Any) -> Any:
     # typer imports pydantic, 190 ms, to turn text into text, even where the option is absent. Our
-    # options are text and flags only, so all that is left to typer is what is missing or acts.
+    # options are text and flags only, so typer only handles missing options and callbacks.
     if value in (None, False) and not parameter.required:
         return value
     if isinstance(value, str) and parameter.callback is None:

@@ -1,6 +1,6 @@
-"""What a shell may offer while a command is typed, beside commands and options.
+"""Completion of arguments in a shell, besides commands and options.
 
-Reads names in the tree and nothing else; what cannot be read offers nothing.
+Reads names in the tree only; an unreadable tree offers no completion.
 """
 
 import os
@@ -14,7 +14,7 @@ def complete_urls(ctx: Any, incomplete: str) -> list[str]:
 
     Args:
         ctx: typer's context, which knows `--app-dir` where it was typed before.
-        incomplete: what is typed so far.
+        incomplete: the word as typed so far.
     """
     app_dir = ctx.params.get("app_dir") or os.environ.get("TREEFOLD_APP_DIR") or "."
     try:

@@ -17,11 +17,11 @@ _NAME = "<shell>"
 
 
 def run(source: str, names: dict[str, Any]) -> bool:
-    """Run a program; what it raises is printed from its own first line on.
+    """Run a program; a traceback starts at the program's own first line.
 
     Args:
         source: the program; `await` may stand anywhere.
-        names: what it sees.
+        names: its global names.
 
     Returns:
         Whether it ended well.
@@ -46,7 +46,7 @@ def prompt(names: dict[str, Any], *, banner: str) -> None:
     """Read and run statements until the end of the input.
 
     Args:
-        names: what they see.
+        names: their global names.
         banner: printed first.
     """
     with contextlib.suppress(ImportError):  # Windows has no readline
@@ -73,7 +73,7 @@ class _Console(code.InteractiveConsole):
         self._names = names
 
     def runcode(self, code: CodeType) -> None:
-        """Run one statement; what it raises is shown, and the prompt goes on."""
+        """Run one statement; an exception is printed, and the prompt continues."""
         try:
             _execute(code, self._names, self._runner)
         except SystemExit:

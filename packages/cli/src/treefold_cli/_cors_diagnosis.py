@@ -1,4 +1,4 @@
-"""What `doctor` says of `CORS` that a browser will not follow, whatever the server answers.
+"""Find `CORS` settings that browsers do not honour, for `doctor`.
 
 Pure: entries of `Middleware/` in, findings out. Which hosts are ours is known from `TrustedHosts`
 and the domain of the session's cookie; where neither names one, nothing is said about sites. Two
@@ -37,7 +37,7 @@ class _Placed:
 def cors(
     entries: Sequence[Any], *, methods: Collection[str], sends_tokens: bool
 ) -> Iterator[Finding]:
-    """Look for what browsers will refuse or leave out.
+    """Yield findings for settings that browsers refuse or ignore.
 
     Args:
         entries: those of `Middleware/`, the outermost first.

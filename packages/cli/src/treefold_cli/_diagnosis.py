@@ -1,4 +1,4 @@
-"""What `doctor` looks at: one function for each question, each giving findings.
+"""The checks of `doctor`: one function for each question, which yields findings.
 
 Reads metadata, settings, names in the tree and one connection per server; imports models and boot
 files, and no handler.
@@ -62,9 +62,9 @@ class Finding:
 
     Attributes:
         status: `ok`, `warn` or `fail`.
-        topic: what was looked at.
-        text: what was found.
-        advice: what to do; empty where all is well.
+        topic: the subject of the check.
+        text: the result.
+        advice: the remedy; empty if there is nothing to do.
     """
 
     status: str
@@ -82,7 +82,7 @@ def interpreter() -> Iterator[Finding]:
 
 
 def packages() -> Iterator[Finding]:
-    """Look at every installed package of the framework, and at what each requires."""
+    """Check every installed package of the framework, and the requirements of each."""
     ours = {
         dist.name: dist
         for dist in distributions()
@@ -189,7 +189,7 @@ def settings(root: Path) -> "tuple[Settings | None, list[Finding]]":
     """Read the settings as the application does.
 
     Returns:
-        The settings, None where they cannot be read, and what there is to say.
+        The settings, None where they cannot be read, and the findings.
     """
     from treefold_http import Settings, SettingsError
 
@@ -276,7 +276,7 @@ def extensions(root: Path, settings: "Settings") -> Iterator[Finding]:
 
 
 def middleware(root: Path, settings: "Settings", used: Collection[str]) -> Iterator[Finding]:
-    """Read the boot files, and look at what `Middleware/` lists; no handler is imported.
+    """Read the boot files and check the entries of `Middleware/`; no handler is imported.
 
     Args:
         root: the project.
@@ -294,7 +294,7 @@ def middleware(root: Path, settings: "Settings", used: Collection[str]) -> Itera
         return
     app = Application(root, settings=settings)
     try:
-        # What modules print is not the output of the command, and an error is one finding of it.
+        # Output of modules goes to standard error; an exception becomes a finding.
         with contextlib.redirect_stdout(sys.stderr), _silent():
             entries = load_middlewares(app)
     except TreefoldError as error:

@@ -11,7 +11,7 @@ OK = 0
 FAILURE = 1
 """The command ran and found something, or could not do its work."""
 MISUSE = 2
-"""What was typed is wrong; nothing was done."""
+"""The arguments are invalid; nothing was done."""
 INTERRUPTED = 130
 """Ctrl-C before the work was done, as shells report it."""
 

@@ -1,7 +1,6 @@
-"""What `check` found, and how it is printed.
+"""The findings of `check`, and their output formats.
 
-Pure: problems in, lines out. A new format is a function here; what counts as a problem is decided
-in the command.
+Pure functions from problems to lines, one for each format. The command decides what is a problem.
 """
 
 import json
@@ -49,7 +48,7 @@ def render(problems: Sequence[Problem], *, form: str, routes: int) -> Iterator[s
     """Print `problems`.
 
     Args:
-        problems: what was found, in the order of the report.
+        problems: the findings, in the order of the report.
         form: one of `FORMATS`.
         routes: how many routes there are.
 

@@ -1,6 +1,6 @@
-"""uvicorn's httptools protocol with what a server on the open net needs: time limits and bounds.
+"""uvicorn's httptools protocol with the time limits and bounds that a public server needs.
 
-`_h11_protocol` holds its like for the other parser, which serves where httptools is not installed.
+`_h11_protocol` is the same for the other parser, which serves where httptools is not installed.
 Timers and the end of a connection are `_connection_watch`'s business.
 """
 
@@ -38,7 +38,7 @@ class PatientHttpTools(HttpToolsProtocol):
         self._watch.end()
 
     def data_received(self, data: bytes) -> None:
-        """Take what came, and see what is waited for now."""
+        """Parse received bytes and restart the timer for the expected data."""
         if not self._watch.discards(data):
             self.app = app_for(self, self._most)
             self._unfinished += len(data)

@@ -34,10 +34,10 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command.
 
     Args:
-        arguments: what follows the name of the program; none at all shows the help.
+        arguments: the command line without the name of the program; an empty one shows the help.
 
     Returns:
-        The exit code. What went wrong is on standard error.
+        The exit code. Errors are printed to standard error.
     """
     if list(arguments) == ["--version"]:
         write(version_line())

@@ -31,7 +31,7 @@ def read_number(text: str, name: str, *, low: int, high: int) -> int:
     """Read a whole number.
 
     Args:
-        text: what was typed.
+        text: the value as typed.
         name: the option, such as `--port`.
         low: the smallest number allowed.
         high: the largest.
@@ -53,7 +53,7 @@ def read_choice(text: str, name: str, *, choices: Sequence[str]) -> str:
     """Read one of a few words.
 
     Args:
-        text: what was typed.
+        text: the value as typed.
         name: the option, such as `--format`.
         choices: the words allowed.
 

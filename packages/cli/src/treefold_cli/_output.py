@@ -13,7 +13,7 @@ _COLOURS = {"red": 31, "green": 32, "yellow": 33}
 
 
 def printable(text: str) -> str:
-    r"""Escape what a terminal would obey instead of show: `\x1b` and line breaks, lone surrogates.
+    r"""Escape characters that control a terminal, such as `\x1b`, line breaks and lone surrogates.
 
     Args:
         text: one line from anywhere.
@@ -36,7 +36,7 @@ def write_marked(mark: str, line: str, *, colour: str) -> None:
 
     Args:
         mark: the word.
-        line: what follows it, after a space.
+        line: the text after the word and a space.
         colour: `green`, `yellow` or `red`; shown only on a terminal, and not with `NO_COLOR` (see
             https://no-color.org).
     """
@@ -56,7 +56,7 @@ def complain(line: str) -> None:
 
 
 def make_safe_for_encoding() -> None:
-    """Escape what the encoding of the terminal lacks, instead of failing on it."""
+    """Escape characters that the encoding of the terminal lacks, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

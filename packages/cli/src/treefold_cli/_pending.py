@@ -1,7 +1,7 @@
-"""What the extensions of a project call missing, such as migrations, and how it is said.
+"""Missing items that extensions report, such as unapplied migrations, and their output.
 
-Asked at the start of `dev` and after a reload, by `check --strict`, `doctor` and `serve`. What an
-extension means by it is not known here.
+Used at the start of `dev` and after a reload, by `check --strict`, `doctor` and `serve`. The
+meaning of an item is known to its extension only.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ def find_missing(app: Application) -> list[Missing]:
 
 
 def ask_without_boot(app: Application) -> list[Missing]:
-    """Load the models of an application, find missing items, and close what this opened.
+    """Load the models of an application, find missing items, and release resources.
 
     Raises:
         BootError: the models cannot be loaded.
@@ -87,7 +87,7 @@ class PendingReport:
         """Report before the server starts; connections that this opened are closed.
 
         Raises:
-            CommandError: what is missing cannot be applied.
+            CommandError: a missing item cannot be applied.
         """
         try:
             self._report(stops=True)

@@ -1,7 +1,6 @@
 """A word while something takes long.
 
-Says what is going on once a second has passed, on a terminal only, and takes it away again. What
-is measured or done is not known here.
+Shows the current activity after one second, on a terminal only, and removes it at the end.
 """
 
 import contextlib
@@ -15,10 +14,10 @@ _PATIENCE = 1.0
 
 @contextlib.contextmanager
 def working(what: str) -> Generator[None, None, None]:
-    """Show `what` and the seconds on standard error while the block runs, after the first second.
+    """Show `what` and the seconds on standard error from the first second on, during the block.
 
     Args:
-        what: what is being done, such as `Comparing`.
+        what: name of the activity, such as `Comparing`.
     """
     if not sys.stderr.isatty():
         yield
@@ -37,7 +36,7 @@ def _tell(what: str, done: threading.Event) -> None:
     seconds = 0
     while not done.wait(_PATIENCE):
         seconds += 1
-        # The cursor goes back at once: what the block itself prints takes the place of the word.
+        # The cursor returns to the start: output of the block overwrites the line.
         print(f"{what} ... {seconds} s\r", end="", file=sys.stderr, flush=True)
     if seconds:
         print("\x1b[K", end="", file=sys.stderr, flush=True)

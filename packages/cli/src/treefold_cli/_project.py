@@ -63,7 +63,7 @@ def loaded_project(app_dir: str) -> Generator[None, None, None]:
 
     app = Application(app_dir)
     try:
-        # What models print is not the output of the command.
+        # Output of models goes to standard error, not into the output of the command.
         with translated(TreefoldError), contextlib.redirect_stdout(sys.stderr):
             load_models(app)
         flush()

@@ -19,7 +19,7 @@ class Unreachable(Exception):
     """No server answers, it is of another kind, or it refuses the login; `str()` is one clause.
 
     Attributes:
-        advice: what to do.
+        advice: the remedy.
     """
 
     def __init__(self, message: str, advice: str = _START) -> None:

@@ -39,7 +39,7 @@ class GuardedWebSockets(WebSocketsSansIOProtocol):
             GuardedWebSockets.running -= 1
 
     def data_received(self, data: bytes) -> None:
-        """Take what came; a head that the library refuses is answered and ends the connection.
+        """Parse received bytes; answer a head that the library refuses, and close the connection.
 
         The whole head comes at once, and a refused one gives no event: without this the connection
         would stay open, unanswered, for ever (S-71, S-73).

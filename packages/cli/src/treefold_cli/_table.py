@@ -22,7 +22,7 @@ def tree_lines(routes: Iterable[Route]) -> Iterator[str]:
         routes: the routes of one table, in any order.
 
     Yields:
-        One line per segment: a version, then what is below it.
+        One line per segment: a version, then the segments below it.
     """
     methods: dict[tuple[str, ...], list[str]] = {}
     for route in by_url(routes):

@@ -1,6 +1,6 @@
 """Running a tool of the same environment, such as pytest, as if it had been typed itself.
 
-Signals reach it, its exit code comes back. What it is given is decided in the commands.
+Signals are passed on, and its exit code is returned. The commands choose its arguments.
 """
 
 import importlib.util
@@ -18,8 +18,8 @@ def require(module: str, *, install: str) -> None:
     """Refuse to go on without a tool.
 
     Args:
-        module: what is imported to run it.
-        install: what pip has to be given.
+        module: the module of the tool.
+        install: the requirement to install with pip.
 
     Raises:
         CommandError: it is not installed.
@@ -39,14 +39,14 @@ def run_module(
     """Run `python -m module` and wait for its end.
 
     Args:
-        module: what is run, with this interpreter.
-        arguments: what it is given.
-        cwd: where.
-        environment: all of its variables.
+        module: the module to run with this interpreter.
+        arguments: its arguments.
+        cwd: its working directory.
+        environment: all of its environment variables.
         capture: whether its standard output is taken instead of shown.
 
     Returns:
-        Its exit code, negative for a signal turned into 128 and the signal, and what was taken.
+        Its exit code, 128 plus the number for a signal, and the captured output.
     """
     sys.stdout.flush()
     command = [sys.executable, "-m", module, *arguments]

@@ -2,7 +2,7 @@
 
 A checker wants folders that could be written in an import: `[id]` cannot, so mypy refuses the tree
 or takes every `Get.py` for one module. The copy gives each such folder a name that can, and has the
-same lines and columns; in what the checker prints the real names are put back.
+same lines and columns; the output of the checker gets the real names again.
 """
 
 import os
@@ -49,7 +49,7 @@ class TypedCopy:
                 self.files.append(target.relative_to(self.place).as_posix())
 
     def real(self, text: str) -> str:
-        """Put the real names back into what a checker printed."""
+        """Replace the names of the copy by the real ones in the output of a checker."""
         for place in {os.fspath(self.place), os.path.realpath(self.place)}:
             text = text.replace(place, os.fspath(self.root))
         return _STAND_IN.sub(self._name_of, text)

@@ -1,4 +1,4 @@
-"""What answers while an application cannot start: every request with 503 and the reason."""
+"""ASGI application for a failed start: it answers every request with 503 and the reason."""
 
 import json
 from collections.abc import Awaitable, Callable, MutableMapping

@@ -15,7 +15,7 @@ def auth_names(root: Path) -> dict[str, str]:
         try:
             tree = ast.parse(path.read_bytes())
         except (OSError, SyntaxError, ValueError):
-            continue  # `check` tells what is wrong with it
+            continue  # `check` reports this file
         for name, line in _names(tree):
             found.setdefault(name, f"{path.relative_to(root).as_posix()}:{line}")
     return found

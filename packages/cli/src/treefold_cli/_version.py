@@ -1,6 +1,6 @@
-"""What `--version` prints.
+"""The output of `--version`.
 
-Answers without the framework being imported: versions come from the metadata of what is installed.
+The framework is not imported: versions come from the metadata of installed packages.
 """
 
 from treefold_cli.__about__ import __version__

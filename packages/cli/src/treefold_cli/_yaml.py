@@ -1,7 +1,7 @@
 """JSON values as YAML: block style, every doubtful text in double quotes.
 
-Written here because a document needs a hundredth of what a YAML library does. The output means the
-same to readers of YAML 1.1 and 1.2. Reading YAML is not this module's business.
+Avoids a dependency, as documents need a small subset of YAML. YAML 1.1 and 1.2 parsers read the
+output alike. It cannot be used to read YAML.
 """
 
 import json
@@ -45,7 +45,7 @@ def _entry(start: str, item: Any, indent: str) -> Iterator[str]:
 
 
 def _item(item: Any, indent: str) -> Iterator[str]:
-    """A list item: what is inside is two columns deeper, its first line behind the dash."""
+    """Yield a list item: its content is indented by two columns, the first line after the dash."""
     lines = _lines(item, f"{indent}  ")
     yield f"{indent}- {next(lines).removeprefix(f'{indent}  ')}"
     yield from lines
@@ -62,7 +62,7 @@ def _text(text: str) -> str:
 
 
 def _escaped(char: str) -> str:
-    """What JSON writes as it is, and YAML or a terminal would not take as a character."""
+    """Escape characters that JSON writes unchanged, but YAML or a terminal does not accept."""
     if char.isprintable():
         return char
     number = ord(char)

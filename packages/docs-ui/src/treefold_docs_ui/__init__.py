@@ -2,7 +2,7 @@
 
 Only names are exported here; the code is in the underscored modules, the page in `ui/`, third-party
 files in `assets/`. The package requires nothing but the standard library and knows no framework: it
-is given addresses of documents, and in development callables that say what the tree looks like.
+receives URLs of documents, and in development callables that describe the tree.
 """
 
 from treefold_docs_ui.__about__ import __version__

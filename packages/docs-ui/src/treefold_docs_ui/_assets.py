@@ -1,8 +1,8 @@
 """The files that are served: read once, each with its compressed forms and its type.
 
-All of them share one digest, which is part of every address: what was loaded under it never
-changes, so it may be cached for ever. Compressed forms are found by what a file holds, so an
-edited source in a checkout is never served in the form it had before.
+All of them share one digest, which is part of every URL: the content of a URL never
+changes, so it may be cached without limit. Compressed forms are matched by the content of the file,
+so an outdated form of an edited source is never served.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Assets:
 
 @cache
 def load_assets() -> Assets:
-    """Read the files; the first call in a process does, the others share what it gave.
+    """Read the files once per process; later calls return the same object.
 
     Raises:
         AssetsMissingError: where the build hook has never run.

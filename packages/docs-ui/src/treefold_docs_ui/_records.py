@@ -1,4 +1,4 @@
-"""What a caller gives: documents to show, and in development what the application is made of.
+"""Arguments of the application: documents, and in development a description of the project.
 
 Frozen records and their checks. Nothing here knows where a route table or a log comes from: an
 `Inspector` is two callables.
@@ -19,7 +19,7 @@ class Document:
     """One choice of the version switch.
 
     Args:
-        name: what the switch shows, such as `v1`.
+        name: the label of the document, such as `v1`.
         url: address of an OpenAPI 3 document in JSON, on the origin of the page: a path such as
             `/openapi.json`, or relative to the folder of the docs, such as `../openapi.json`.
         asyncapi: address of an AsyncAPI 3 document in JSON that describes its sockets.
@@ -77,7 +77,7 @@ class BrokenFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteView:
-    """What an application is made of at this moment.
+    """Description of an application at one moment.
 
     Args:
         root: name of the folder that the files are below, such as `Api`.
@@ -94,7 +94,7 @@ class SiteView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inspector:
-    """What only developers may see; without one the docs show no source and no log.
+    """Data for developers only; without it the docs show no source and no log.
 
     Args:
         site: gives the state of now; asked whenever the page asks, so it may change.

@@ -1,4 +1,4 @@
-"""The lines of the log: a request, a record of user code, what was dropped; as text or as JSON.
+"""The lines of the log: requests, records of user code, dropped lines; as text or as JSON.
 
 Pure functions from values to one entry that ends in a line feed. An entry is one line, in text form
 followed by the lines of a traceback, which are marked so that none can pass for a log line (S-87).

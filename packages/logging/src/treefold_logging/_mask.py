@@ -50,7 +50,7 @@ def walk(
     judge: Callable[[str], bool] = is_sensitive,
     leaf: Leaf | None = None,
 ) -> Any:
-    """Copy a structure as `mask` does; with `leaf`, also turn it into what JSON can hold.
+    """Copy a structure as `mask` does; with `leaf`, also convert it into JSON values.
 
     Args:
         known: verdicts of keys that need not be judged again.

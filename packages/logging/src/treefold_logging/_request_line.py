@@ -53,7 +53,7 @@ def log_request(
 
     Args:
         method: the method as sent, or WEBSOCKET.
-        target: the result of `request_target`; what is unsafe in any part is escaped.
+        target: the result of `request_target`; unsafe characters in any part are escaped.
         status: the status of the response, or the close code of a socket.
         seconds: duration of the request.
         request_id: the id of the request.

@@ -26,7 +26,7 @@ def log_summary(
     """Write a summary such as `200 GET /v1/book 3.1ms, 2 queries in 0.84ms`, in colour.
 
     Args:
-        method: the method as sent; what is unsafe in it is escaped.
+        method: the method as sent; unsafe characters in it are escaped.
         target: the result of `request_target`.
         notes: further text; unsafe characters in it are escaped.
     """

@@ -1,7 +1,7 @@
 """The target of a request as the log shows it: the path as sent, the query without its secrets.
 
-Works on the bytes of the request; it decodes keys only to judge them, and once (S-02, S-80). What
-it returns has no space and no control character, so no client can end the field or the line early.
+Works on the bytes of the request; it decodes keys only to test them, and once (S-02, S-80). The
+result has no space and no control character, so no client can end the field or the line early.
 """
 
 import re
@@ -24,7 +24,7 @@ def request_target(
 
     Args:
         raw_path: the path as sent, percent-encoded.
-        query_string: what followed the question mark, as sent.
+        query_string: the part after the question mark, as sent.
         masked_segments: indexes, among the segments that are not empty, whose text is a secret.
 
     The path stays percent-encoded; bytes that are no printable ASCII are encoded too. In the query

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from treefold_router._explain import Explanation, Step
     from treefold_router._explain_words import Line, explanation_lines
 
-# Imported when asked for: who serves or lists routes explains nothing.
+# Imported at first use: serving and listing routes needs no explanations.
 _LATER = {"_explain": ("Explanation", "Step"), "_explain_words": ("Line", "explanation_lines")}
 
 

@@ -1,4 +1,4 @@
-"""From a listing of the tree to a trie that answers: which file serves what, and which lost.
+"""Build a trie from a listing of the tree: the files that serve, and those that lost.
 
 Runs once per table. Order matters here and nowhere else: entries are visited in sorted path
 order, folder by folder and by code point, whatever order the disk gave them in.

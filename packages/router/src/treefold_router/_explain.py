@@ -52,17 +52,17 @@ class Explanation:
         method: the method, `WEBSOCKET` for a handshake.
         path: the path that was asked for, decoded.
         status: 200 where a route serves, else 404 or 405, 400 for a path no client may send.
-        fault: what makes it such a path, else empty.
+        fault: the defect of such a path, else empty.
         route: the route that serves.
         steps: the walk, up to the first segment that matched nothing.
-        methods: what serves at the path, if it exists.
+        methods: the methods that serve at the path, if it exists.
         shadowed: routes that a static place hid: it is final, though it leads nowhere.
         skipped: files that look as if they were meant to serve this, and why they do not.
         near: routes with a similar path.
         versions: routes of other versions that serve the same.
         unversioned: whether the path lacks a version.
         file: the file below `Api/` that would serve it; empty where none can.
-        create: what to give to the command `create` for it; empty where that gives another URL.
+        create: the argument of the command `create` for it; empty if that gives another URL.
     """
 
     method: str
@@ -170,7 +170,7 @@ def _methods(node: Node) -> tuple[str, ...]:
 def _shadowed(
     places: Sequence[Node], segments: Sequence[bytes], verb: str | None
 ) -> tuple[Route, ...]:
-    """Find what would match if a static place were not final (routing rule 5)."""
+    """Find the routes that would match if a static place were not final (routing rule 5)."""
     found: list[Route] = []
     for depth, node in enumerate(places[: len(segments)]):
         if node.dynamic is None or segments[depth] not in node.static:

@@ -1,6 +1,6 @@
 """An explanation in words: labelled lines, the same for the command line and a browser.
 
-Pure: data in, text out. Nothing is escaped or coloured here; who prints it does that.
+Pure functions from data to text. Escapes and colours are added when it is printed.
 """
 
 import shlex
@@ -19,7 +19,7 @@ class Line:
     """One line of an explanation.
 
     Attributes:
-        label: what it is about, such as `did you mean`.
+        label: its subject, such as `did you mean`.
         text: the line.
     """
 

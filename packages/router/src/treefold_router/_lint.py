@@ -1,6 +1,6 @@
-"""What `check --strict` says about a tree: things that work, but not as their author may expect.
+"""The findings of `check --strict` about a tree: routes that work in a surprising manner.
 
-Reads routes and paths only. Nothing here changes what is served.
+Reads routes and paths only, and has no effect on serving.
 """
 
 import keyword

@@ -1,4 +1,4 @@
-"""What a single name in the tree means: method stems, version folders, bracket folders, segments.
+"""The meaning of one name in the tree: method stem, version, bracket folder or segment.
 
 Only this module knows the patterns. It looks at one name at a time, never at a path or a disk.
 Patterns take ASCII only: `\\d`, `$` and `str.upper` accept more than a reader of the tree sees.

@@ -1,4 +1,4 @@
-"""Request path to segments: splitting, percent-decoding, and what a client may not send.
+"""Split request paths into segments, decode escapes, and refuse invalid paths.
 
 Segments are UTF-8 bytes here: percent escapes are decoded, text is made of them later. Paths are
 never normalised: no "up", no lower-casing, no second decoding. Knows nothing of routes.
@@ -28,8 +28,8 @@ _ESCAPED = re.compile(rb"[^A-Za-z0-9\-._~!$&'()*+,;=:@]")
 def unescape(segments: list[bytes]) -> list[bytes]:
     """Decode the percent escapes of each segment, exactly once.
 
-    A '%' without two hexadecimal digits stays as it is. Only what can matter is kept: the first
-    segment, which precedes the first slash, and the significant ones after it.
+    A '%' without two hexadecimal digits stays as it is. Only relevant segments are kept:
+    the first one, which precedes the first slash, and the significant ones after it.
     """
     kept = (segments[0], *significant(segments[1:]))
     return [_ESCAPE.sub(_unescaped, part) if PERCENT in part else part for part in kept]

@@ -1,4 +1,4 @@
-"""The walk over `Api/`: what is on the disk, as data.
+"""The walk over `Api/`: the entries on the disk, as data.
 
 The only module that touches the file system. It lists `.py` files and the defects of entries; it
 opens no file, imports nothing, and does not know which names are routes.
@@ -29,7 +29,7 @@ class Entry:
 
     Args:
         parts: Names from below `Api/` down to the entry.
-        trouble: Why it cannot be read as what it seems to be; empty where it can.
+        trouble: The defect that makes it unreadable or invalid; empty if there is none.
         is_folder: It is a folder that was not entered, or a link that seems to be one.
     """
 

@@ -40,7 +40,7 @@ class RouteTable:
     Attributes:
         root: The scanned folder, absolute.
         routes: The routes that serve, in visiting order.
-        skipped: What looks like a route and is not served, in visiting order.
+        skipped: Files that look like a route and are not served, in visiting order.
         duplicates: Methods and URLs defined more than once.
         versions: Names of the versions that have a route, ascending by number.
         latest: The version with the highest number, or None without any route.
@@ -168,7 +168,7 @@ class RouteTable:
         return None
 
     def lint(self) -> tuple[Finding, ...]:
-        """Return what works but may surprise: names in brackets, clashing spellings."""
+        """Return constructs that work but may surprise: names in brackets, clashing spellings."""
         return lint(self.routes, self.duplicates, self._clashes)
 
     def explain(self, method: str, raw_path: bytes | str) -> "Explanation":
@@ -201,7 +201,7 @@ class RouteTable:
         else:
             # A lone surrogate becomes bytes that are not UTF-8, and is refused as such.
             segments = raw_path.encode(errors="surrogatepass").split(b"/")
-        # What precedes the first slash: nothing, in a path that starts with one.
+        # The text before the first slash is empty in a valid path.
         answer = None if segments[0] else match(self._trie, segments, verb)
         if isinstance(answer, Found):
             return answer

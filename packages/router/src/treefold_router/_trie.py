@@ -17,7 +17,7 @@ _NOTHING: dict[Any, Any] = {}
 
 
 class Node:
-    """One place in the tree: the places below it, and what serves here.
+    """One place in the tree: the places below it, and the outcomes of verbs here.
 
     Args:
         parameter: Name of the parameter a dynamic node fills; empty for a static one.
@@ -64,7 +64,7 @@ def insert(root: Node, folders: Iterable[str]) -> tuple[Node, str, tuple[str, ..
 
 
 def match(root: Node, segments: Iterable[bytes], verb: str | None) -> Found | Node | None:
-    """Follow segments to a place, and to what serves a verb there.
+    """Follow segments to a place, and return the outcome of a verb there.
 
     A static child that equals the segment is final, also where a dynamic one would lead further.
 

@@ -76,7 +76,7 @@ class MalformedPath:
     """The path is no path a client may send (400).
 
     Args:
-        reason: What is wrong with it, fit for the client.
+        reason: Its defect, in a text for the client.
     """
 
     reason: str
@@ -127,7 +127,7 @@ class Finding:
 
     Args:
         code: Short name of the rule, such as 'case-clash'.
-        message: One sentence on what happens and what to do.
+        message: One sentence with the effect and the remedy.
         files: Paths below `Api/` it concerns.
     """
 

@@ -1,6 +1,6 @@
-"""What may be typed as `[vN/]<path>`.
+"""Parse the argument `[vN/]<path>` of a command.
 
-Pure text: the disk is never looked at. A segment is a plain word or a whole bracket name; all else
+Text only: the disk is never read. A segment is a plain word or a whole bracket name; all else
 is refused by one rule, so that dots, slashes, control characters and drive letters need no rules
 of their own.
 """
@@ -12,7 +12,7 @@ from treefold_router import parameter_name, version_number
 from treefold_scaffold._devices import is_device
 from treefold_scaffold._errors import ScaffoldError
 
-_WORD = re.compile(r"[A-Za-z0-9_-]{1,200}")  # below what file systems take, 255 bytes
+_WORD = re.compile(r"[A-Za-z0-9_-]{1,200}")  # below the limit of file systems, 255 bytes
 _BRACKET = re.compile(r"\[[\w-]{1,60}\]")  # at most four bytes per character
 _MEANT_AS_VERSION = re.compile(r"v[0-9]+([-_].*)?", re.IGNORECASE)
 _NOT_ROUTES = frozenset({"services", "__pycache__"})  # interface specification, routing rule 7

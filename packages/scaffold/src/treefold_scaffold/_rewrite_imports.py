@@ -37,7 +37,7 @@ class Rename:
         old: the version that the source is written for, such as `v1`.
         new: the version that replaces it.
         package: the dotted package that the file lies in, in parts: `("Api", "v1", "User")`.
-        keep_names: bind what `from Api import v1` imports under its old name (`as v1`), because
+        keep_names: keep the old name of `from Api import v1` in the module (`as v1`), because
             another file imports that name from this one.
     """
 

@@ -23,7 +23,7 @@ _VERSION = re.compile(r"v?(0|[1-9][0-9]{0,8})")
 
 
 class Action(Enum):
-    """What happens to one entry of the source version."""
+    """Treatment of one entry of the source version."""
 
     FOLDER = "folder"
     COPIED = "copy"
@@ -38,7 +38,7 @@ class Entry:
 
     Attributes:
         path: POSIX path below the version folder.
-        action: what happens to it.
+        action: its treatment.
         mode: permission bits of the source.
         content: the new content; the target of a link, as bytes; None where the source is taken
             as it is.
@@ -60,7 +60,7 @@ class VersionPlan:
         source: the version that is copied, such as `v1`.
         target: the version that is made, such as `v2`.
         mode: permission bits of the version folder.
-        entries: what it will hold, folders before what is in them.
+        entries: its content, each folder before its own entries.
     """
 
     source: str
@@ -72,7 +72,7 @@ class VersionPlan:
 def plan_version(
     app_dir: str | os.PathLike[str], target: str, *, source: str | None = None, empty: bool = False
 ) -> VersionPlan:
-    """Decide what `version create` would write; nothing is written.
+    """Return the plan of `version create`; nothing is written.
 
     Args:
         app_dir: the application root, the folder that holds `Api/`.
@@ -195,7 +195,7 @@ def walk(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
     """Yield every entry below a folder; links are not followed, and bytecode is left out.
 
     Yields:
-        The POSIX path below the folder, and the entry; a folder comes before what is in it.
+        The POSIX path below the folder, and the entry; a folder precedes its own entries.
     """
     pending = [""]
     while pending:

@@ -1,4 +1,4 @@
-"""Who sends a request: the public names of `treefold_http.auth`."""
+"""Authentication: the public names of `treefold_http.auth`."""
 
 from typing import TYPE_CHECKING, Any
 

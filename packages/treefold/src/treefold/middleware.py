@@ -1,4 +1,4 @@
-"""Middleware: what comes with treefold, and `under`, which scopes an entry to a subtree."""
+"""The middleware of treefold, and `under`, which scopes an entry to a subtree."""
 
 from typing import TYPE_CHECKING, Any
 

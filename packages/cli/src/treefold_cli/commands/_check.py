@@ -1,7 +1,7 @@
-"""`treefold check`: what is wrong with the tree, and what does not count.
+"""`treefold check`: errors in the tree, and files that are not routes.
 
-Decides what is reported and which exit code it means; how it looks is in `_findings`. Handlers are
-imported, by booting the application once without serving it.
+Decides which problems are reported and the exit code; the output is formatted in `_findings`.
+Handlers are imported, by booting the application once without serving it.
 """
 
 import contextlib
@@ -69,7 +69,7 @@ def _of_boot(app_dir: str, table: RouteTable, *, strict: bool) -> Iterator[Probl
 
     app = Application(app_dir)
     try:
-        # What handlers print is not the report.
+        # Output of handlers goes to standard error, not into the report.
         with contextlib.redirect_stdout(sys.stderr), working("Loading"):
             app.boot()
         report, is_booted = app.report, True
@@ -83,13 +83,13 @@ def _of_boot(app_dir: str, table: RouteTable, *, strict: bool) -> Iterator[Probl
         flush()
     handlers = {route.file for route in table.routes}
     for broken in report.broken:
-        # What is no handler lies beside `Api/`, and `databases` is no file at all.
+        # Other files lie beside `Api/`, and `databases` is not a file at all.
         files = _below_root((broken.file,)) if broken.file in handlers else (broken.file,)
         known = files if files[0].endswith(".py") else ()
         yield Problem(Kind.BROKEN, broken.error, known, detail=broken.traceback)
     if strict:
         yield from (Problem(Kind.NOTE, note) for note in report.notes)
-        if is_booted:  # what serves nothing has no documents
+        if is_booted:  # without routes there are no documents
             from treefold_http.openapi import scheme_clashes
 
             for clash in scheme_clashes(app):

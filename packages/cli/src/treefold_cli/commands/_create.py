@@ -1,6 +1,6 @@
 """`treefold create`: one handler file.
 
-Only words and exit codes; what is written, and where, is decided by treefold-scaffold.
+Only messages and exit codes; the files and their places are made in treefold-scaffold.
 """
 
 from typing import Annotated

@@ -1,6 +1,6 @@
 """`treefold doctor`: is everything there that the project needs?
 
-Prints every finding as it comes, so that a slow server is seen to be slow. What is looked at is in
+Prints every finding as soon as it is known, so that a slow server is visible. The checks are in
 `_diagnosis`.
 """
 

@@ -1,6 +1,6 @@
 """`treefold new`: a project from nothing.
 
-Only words and exit codes; what is written is decided by treefold-scaffold.
+Only messages and exit codes; the files are made in treefold-scaffold.
 """
 
 import shlex

@@ -1,7 +1,7 @@
 """`treefold openapi`: the documents of a project, without serving it.
 
-Boots the application as `check` does. What handlers print while they are imported does not get into
-the document.
+Boots the application as `check` does. Output of handlers during the import does not get into the
+document.
 """
 
 import contextlib

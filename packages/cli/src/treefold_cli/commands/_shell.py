@@ -1,7 +1,7 @@
 """`treefold shell`: a Python prompt with the project loaded.
 
-Boots the application and names what there is; how the prompt awaits is in `_console`. Nothing is
-served: startup hooks do not run.
+Boots the application and lists the available names; the prompt with `await` is in `_console`.
+Nothing is served: startup hooks do not run.
 """
 
 import inspect

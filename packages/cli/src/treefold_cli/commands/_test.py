@@ -81,7 +81,7 @@ def _is_url(argument: str) -> bool:
 
 
 def _split(root: Path, given: Sequence[str]) -> tuple[dict[str, Sequence[str]], list[str]]:
-    """Tell the tests that are chosen from what pytest takes itself."""
+    """Separate arguments that select tests from those that pytest handles itself."""
     choice: dict[str, list[str]] = {}
     rest: list[str] = []
     for index, argument in enumerate(given):

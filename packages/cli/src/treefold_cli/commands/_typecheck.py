@@ -88,7 +88,7 @@ def _targets(checker: str) -> Sequence[str]:
 
 
 def _environment(root: Path) -> dict[str, str]:
-    """Keep what mypy remembers outside of the project, and from one run to the next."""
+    """Return the environment of mypy, with a cache outside of the project for each project."""
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     name = hashlib.sha256(os.fsencode(root)).hexdigest()[:16]
     cache = os.path.join(home, "treefold", "typecheck", name)

@@ -1,6 +1,6 @@
 """`treefold version create|list|diff`: versions of the API.
 
-Only words and exit codes; what is copied and compared is decided by treefold-scaffold.
+Only messages and exit codes; the copy and the comparison are made in treefold-scaffold.
 """
 
 import json

@@ -1,7 +1,7 @@
 """`treefold why METHOD PATH`: how a request finds its route, or why it does not.
 
-Walks the table that names alone give: no handler is imported and no server runs. What there is to
-say is decided by treefold-router.
+Walks the table built from names alone: no handler is imported and no server runs. The explanation
+is made in treefold-router.
 """
 
 import dataclasses
