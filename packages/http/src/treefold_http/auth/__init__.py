@@ -1,4 +1,4 @@
-"""Who sends a request: sessions of users, passwords, and credentials in the header.
+"""Authentication: sessions of users, passwords, and credentials in header fields.
 
 One file each, imported at first use. docs/auth.md shows how they fit together.
 """

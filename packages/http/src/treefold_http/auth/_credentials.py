@@ -36,10 +36,10 @@ def api_key(
 
     Args:
         keys: client to key, compared in constant time; the dependency then returns the client. Or
-            a function, plain or async, that takes the key and returns what the dependency returns,
-            None for a key that is not one.
+            a function, plain or async, that takes the key and returns the result of the dependency,
+            None for an invalid key.
         header: the field that carries it.
-        name: what the scheme is called in the OpenAPI document.
+        name: the name of the scheme in the OpenAPI document.
         optional: return None without a key; a wrong one is 401 all the same.
 
     Raises:
@@ -79,9 +79,9 @@ def bearer(
     """Return a dependency that asks for `Authorization: Bearer TOKEN`.
 
     Args:
-        verify: a function, plain or async, that takes the token and returns what the dependency
-            returns, None for a token that is not valid.
-        name: what the scheme is called in the OpenAPI document.
+        verify: a function, plain or async, that takes the token and returns the result of the
+            dependency, None for an invalid token.
+        name: the name of the scheme in the OpenAPI document.
         optional: return None without the field; a wrong token is 401 all the same.
     """
 

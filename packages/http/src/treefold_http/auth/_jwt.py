@@ -1,6 +1,6 @@
 """JSON Web Tokens as a dependency: one algorithm, decided here and not by the token; `exp` needed.
 
-The library (extra `jwt`) verifies; this file refuses what it would let pass by its defaults.
+The library (extra `jwt`) verifies tokens; this module refuses tokens that its defaults accept.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ def jwt(
     Args:
         key: the shared secret, or the public key as PEM; several while keys rotate.
         algorithm: the only one that counts, whatever a token says.
-        audience: what `aud` must hold; without it a token that has an `aud` is refused.
-        issuer: what `iss` must be.
+        audience: required value in `aud`; without it a token that has an `aud` is refused.
+        issuer: required value of `iss`.
         leeway: seconds by which clocks may differ.
-        name: what the scheme is called in the OpenAPI document.
+        name: the name of the scheme in the OpenAPI document.
         optional: return None without the field; a wrong token is 401 all the same.
 
     Raises:

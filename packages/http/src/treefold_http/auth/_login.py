@@ -83,13 +83,13 @@ def current_user(
     name: str = "session",
     cookie: str = "__Host-session",
 ) -> Callable[..., Awaitable[Any]]:
-    """Return a dependency that asks for a user who is logged in.
+    """Return a dependency that requires a logged-in user.
 
     Args:
-        load: a function, plain or async, that takes what `login` was given and returns the user;
-            None for one who is gone, which ends the session.
+        load: a function, plain or async, that takes the argument of `login` and returns the user;
+            None for a deleted user, which ends the session.
         optional: return None without a user, instead of 401.
-        name: what the scheme is called in the OpenAPI document.
+        name: the name of the scheme in the OpenAPI document.
         cookie: the cookie that the document names.
     """
 

@@ -36,11 +36,11 @@ _scrypt_form = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class PasswordCheck:
-    """What `verify_password` found; true if the password is right.
+    """Result of `verify_password`; true if the password is right.
 
     Attributes:
         is_right: True if the password is that of the hash.
-        new_hash: what to store from now on if the method or its cost has changed, else None.
+        new_hash: the hash to store if the method or its cost has changed, else None.
     """
 
     is_right: bool
@@ -66,8 +66,8 @@ def verify_password(password: str, hashed: str | None) -> PasswordCheck:
     """Check a password against a stored hash; in an `async def` use `averify_password`.
 
     Args:
-        hashed: the stored hash; None if there is no such user, which takes as long and is never
-            right: the time of an answer does not tell who has an account.
+        hashed: the stored hash; None if there is no such user, which is never right and takes as
+            long, so that the response time does not reveal existing accounts.
 
     Raises:
         ValueError: for a hash of an unknown method.

@@ -1,7 +1,7 @@
 """Caches: JSON values under keys, for a time, in memory or in Redis. docs/cache.md is the page.
 
 `get_cache()` reads and writes, `cached()` keeps the results of functions and whole answers. One
-rule for all of it: what cannot be read is a miss, and a cache that is away costs time, not answers.
+rule applies throughout: an unreadable entry is a miss, and an unavailable cache only costs time.
 """
 
 from treefold_http.cache._aliases import (

@@ -1,4 +1,4 @@
-"""What an application holds of a cache: JSON values under keys, one computation for many misses.
+"""Cache of an application: JSON values under keys, with one computation for many misses.
 
 Values are stored as JSON text and decoded for every reader, so that no two of them share a list.
 Where the text is kept, a backend decides.
@@ -96,9 +96,9 @@ class Cache:
         ttl: float,
         tags: Sequence[str] = (),
     ) -> Any:
-        """Return the value of a key; if there is none, make it, once for all who wait for it.
+        """Return the value of a key; if there is none, compute it once for all concurrent callers.
 
-        The one call goes on if a caller is cancelled, and what it raises every caller gets.
+        The computation goes on if a caller is cancelled, and every caller gets its exception.
 
         Args:
             make: an async function without parameters.
@@ -259,7 +259,7 @@ def seconds(ttl: float) -> float:
 
 
 def names(tags: Sequence[str]) -> tuple[str, ...]:
-    """Return each tag once; refuse what is not a list of names."""
+    """Return each tag once; raise TypeError for anything but a list of names."""
     if isinstance(tags, str):
         raise TypeError(f"tags must be a list of names, got the text {tags!r}")
     if any(not tag or "\0" in tag for tag in tags):

@@ -39,13 +39,13 @@ def cached(
 ) -> Cached:
     """Keep results of a function, plain or async, or the answers of a handler, for some seconds.
 
-    `@cached(60)` on a function keeps what it returns, which must be JSON. On a function named
-    `handler` it keeps whole answers, and so does `cached(60)` in a list of middleware.
+    `@cached(60)` on a function keeps its results, which must be JSON. On a function named
+    `handler` it keeps whole responses, and so does `cached(60)` in a list of middleware.
 
     Args:
         ttl: seconds, at most 30 days.
-        key: takes the arguments of the function, or the request, and returns what tells results
-            apart; None for one that is not kept. An answer to a request with a cookie or an
+        key: takes the arguments of the function, or the request, and returns the key of the
+            result; None for a result that is not kept. A response to a request with a cookie or an
             `Authorization` is kept only with a key, which then has to name the user.
         tags: names under which results can be invalidated, or a function of the arguments, or of
             the request, that returns them.

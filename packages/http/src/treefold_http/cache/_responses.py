@@ -1,4 +1,4 @@
-"""Whole answers in a cache: which are kept, for which requests, and what tells them apart.
+"""Cached responses: which are kept, for which requests, and under which key.
 
 Only an answer that is the same for everybody is kept: to a GET or HEAD without a cookie and without
 `Authorization` (or with a key of the author's), with status 200, and with nothing in it that says
@@ -64,7 +64,7 @@ class Answers:
         return response if made is None else _fresh(response, request)
 
     def _key(self, request: Request) -> str | None:
-        """What tells answers apart; None for a request that the cache has no part in."""
+        """Return the cache key of a request, or None for a request that is not cached."""
         fields = request.fields
         if request.method not in ("GET", "HEAD") or b"range" in fields or request.plan is None:
             return None

@@ -1,6 +1,6 @@
 """Middleware that comes with treefold: `from treefold_http.middleware import TrustedHosts`.
 
-One file each, imported at first use. What an entry of `middlewares` may be is said in
+One file each, imported at first use. The forms of an entry of `middlewares` are defined in
 `_middleware`; `under` scopes one to a subtree.
 """
 

@@ -63,7 +63,7 @@ def client_of(scope: Scope) -> str:
 
 @lru_cache(maxsize=4096)
 def bucket_of(host: str) -> str:
-    """Return what a client shares with those next to it: IPv4 whole, IPv6 by its /64 (S-94)."""
+    """Return the network that a client is counted by: IPv4 whole, IPv6 by its /64 (S-94)."""
     address = parse_address(host)
     if not isinstance(address, ipaddress.IPv6Address):
         return host if address is None else str(address)

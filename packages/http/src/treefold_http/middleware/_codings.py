@@ -1,4 +1,4 @@
-"""Content codings: which one a client takes, and what compresses piece by piece (RFC 9110, 12.5.3).
+"""Content codings: the choice for a client, and incremental compressors (RFC 9110, 12.5.3).
 
 Brotli and zstd are offered where a library for them is installed. Nothing here knows a request.
 """

@@ -207,7 +207,7 @@ def _check_lists(**lists: Sequence[str]) -> None:
 
 
 def _refuse_wildcards(**lists: Sequence[str]) -> None:
-    """A page of any origin would act and read as the user who is logged in (S-58)."""
+    """Refuse wildcards: a page of any origin could act as the logged-in user (S-58)."""
     for option, names in lists.items():
         for wildcard in {"*", "null"} & set(names):
             raise ValueError(

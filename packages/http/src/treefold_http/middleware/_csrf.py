@@ -25,8 +25,8 @@ _SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 class CSRF:
     """Guard requests with cookies that change something: not GET, HEAD, OPTIONS or TRACE.
 
-    A request without a cookie, such as one with a bearer token, passes. What opens a WebSocket is
-    guarded by the setting `ws_allowed_origins`.
+    A request without a cookie, such as one with a bearer token, passes. A WebSocket
+    handshake is guarded by the setting `ws_allowed_origins`.
 
     Args:
         trusted_origins: other origins whose pages may send requests, such as
@@ -92,6 +92,6 @@ _NOTHING = _Nothing()
 
 async def _is_of_session(request: Request, token: str) -> bool:
     if not hasattr(request, "session_keeper"):
-        return False  # CSRF without Sessions: only what a browser says counts
+        return False  # without Sessions only the header fields of the browser count
     session = await request.session.load()
     return session.has_csrf_token(token)

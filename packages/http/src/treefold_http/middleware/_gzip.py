@@ -1,6 +1,6 @@
 """Compress answers on their way out (S-50, S-51, D-18).
 
-What is decided is decided on the messages that leave: the fields of every layer are known there,
+Decisions are made on outgoing messages: the fields of every layer are known there,
 so that a cookie set outside of this middleware counts too (BREACH: a secret beside reflected input
 can be read off the size of a compressed answer).
 """
@@ -113,7 +113,7 @@ class _Encoded(Response):
 
 
 class _Encoder:
-    """Stands between a response and the server, and compresses what passes."""
+    """Compresses a response between the application and the server."""
 
     def __init__(self, request: Request, send: Send, gzip: GZip) -> None:
         self._request = request

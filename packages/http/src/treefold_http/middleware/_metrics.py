@@ -120,7 +120,7 @@ class _Layer:
         except BaseException:  # a cancellation: the client left, or the server stops
             self._record(request, answered, began)
             raise
-        if is_over:  # it failed inside: what it held was left before the answer was made
+        if is_over:  # an inner error: exit callbacks ran before the response was made
             self._record(request, answered, began)
         return answered[0]
 

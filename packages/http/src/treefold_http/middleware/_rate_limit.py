@@ -45,7 +45,7 @@ class RateLimit:
     Args:
         rate: such as `100/hour`, `5/min` or `10/15s`.
         burst: requests at once; by default as many as the rate names.
-        key: returns who is counted, such as an API key or the id of a user; None counts the
+        key: returns the client to count, such as an API key or the id of a user; None counts the
             address.
         per_route: count each route by itself; False counts all that this entry covers together.
         redis: URL of a Redis server; True is that of the setting `redis_url`.

@@ -40,8 +40,8 @@ class RedisLimits:
     """The limits of one Redis.
 
     Args:
-        url: of the server.
-        effect: what its absence means, for the log.
+        url: URL of the server.
+        effect: the effect of its absence, for the log.
 
     Raises:
         TreefoldError: if the `redis` extra is not installed.

@@ -33,7 +33,7 @@ class SecurityHeaders:
     Args:
         content_security_policy: of answers that bring none; None for no field, as for the others.
         frame_options: `DENY` or `SAMEORIGIN`.
-        referrer_policy: what links in an answer tell other sites.
+        referrer_policy: the referrer that links in a response send to other sites.
         resource_policy: which sites may embed an answer: `same-origin`, `same-site` or
             `cross-origin`.
         hsts: on https, tell browsers to use https only, for a year.
@@ -81,7 +81,7 @@ class SecurityHeaders:
 
 
 class _Fields:
-    """The fields by what a request is: over https or not, with credentials or not."""
+    """The header fields of a response, over https or not, with credentials or not."""
 
     def __init__(self, fields: RawHeaders, hsts: RawHeaders) -> None:
         self.variants = (
@@ -95,7 +95,7 @@ class _Fields:
 
 
 class _OfMiss:
-    """The same where no route answers; a mounted folder or page keeps what its files need."""
+    """The same without a route; a mounted folder or page keeps the fields that its files need."""
 
     def __init__(self, every: _Fields) -> None:
         fields, hsts = every.variants[0][0], every.variants[1][0][len(every.variants[0][0]) :]

@@ -1,6 +1,6 @@
 """Sessions: a mapping of values for each client, read when a handler first touches it.
 
-What is kept, and where, is in the room `_sessions`; this file connects it to requests and sockets.
+Session data and stores are in `_sessions`; this module connects them to requests and WebSockets.
 docs/sessions.md is the page for authors.
 """
 

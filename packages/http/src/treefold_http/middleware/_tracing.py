@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 _NAME = "treefold"
 _stops: WeakKeyDictionary[Application, Callable[[], None]] = WeakKeyDictionary()
-"""What ends the spans of statements; a reload begins them again."""
+"""Functions that stop the spans of statements; a reload starts them again."""
 _tracing: ContextVar[Tracing | None] = ContextVar("treefold_tracing", default=None)
-"""What traces the request of this context; extensions are observed for the whole process."""
+"""The tracing of the request in this context; extensions are observed for the whole process."""
 
 
 class Tracing:
@@ -111,7 +111,7 @@ class _Layer:
         except BaseException:  # a cancellation: the client left, or the server stops
             self._end(request, span, token, None)
             raise
-        if is_over:  # it failed inside: what it held was left before the answer was made
+        if is_over:  # an inner error: exit callbacks ran before the response was made
             self._end(request, span, token, answered[0].status)
         return answered[0]
 

@@ -1,8 +1,8 @@
-"""What the code of a function says without being run: the errors it raises, how it reads a body.
+"""Read the bytecode of a function: the errors that it raises, the form of body that it reads.
 
 `raise NotFound(...)` and `await request.json()` stand in the bytecode as plainly as in the source,
-and so does the model in `websocket.iter_json(Move)`. Only what stands there literally is taken; a
-status that is computed is not guessed.
+and so does the model in `websocket.iter_json(Move)`. Only literal values are used; a computed
+status is not guessed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from treefold_http._parameters import EMPTY
 
 
 class Reading(NamedTuple):
-    """What was found.
+    """Result of reading a function.
 
     Attributes:
         statuses: of the errors that are raised.

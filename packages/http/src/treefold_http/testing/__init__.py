@@ -5,7 +5,7 @@ plugin with the fixtures `app`, `client` and `async_client` is `_treefold_pytest
 package, so that pytest starts without importing any of it.
 """
 
-from treefold_http.testing import _httpx as _httpx  # first: says what to install when it is missing
+from treefold_http.testing import _httpx as _httpx  # first: names the missing package
 
 from treefold_http._websocket import WebSocketDisconnect  # isort: skip
 from treefold_http.testing._async_client import AsyncTestClient

@@ -1,4 +1,4 @@
-"""What an application may send for an HTTP request, checked as a server checks it.
+"""Checks of the messages that an application sends for an HTTP request, as a server does them.
 
 Start, then bodies, then nothing more; as many bytes as `Content-Length` says; no body for HEAD, 204
 and 304 (RFC 9110, 6.4.1). A breach raises at the `send` that commits it. Nothing travels here.

@@ -24,12 +24,12 @@ class AsyncTestClient(httpx.AsyncClient):
     Args:
         app: an application, another ASGI application, or the folder that holds `Api/`.
         overrides: dependency or provider to replacement, undone at the end.
-        base_url: what paths are relative to; its host is the `Host` field.
-        raise_app_errors: raise what the application did not handle, instead of giving the 500.
+        base_url: base of relative paths; its host is the `Host` field.
+        raise_app_errors: raise unhandled exceptions of the application instead of returning a 500.
         headers, cookies: sent with every request.
 
     Attributes:
-        app: what is served.
+        app: the application.
 
     Raises:
         TypeError: for overrides of something that is no treefold application.
@@ -75,7 +75,7 @@ class AsyncTestClient(httpx.AsyncClient):
         """Open a WebSocket: `async with client.websocket_connect("/v1/chat") as ws: ...`.
 
         Args:
-            subprotocols: what to offer, in order of preference.
+            subprotocols: the subprotocols to offer, in order of preference.
             timeout: seconds that the application may take to accept.
         """
         request = handshake(self.build_request, url, subprotocols=subprotocols, headers=headers)

@@ -27,12 +27,12 @@ class TestClient(httpx.Client):
     Args:
         app: an application, another ASGI application, or the folder that holds `Api/`.
         overrides: dependency or provider to replacement, undone at the end.
-        base_url: what paths are relative to; its host is the `Host` field.
-        raise_app_errors: raise what the application did not handle, instead of giving the 500.
+        base_url: base of relative paths; its host is the `Host` field.
+        raise_app_errors: raise unhandled exceptions of the application instead of returning a 500.
         headers, cookies: sent with every request.
 
     Attributes:
-        app: what is served.
+        app: the application.
 
     Raises:
         TypeError: for overrides of something that is no treefold application.
@@ -79,7 +79,7 @@ class TestClient(httpx.Client):
         """Open a WebSocket: `with client.websocket_connect("/v1/chat") as ws: ...`.
 
         Args:
-            subprotocols: what to offer, in order of preference.
+            subprotocols: the subprotocols to offer, in order of preference.
             timeout: seconds that the application may take to accept.
         """
         request = handshake(self.build_request, url, subprotocols=subprotocols, headers=headers)
@@ -89,9 +89,9 @@ class TestClient(httpx.Client):
         return WebSocketSession(session, self._hand_over)
 
     def run(self, function: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> Any:
-        """Call a function on the event loop of the application, and give what it returns.
+        """Call a function on the event loop of the application, and return its result.
 
-        For what only lives there: `client.run(pool.fetch, "select 1")`. An async function is
+        For objects bound to that loop: `client.run(pool.fetch, "select 1")`. An async function is
         awaited.
         """
         self._hand_over.start()

@@ -1,4 +1,4 @@
-"""What both clients send and wait for, unless a test says otherwise."""
+"""Defaults of both clients: header fields and timeouts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a test sees when a WebSocket handshake is refused."""
+"""The exception that a test sees when a WebSocket handshake is refused."""
 
 from __future__ import annotations
 

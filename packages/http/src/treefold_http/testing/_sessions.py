@@ -91,7 +91,7 @@ class AsyncWebSocketSession:
         Raises:
             WebSocketRefused: when the application does not accept it.
             TimeoutError: when it does not decide in time.
-            BaseException: what the application did not handle.
+            BaseException: an unhandled exception of the application.
         """
         await self._server.start()
         self._to_app.put_nowait({"type": "websocket.connect"})
@@ -149,7 +149,7 @@ class AsyncWebSocketSession:
         Raises:
             WebSocketDisconnect: when the application closed the socket.
             TimeoutError: when there is none in time.
-            BaseException: what the application did not handle.
+            BaseException: an unhandled exception of the application.
         """
         if self.close_code is not None:
             raise WebSocketDisconnect(self.close_code, self.close_reason)
@@ -199,7 +199,7 @@ class AsyncWebSocketSession:
         """Close the socket and wait for the application to react; does nothing on a closed one.
 
         Raises:
-            BaseException: what the application did not handle, unless it was raised before.
+            BaseException: an unhandled exception of the application, unless it was raised before.
         """
         if self.close_code is None:
             self.close_code, self.close_reason = code, reason

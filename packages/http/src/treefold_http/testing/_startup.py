@@ -1,6 +1,6 @@
 """The lifespan protocol from the server's side (ASGI, lifespan 2.0): one start, one end.
 
-A start that fails raises what failed, with its traceback. An application that takes no lifespan
+A failed start raises the exception of the application with its traceback. One without lifespan
 (it raises before it asks for a message) is served without one.
 """
 
@@ -18,7 +18,7 @@ class Startup:
     """The lifespan of one application.
 
     Attributes:
-        state: what the application put into the lifespan state; every request gets a copy.
+        state: the lifespan state of the application; every request gets a copy.
     """
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Startup:
         """Start the application.
 
         Raises:
-            BaseException: what the application failed with, such as a `BootError`.
+            BaseException: the error of the application, such as a `BootError`.
         """
         self._call.begin(app, self._receive, self._send)
         message = await self._exchange("startup")
@@ -50,7 +50,7 @@ class Startup:
         """Stop the application, when it is still there.
 
         Raises:
-            BaseException: what the application failed with.
+            BaseException: the error of the application.
         """
         task = self._call.task
         if task is None or task.done():

@@ -74,7 +74,7 @@ class Transport(httpx.BaseTransport):
         """Start loop and server, when that is not done.
 
         Raises:
-            BaseException: what the application failed with, such as a `BootError`.
+            BaseException: the error of the application, such as a `BootError`.
         """
         with self._lock:
             if self._loop is None:
