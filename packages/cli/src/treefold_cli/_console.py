@@ -1,7 +1,7 @@
 """A Python prompt in which `await` works, and programs with `await` at their top level.
 
-Knows asyncio and Python's own prompt, and nothing of projects. Everything runs on one event loop
-that stands still while the prompt waits.
+Based on asyncio and Python's own prompt, and independent of projects. Everything runs on one event
+loop, which is stopped while the prompt waits for input.
 """
 
 import ast
@@ -20,14 +20,14 @@ def run(source: str, names: dict[str, Any]) -> bool:
     """Run a program; a traceback starts at the program's own first line.
 
     Args:
-        source: the program; `await` may stand anywhere.
+        source: the program; it may use `await` at any level.
         names: its global names.
 
     Returns:
-        Whether it ended well.
+        True if it raised no exception.
 
     Raises:
-        SystemExit: the program asks for it.
+        SystemExit: raised by the program.
     """
     with asyncio.Runner() as runner:
         try:

@@ -1,9 +1,9 @@
 """Find `CORS` settings that browsers do not honour, for `doctor`.
 
-Pure: entries of `Middleware/` in, findings out. Which hosts are ours is known from `TrustedHosts`
-and the domain of the session's cookie; where neither names one, nothing is said about sites. Two
-names are taken for two sites only where their last two labels differ: longer public suffixes are
-not known here, and a wrong warning is worse than none.
+Pure functions from entries of `Middleware/` to findings. The hosts of the application come from
+`TrustedHosts` and the domain of the session cookie; without either, sites are not compared. Two
+names count as two sites only if their last two labels differ: longer public suffixes are not known
+here, and a false warning is worse than a missing one.
 """
 
 from collections.abc import Collection, Iterator, Sequence

@@ -245,7 +245,7 @@ def _is_secret(name: str) -> bool:
 
 
 def extensions(root: Path, settings: "Settings") -> Iterator[Finding]:
-    """Ask every extension of the project whether it is ready: databases, above all.
+    """Ask every extension of the project if it is ready, above all databases.
 
     Args:
         root: the project.
@@ -336,7 +336,7 @@ def _one_line(error: BaseException) -> str:
 
 
 def redis(read: "Settings | None") -> Iterator[Finding]:
-    """Ask each Redis of environment and settings whether it is there; one server once."""
+    """Check the connection to each Redis of environment and settings, once per server."""
     named = [(name, os.environ.get(name)) for name in ("TREEFOLD_REDIS_URL", "REDIS_URL")]
     named = [each for each in named if each[1]][:1]
     if read is not None:

@@ -1,4 +1,4 @@
-"""How a command says that it cannot go on, and the exit codes.
+"""The error that ends a command, and the exit codes.
 
 A command raises CommandError with one finished line; only `_main` prints it. Errors of other
 packages are turned into this one where the command calls them.
@@ -30,7 +30,7 @@ class CommandError(Exception):
 
 @contextlib.contextmanager
 def translated(*errors: type[Exception], code: int = FAILURE) -> Generator[None, None, None]:
-    """Turn `errors`, whose text is one finished line, into a CommandError with `code`."""
+    """Convert `errors`, whose text is a complete line, into a CommandError with `code`."""
     try:
         yield
     except errors as error:

@@ -1,7 +1,7 @@
 """uvicorn's httptools protocol with the time limits and bounds that a public server needs.
 
-`_h11_protocol` is the same for the other parser, which serves where httptools is not installed.
-Timers and the end of a connection are `_connection_watch`'s business.
+`_h11_protocol` is the same for the h11 parser, which is used without httptools.
+Timers and the closing of a connection are in `_connection_watch`.
 """
 
 from __future__ import annotations

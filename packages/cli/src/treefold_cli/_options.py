@@ -1,7 +1,7 @@
-"""The options several commands share, and how their text is read.
+"""Options that several commands share, and the parsing of their values.
 
-Options are text or flags (`_app` says why), so numbers and choices are read here, with our own
-messages.
+Options are text or flags (`_app` gives the reason), so numbers and choices are parsed here, with
+messages of this package.
 """
 
 from collections.abc import Sequence

@@ -28,7 +28,7 @@ class Unreachable(Exception):
 
 
 def check_redis(url: str) -> str:
-    """Log in as the URL says, choose its database and send `PING`.
+    """Log in with the credentials of the URL, select its database and send `PING`.
 
     Args:
         url: `redis://`, `rediss://` or `unix://`.
@@ -82,7 +82,7 @@ _REDIS_REFUSALS: Mapping[bytes, tuple[str, str]] = {
 
 
 def _redis_commands(parts: SplitResult) -> list[list[str]]:
-    """`AUTH`, `SELECT` and `PING`, as far as the URL asks for them."""
+    """`AUTH` and `SELECT`, if the URL needs them, and `PING`."""
     query = parse_qs(parts.query)
     user = unquote(parts.username or "") or query.get("username", [""])[0]
     password = unquote(parts.password or "") or query.get("password", [""])[0]

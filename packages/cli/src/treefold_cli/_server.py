@@ -49,7 +49,7 @@ def bind(host: str, port: int) -> socket.socket:
         A bound socket that does not listen yet.
 
     Raises:
-        CommandError: the port is in use, or the address is not ours.
+        CommandError: the port is in use, or the address is not one of this machine.
     """
     if not host:  # a socket takes it as every interface; the user probably has an unset variable
         raise _unknown_host(host)

@@ -41,8 +41,8 @@ class GuardedWebSockets(WebSocketsSansIOProtocol):
     def data_received(self, data: bytes) -> None:
         """Parse received bytes; answer a head that the library refuses, and close the connection.
 
-        The whole head comes at once, and a refused one gives no event: without this the connection
-        would stay open, unanswered, for ever (S-71, S-73).
+        The head arrives complete, and the library reports no event for a refused one: the
+        connection would stay open without a response (S-71, S-73).
         """
         super().data_received(data)
         if not self.handshake_initiated and not self.transport.is_closing():

@@ -70,7 +70,7 @@ def test_files(root: Path) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """The routes at one URL, and the tests of whether a source refers to them."""
+    """The routes at one URL, and the predicates that find references to them."""
 
     table: RouteTable
     routes: Sequence[Route]

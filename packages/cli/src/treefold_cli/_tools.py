@@ -43,7 +43,7 @@ def run_module(
         arguments: its arguments.
         cwd: its working directory.
         environment: all of its environment variables.
-        capture: whether its standard output is taken instead of shown.
+        capture: return its standard output instead of printing it.
 
     Returns:
         Its exit code, 128 plus the number for a signal, and the captured output.

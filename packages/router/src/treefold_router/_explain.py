@@ -60,7 +60,7 @@ class Explanation:
         skipped: files that look as if they were meant to serve this, and why they do not.
         near: routes with a similar path.
         versions: routes of other versions that serve the same.
-        unversioned: whether the path lacks a version.
+        unversioned: True if the path lacks a version.
         file: the file below `Api/` that would serve it; empty where none can.
         create: the argument of the command `create` for it; empty if that gives another URL.
     """

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from treefold_router._naming import parameter_name, segment_of, version_number
 from treefold_router._types import Duplicate, Finding, Route
 
-# Injection fills these itself, whatever the path says.
+# Injection provides these names itself, independent of the path.
 _RESERVED = frozenset(("request", "websocket", "background"))
 
 
@@ -45,7 +45,7 @@ def _differing_brackets(visited: Iterable[str]) -> Iterator[Finding]:
         position: tuple[str, ...] = ()
         for folder in file.split("/")[:-1]:
             name = parameter_name(folder)
-            # No folder can be called '/': it stands for "any segment".
+            # A folder cannot be named '/', so it can represent any segment.
             position = (*position, segment_of(folder) if name is None else "/")
             if name is not None:
                 positions.setdefault(position, {}).setdefault(name, []).append(file)

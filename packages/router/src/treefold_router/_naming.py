@@ -22,7 +22,7 @@ _LONGEST_NAME = 255
 
 
 def method_of(stem: str) -> str | None:
-    """Return the method a file stem stands for: 'Get' is 'GET', 'Ws' is 'WEBSOCKET', else None.
+    """Return the method of a file stem: 'Get' is 'GET', 'Ws' is 'WEBSOCKET', else None.
 
     Source: routing rule 3. Stems outside ASCII are ordinary code, also where upper-casing
     would turn them into a method (a long s, U+017F, becomes 'S').

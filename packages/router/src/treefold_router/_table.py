@@ -35,7 +35,7 @@ _UNVERSIONED = NotFound(unversioned=True)
 
 
 class RouteTable:
-    """Everything the tree says, as data; made by `RouteTable.scan`.
+    """All routes of a tree, as data; made by `RouteTable.scan`.
 
     Attributes:
         root: The scanned folder, absolute.

@@ -32,7 +32,7 @@ def api_key(
     name: str = "apiKey",
     optional: bool = False,
 ) -> Callable[..., Awaitable[Any]]:
-    """Return a dependency that asks for an API key.
+    """Return a dependency that requires an API key.
 
     Args:
         keys: client to key, compared in constant time; the dependency then returns the client. Or
@@ -76,7 +76,7 @@ def bearer(
 def bearer(
     verify: Callable[[str], Any], *, name: str = "bearer", optional: bool = False
 ) -> Callable[..., Awaitable[Any]]:
-    """Return a dependency that asks for `Authorization: Bearer TOKEN`.
+    """Return a dependency that requires `Authorization: Bearer TOKEN`.
 
     Args:
         verify: a function, plain or async, that takes the token and returns the result of the
@@ -112,7 +112,7 @@ def bearer_token(connection: Connection) -> str | None:
 
 
 def invalid_token() -> Unauthorized:
-    """Return the refusal of a token, which does not say why."""
+    """Return the 401 for a token, without the reason."""
     return Unauthorized("This token is not valid", headers=_challenge("Bearer", "invalid_token"))
 
 

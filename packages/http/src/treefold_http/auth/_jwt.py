@@ -31,11 +31,11 @@ def jwt(
     name: str = "bearer",
     optional: bool = False,
 ) -> Callable[..., Awaitable[dict[str, Any]]]:
-    """Return a dependency that asks for a JSON Web Token and returns its claims.
+    """Return a dependency that requires a JSON Web Token and returns its claims.
 
     Args:
         key: the shared secret, or the public key as PEM; several while keys rotate.
-        algorithm: the only one that counts, whatever a token says.
+        algorithm: the only accepted one, independent of the header of a token.
         audience: required value in `aud`; without it a token that has an `aud` is refused.
         issuer: required value of `iss`.
         leeway: seconds by which clocks may differ.

@@ -1,4 +1,4 @@
-"""Users of sessions: log one in and out, and the dependency that asks for one."""
+"""Login and logout of users of sessions, and the dependency that requires a user."""
 
 from __future__ import annotations
 

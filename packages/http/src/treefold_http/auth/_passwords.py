@@ -1,8 +1,8 @@
-"""Passwords: argon2 where it is installed, else scrypt of the standard library; to text and back.
+"""Password hashing: argon2 if it is installed, else scrypt of the standard library.
 
 A hash names its method and its cost, so that both can change: `verify_password` returns a new hash
-for a password whose old one is out of date. Hashing takes its time on purpose; it has threads of
-its own, few of them, because each call also takes tens of megabytes.
+to replace an outdated one. Hashing is slow on purpose; it runs in a few threads of its own, because
+each call also takes tens of megabytes.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def clear_memory() -> None:
 
 
 def aliases_in_memory() -> list[str]:
-    """Return the aliases that were asked for, and whose values other processes do not see."""
+    """Return the aliases in use whose values are not shared with other processes."""
     return [alias for alias in _caches if _addresses.get(alias, "memory:").startswith("memory:")]
 
 

@@ -17,7 +17,7 @@ from treefold_http._json import dumps, loads
 from treefold_http._json_values import check_json
 
 MISS: Any = object()
-"""Stands for a value that is not there: None is a value."""
+"""Marks a missing value, since None is a value."""
 
 
 class Backend(Protocol):

@@ -1,6 +1,6 @@
-"""`@cached(ttl)`: keep the results of a function, or the answers of a handler.
+"""`@cached(ttl)`: keep the results of a function, or the responses of a handler.
 
-On a function the key is its name and its arguments; `_responses` says which answers are kept.
+The key of a function is its name and its arguments; the rules for responses are in `_responses`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 MARK = "__treefold_cached__"
-"""The attribute of a handler whose answers are kept; the loader of handlers reads it."""
+"""The attribute of a handler whose responses are kept; the loader of handlers reads it."""
 
 
 def cached(

@@ -1,9 +1,9 @@
 """A cache in Redis, for all workers: entries with the state of their tags at the time.
 
-A tag is a random token that an invalidation replaces. An entry names its tags and their tokens; one
-whose token is another by now is a miss. So a value that was computed before an invalidation and
-stored after it is never found. An invalidation that Redis does not hear is sent before the next
-command.
+A tag is a random token that an invalidation replaces. An entry names its tags and their tokens; an
+entry with an outdated token is a miss. So a value that was computed before an invalidation and
+stored after it is never found. An invalidation that does not reach Redis is sent again before the
+next command.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ def _unpacked(found: Any) -> tuple[bytes | None, Tokens]:
 
 
 def _words(value: bytes, ttl: float, tokens: Any) -> list[Any] | None:
-    """The arguments of the script; None if nothing is to be written."""
+    """Return the arguments of the script, or None if there is nothing to write."""
     if tokens is None or len(value) > MAX_VALUE:
         return None
     milliseconds = max(1, round(min(ttl, LONGEST_TTL) * 1000))

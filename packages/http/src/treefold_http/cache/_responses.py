@@ -1,8 +1,8 @@
 """Cached responses: which are kept, for which requests, and under which key.
 
-Only an answer that is the same for everybody is kept: to a GET or HEAD without a cookie and without
-`Authorization` (or with a key of the author's), with status 200, and with nothing in it that says
-otherwise (`Set-Cookie`, `private`, `no-store`, `Vary` of a field that is not in the key).
+Only a response that is the same for all clients is kept: to a GET or HEAD without a cookie and
+without `Authorization` (or with a `key` of the author), with status 200, and without a field that
+forbids it (`Set-Cookie`, `private`, `no-store`, `Vary` of a field that is not in the key).
 """
 
 from __future__ import annotations

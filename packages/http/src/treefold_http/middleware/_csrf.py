@@ -1,7 +1,7 @@
 """CSRF: refuse requests that another site makes a browser send with the cookies of this one.
 
-A browser says where a request comes from: by Fetch Metadata, else by `Origin`, else by `Referer`.
-A client that says nothing needs the token of its session.
+A browser names the origin of a request in Fetch Metadata, else in `Origin`, else in `Referer`. A
+client that sends none of them needs the token of its session.
 """
 
 from __future__ import annotations

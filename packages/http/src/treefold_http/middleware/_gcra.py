@@ -1,8 +1,8 @@
-"""The generic cell rate algorithm: one time for each key says how much of a limit is used (S-95).
+"""The generic cell rate algorithm, which needs one time for each key (S-95).
 
-A key's time is that at which its use is forgotten; a request moves it by one interval, and is
-refused where that would lead beyond the burst. Check and move are one step: nothing waits between
-them in memory, and on Redis they are one script.
+The time of a key is the moment at which its limit is completely free again. A request moves it by
+one interval, and is refused if that exceeds the burst. Check and move are atomic: in memory there
+is no await between them, on Redis they are one script.
 """
 
 from __future__ import annotations
@@ -67,10 +67,10 @@ def parse_rate(text: str, burst: int | None) -> Rate:
 
 
 class MemoryTable:
-    """The times of the keys of one process, at most so many.
+    """The times of the keys of one process, up to a maximum number of keys.
 
-    A full table forgets a key that has made one request before a key that has made more, and a key
-    whose use is over before all.
+    For a new key, a full table drops one with at most one recent request, if a bounded search finds
+    such a key, else another one.
     """
 
     def __init__(self, rate: Rate, max_keys: int) -> None:
@@ -87,8 +87,8 @@ class MemoryTable:
         """Count one request of a key.
 
         Returns:
-            How long it must wait, 0 if it is allowed; and how long until all its use is forgotten.
-            Both in nanoseconds.
+            Nanoseconds that it must wait, 0 if it is allowed; and nanoseconds until the limit of
+            the key is completely free again.
         """
         now = monotonic_ns()
         rate = self._rate

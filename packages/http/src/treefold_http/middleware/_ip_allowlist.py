@@ -1,7 +1,7 @@
-"""Answer 403 to clients outside of listed networks, HTTP and WebSocket alike.
+"""Refuse clients outside of listed networks with 403, HTTP and WebSocket alike.
 
 The client is the peer of the socket. Behind a proxy put `ProxyHeaders` first, which replaces it by
-the address that trusted proxies tell of; an `X-Forwarded-For` of anybody else changes nothing.
+the address that trusted proxies report; an `X-Forwarded-For` of other peers is ignored.
 """
 
 from __future__ import annotations

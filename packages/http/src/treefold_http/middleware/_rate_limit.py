@@ -107,7 +107,7 @@ class RateLimit:
         self._limits = RedisLimits(url, effect=f"rate limits {effect}")
 
     def prepare(self, app: Application, extensions: Sequence[Any]) -> None:
-        """Find the Redis of the settings, where it is asked for.
+        """Look up the Redis of the settings, if it is needed.
 
         Raises:
             TreefoldError: if the settings name none.

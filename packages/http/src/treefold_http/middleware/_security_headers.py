@@ -26,8 +26,8 @@ _SECURE = ("https", "wss")
 class SecurityHeaders:
     """Add security header fields to every answer, errors included.
 
-    With `Authorization` in the request, the answer is `Cache-Control: no-store` unless it says
-    otherwise. A mounted folder of files gets no policy about scripts and styles: its pages are the
+    With `Authorization` in the request, the response gets `Cache-Control: no-store` unless it has
+    its own. A mounted folder of files gets no policy about scripts and styles: its pages are the
     project's own. Routes with `CORS` get no `Cross-Origin-Resource-Policy`.
 
     Args:

@@ -24,10 +24,10 @@ class Reading(NamedTuple):
     """Result of reading a function.
 
     Attributes:
-        statuses: of the errors that are raised.
-        calls: methods that are looked up on the connection, such as `json`.
-        events: whether an event stream is made.
-        models: the types that messages are read as; EMPTY where one is read as any JSON.
+        statuses: statuses of the errors that it raises.
+        calls: methods of the connection that it uses, such as `json`.
+        events: True if it creates an event stream.
+        models: the types that messages are parsed into; EMPTY for any JSON.
     """
 
     statuses: frozenset[int] = frozenset()
@@ -79,7 +79,7 @@ def _is_a(kind: Any, base: type) -> bool:
 
 
 def _raised(code: CodeType, errors: dict[str, Any]) -> Iterator[int]:
-    """The status of each `raise` whose last name of an error comes before it."""
+    """Yield the status of each `raise`, from the last error name before it in the bytecode."""
     status: int | None = None
     computed = False
     for step in dis.get_instructions(code):

@@ -29,7 +29,7 @@ class Input:
         place: its source, such as `query` or `header`.
         name: its name in that source; for a body, the name of the parameter.
         annotation: its type, with its metadata.
-        required: whether it must be sent.
+        required: True if it must be sent.
         default: the value used when it is not sent.
     """
 

@@ -1,7 +1,7 @@
 """Checks of the messages that an application sends for an HTTP request, as a server does them.
 
-Start, then bodies, then nothing more; as many bytes as `Content-Length` says; no body for HEAD, 204
-and 304 (RFC 9110, 6.4.1). A breach raises at the `send` that commits it. Nothing travels here.
+One start, then bodies, then no more messages; as many bytes as `Content-Length` announces; no body
+for HEAD, 204 and 304 (RFC 9110, 6.4.1). A violation raises in the `send` that causes it.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ class Answer:
     """The state of one answer.
 
     Attributes:
-        started: whether status and header are sent.
-        complete: whether the last body message is sent.
+        started: True once status and header fields are sent.
+        complete: True once the last body message is sent.
     """
 
     def __init__(self, method: str) -> None:

@@ -1,4 +1,4 @@
-"""The one question whether httpx is there, asked before anything imports it."""
+"""Check that httpx is installed, before another module imports it."""
 
 from __future__ import annotations
 

@@ -13,4 +13,4 @@ DEFAULT_HEADERS = {"user-agent": "testclient", "accept-encoding": "gzip, deflate
 """httpx would name its own version, and every encoding for which some package is installed."""
 
 TIMEOUT = httpx.Timeout(None, read=30.0)
-"""Seconds that an application may be silent: a test that hangs should say where."""
+"""Seconds to wait for an application, so that a hanging test fails with a traceback."""

@@ -1,7 +1,7 @@
 """The lifespan protocol from the server's side (ASGI, lifespan 2.0): one start, one end.
 
-A failed start raises the exception of the application with its traceback. One without lifespan
-(it raises before it asks for a message) is served without one.
+A failed start raises the exception of the application with its traceback. An application without
+lifespan support, which raises before its first `receive`, is served without it.
 """
 
 from __future__ import annotations
