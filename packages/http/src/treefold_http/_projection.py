@@ -1,9 +1,10 @@
-"""Plain data of a declared type, and nothing else of a value: what `response_model` lets out.
+"""Serialization by `response_model`: reduce a value to plain data with the declared fields only.
 
-A type becomes a tree of shapes once, at boot. A shape takes what a handler gave and returns its
-declared fields alone, read from members of mappings or attributes of objects. What does not fit
-raises `Mismatch`, which says where and why, and never what the value is: it may be a secret.
-pydantic models are read and written by pydantic; all other records here, whoever is installed.
+A type becomes a tree of shapes once, at boot. A shape takes a handler's return value and returns
+its declared fields, read from members of mappings or attributes of objects. A value of another type
+raises `Mismatch`, which reports the place and the reason but never the value: it may be a secret.
+pydantic reads and writes its own models; all other records are serialized here, even if msgspec or
+pydantic is installed.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from treefold_http._records import is_record, is_typed_dict, record_check, requi
 from treefold_http._sources import Errors
 
 Shape: TypeAlias = Callable[[Any], Any]
-"""Takes a value and gives what of it may be sent; raises `Mismatch`."""
+"""Takes a value and returns its serializable form; raises `Mismatch` for another type."""
 
 _LISTS = (
     list,
@@ -52,15 +53,15 @@ _QUALIFIERS = (typing.Required, typing.NotRequired, typing.Final)
 _NOTHING: Mapping[Any, Any] = {}
 _ABSENT = object()
 _UNSET = None if msgspec is None else msgspec.UnsetType
-"""A field that holds it is left out, so that it is no option of what is sent."""
+"""A field with this value is left out of the response, so it is no member of a union here."""
 
 
 class Mismatch(Exception):
     """A value is not of the declared type.
 
     Attributes:
-        words: what it should be.
-        steps: the way to it, the innermost last.
+        words: the expected type, as a text such as "should be an object".
+        steps: the path to the value, the innermost step last.
     """
 
     def __init__(self, words: str, steps: tuple[str | int, ...] = ()) -> None:
@@ -69,7 +70,7 @@ class Mismatch(Exception):
         self.steps = steps
 
     def below(self, step: str | int) -> Mismatch:
-        """The same, seen from one level up."""
+        """Return the same error with one outer step added to the path."""
         return Mismatch(self.words, (step, *self.steps))
 
     def __str__(self) -> str:
@@ -78,16 +79,16 @@ class Mismatch(Exception):
 
 
 def shape_of(annotation: Any) -> Shape:
-    """Give the shape of a type.
+    """Return the shape of a type.
 
     Raises:
-        InjectionError: for a type that nothing here can check.
+        InjectionError: for a type that cannot be checked.
     """
     return _Planner().shape(annotation, _NOTHING)
 
 
 class _Planner:
-    """Plans each record once, so that one may hold itself."""
+    """Plans each record once, so that a record may be recursive."""
 
     def __init__(self) -> None:
         self._records: dict[Any, _Record] = {}
@@ -115,7 +116,7 @@ class _Planner:
             return self._record(annotation, origin, given)
         if hasattr(annotation, "__supertype__"):  # NewType
             return self.shape(annotation.__supertype__, given)
-        if is_alias(annotation):  # it may hold itself
+        if is_alias(annotation):  # it may be recursive
             return self._alias(annotation, given)
         return self._container(annotation, origin, given)
 
@@ -188,7 +189,7 @@ class _Planner:
 
 
 class _Field(typing.NamedTuple):
-    """A field: its attribute, its member name, its type and later its shape, what stands for it."""
+    """A field of a record: attribute, member name, type (later shape), default and requiredness."""
 
     attribute: str
     member: str
@@ -232,14 +233,14 @@ class _Record:
             if self._tag_field is not None and members.get(self._tag_field, self._tag) != self._tag:
                 raise Mismatch(f"should be {self._tag!r}", (self._tag_field,))
             return lambda field: members.get(field.member, members.get(field.attribute, _ABSENT))
-        has_parts = hasattr(value, "_fields")  # a tuple that has names for them
+        has_parts = hasattr(value, "_fields")  # a named tuple
         if not has_parts and isinstance(value, _NO_OBJECTS):
             raise Mismatch("should be an object")
         return lambda field: getattr(value, field.attribute, _ABSENT)
 
 
 def _fields(annotation: Any, kind: Any) -> Iterator[_Field]:
-    """The fields of a record as they are written, in order."""
+    """The fields of a record, in order of declaration."""
     if is_struct(kind):
         assert msgspec is not None  # noqa: S101 - there would be no struct
         for field in msgspec.structs.fields(annotation):
@@ -264,7 +265,7 @@ def _default(value: Any, factory: Any, missing: Any) -> Callable[[], Any] | None
 
 
 def _bound(kind: Any, given: Mapping[Any, Any]) -> dict[Any, Any]:
-    """What stands for the type variables of a record and of the generic ones it is made from."""
+    """The types bound to the type variables of a record and of its generic bases."""
     found = dict(given)
     for base in getattr(kind, "__orig_bases__", ()):
         origin = typing.get_origin(base)
@@ -343,18 +344,18 @@ _AS_THEY_ARE: Mapping[Any, tuple[type, ...]] = {
     datetime.timedelta: (datetime.timedelta,),
 }
 _NOT_MEANT = {(int, bool), (float, bool), (datetime.date, datetime.datetime)}
-"""Subclasses that JSON writes in another form than the declared type has."""
+"""Subclasses whose JSON form differs from that of the declared type."""
 
 
 def _leaf(annotation: Any, kind: Any) -> Shape:
-    """The shape of a value without parts: of that class already, or its JSON form."""
+    """The shape of a scalar: an instance of the class, or its JSON form."""
     kinds = _AS_THEY_ARE.get(kind)
     if kinds is not None:
         return _instance(kinds, _refuse(f"should be {shown(kind)}"))
     known = kind in (None, type(None)) or kind is Literal or converter(annotation) is not None
     if not known and _pydantic() is not None:
         return _by_pydantic(annotation)
-    check = record_check(annotation)  # or an InjectionError: nothing knows such a type
+    check = record_check(annotation)  # raises InjectionError for an unknown type
 
     def parsed(value: Any) -> Any:
         if isinstance(value, enum.Enum):
@@ -390,7 +391,7 @@ def _refuse(words: str) -> Shape:
 
 
 def _is_pydantic(annotation: Any) -> bool:
-    """Whether pydantic alone is to read and write it: its models, lists and unions of them."""
+    """Return True for pydantic models, lists and unions of them: pydantic serializes them."""
     kinds = list(_kinds(annotation))
     return bool(kinds) and all(hasattr(kind, "__pydantic_validator__") for kind in kinds)
 
@@ -424,7 +425,7 @@ def _by_pydantic(annotation: Any) -> Shape:
     unfit = importlib.import_module("pydantic_core").PydanticSerializationError
     options: dict[str, Any] = {"from_attributes": True}
     if tuple(map(int, pydantic.VERSION.split(".")[:2])) >= (2, 11):
-        options |= {"by_alias": True, "by_name": True}  # an answer may be written in either
+        options |= {"by_alias": True, "by_name": True}  # a handler may use either
 
     def shaped(value: Any) -> Any:
         try:
@@ -434,7 +435,7 @@ def _by_pydantic(annotation: Any) -> Shape:
         except invalid as error:
             first = error.errors(include_url=False, include_context=False, include_input=False)[0]
             raise Mismatch(first["msg"], tuple(first["loc"])) from None
-        except unfit:  # its words hold the value
+        except unfit:  # its message contains the value, which may be a secret
             raise Mismatch("has a field of another type than the model says") from None
 
     return shaped

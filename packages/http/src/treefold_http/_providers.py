@@ -1,7 +1,7 @@
 """Providers: values by type or by name, for the whole application or for one request.
 
-`providers.py` and `app.provide` fill the registry; `_injection` asks it while it plans. A value of
-the application is made when it is first asked for and cleaned up when the application stops.
+`providers.py` and `app.provide` fill the registry; `_injection` reads it while it plans. A value of
+the application is made at its first use and cleaned up when the application stops.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ ProviderScope: TypeAlias = Literal["app", "request"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Provider:
-    """How the values of a key are made.
+    """The factory of a key's values, and their lifetime.
 
     Attributes:
-        factory: a function, class or generator as `Depends` takes them.
+        factory: a function, class or generator, as for `Depends`.
         scope: `app` for one value in the application's life, `request` for one in each request.
     """
 
@@ -32,14 +32,14 @@ class Providers:
     """The registry of an application.
 
     Args:
-        changed: called after every change, to plan the routes anew.
+        changed: called after every change, to plan the routes again.
 
-    Attributes:
-        values: what has been made for the application.
-        declared: what `providers.py` says; `app.provide` wins over it.
-        open_scope: gives the scope in which a value is made, set by the application.
-        declared_here: gives what `providers.py` says to the code that asks, where that is something
-            else; set by the application.
+        Attributes:
+            values: the existing values of the application.
+            declared: the providers of `providers.py`; `app.provide` takes precedence.
+            open_scope: returns the scope in which a value is made; set by the application.
+            declared_here: returns the providers that the current life declares, None if `declared`
+                applies; set by the application.
     """
 
     def __init__(self, changed: Callable[[], None]) -> None:
@@ -53,28 +53,28 @@ class Providers:
         self._making: dict[Provider, asyncio.Future[Any]] = {}
 
     def add(self, key: Key, provider: Any) -> None:
-        """Register what provides a type or a parameter name; a later one replaces an earlier.
+        """Register the provider of a type or a parameter name; a later one replaces an earlier.
 
         Raises:
-            TypeError: for a key that is neither, or something that cannot be called.
+            TypeError: for a key that is neither, or a factory that cannot be called.
         """
         self._added[key] = _checked(key, provider)
         self._changed()
 
     def declare(self, providers: Mapping[Key, Any]) -> None:
-        """Take what `providers.py` says, in the place of what it said before.
+        """Replace the declared providers by the current ones of `providers.py`.
 
-        One with the factory and scope of its predecessor is the same provider, and keeps its value.
+        A provider whose factory and scope are unchanged stays the same object and keeps its value.
 
         Raises:
-            TypeError: as `add`; then nothing has changed.
+            TypeError: as `add`; the declared providers are then unchanged.
         """
         former = self.declared
         made = {key: _checked(key, provider) for key, provider in providers.items()}
         self.declared = {key: _same(former.get(key), provider) for key, provider in made.items()}
 
     def find(self, annotation: Any, name: str) -> Provider | None:
-        """Give the provider of a parameter: by its type, then by its name."""
+        """Return the provider of a parameter, by its type or else by its name."""
         found = self._of(annotation) if isinstance(annotation, type) else None
         return found or self._of(name)
 
@@ -83,15 +83,15 @@ class Providers:
         return self._added.get(key) or (self.declared if declared is None else declared).get(key)
 
     def snapshot(self) -> dict[Key, Provider]:
-        """Give what was added, for `restore`."""
+        """Return the added providers, for `restore`."""
         return dict(self._added)
 
     def restore(self, added: dict[Key, Provider]) -> None:
-        """Forget what was added since a snapshot."""
+        """Return to the added providers of a snapshot."""
         self._added = added
 
     async def value(self, provider: Provider, make: Callable[[Any], Awaitable[Any]]) -> Any:
-        """Give the application's value of a provider; `make` runs once, whoever asks first."""
+        """Return the application's value of a provider; concurrent callers share one `make`."""
         if provider in self.values:
             return self.values[provider]
         making = self._making.get(provider)
@@ -102,13 +102,13 @@ class Providers:
         return await asyncio.shield(making)
 
     async def close(self, providers: Iterable[Provider] | None = None) -> None:
-        """Clean up what was made for the application, last made first.
+        """Clean up the values of the application, in reverse order of creation.
 
         Args:
-            providers: only the values of these.
+            providers: only the values of these; None for all.
 
         Raises:
-            BaseException: what a part after `yield` raised first; all the others run.
+            BaseException: the first exception after a `yield`; all other cleanups still run.
         """
         chosen = {made for made, _ in self._scopes} if providers is None else set(providers)
         ending = [(made, scope) for made, scope in reversed(self._scopes) if made in chosen]
@@ -118,14 +118,14 @@ class Providers:
             self.values.pop(provider, None)
             try:
                 await scope.close()
-            except BaseException as error:  # the others are to be left all the same
+            except BaseException as error:  # the other cleanups still run
                 failure = failure or error
         if failure is not None:
             raise failure
 
     def _keep(self, provider: Provider, scope: Any, done: asyncio.Future[Any]) -> None:
         del self._making[provider]
-        self._scopes.append((provider, scope))  # a failed one may have entered generators, too
+        self._scopes.append((provider, scope))  # also after a failure: generators may be entered
         if not done.cancelled() and done.exception() is None:
             self.values[provider] = done.result()
 

@@ -1,8 +1,7 @@
-"""The `Range` field: text to spans of bytes (RFC 9110, 14.1 and 14.2). Pure, linear, no policy on
-what an answer looks like.
+"""The `Range` field: text to spans of bytes (RFC 9110, 14.1 and 14.2), in a pure linear function.
 
-More ranges than `MAX_RANGES` are not looked at, and what overlaps is merged, so that no field makes
-an answer longer than the file and a few part headers (S-22, S-48).
+A field of more than `MAX_RANGES` ranges is ignored, and overlapping ranges are merged, so that no
+field makes a response longer than the file and a few part headers (S-22, S-48).
 """
 
 from __future__ import annotations
@@ -15,23 +14,23 @@ MAX_FIELD = 4096
 
 
 class Span(NamedTuple):
-    """The bytes from `start` up to and without `stop`."""
+    """The bytes from `start` up to `stop`, exclusive."""
 
     start: int
     stop: int
 
 
 def parse_range(field: str, size: int) -> list[Span] | None:
-    """Give the spans that a `Range` field asks for.
+    """Return the spans of a `Range` field.
 
     Args:
         field: the value of the one `Range` field.
         size: the length of the file.
 
     Returns:
-        Spans that neither overlap nor touch, in the order first asked for; an empty list when the
-        file has none of them (416); None when the field is to be ignored: another unit, not valid,
-        more than 8 ranges, or an empty file, which has no range to give.
+        Spans that neither overlap nor touch, in the order first requested; an empty list when the
+        file has none of them (416); None when the field is ignored: another unit, not valid, more
+        than 8 ranges, or an empty file, which has no ranges.
     """
     unit, equals, specs = field.partition("=")
     if not size or not equals or len(field) > MAX_FIELD or unit.strip(" \t").lower() != "bytes":
@@ -50,7 +49,7 @@ def parse_range(field: str, size: int) -> list[Span] | None:
 
 
 def _span(spec: str, size: int) -> Span | None:
-    """Give one range cut to the file, empty where the file has none of it; None if not valid."""
+    """One range clipped to the file, empty if it lies outside; None if it is not valid."""
     first, dash, last = spec.partition("-")
     if not dash or not (_is_number(first) or not first) or not (_is_number(last) or not last):
         return None
@@ -67,7 +66,7 @@ def _is_number(text: str) -> bool:
 
 
 def _merged(spans: Sequence[Span]) -> list[Span]:
-    """Join what overlaps or touches; a joined span stands where its first part was asked for."""
+    """Join overlapping and adjacent spans; a joined span takes the place of its first part."""
     joined: list[tuple[int, Span]] = []
     for place, span in sorted(enumerate(spans), key=lambda item: item[1]):
         if joined and span.start <= joined[-1][1].stop:

@@ -1,9 +1,9 @@
-"""Records of the standard library from JSON: dataclasses and TypedDicts, checked by ourselves.
+"""Records of the standard library from JSON: checks of dataclasses and TypedDicts.
 
-For projects that have installed neither msgspec nor pydantic, and for what takes both to check
-(rulings, 'Handlers', 6). A type becomes a tree of checks once, at boot, so what cannot be checked
-is refused there. Values are taken as they are: no text becomes a number. What JSON has no form for
-(dates, UUID, Decimal) is text.
+For projects that have installed neither msgspec nor pydantic, and for types with constraints of
+both (rulings, 'Handlers', 6). A type becomes a tree of checks once, at boot, so a type that cannot
+be checked is refused there. Values are not coerced: no text becomes a number. Types without a JSON
+form (dates, UUID, Decimal) are read from text.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from treefold_http._sources import Errors, entry
 
 Loc: TypeAlias = list[str | int]
 Check: TypeAlias = Callable[[Any, Loc, Errors], Any]
-"""Takes a parsed value and its place; gives the typed value or adds to the errors."""
+"""Takes a parsed value and its place; returns the typed value or appends to the errors."""
 
 
 def is_record(kind: Any) -> bool:
-    """Whether it is a dataclass or a TypedDict."""
+    """Return True for a dataclass or a TypedDict."""
     return is_typed_dict(kind) or (isinstance(kind, type) and dataclasses.is_dataclass(kind))
 
 
 def record_check(annotation: Any) -> Check:
-    """Give the check of an annotation, records in it included.
+    """Return the check of an annotation, including nested records.
 
     Raises:
         InjectionError: for a type that has no check, or a name in it that is unknown.
@@ -46,7 +46,7 @@ def record_check(annotation: Any) -> Check:
 
 
 class _Planner:
-    """Plans each record once, so that one may hold itself."""
+    """Plans each record once, so that a record may be recursive."""
 
     def __init__(self) -> None:
         self.records: dict[Any, _Record] = {}
@@ -93,7 +93,7 @@ class _Planner:
         def later(value: Any, loc: Loc, errors: Errors) -> Any:
             return self.named[annotation](value, loc, errors)
 
-        if annotation not in self.named:  # what it names may hold it
+        if annotation not in self.named:  # the type may be recursive
             self.named[annotation] = later
             self.named[annotation] = self.check(named(annotation))
         return later
@@ -102,7 +102,7 @@ class _Planner:
         inner = self.check(annotation)
         if typing.get_origin(annotation) in _QUALIFIERS:
             annotation = typing.get_args(annotation)[0]
-        # What is in it is checked already; pydantic would refuse some of that.
+        # The items are checked already, and pydantic would refuse some of their types.
         origin = typing.get_origin(annotation) or annotation
         bare = origin if origin in (list, dict) else dict if is_typed_dict(origin) else annotation
         whole = Annotated[bare, *markers]
@@ -158,36 +158,36 @@ class _Record:
             return None
         try:
             return self.kind(**members)
-        except ValueError as error:  # __post_init__ has the last word
+        except ValueError as error:  # raised by __post_init__
             errors.append(entry(loc, error))
 
 
 def _fields(kind: Any, hints: Mapping[str, Any]) -> list[str]:
-    """What the constructor of a dataclass takes: fields, and what `__post_init__` alone gets."""
+    """The parameters of a dataclass constructor: fields, and `InitVar`s for `__post_init__`."""
     known: Mapping[str, dataclasses.Field[Any]] = kind.__dataclass_fields__
     named = [name for name, field in known.items() if field.init]
     return [name for name in named if ClassVar not in (hints[name], typing.get_origin(hints[name]))]
 
 
 def type_taken(hint: Any) -> Any:
-    """Give the type of what a constructor takes; an `InitVar` holds it."""
+    """Return the type of a constructor parameter; an `InitVar` is unwrapped."""
     return cast("Any", hint).type if isinstance(hint, dataclasses.InitVar) else hint
 
 
 def is_typed_dict(kind: Any) -> bool:
-    """Whether it is a TypedDict, also one of typing_extensions."""
-    # Not `typing.is_typeddict`, which does not know those of typing_extensions.
+    """Return True for a TypedDict, also one of typing_extensions."""
+    # Not `typing.is_typeddict`, which does not recognize those of typing_extensions.
     given: Any = kind
     return isinstance(kind, type) and issubclass(kind, dict) and hasattr(given, "__total__")
 
 
 def required_in(kind: Any) -> Callable[[str], bool]:
-    """Give what says whether a field of a record must be there."""
+    """Return a function that returns True for the required fields of a record."""
     if not is_typed_dict(kind):
         missing = dataclasses.MISSING
         fields: Mapping[str, dataclasses.Field[Any]] = kind.__dataclass_fields__
         return lambda name: fields[name].default is fields[name].default_factory is missing
-    # `__required_keys__` does not know the marks in annotations that are text.
+    # `__required_keys__` ignores `Required` and `NotRequired` in annotations that are text.
     marks = typing.get_type_hints(kind, include_extras=True)
     known = {typing.Required: True, typing.NotRequired: False}
 

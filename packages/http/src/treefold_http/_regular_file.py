@@ -1,8 +1,8 @@
 """A regular file that is read from worker threads, and can be closed while one of them reads.
 
-Blocking calls, each short, each behind one lock: a read that is still under way when its request
-is cancelled ends before the file is closed, and never reads from what the system opened next under
-the same number. What is no regular file is refused, without waiting for it (S-47, S-122).
+Blocking calls, each short, each under one lock: a read in progress when its request is cancelled
+ends before the file is closed, and never reads from another file that reuses the descriptor number.
+Other kinds of files are refused without blocking on them (S-47, S-122).
 """
 
 from __future__ import annotations
@@ -12,22 +12,21 @@ import stat
 import threading
 from io import FileIO
 
-# A FIFO opens at once, without a writer, and no device becomes the terminal of the process.
+# A FIFO without a writer opens immediately, and no device becomes the controlling terminal.
 _FLAGS = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 
 
 class NotRegularFileError(OSError):
-    """There is something at the path that is no regular file: a folder, a FIFO, a device."""
+    """The path names something other than a regular file: a folder, a FIFO, a device."""
 
 
 class RegularFile:
-    """Open, read and close one file; any of it from any thread.
+    """Open, read and close one file, from any thread.
 
     Args:
-        path: where it is.
-        follow: whether a symbolic link at the end of the path is followed, where the system can
-            tell.
+        path: the path of the file.
+        follow: False to refuse a symbolic link at the end of the path, if the system supports it.
     """
 
     __slots__ = ("_file", "_follow", "_lock", "closed", "path")
@@ -40,12 +39,12 @@ class RegularFile:
         self._lock = threading.Lock()
 
     def open(self) -> os.stat_result:
-        """Open the file and give what the system knows of it.
+        """Open the file and return its `stat` result.
 
         Raises:
             OSError: when it cannot be opened, or was closed before.
             NotRegularFileError: when it is no regular file.
-            ValueError: when the path cannot be one, such as with a NUL.
+            ValueError: for an invalid path, such as one with a NUL.
         """
         with self._lock:
             if self.closed:
@@ -58,11 +57,11 @@ class RegularFile:
             return facts
 
     def read(self, start: int, length: int) -> bytes:
-        """Give at least one and at most `length` bytes from `start`.
+        """Return at least one and at most `length` bytes from `start`.
 
         Raises:
-            OSError: when the disk fails, when the file is closed, or ends before `start`: then it
-                became shorter than it was.
+            OSError: when the disk fails, when the file is closed, or when it was truncated and ends
+                before `start`.
         """
         with self._lock:
             if self._file is None:
@@ -74,7 +73,7 @@ class RegularFile:
         return data
 
     def close(self) -> None:
-        """Close the file after the call that is under way; a second time does nothing."""
+        """Close the file after a call in progress; a second call does nothing."""
         with self._lock:
             self._close()
 

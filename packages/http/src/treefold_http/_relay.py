@@ -1,7 +1,7 @@
-"""The way of room messages through Redis: one publisher, one subscriber for all rooms of a worker.
+"""Room messages through Redis: one publisher and one subscriber for all rooms of a worker.
 
-A subscriber that loses its connection comes back. While Redis is away a message reaches the rooms
-of this worker only, and one warning says so. What a room is, only `_rooms` knows.
+A subscriber that loses its connection reconnects. While Redis is unavailable a message reaches only
+the rooms of this worker, and one warning is logged. `_rooms` manages the rooms.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ _CHANNEL = "treefold:room:"
 _FIRST_WAIT, _LONGEST_WAIT = 0.1, 5.0
 _TIMEOUT = 5.0
 _PAUSE = 1.0
-"""Seconds without an attempt after a failed one: no broadcast waits for a host that is gone."""
+"""Seconds between attempts after a failure, so that broadcasts do not wait for a lost host."""
 
 
 class Relay:
     """Passes the messages of rooms between workers.
 
     Args:
-        url: of the Redis server.
-        deliver: takes a room and a message that came from any worker, this one included.
+        url: the URL of the Redis server.
+        deliver: called with the room and the message of any worker, this one included.
 
     Raises:
         TreefoldError: when the `redis` extra is not installed.
-        ValueError: when the URL is none of Redis.
+        ValueError: when the URL is not one of Redis.
     """
 
     def __init__(self, url: str, deliver: Callable[[str, RoomMessage], None]) -> None:
@@ -51,8 +51,8 @@ class Relay:
         self._pause_until = 0.0
 
     async def listen(self) -> None:
-        """Subscribe, once; returns when messages arrive, or Redis is known to be away."""
-        if self._task is None or self._task.done():  # done: the loop it ran in has ended
+        """Subscribe, once; return when subscribed or when Redis is known to be unavailable."""
+        if self._task is None or self._task.done():  # done: its event loop has ended
             self._tried = asyncio.Event()
             self._task = asyncio.ensure_future(self._keep_listening(self._tried))
         await self._tried.wait()
@@ -61,12 +61,12 @@ class Relay:
         """Send a message to every worker.
 
         Returns:
-            Whether it will come back to this one; False also when Redis is away.
+            True if the subscriber of this worker receives the message; False also without Redis.
         """
         loop = asyncio.get_running_loop()
         if self._away and loop.time() < self._pause_until:
             return False
-        if self._publisher_loop is not loop:  # connections live and die with their loop
+        if self._publisher_loop is not loop:  # connections belong to an event loop
             self._publisher, self._publisher_loop = self._client(1, socket_timeout=_TIMEOUT), loop
         try:
             await self._publisher.publish(_CHANNEL + room, _packed(message))
@@ -93,21 +93,21 @@ class Relay:
     async def _keep_listening(self, tried: asyncio.Event) -> None:
         wait = _FIRST_WAIT
         while True:
-            # It waits for ever between two messages: no time-out for reading.
+            # No read timeout: the time between two messages is unlimited.
             client = self._client(0, socket_timeout=None)
             try:
                 async with client.pubsub() as channel:
                     messages = channel.listen()
                     async with asyncio.timeout(_TIMEOUT):
                         await channel.psubscribe(f"{_CHANNEL}*")
-                        await anext(messages)  # says that it is subscribed
+                        await anext(messages)  # the confirmation of the subscription
                     self._listening, wait = True, _FIRST_WAIT
                     self._find()
                     tried.set()
                     async for message in messages:
                         self._take(message)
-                        await asyncio.sleep(0)  # many come in one read: let the members send
-            except Exception as error:  # whatever ended it, the rooms must hear again
+                        await asyncio.sleep(0)  # one read has many messages: let members send
+            except Exception as error:  # any failure leads to a new subscription
                 self._lose(error)
             finally:
                 self._listening = False
@@ -132,7 +132,7 @@ class Relay:
         try:
             room = message["channel"].decode().removeprefix(_CHANNEL)
             content = _unpacked(message["data"])
-        except (ValueError, KeyError, TypeError) as error:  # somebody else writes to the channel
+        except (ValueError, KeyError, TypeError) as error:  # from a foreign writer to the channel
             get_logger().warning("a room message from redis cannot be read: %r", error)
             return
         self._deliver(room, content)

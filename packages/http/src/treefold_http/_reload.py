@@ -1,8 +1,8 @@
-"""Reload: changed files in, another site beside the running one out; then they change places.
+"""Reload: build another site from the changed files, then swap it with the running one.
 
-What changed and what imports it is imported anew, everything else stays the object that it is. What
-fails keeps its last good version. Where startup hooks change, they run before the places change.
-Nothing is watched here, and no request passes through.
+Changed modules and their importers are imported again; all other modules stay the same objects. A
+file that fails keeps its last good version. If startup hooks change, they run before the swap. This
+module watches no files and handles no requests.
 """
 
 from __future__ import annotations
@@ -49,17 +49,17 @@ _SETTINGS_FILES = frozenset({"pyproject.toml", "treefold.toml"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reloaded:
-    """Another site serves now.
+    """The result of a reload: another site serves now.
 
     Attributes:
-        files: what was imported anew, below the application root.
-        added: routes that are new.
-        removed: routes that are gone.
-        broken: every file that does not load now, an older failure included.
-        seconds: how long it took, startup hooks included.
-        replaced: providers whose values of the application are given to nobody any more.
-        started: the startup hooks that ran for it.
-        former: the life that is to end when nothing uses it any more, where hooks started over.
+        files: the reloaded files, below the application root.
+        added: the new routes.
+        removed: the removed routes.
+        broken: every file that does not load now, including older failures.
+        seconds: the duration, startup hooks included.
+        replaced: former providers whose application values are no longer used.
+        started: the names of the startup hooks that ran.
+        former: the former life, to be ended after its last request; None if hooks did not rerun.
     """
 
     files: tuple[str, ...]
@@ -74,20 +74,20 @@ class Reloaded:
 
 @dataclass(frozen=True, slots=True)
 class RestartNeeded:
-    """A change that only another process can take up; what served goes on serving.
+    """A change that requires a restart of the process; the former site continues to serve.
 
     Attributes:
-        reason: why, in one line.
+        reason: the reason, in one line.
     """
 
     reason: str
 
 
 class Reloader:
-    """Keeps a booted application as its files are.
+    """Keeps a booted application up to date with its files.
 
     Args:
-        app: the application; it runs with `dev=True`, or nothing is kept to fall back on.
+        app: the application, with `dev=True`; without it no last good versions are kept.
     """
 
     def __init__(self, app: Application) -> None:
@@ -104,32 +104,31 @@ class Reloader:
 
     @property
     def is_behind(self) -> bool:
-        """Whether a start was given up for the sake of other changes: reload once more."""
+        """True if a rerun of hooks was abandoned for newer changes: another reload is due."""
         return self._held is not None and not self._held.broken
 
     def look_around(self) -> None:
-        """Read what each module imports, which the first reload would have to do otherwise."""
+        """Read the imports of each module now, to make the first reload faster."""
         with self._space.current():
             self._read_imports(self._space.loaded())
 
     def reload(self, changed: Iterable[str]) -> Reloaded | RestartNeeded | Starting | None:
-        """Take up changed files.
+        """Reload changed files.
 
-        It is called on the event loop, from a callback: no request runs meanwhile, and what is
-        imported sees no running loop, as at boot. Startup hooks that still run have been abandoned.
+        Called on the event loop, from a callback: no request runs meanwhile, and imported modules
+        see no running loop, as at boot. The caller has abandoned startup hooks that still ran.
 
         Args:
-            changed: files below the application root that are new, different or gone.
+            changed: files below the application root that are new, different or removed.
 
         Returns:
-            What came of it; None where nothing that serves has changed. A `Starting` is begun by
-            the caller, who calls `finish` when it has ended.
+            The result; None if nothing that serves has changed. The caller begins a `Starting`, and
+            calls `finish` when it has ended.
 
         Raises:
-            SettingsError: a changed settings file is wrong; the former settings stay.
-            BootError: there is no `Api/` any more; what served goes on serving.
-            BaseException: what the import of a module could not be kept from raising
-                (KeyboardInterrupt). Everything is as before.
+            SettingsError: a changed settings file is invalid; the former settings stay.
+            BootError: `Api/` is missing; the former site continues to serve.
+            BaseException: an import raised `KeyboardInterrupt`; everything is as before.
         """
         self._undone |= frozenset(changed)
         if self._pending is not None:
@@ -139,7 +138,7 @@ class Reloader:
         return RestartNeeded(reason) if reason is not None else self._exchange()
 
     def finish(self, starting: Starting) -> Reloaded | RestartNeeded | Starting | None:
-        """Take up what came of startup hooks; called and raises as `reload`."""
+        """Complete a reload after its startup hooks have ended; called like `reload`."""
         pending = self._pending
         if pending is None or pending.starting is not starting:
             return None
@@ -248,7 +247,7 @@ class Reloader:
         self._unfit = pending.unfit
         app.exchange_site(pending.site)
         for name in pending.change.stale - pending.unfit:
-            self._imports.pop(name, None)  # or they would live until the next reload
+            self._imports.pop(name, None)  # otherwise old modules stay alive until the next reload
         used = set(app.providers.declared.values())
         return _outcome(
             served,
@@ -260,7 +259,7 @@ class Reloader:
         )
 
     def _take_over(self, pending: _Pending, starting: Starting) -> Reloaded | None:
-        """Swap modules, values and site at once: the startup hooks have run."""
+        """Swap modules, providers and site at once, after the startup hooks have succeeded."""
         self._pending = None
         app, life = self._app, starting.life
         former = app.lifespan.succeed(life, starting.ends)
@@ -269,11 +268,11 @@ class Reloader:
         life.view.modules, life.declared = {}, None
         outcome = self._swap(pending, started=tuple(starting.names), former=former)
         if app.providers.snapshot() != pending.values.added:
-            app.replan()  # a startup hook has provided something
+            app.replan()  # a startup hook has added a provider
         return outcome
 
     def _let_go(self, pending: _Pending) -> Change:
-        """Forget a site whose startup hooks failed or were given up; give what it was to be."""
+        """Discard a site whose startup hooks failed or were abandoned; return its reload plan."""
         self._pending = None
         pending.remember()
         pending.values.restore()
@@ -296,7 +295,7 @@ class Reloader:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Pending:
-    """A site that is built, and what it takes to let it serve or to forget it."""
+    """A site that waits for its startup hooks, with the data to swap it in or to discard it."""
 
     starting: Starting | None
     site: Site
@@ -310,7 +309,7 @@ class _Pending:
 
 
 class _Values:
-    """What a build and startup hooks change of an application, as it was."""
+    """A snapshot of the application values that a build and startup hooks change."""
 
     def __init__(self, app: Application) -> None:
         self._app = app
@@ -319,18 +318,18 @@ class _Values:
         self._mounted = app.mounts.snapshot()
 
     def restore(self) -> None:
-        """Have everything as it was."""
+        """Restore the snapshot."""
         self._app.providers.declared = self.declared
         self._app.providers.restore(dict(self.added))
         self._app.mounts.restore(dict(self._mounted))
 
 
 class _Restart(Exception):
-    """Ends an exchange that only another process can make."""
+    """Ends a reload that requires a restart of the process."""
 
 
 class _Blocked(Exception):
-    """Ends an exchange in which hooks cannot start over."""
+    """Ends a reload in which hooks cannot rerun."""
 
     def __init__(self, change: Change, broken: tuple[BrokenFile, ...]) -> None:
         super().__init__()
@@ -349,7 +348,7 @@ def _imports_of(module: ModuleType) -> frozenset[str]:
 
 
 def _starts_over(former: Site, site: Site, change: Change) -> bool:
-    """Whether startup hooks are others; ones that fail to import do not say what they are."""
+    """Return True if hooks have changed; if `hooks.py` fails to import, if its imports have."""
     if _kept(site, frozenset({HOOKS})):
         return bool(change.over)
     other = other_hooks(site.on_startup, former.on_startup)
@@ -357,7 +356,7 @@ def _starts_over(former: Site, site: Site, change: Change) -> bool:
 
 
 def _check_start(former: Site, site: Site, change: Change, modules: Modules) -> None:
-    """Refuse a start that would leave something with two lives at once."""
+    """Refuse a rerun of hooks after which two lives would share a module."""
     if change.over and (kept := _kept(site, change.over)):
         raise _Blocked(change, kept)
     if getattr(sys.modules.get(HOOKS), "restart_on_change", False):
@@ -368,7 +367,7 @@ def _check_start(former: Site, site: Site, change: Change, modules: Modules) -> 
 
 
 def _kept(site: Site, names: Collection[str]) -> tuple[BrokenFile, ...]:
-    """The broken files whose former modules, of these names, would go on."""
+    """The broken files that keep their former modules, among modules of these names."""
     broken = [one for one in site.report.broken if one.kept]
     return tuple(one for one in broken if not modules_of([one]).isdisjoint(names))
 
@@ -392,7 +391,7 @@ def _alike(former: Collection[Any], now: Collection[Any]) -> bool:
 
 
 def _forgotten(extension: Any, names: Collection[str]) -> Callable[[frozenset[str]], Any] | None:
-    """Tell an extension which modules go, by its method `reload`; give what takes that back."""
+    """Call the `reload` of an extension with the removed modules; return its undo function."""
     tell = getattr(extension, "reload", None)
     return tell(frozenset(names)) if tell is not None else None
 
@@ -422,7 +421,7 @@ def _outcome(served: Site, site: Site, **facts: Any) -> Reloaded | None:
 
 @contextmanager
 def _no_loop() -> Generator[None]:
-    """Hide the running loop: at boot there is none, and what is imported may rely on it."""
+    """Hide the running loop: at boot there is none, and imported modules may rely on that."""
     loop = asyncio._get_running_loop()
     asyncio._set_running_loop(None)
     try:

@@ -1,7 +1,7 @@
-"""Modules taken out of `sys.modules`, to be imported anew; and put back where that fails.
+"""Remove modules from `sys.modules` for a new import; put them back if it fails.
 
-The new ones are new objects: code that runs keeps the old ones, with everything in them. Which
-modules are replaced is decided in `_reload`.
+The new modules are new objects: running code keeps the old ones and their contents. `_reload`
+decides which modules are replaced.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from treefold_http._modules import ModuleSpace, SourceLoader, adopt, show
 
 
 class FreshLoader(SourceLoader):
-    """Loads from the source alone: bytecode knows the time of its source in whole seconds only.
+    """Loads from source only: bytecode records the time of its source in whole seconds.
 
-    Two saves in one second with the same size would be one to it. The bytecode that is there is
-    removed for the same reason: the next start would take it for the new source's.
+    A second save within one second, of the same size, would not be noticed. Existing bytecode is
+    removed for the same reason: the next start would take it as that of the new source.
     """
 
     def get_code(self, fullname: str) -> CodeType | None:
-        """Compile the source, whatever bytecode there is."""
+        """Compile the source and remove its bytecode."""
         path = self.get_filename(fullname)
         code = self.source_to_code(self.get_data(path), path)
         with suppress(OSError, NotImplementedError):
@@ -34,23 +34,23 @@ class FreshLoader(SourceLoader):
         return code
 
     def exec_module(self, module: ModuleType) -> None:
-        """Run a module; a package finds those of its modules that were not replaced."""
+        """Run a module; a package first gets its submodules that were not replaced."""
         if hasattr(module, "__path__"):
             adopt(module)
         super().exec_module(module)
 
 
 class Replacement:
-    """Takes modules of a root out for as long as they are imported anew; a context manager.
+    """A context manager that removes modules of a root while they are imported again.
 
-    An exception inside puts everything back as it was.
+    An exception inside restores all modules.
 
     Args:
-        space: the modules of the root, which is the current one and stays it.
+        space: the modules of the root, which must be the current one throughout.
         names: the modules to replace.
 
     Attributes:
-        former: those that were there.
+        former: the removed modules by name.
     """
 
     def __init__(self, space: ModuleSpace, names: Iterable[str]) -> None:
@@ -83,10 +83,10 @@ class Replacement:
             hidden.end()
 
     def restore(self, names: Iterable[str], *, anyway: bool = False) -> set[str]:
-        """Put former modules back where no new one took their place; give their names.
+        """Restore former modules that have no new version; return the restored names.
 
         Args:
-            anyway: in the place of new ones, too.
+            anyway: restore them even if there is a new version.
         """
         back = {name for name in names if name in self.former}
         back = {name for name in back if anyway or name not in sys.modules}
@@ -98,9 +98,10 @@ class Replacement:
         return back
 
     def step_aside(self) -> dict[str, ModuleType | None]:
-        """Put every former module back, for now; give the new ones, and None for what is gone.
+        """Restore every former module for now; return the new ones, None for a removed one.
 
-        Whoever runs goes on with what it had; the new ones are for a `View`, and for `follow`.
+        Running code continues with the former modules; a `View` shows the new ones to startup hooks
+        until `follow` swaps them in.
         """
         loaded = self._space.loaded()
         fresh: dict[str, ModuleType | None] = dict.fromkeys(self.former.keys() - loaded.keys())
@@ -110,9 +111,9 @@ class Replacement:
         return fresh
 
     def follow(self, fresh: Mapping[str, ModuleType | None]) -> dict[str, ModuleType | None]:
-        """Let new modules that had stepped aside take over; give what they replace.
+        """Put the new modules of `step_aside` into `sys.modules`; return the replaced ones.
 
-        What former code has imported for the first time since then is imported anew.
+        Modules that former code has first imported in between are removed, for a new import.
         """
         former = {name: self.former.get(name) for name in fresh}
         meanwhile = self._space.loaded().keys() - self._before.keys()
@@ -125,7 +126,7 @@ class Replacement:
         return former
 
     def _take_out(self, names: Collection[str]) -> None:
-        """Take modules out of `sys.modules`, and out of those packages that stay."""
+        """Remove modules from `sys.modules`, and from packages that are not replaced."""
         for name in names:
             sys.modules.pop(name, None)
             package, _, leaf = name.rpartition(".")
@@ -134,10 +135,10 @@ class Replacement:
 
 
 class _Hidden:
-    """A module as an attribute of its package: hidden from who imports, there for everybody else.
+    """Hides a submodule attribute of a package from the importing thread only.
 
-    `from Services import mail` takes the attribute before it looks for a module, and would get the
-    old one; a thread that runs old code goes on to use `Services.mail`.
+    `from Services import mail` reads the attribute before it looks for a module, and would get the
+    old one; other threads, which run old code, still need `Services.mail`.
     """
 
     def __init__(self, package: ModuleType, leaf: str, module: ModuleType) -> None:

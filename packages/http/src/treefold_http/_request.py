@@ -1,6 +1,6 @@
 """The request a handler sees: a `Connection` with a method and a body.
 
-It holds no policy: limits come from the route, and what is refused is said by the parsers it calls.
+It holds no policy: limits come from the route, and the parsers that it calls refuse bad input.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class Request(Connection):
     """One HTTP request (interface, 'Request'; rulings, 'Request, response').
 
     Attributes:
-        miss: what answers it; set only where no route does.
-        parsed_form: both views of the form; set only once it was asked for.
+        miss: the response or error of a request that matches no route; otherwise not set.
+        parsed_form: the parsed fields and files; not set before the first use of the form.
     """
 
     __slots__ = ("miss", "parsed_form")
@@ -64,7 +64,7 @@ class Request(Connection):
 
     @property
     def content_type(self) -> str:
-        """The media type of the body in lower case, without parameters; empty where none is."""
+        """The media type of the body in lower case, without parameters; empty without one."""
         return _media_type(self.fields.get(b"content-type", b""))
 
     @property
@@ -77,7 +77,7 @@ class Request(Connection):
         return reader
 
     def _declared(self) -> int | None:
-        """The announced size of the body: 0 where HTTP/1.1 says that there is none."""
+        """The announced size of the body; 0 if HTTP/1.1 framing says that there is none."""
         length = self.fields.get(b"content-length", b"")
         if length.isdigit():
             return int(length)
@@ -85,7 +85,7 @@ class Request(Connection):
         return 0 if known and b"transfer-encoding" not in self.fields else None
 
     async def body(self) -> bytes:
-        """Give the whole body as bytes.
+        """Return the whole body as bytes.
 
         Raises:
             PayloadTooLarge: above the limit of the route.
@@ -94,7 +94,7 @@ class Request(Connection):
         return await self.reader.read()
 
     async def json(self) -> Any:
-        """Give the parsed body, whatever the content type says; None for an empty body.
+        """Return the body parsed as JSON, whatever its Content-Type; None for an empty body.
 
         Raises:
             BadRequest: when the body is not valid JSON.
@@ -111,7 +111,7 @@ class Request(Connection):
         return reader.json
 
     def check_json_type(self) -> None:
-        """Refuse a body that no model is read from: no JSON by its type, or coded.
+        """Refuse a body that cannot be read as a model: another media type, or a content coding.
 
         Raises:
             UnsupportedMediaType: for another media type, or a content coding.
@@ -132,19 +132,19 @@ class Request(Connection):
             )
 
     async def form(self) -> FormData:
-        """Give the text fields of an urlencoded or multipart form; parsed once, with `files`.
+        """Return the text fields of an urlencoded or multipart form; parsed once, with `files`.
 
-        A request without a body and without a content type has none.
+        A request without a body and without a content type has an empty form.
 
         Raises:
             UnsupportedMediaType: when the body is no form.
-            BadRequest: when it is malformed, or has more parts than are taken.
+            BadRequest: when it is malformed, or has too many parts.
             PayloadTooLarge, ClientDisconnect: as `body`.
         """
         return (await self._parsed_form()).fields
 
     async def files(self) -> MultiMapping[UploadFile]:
-        """Give the uploaded files of a multipart form; they live as long as the request.
+        """Return the uploaded files of a multipart form; they live as long as the request.
 
         Raises:
             As `form`.
@@ -152,7 +152,7 @@ class Request(Connection):
         return (await self._parsed_form()).files
 
     async def parts(self) -> AsyncIterator[Part]:
-        """Give the parts of a multipart form as they arrive, for uploads larger than memory.
+        """Yield the parts of a multipart form as they arrive, for uploads larger than memory.
 
         Raises:
             As `form`, while iterating.
@@ -167,7 +167,7 @@ class Request(Connection):
             return self.parsed_form
         except AttributeError:
             if self.reader.declared == 0 and not self.content_type:
-                form = ParsedForm(FormData(), MultiMapping())  # no body: nothing was sent
+                form = ParsedForm(FormData(), MultiMapping())  # no body
             else:
                 form = await self._read_form()
             self.parsed_form = form
@@ -176,7 +176,7 @@ class Request(Connection):
     async def _read_form(self) -> ParsedForm:
         limits = self._form_limits()
         if self.content_type == URLENCODED:
-            await self.reader.read()  # kept: for the log, and for body() after form()
+            await self.reader.read()  # kept for the log, and for body() after form()
         async with aclosing(self.reader.stream()) as chunks:
             form = await parse_form(self._form_type(), chunks, limits=limits)
         self.on_leave(form.close)
@@ -193,7 +193,7 @@ class Request(Connection):
         return limits
 
     def stream(self) -> AsyncGenerator[bytes]:
-        """Give the body in the chunks that arrive; it is not kept.
+        """Return an iterator over the body's chunks as they arrive; they are not kept.
 
         Raises:
             PayloadTooLarge, ClientDisconnect: as `body`, while iterating.
@@ -201,7 +201,7 @@ class Request(Connection):
         return self.reader.stream()
 
     async def is_disconnected(self) -> bool:
-        """Whether the client has left; looks without waiting, and loses nothing of the body."""
+        """Return True if the client has disconnected; does not wait, the body stays readable."""
         reader = self.reader
         if not reader.looking:
             self.on_leave(reader.stop_looking)

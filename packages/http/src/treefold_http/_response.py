@@ -1,8 +1,8 @@
-"""Answers: a status, header fields and a body, checked where they are set.
+"""Responses: a status, header fields and a body, checked where they are set.
 
 A `Response` is made once and sent once. `send` writes the two messages of the protocol; streams
-override it in `_streams`. What every answer carries besides (request id, `nosniff`) is given to
-`send` by the application, so that no response can leave without it.
+override it in `_streams`. The application passes the fields of every response (request id,
+`nosniff`) to `send`, so that no response can leave without them.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ BODILESS = frozenset({204, 304})
 """Statuses that carry no body and no content headers (RFC 9110, 6.4.1)."""
 
 _OURS = frozenset({b"transfer-encoding", b"x-request-id", b"x-content-type-options"})
-"""Fields that the server or the application writes; an author's would be a second, other one."""
+"""Fields that the server or the application writes; those set on a response are dropped."""
 
 
 _OURS_AND_LENGTH = _OURS | {b"content-length"}
 
 
 class _Lengths(dict[int, tuple[bytes, bytes]]):
-    """`Content-Length` by size; to format one takes five times as long as to look it up."""
+    """`Content-Length` by size; a look-up is five times as fast as formatting."""
 
     def __missing__(self, size: int) -> tuple[bytes, bytes]:
         field = (b"content-length", b"%d" % size)
@@ -58,7 +58,7 @@ _LENGTHS = _Lengths()
 
 
 class Response:
-    """An answer with a body that is known when it is made.
+    """A response whose body is known when it is made.
 
     Args:
         content: a str (sent as UTF-8) or bytes; None for an empty body.
@@ -66,10 +66,10 @@ class Response:
         headers: further header fields; they are copied.
         media_type: the `Content-Type`; default text/plain for str, application/octet-stream for
             bytes.
-        background: a callable without parameters, run after the answer is sent.
+        background: a callable without parameters, run after the response is sent.
 
     Raises:
-        ValueError: for a status out of range, or a header that could split the answer.
+        ValueError: for a status out of range, or a header that could split the response.
         TypeError: when the content is neither str nor bytes, or the background cannot be called.
     """
 
@@ -152,7 +152,7 @@ class Response:
             expires: end of life; a naive time is taken as UTC.
 
         Raises:
-            ValueError: for anything that cannot stand in the field; the message names it.
+            ValueError: for anything that is invalid in the field; the message names it.
         """
         cookie = format_cookie(
             name,
@@ -173,12 +173,12 @@ class Response:
         self.set_cookie(name, "", max_age=0, path=path, domain=domain)
 
     def messages(self, common: RawHeaders, head: bool) -> tuple[Message, Message]:
-        """Give the start and the body message of the protocol.
+        """Return the start and the body message of the protocol.
 
         Args:
-            common: fields that every answer of the application carries; the list becomes the
-                header of the message.
-            head: whether the request was HEAD: the same header fields, no body.
+            common: fields of every response of the application; the list becomes the header of the
+                message.
+            head: True for a HEAD request: the same header fields, no body.
         """
         body = self.body
         own = self.raw_headers
@@ -197,7 +197,7 @@ class Response:
         )
 
     async def send(self, request: Request, send: Send, common: RawHeaders) -> None:
-        """Write the answer: one start and one body message, or what a subclass makes of it."""
+        """Send the response: one start and one body message, unless a subclass overrides it."""
         start, body = self.messages(common, request.method == "HEAD")
         await send(start)
         await send(body)
@@ -211,7 +211,7 @@ class Response:
         headers: Mapping[str, str] | None = None,
         background: Background | None = None,
     ) -> Response:
-        """Make a JSON answer (interface, 'Response and return coercion').
+        """Make a JSON response (interface, 'Response and return coercion').
 
         Raises:
             TypeError, ValueError: when a part of the content has no JSON form.
@@ -227,7 +227,7 @@ class Response:
         headers: Mapping[str, str] | None = None,
         background: Background | None = None,
     ) -> Response:
-        """Make a `text/plain; charset=utf-8` answer."""
+        """Make a `text/plain; charset=utf-8` response."""
         return Response._typed(content.encode(), TEXT_TYPE, status, headers, background)
 
     @classmethod
@@ -239,7 +239,7 @@ class Response:
         headers: Mapping[str, str] | None = None,
         background: Background | None = None,
     ) -> Response:
-        """Make a `text/html; charset=utf-8` answer; escaping the content is the caller's part."""
+        """Make a `text/html; charset=utf-8` response; the caller must escape the content."""
         return Response._typed(content.encode(), HTML_TYPE, status, headers, background)
 
     @classmethod
@@ -251,7 +251,7 @@ class Response:
         headers: Mapping[str, str] | None = None,
         background: Background | None = None,
     ) -> Response:
-        """Make an `application/octet-stream` answer; `headers` may name another type."""
+        """Make an `application/octet-stream` response; `headers` may name another type."""
         if isinstance(cast("object", content), (str, int)):
             raise TypeError(f"Response.bytes takes bytes, not {type(content).__qualname__!r}")
         return Response._typed(Bytes(content), BYTES_TYPE, status, headers, background)
@@ -264,7 +264,7 @@ class Response:
         headers: Mapping[str, str] | None = None,
         background: Background | None = None,
     ) -> Response:
-        """Make an answer without a body."""
+        """Make a response without a body."""
         return Response(None, status, headers, background=background)
 
     @classmethod
@@ -277,7 +277,7 @@ class Response:
         headers: Mapping[str, str] | None = None,
         background: Background | None = None,
     ) -> Response:
-        """Send the client elsewhere on this site, or to an origin that is allowed (S-17).
+        """Make a redirect to a path of this site, or to an allowed origin (S-17).
 
         Args:
             location: a path that starts with one `/`, or an absolute URL of an allowed origin.
@@ -302,7 +302,7 @@ class Response:
         headers: Mapping[str, str] | None = None,
         background: Background | None = None,
     ) -> StreamingResponse:
-        """Make an answer that is sent while it is produced; see `StreamingResponse`."""
+        """Make a response that is sent while it is produced; see `StreamingResponse`."""
         from treefold_http._streams import StreamingResponse
 
         return StreamingResponse(content, status, headers, background=background)
@@ -319,7 +319,7 @@ class Response:
         disposition: Disposition | None = None,
         background: Background | None = None,
     ) -> FileResponse:
-        """Make an answer with a file's content; see `FileResponse`."""
+        """Make a response with a file's content; see `FileResponse`."""
         from treefold_http._files import FileResponse
 
         return FileResponse(
@@ -337,14 +337,14 @@ class Response:
 
 
 def sendable(fields: RawHeaders) -> RawHeaders:
-    """Give the fields without those that are not the author's to write."""
+    """Return a copy of the fields without those that the server or the application writes."""
     if len(fields) == 1 and fields[0][0] == b"content-type":
         return fields.copy()
     return [pair for pair in fields if pair[0] not in _OURS]
 
 
 def missing_in(response: Response, fields: RawHeaders) -> RawHeaders:
-    """Return the fields that a response does not have itself; `Vary` is a list, and adds up."""
+    """Return the fields that a response does not set itself; the names in `Vary` are merged."""
     own = response.raw_headers
     if len(own) == 1 and own[0][0] == b"content-type":
         return fields
@@ -354,7 +354,7 @@ def missing_in(response: Response, fields: RawHeaders) -> RawHeaders:
 
 
 def plain_response(body: bytes, kind: tuple[bytes, bytes], status: int) -> Response:
-    """Make a response of parts that are known to be good: what coercion needs, and no more."""
+    """Make a response from a body, a Content-Type and a status without checking them."""
     made = _new(Response)
     made.status = status
     made.raw_headers = [kind]
@@ -369,7 +369,7 @@ _new = Response.__new__
 def plain_messages(
     common: RawHeaders, kind: tuple[bytes, bytes], body: bytes, head: bool
 ) -> tuple[Message, Message]:
-    """Give what `plain_response(body, kind, 200).messages(common, head)` gives."""
+    """Return the result of `plain_response(body, kind, 200).messages(common, head)`, faster."""
     return (
         {
             "type": "http.response.start",
@@ -394,7 +394,7 @@ def _encoded(content: object) -> bytes:
 
 
 def check_status(status: int) -> int:
-    """Give the status back if an answer may carry it.
+    """Return the status if a response may have it.
 
     Raises:
         ValueError: when it is no int from 200 to 599.

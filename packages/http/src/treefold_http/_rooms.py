@@ -1,8 +1,8 @@
-"""Rooms: groups of sockets that hear the same messages, in one process or across workers.
+"""Rooms: groups of sockets that receive the same messages, in one process or across workers.
 
 Every member has a bounded queue and a task that empties it, so a slow reader neither slows the
-others nor fills the memory: when its queue is full it is closed with 1013 (S-75). How messages
-reach other workers is the business of `_relay`.
+others nor fills the memory: when its queue is full it is closed with 1013 (S-75). `_relay` passes
+messages to other workers.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ QUEUE = 32
 
 
 class Rooms:
-    """Join, leave, broadcast (rulings, 'WebSocket').
+    """Groups of sockets with join, leave and broadcast (rulings, 'WebSocket').
 
     Args:
         redis: a Redis URL; messages then reach the rooms of every worker. None for this process.
         queue: how many messages may wait for one socket.
 
     Raises:
-        TreefoldError: when Redis is asked for and the `redis` extra is not installed.
-        ValueError: when the URL is none of Redis.
+        TreefoldError: when `redis` is set and the `redis` extra is not installed.
+        ValueError: when the URL is not one of Redis.
     """
 
     def __init__(self, redis: str | None = None, *, queue: int = QUEUE) -> None:
@@ -38,7 +38,7 @@ class Rooms:
         self._relay = Relay(redis, self._deliver) if redis is not None else None
 
     async def join(self, room: str, websocket: WebSocket) -> None:
-        """Let an accepted socket hear a room; it leaves by itself when its handler ends.
+        """Add an accepted socket to a room; it is removed when its handler ends.
 
         Raises:
             RuntimeError: when the socket is not accepted.
@@ -58,14 +58,14 @@ class Rooms:
         self._rooms.setdefault(room, {})[websocket] = member
 
     async def leave(self, room: str, websocket: WebSocket) -> None:
-        """Let a socket hear a room no more; one that is not in it stays as it is."""
+        """Remove a socket from a room; do nothing if it is not a member."""
         members = self._rooms.get(room, {})
         members.pop(websocket, None)
         if not members:
             self._rooms.pop(room, None)
 
     async def forget(self, websocket: WebSocket) -> None:
-        """Take a socket out of every room."""
+        """Remove a socket from every room."""
         for room in [name for name, members in self._rooms.items() if websocket in members]:
             await self.leave(room, websocket)
         member = self._members.pop(websocket, None)
@@ -74,7 +74,7 @@ class Rooms:
 
     @asynccontextmanager
     async def joined(self, room: str, websocket: WebSocket) -> AsyncGenerator[None]:
-        """Be in a room for the length of a block."""
+        """Join a room for the duration of a block."""
         await self.join(room, websocket)
         try:
             yield
@@ -82,7 +82,7 @@ class Rooms:
             await self.leave(room, websocket)
 
     async def broadcast(self, room: str, message: RoomMessage) -> None:
-        """Send text or bytes to every socket of a room; nobody is waited for.
+        """Queue text or bytes for every socket of a room; does not wait for the clients.
 
         Raises:
             TypeError: when the message is neither.
@@ -91,14 +91,14 @@ class Rooms:
             raise TypeError(f"A room message is {type(message).__qualname__!r}; give str or bytes")
         if self._relay is None or not await self._relay.publish(room, message):
             self._deliver(room, message)
-        await asyncio.sleep(0)  # a loop of broadcasts is no reason to call a reader slow
+        await asyncio.sleep(0)  # lets members send: a loop of broadcasts must not fill their queues
 
     def members(self, room: str) -> list[WebSocket]:
-        """Give the sockets of a room that this process serves."""
+        """Return the sockets of a room that this process serves."""
         return list(self._rooms.get(room, ()))
 
     async def close(self) -> None:
-        """End the subscriber; a shutdown hook or extension calls it."""
+        """End the subscriber; to be called by a shutdown hook or an extension."""
         if self._relay is not None:
             await self._relay.close()
 
@@ -108,7 +108,7 @@ class Rooms:
 
 
 class _Member:
-    """A socket with the messages that wait for it."""
+    """A socket with the queue of its messages."""
 
     def __init__(self, websocket: WebSocket, size: int) -> None:
         self._websocket = websocket
@@ -144,5 +144,5 @@ class _Member:
         except asyncio.CancelledError:
             if not self._too_slow:
                 raise
-        except Exception as error:  # the server refused it; the handler goes on without the rooms
+        except Exception as error:  # the server refused the message; the handler goes on
             get_logger().error("a room message could not be sent", exc_info=error)

@@ -1,7 +1,7 @@
 """Injection outside of requests: scripts, scheduled work, tests.
 
-A scope stands where a connection stands in a request: generators are entered in it and left when it
-ends. The application has one of its own, which lasts as long as it does.
+A scope replaces the connection of a request: generator dependencies are entered in it and exited
+when it ends. The values of the application have scopes of their own, until the shutdown.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 class Scope:
-    """A stretch of work with injected values: `async with app.scope() as s: await s.call(fn)`.
+    """A context for calls with injected values: `async with app.scope() as s: await s.call(fn)`.
 
     Attributes:
         app: the application.
-        background: work to start when the scope ends.
+        background: tasks to start when the scope ends.
     """
 
     def __init__(self, app: Application) -> None:
@@ -32,23 +32,23 @@ class Scope:
         self._leaves: list[Leave] = []
 
     def on_leave(self, leave: Leave) -> None:
-        """Have `leave` awaited when the scope ends, with the exception it failed with or None."""
+        """Register an exit callback; it is awaited with the exception of the scope or None."""
         self._leaves.append(leave)
 
     async def call(self, fn: Callable[..., Any]) -> Any:
-        """Call a function with its parameters provided as a handler's are.
+        """Call a function with injected parameters, like a handler.
 
         Raises:
-            InjectionError: for a parameter that needs a request, or that nothing provides.
+            InjectionError: for a parameter that needs a request or has no provider.
         """
         run: Callable[[Any], Any] = plan_call(fn, self.app.injection, kind="nothing")
         return await run(self)
 
     async def close(self, error: BaseException | None = None) -> None:
-        """Leave what was entered, last first.
+        """Exit the generator dependencies, last first.
 
         Raises:
-            BaseException: what a part after `yield` raised, when the scope itself had not failed.
+            BaseException: the exception of a part after `yield`, other than that of the scope.
         """
         leaves, self._leaves = self._leaves, []
         outcome = await leave_all(leaves, error)

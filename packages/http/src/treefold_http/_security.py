@@ -1,7 +1,7 @@
-"""`secured`: how a function says which credentials it asks for, for the OpenAPI document.
+"""`secured`: declares the credentials that a function requires, for the OpenAPI document.
 
-A mark on a dependency, a handler or a middleware, and nothing else: what is marked is returned as
-it is and checks the credentials itself. Only `openapi` reads the mark.
+It only marks a dependency, a handler or a middleware: the marked object is returned unchanged and
+checks the credentials itself. Only `openapi` reads the mark.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ _T = TypeVar("_T")
 
 
 class Security(NamedTuple):
-    """One demand for credentials.
+    """One declaration of required credentials.
 
     Attributes:
-        name: what the scheme is called in the document.
+        name: the name of the scheme in the document.
         scheme: a Security Scheme Object (OpenAPI 3.1, 4.8.27).
-        scopes: what the credentials must allow.
-        optional: whether it also works without.
-        place: where it is written, as file and line.
+        scopes: the scopes that the credentials must have.
+        optional: True if credentials are not required.
+        place: the file and line of the declaration.
     """
 
     name: str
@@ -52,22 +52,22 @@ def secured(
     scopes: Sequence[str] = (),
     optional: bool = False,
 ) -> Callable[[_T], _T]:
-    """Say in the OpenAPI document which credentials a function asks for: `@secured("bearer")`.
+    """Document the credentials that a function requires in OpenAPI: `@secured("bearer")`.
 
-    On a dependency it counts for every handler that depends on it, on a middleware for every
-    handler behind it, on a handler for that one. It documents; the function itself checks.
+    On a dependency it applies to every handler that depends on it, on a middleware to every handler
+    behind it, on a handler to that one. It only documents; the function checks the credentials.
 
     Args:
         scheme: `basic`, `bearer` or `digest`, or a Security Scheme Object of OpenAPI such as
             `{"type": "apiKey", "in": "header", "name": "X-Api-Key"}`.
-        name: what it is called in the document; the scheme's own word when not given. One name is
-            one scheme: `check --strict` and the log say where two differ.
-        scopes: what the credentials must allow, for OAuth 2 and OpenID Connect.
-        optional: whether the function also answers without them.
+        name: the name in the document; by default that of the scheme. One name must have one
+            scheme: `check --strict` and the log report conflicts.
+        scopes: the scopes that the credentials must have, for OAuth 2 and OpenID Connect.
+        optional: True if the function also serves requests without credentials.
 
-    Raises:
-        ValueError: for an unknown scheme, one that lacks a member, or a name that cannot stand in
-            the document.
+        Raises:
+            ValueError: for an unknown scheme, one that lacks a member, or a name that is invalid in
+                the document.
     """
     if isinstance(scheme, str):
         if scheme not in _HTTP:
@@ -87,7 +87,7 @@ def secured(
     name = name or kind
     if not _name(name):
         raise ValueError(f"Security name {name!r} is not made of letters, digits, '.', '_' and '-'")
-    caller = sys._getframe(1)  # `inspect.stack` reads the sources of all of them
+    caller = sys._getframe(1)  # `inspect.stack` would read the sources of all frames
     place = f"{caller.f_code.co_filename}:{caller.f_lineno}"
     made = Security(name, dict(scheme), tuple(scopes), optional, place)
 
@@ -99,5 +99,5 @@ def secured(
 
 
 def security_of(target: object) -> tuple[Security, ...]:
-    """Give what a function, class or middleware object is marked with."""
+    """Return the declarations on a function, class or middleware object."""
     return getattr(target, MARK, ())

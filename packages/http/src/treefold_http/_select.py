@@ -1,4 +1,4 @@
-"""Which source a plain parameter is read from, once dependencies and providers are out of question.
+"""Select the source of a parameter that is neither a dependency nor has a provider.
 
 Explicit markers first, then uploads and body models, then scalars from path or query (rulings,
 'Handlers and injection', 3 to 8). The result is a binder, or None for the parameter's own default.
@@ -63,15 +63,15 @@ def select(
     function: Callable[..., Any],
     kind: str,
 ) -> Binder | None:
-    """Give the binder of a parameter; None where its own default serves.
+    """Return the binder of a parameter; None if its own default is used.
 
     Args:
         markers: the metadata of its annotation.
-        in_path: whether the route has a path parameter of that name.
-        kind: what there will be to read from: `request`, `websocket` or `nothing`.
+        in_path: True if the route has a path parameter of that name.
+        kind: the connection of the call: `request`, `websocket` or `nothing`.
 
     Raises:
-        InjectionError: when nothing can provide it.
+        InjectionError: when no source can provide the value.
     """
     annotation = constrained(annotation, markers)
     if in_path:
@@ -99,19 +99,19 @@ def select(
 
 
 def constrained(annotation: Any, markers: tuple[Any, ...]) -> Any:
-    """Give the annotation with what among its metadata is a constraint."""
+    """Return the annotation with only the constraints among its metadata."""
     kept = constraints(markers)
     return Annotated[annotation, *kept] if kept else annotation
 
 
 def lifted(annotation: Any, name: str, function: Callable[..., Any]) -> Any:
-    """Give `Annotated[str | None, Header()]` for `Annotated[str, Header()] | None`.
+    """Return `Annotated[str | None, Header()]` for `Annotated[str, Header()] | None`.
 
-    What says where a value comes from is of the whole parameter: passed over, a client could send
-    in the query what a dependency was to provide.
+    A source marker applies to the whole parameter. If one inside a union were ignored, a client
+    could send in the query a value that a dependency should provide.
 
     Raises:
-        InjectionError: when it stands inside a list, or at one of several types.
+        InjectionError: for a marker inside a list, or on one of several types.
     """
     if isinstance(annotation, type):
         return annotation
@@ -147,7 +147,7 @@ def _class_of(source: Any) -> type:
 
 
 def _hidden(annotation: Any) -> Iterator[Any]:
-    """What says where a value comes from, inside unions and lists."""
+    """Yield the source and dependency markers inside unions and lists."""
     if get_origin(annotation) not in (list, Union, UnionType):
         return
     for each in get_args(annotation):
@@ -157,18 +157,18 @@ def _hidden(annotation: Any) -> Iterator[Any]:
 
 
 Taken: TypeAlias = tuple[Callable[..., Any], str, Binder]
-"""A function, its parameter, and what binds it."""
+"""A function, the name of its parameter, and the binder."""
 
 
 def check_bodies(taken: Sequence[Taken]) -> None:
-    """Refuse a function that asks for more than one body, and a body beside parts of a form.
+    """Refuse a function with two JSON bodies, and a JSON body beside parts of a form.
 
     Args:
-        taken: what a handler and its dependencies take, those of one function side by side.
+        taken: the bound parameters of a handler and its dependencies, grouped by function.
 
     Raises:
-        InjectionError: names the two parameters; a request has one body, and each would get all
-            of it.
+        InjectionError: with the names of the two parameters; a request has one body, and each
+            parameter would get all of it.
     """
     models = [(function, name) for function, name, binder in taken if binder.body == "json"]
     forms = [(function, name) for function, name, binder in taken if binder.body == "form"]
@@ -202,10 +202,10 @@ def _path(parameter: inspect.Parameter, annotation: Any, function: Callable[...,
 def explicit_source(
     parameter: inspect.Parameter, markers: tuple[Any, ...], function: Callable[..., Any]
 ) -> Source | None:
-    """Give the marker of a parameter; one that would be passed over is refused.
+    """Return the source marker of a parameter, None without one.
 
     Raises:
-        InjectionError: for a marker as the default.
+        InjectionError: for a marker or a constraint as the default, where it would be ignored.
     """
     if is_constraint(parameter.default):
         raise InjectionError(
@@ -236,7 +236,7 @@ def _explicit(
                 " a part, and a parameter takes the whole body; write a model with that member"
             )
         decoder = model_decoder(annotation, anything=True)
-        assert decoder is not None  # noqa: S101 - anything was asked for
+        assert decoder is not None  # noqa: S101 - guaranteed by `anything`
         return _body_binder(parameter, annotation, decoder)
     if isinstance(source, File):
         many = is_upload(annotation)
@@ -279,12 +279,12 @@ def _implied(parameter: inspect.Parameter, annotation: Any) -> Binder | None:
 
 
 def is_text(annotation: Any) -> bool:
-    """Whether a parameter of that type is read from the query without being asked to."""
+    """Return True if a parameter of that type is read from the query without a marker."""
     return _reader(annotation, anything=bool(families(annotation))) is not None
 
 
 def is_upload(annotation: Any) -> bool | None:
-    """Say whether it is a list of uploads or one, each also with None; None for neither."""
+    """Return True for a list of uploads, False for one upload, each also with None; else None."""
     options = [option for option in options_of(annotation) if option is not type(None)]
     if len(options) != 1:
         return None
@@ -294,12 +294,12 @@ def is_upload(annotation: Any) -> bool | None:
 
 
 class _Reader(NamedTuple):
-    """How texts become the value of a parameter.
+    """Converts the texts of a request to the value of a parameter.
 
     Attributes:
-        convert: makes the value of one text, checked.
-        many: whether there is one for each text.
-        whole: checks the list of them, where the list itself is constrained.
+        convert: converts and checks one text.
+        many: True if the parameter is a list, with one item for each text.
+        whole: checks the list, if the list itself has constraints.
     """
 
     convert: Converter
@@ -308,10 +308,10 @@ class _Reader(NamedTuple):
 
 
 def _reader(annotation: Any, *, anything: bool) -> _Reader | None:
-    """Give what reads a scalar or a list of one; None for any other type.
+    """The reader of a scalar or of a list of scalars; None for any other type.
 
     Args:
-        anything: also types that only pydantic makes of a text.
+        anything: also types that only pydantic can convert from text.
     """
     if annotation is EMPTY:
         annotation = str
@@ -331,7 +331,7 @@ def _reader(annotation: Any, *, anything: bool) -> _Reader | None:
 
 
 def _item(annotation: Any) -> Any:
-    """The annotation of the items of a list, or of a list or None; None where it is no list."""
+    """The annotation of the items of a list, also of a list or None; None for other types."""
     if get_origin(annotation) is Annotated:
         return _item(get_args(annotation)[0])
     options = [option for option in options_of(annotation) if option is not type(None)]

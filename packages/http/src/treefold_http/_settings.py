@@ -1,8 +1,8 @@
-"""Settings of an application: their names, types and where they come from.
+"""Settings of an application: names, types and sources.
 
-Arguments win over `TREEFOLD_<NAME>` in the environment, that over `treefold.toml`, that over
-`[tool.treefold]` in `pyproject.toml` (rulings, 'Names'). A name that is not here is an error that
-suggests the nearest one; a secret is never shown.
+Precedence: arguments, `TREEFOLD_<NAME>` in the environment, `treefold.toml`, `[tool.treefold]` in
+`pyproject.toml` (rulings, 'Names'). An unknown name is an error that suggests the nearest one; a
+secret is never shown.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _WORDS = {"true": True, "1": True, "yes": True, "on": True} | {
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Settings:
-    """What can be set from outside the code.
+    """The settings that can be configured from outside the code.
 
     Attributes:
         default_version: serve unversioned requests from `latest` or a fixed `vN`; off when None.
@@ -56,9 +56,9 @@ class Settings:
         max_body: the most bytes of a request body; a handler module's `max_body` wins.
         limit_concurrency: the most requests that one process works on; above it the server answers
             503. Open sockets and idle connections do not count.
-        grace: seconds that shutdown waits for what is running.
+        grace: seconds that shutdown waits for running work.
         startup_timeout: seconds that a startup hook may take.
-        ws_allowed_origins: origins besides the own one that may open a socket.
+        ws_allowed_origins: origins besides the site's own that may open a socket.
         secret_key: signs cookies and tokens; at least 32 bytes.
         secret_key_fallbacks: former secrets whose signatures still count.
         redis_url: the Redis of sessions, caches and limits that name none of their own.
@@ -168,7 +168,7 @@ def _table(content: dict[str, Any], path: Sequence[str], file: str) -> dict[str,
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
-    import tomllib  # 6 ms that a project without a settings file does not pay
+    import tomllib  # 6 ms: not imported without a settings file
 
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
@@ -259,7 +259,7 @@ def _wrong(name: str, value: Any, wanted: Any, source: str) -> SettingsError:
 
 
 def _words(wanted: Any) -> str:
-    """What a value may be, as it is written in a file."""
+    """The allowed values of a type, as written in a settings file."""
     if typing.get_origin(wanted) is Literal:
         return " or ".join(map(repr, typing.get_args(wanted)))
     return "a list of str" if typing.get_origin(wanted) is tuple else shown(wanted)

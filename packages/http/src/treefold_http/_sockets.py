@@ -1,7 +1,7 @@
-"""One WebSocket from handshake to log line: gate, origin, route, middleware, handler, close.
+"""One WebSocket from handshake to log line: checks, origin, route, middleware, handler, close.
 
-Whatever refuses a socket does so before it is accepted, as an HTTP answer where the server can send
-one. A handler that returns closes with 1000, one that raises with 1011 (rulings, 'WebSocket').
+A socket is refused before it is accepted, with an HTTP response if the server can send one. A
+handler that returns closes with 1000, one that raises with 1011 (rulings, 'WebSocket').
 """
 
 from __future__ import annotations
@@ -53,23 +53,23 @@ _HTTP_SCHEME = {"ws": "http", "wss": "https"}
 
 
 class OpenSockets:
-    """The sockets that are being served; the shutdown closes them."""
+    """The open sockets of an application; the shutdown closes them."""
 
     def __init__(self) -> None:
         self._open: set[WebSocket] = set()
 
     def add(self, websocket: WebSocket) -> None:
-        """Count a socket as open."""
+        """Register an open socket."""
         self._open.add(websocket)
 
     def discard(self, websocket: WebSocket) -> None:
-        """Forget a socket whose handler has ended."""
+        """Remove a socket whose handler has ended."""
         self._open.discard(websocket)
 
     async def close_all(self) -> None:
         """Close every accepted socket with 1012, service restart (RFC 6455, 7.4)."""
         accepted = [websocket for websocket in self._open if websocket.accepted]
-        # All at once: a peer that is gone may keep its server waiting, and one may fail.
+        # Concurrently: a lost peer may block its send, and a send may fail.
         await asyncio.gather(
             *(_close(websocket) for websocket in accepted),
             return_exceptions=True,
@@ -120,14 +120,14 @@ async def serve_socket(app: Application, scope: Scope, receive: Receive, send: S
 
 
 def _adjust(app: Application, websocket: WebSocket) -> None:
-    """Let middleware correct what a proxy hides, before the origin is compared with it."""
+    """Call the `adjust` of middleware, which applies proxy headers, before the origin check."""
     for entry in app.site.middlewares:
         if (adjust := getattr(entry, "adjust", None)) is not None:
             adjust(websocket)
 
 
 def _was_dropped(websocket: WebSocket, error: BaseException) -> bool:
-    """Whether the cancellation came from `drop`; it is taken back then, and nobody else's is."""
+    """Return True if `drop` cancelled the task and nothing else did; undo that cancellation."""
     if not websocket.dropped or not isinstance(error, asyncio.CancelledError):
         return False
     task = websocket.task
@@ -135,10 +135,10 @@ def _was_dropped(websocket: WebSocket, error: BaseException) -> bool:
 
 
 def check_origin(websocket: WebSocket) -> None:
-    """Let pass what comes from this site, from an allowed origin, or from no browser (S-70).
+    """Refuse a socket of a foreign origin; accept one without `Origin`, from no browser (S-70).
 
     Raises:
-        Forbidden: for any other `Origin`.
+        Forbidden: for an `Origin` that is neither this site's nor allowed.
     """
     origins = websocket.headers.getlist("origin")
     if not origins:
@@ -150,7 +150,7 @@ def check_origin(websocket: WebSocket) -> None:
 
 
 def _parts(origin: str) -> tuple[str, str, int] | None:
-    """An origin as scheme, host and port; None where it is none."""
+    """An origin as scheme, host and port; None for an invalid origin."""
     try:
         parsed = urlsplit(origin)
         port = parsed.port or _PORTS.get(parsed.scheme, 0)
@@ -164,7 +164,7 @@ def _parts(origin: str) -> tuple[str, str, int] | None:
 
 
 def find_plan(app: Application, websocket: WebSocket) -> Plan:
-    """Find what serves the socket's path.
+    """Return the plan of the socket's path.
 
     Raises:
         HTTPError: 400, 404 or 405, as for HTTP.
@@ -200,17 +200,17 @@ async def _leave(websocket: WebSocket, error: BaseException | None) -> BaseExcep
 
 
 async def _end(websocket: WebSocket, error: BaseException | None, send: Send) -> int | None:
-    """Close what was accepted, refuse what was not; give the HTTP status of a refusal."""
+    """Close an accepted socket, refuse another; return the HTTP status of a refusal."""
     if error is not None and not isinstance(error, (HTTPError, WebSocketDisconnect)):
         websocket.error = error
         await explain(websocket.app, error)
     if websocket.accepted:
         await websocket.close(*_closing(error))
         return None
-    if websocket.code is not None:  # the client left, or the handler refused by `close`
+    if websocket.code is not None:  # the client disconnected, or the handler called `close`
         return None if isinstance(error, WebSocketDisconnect) else Forbidden.code
     response = _refusal(websocket, error)
-    with suppress(OSError):  # the client left first
+    with suppress(OSError):  # the client has disconnected
         if "websocket.http.response" in websocket.scope.get("extensions", {}):
             common = [_NOSNIFF, (b"x-request-id", websocket.id.encode())]
             common += missing_in(response, websocket.answer_fields or [])
@@ -223,7 +223,7 @@ async def _end(websocket: WebSocket, error: BaseException | None, send: Send) ->
 
 
 def _closing(error: BaseException | None) -> tuple[int, str]:
-    """The close code of an accepted socket, and what is said with it (S-74)."""
+    """The close code and the reason for an accepted socket (S-74)."""
     if error is None or isinstance(error, WebSocketDisconnect):
         return NORMAL, ""
     if isinstance(error, HTTPError) and error.status < 500:

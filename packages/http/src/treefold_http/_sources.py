@@ -1,8 +1,8 @@
-"""Where a parameter's text comes from: path, query, header, cookie, form; and what reads it.
+"""The sources of parameters (path, query, header, cookie, form), and their binders.
 
-A binder takes the connection and a list of errors, and gives the typed value or appends an entry
-`{"loc": [source, name], "msg": ..., "type": ...}`. Conversion of one text is `_binding`'s business,
-the choice of the source `_injection`'s.
+A binder takes the connection and a list of errors, and returns the typed value or appends an entry
+`{"loc": [source, name], "msg": ..., "type": ...}`. `_binding` converts one text; `_injection`
+chooses the source.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ Errors: TypeAlias = list[dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Take the value from a named place: `Annotated[str, Header()]`.
+    """A marker for the source of a value: `Annotated[str, Header()]`.
 
     Attributes:
-        alias: the name there, where it is not the parameter's.
+        alias: the name in the source, if it is not the parameter's.
     """
 
     alias: str | None = None
@@ -35,7 +35,7 @@ class Query(Source):
 
 
 class Header(Source):
-    """Take the value from a header field; `_` in the parameter's name stands for `-`."""
+    """Take the value from a header field; `_` in the parameter's name becomes `-`."""
 
 
 class Cookie(Source):
@@ -59,8 +59,8 @@ class Binder(NamedTuple):
 
     Attributes:
         bind: takes the connection and the list of errors.
-        waits: whether `bind` is a coroutine function.
-        body: what of the request's body it takes: all of it as `json`, a part of a `form`.
+        waits: True if `bind` is a coroutine function.
+        body: its use of the request body: `json` for all of it, `form` for a part, empty for none.
     """
 
     bind: Callable[[Any, Errors], Any]
@@ -69,13 +69,13 @@ class Binder(NamedTuple):
 
 
 def entry(loc: list[str | int], message: object, kind: str = "value_error") -> dict[str, Any]:
-    """Give one entry of `errors` in a 422 (rulings, 'Handlers and injection')."""
+    """Return one entry of `errors` in a 422 (rulings, 'Handlers and injection')."""
     name = next(step for step in reversed(loc) if isinstance(step, str))
     return {"loc": loc, "msg": f"{name} {message}", "type": kind}
 
 
 def path_binder(name: str, convert: Converter) -> Binder:
-    """Convert a path parameter; it is always there."""
+    """Return the binder of a path parameter, which is never missing."""
 
     def bind(connection: Any, errors: Errors) -> Any:
         try:
@@ -101,7 +101,7 @@ def text_binder(
     many: bool,
     whole: Callable[[Any], Any] | None = None,
 ) -> Binder:
-    """Read one value, or all of a name, from the query, a header field or a cookie.
+    """Return the binder of one value, or of a list, from the query, a header field or a cookie.
 
     Args:
         whole: checks the list of all values.
@@ -130,7 +130,7 @@ def form_binder(
     many: bool,
     whole: Callable[[Any], Any] | None = None,
 ) -> Binder:
-    """Read one value, or all of a name, from the fields of a form; as `text_binder`."""
+    """Return the binder of one value, or of a list, from the fields of a form; as `text_binder`."""
     name = name_in(source, parameter)
 
     async def bind(connection: Any, errors: Errors) -> Any:
@@ -147,12 +147,12 @@ def form_binder(
 
 
 def file_binder(source: Source, parameter: inspect.Parameter, *, many: bool) -> Binder:
-    """Take one uploaded file, or all of a name."""
+    """Return the binder of one uploaded file, or of all files of a name."""
     name = name_in(source, parameter)
 
     async def bind(connection: Any, errors: Errors) -> Any:
         files = await connection.files()
-        # Without a choice, a browser sends an empty file that has no name.
+        # If the user selects no file, a browser sends an empty file without a name.
         found = [file for file in files.getlist(name) if file.filename or file.size]
         if found:
             return found if many else found[0]
@@ -164,7 +164,7 @@ def file_binder(source: Source, parameter: inspect.Parameter, *, many: bool) -> 
 
 
 def name_in(source: Source, parameter: inspect.Parameter) -> str:
-    """Give the name that a parameter has where it comes from."""
+    """Return the name of a parameter in its source."""
     if source.alias is not None:
         return source.alias
     return parameter.name.replace("_", "-") if isinstance(source, Header) else parameter.name

@@ -1,8 +1,8 @@
-"""Bytes of an upload on disk: a private file without a name, used in threads of its own (S-41).
+"""Bytes of an upload on disk: a private unlinked file, used in threads of its own (S-41).
 
-The file is made 0600 in a new 0700 directory and loses its name at once where the system allows, so
-that nothing is left behind however the process ends. The threads are not those of sync handlers: a
-slow disk must not stop them, nor they an upload (R-25).
+The file is made 0600 in a new 0700 directory and unlinked immediately if the system allows it, so
+that no file is left behind however the process ends. The threads are not those of sync handlers: a
+slow disk must not block handlers, nor handlers an upload (R-25).
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _reserving = threading.Lock()
 
 
 class Spool:
-    """A temporary file that grows at its end and is read anywhere.
+    """A temporary file with appends and random reads.
 
     Attributes:
-        size: bytes of disk that it takes or is about to take; 0 once closed.
+        size: bytes on disk, including those about to be written; 0 once closed.
     """
 
     __slots__ = ("__weakref__", "_closed", "_directory", "_file", "_lock", "size")
@@ -38,35 +38,35 @@ class Spool:
         self._closed = False
         self._directory = ""
         self._file: BinaryIO | None = None
-        # A cancelled caller leaves its job running: closing waits for that job's end.
+        # A cancelled caller leaves its job running: closing waits until that job has ended.
         self._lock = threading.Lock()
 
     async def append(self, chunks: list[bytes], *, disk: int) -> None:
-        """Write chunks at the end.
+        """Append chunks.
 
         Args:
             disk: the most bytes that all spools of the process may take (S-42).
 
         Raises:
-            ServiceUnavailable: when that is reached.
-            OSError: when the disk does not take them.
+            ServiceUnavailable: when that limit is reached.
+            OSError: when the disk write fails.
         """
         self._reserve(sum(map(len, chunks)), disk)
         await run_on_disk(self._append, chunks)
 
     async def read(self, start: int, size: int) -> bytes:
-        """Give up to `size` bytes from `start` on; all that follow when `size` is negative."""
+        """Return up to `size` bytes from `start`; all that follow if `size` is negative."""
         return await run_on_disk(self._read, start, size)
 
     def copy_to(self, target: BinaryIO) -> None:
-        """Write everything into an open file; for a thread."""
+        """Write everything into an open file; blocks, so call it in a thread."""
         start = 0
         while chunk := self._read(start, COPY):
             target.write(chunk)
             start += len(chunk)
 
     def _reserve(self, more: int, disk: int) -> None:
-        # Summed over what is alive, so that a spool nobody closed cannot hold its share for ever.
+        # Summed over live objects, so that an unclosed spool cannot hold its share for ever.
         with _reserving:
             if sum(spool.size for spool in _spools) + more > disk:
                 raise ServiceUnavailable(
@@ -84,7 +84,7 @@ class Spool:
                 self._file, self._directory = _open_private()
             self._file.seek(0, os.SEEK_END)
             self._file.writelines(chunks)
-            self._file.flush()  # a full disk is told to whom appends, not to whom reads
+            self._file.flush()  # so that a full disk fails the append, not a later read
 
     def _read(self, start: int, size: int) -> bytes:
         with self._lock:
@@ -97,14 +97,14 @@ class Spool:
         with self._lock:
             self._closed = True
             if self._file is not None:
-                with suppress(OSError):  # what a full disk did not take is not wanted any more
+                with suppress(OSError):  # a full disk: the unwritten rest is no longer needed
                     self._file.close()
                 _remove(self._directory)
             self.size = 0
 
 
 async def close_spools(spools: Iterable[Spool]) -> None:
-    """Remove the files; also when the caller is cancelled while it waits."""
+    """Remove the files, even if the caller is cancelled meanwhile."""
     await run_on_disk(_close_all, list(spools))
 
 
@@ -114,7 +114,7 @@ def _close_all(spools: list[Spool]) -> None:
 
 
 def _open_private() -> tuple[BinaryIO, str]:
-    import tempfile  # 4 ms that a server without uploads does not pay
+    import tempfile  # 4 ms: not imported without uploads
 
     directory = tempfile.mkdtemp(prefix="treefold-")
     try:
@@ -124,6 +124,6 @@ def _open_private() -> tuple[BinaryIO, str]:
 
 
 def _remove(directory: str) -> None:
-    # Where an open file keeps its name (Windows), this succeeds after it is closed.
+    # On systems where an open file keeps its name (Windows), this succeeds after closing.
     with suppress(OSError):
         os.rmdir(directory)

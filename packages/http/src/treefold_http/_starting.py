@@ -1,7 +1,7 @@
-"""Startup hooks that start over in a reload, beside the code that serves.
+"""Startup hooks that rerun in a reload, while the former code serves.
 
-They run in a life of their own. What comes of them is taken up by the reload that began it: the new
-site takes over, or nothing has happened. Nothing here replaces a module or a site.
+They run in a life of their own. The reload that began them acts on the outcome: the new site
+replaces the former, or is discarded. Nothing here replaces a module or a site.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Hooks: TypeAlias = Sequence[Callable[..., Any]]
 
 _PATIENCE = 2.0
-"""Seconds that hooks which are not wanted any more are given to end."""
+"""Seconds for abandoned hooks to end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Failure:
 
     Attributes:
         hook: its name.
-        error: what it raised.
+        error: its exception.
     """
 
     hook: str
@@ -45,25 +45,25 @@ class Failure:
 
     @property
     def is_taken(self) -> bool:
-        """Whether it wanted what the running hooks hold: a port, or a lock."""
+        """True if it needs a port or a lock that the running code holds."""
         error = self.error
         taken = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
         return taken or isinstance(error, BlockingIOError)
 
 
 class Starting:
-    """Another site, whose startup hooks are to run before it serves.
+    """The startup of a reloaded site: its new startup hooks run before it serves.
 
     Args:
-        app: the application, which has started.
-        former: what serves.
-        site: what is to serve.
-        life: that of the new site.
+        app: the started application.
+        former: the site that serves.
+        site: the site to start.
+        life: the life of the new site.
 
     Attributes:
-        hooks: the startup hooks that run.
-        ends: the shutdown hooks of the former site, for when nothing uses it any more.
-        failure: what went wrong, once they have run.
+        hooks: the startup hooks to run.
+        ends: the shutdown hooks of the former site, to run after its last request.
+        failure: the first failure of a hook, once they have run.
     """
 
     def __init__(self, app: Application, former: Site, site: Site, life: Life) -> None:
@@ -77,16 +77,16 @@ class Starting:
 
     @property
     def names(self) -> list[str]:
-        """What the startup hooks are called."""
+        """The names of the startup hooks."""
         return [hook_name(hook) for hook in self.hooks]
 
     def begin(self) -> asyncio.Task[None]:
-        """Run the startup hooks in a task of their own, which never fails."""
+        """Run the startup hooks in a separate task, which never fails."""
         self._task = asyncio.create_task(self._run())
         return self._task
 
     async def abandon(self) -> None:
-        """Cancel what runs and undo what has run; what does not end soon is left alone."""
+        """Cancel the running hook and undo the completed ones; do not wait for a hanging hook."""
         if self._task is None:
             return
         self._task.cancel()
@@ -94,7 +94,7 @@ class Starting:
         if not self._task.done():
             get_logger().warning("startup hooks that do not end are left alone")
         elif not self._task.cancelled() and self.failure is None:
-            await asyncio.create_task(self._undo())  # they ended all the same
+            await asyncio.create_task(self._undo())  # all hooks had completed
 
     async def _undo(self) -> None:
         await self.app.lifespan.end_hooks(self._undone_by, self.life)
@@ -106,7 +106,7 @@ class Starting:
             for hook in self.hooks:
                 await self._call(hook)
                 self._is_through = True
-        except BaseException as error:  # whatever it raises, what serves goes on
+        except BaseException as error:  # the former site continues to serve in any case
             if self._is_through:
                 await self._undo()
             if must_go_on(error):
@@ -130,7 +130,7 @@ class Starting:
         try:
             await run(noting)
         except asyncio.CancelledError:
-            # Its thread goes on: what it opens is to be closed before the next one opens it.
+            # Its thread continues: a resource that it opens must be closed before the next run.
             with suppress(TimeoutError):
                 async with asyncio.timeout(_PATIENCE):
                     await ended.wait()
@@ -139,7 +139,7 @@ class Starting:
 
 
 def other_hooks(hooks: Hooks, known: Hooks) -> Hooks:
-    """Give the hooks that are none of the known ones."""
+    """Return the hooks that are not among the known ones."""
     return [hook for hook in hooks if not any(_is_same(hook, one) for one in known)]
 
 

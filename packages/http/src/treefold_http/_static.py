@@ -1,7 +1,7 @@
-"""Static files: a folder whose regular files are answers, and nothing else of it is (S-47, D-22).
+"""Static files: serve the regular files of a folder, and nothing else of it (S-47, D-22).
 
-A name is judged twice: by its text, before the disk is asked, and by where it really lies, after
-every symbolic link is followed. Whatever is refused is answered like what is not there.
+A name is checked twice: by its text, before any access to the disk, and by its real path, after
+every symbolic link is followed. A refused name gets the same 404 as a missing file.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _ALLOW = "GET, HEAD"
 _forbidden = re.compile("[\x00-\x1f\x7f/\\\\:\ud800-\udfff]").search
 _NOTHING = "There is nothing at this path"
 
-# What the system says of a name that cannot be served. Anything else, such as no free file
-# descriptor, is a failure of the server and not of the name.
+# Error numbers for a name that cannot be served. Any other, such as no free file descriptor, is a
+# failure of the server and not of the name.
 _ABSENT = frozenset(
     {
         errno.EACCES,
@@ -47,7 +47,7 @@ _ABSENT = frozenset(
 
 
 class StaticFiles:
-    """The files below a folder, to be mounted at a prefix outside the versions.
+    """A mount target for the files below a folder.
 
     Serves GET and HEAD with the validators, conditions and ranges of `FileResponse`. Answers 404
     for folders (there is no listing), names that start with a dot, symbolic links that lead out of
@@ -55,9 +55,9 @@ class StaticFiles:
 
     Args:
         directory: the folder; a relative one starts at the application root.
-        index: the file that answers for a folder, such as `index.html`; None for 404.
-        max_age: seconds that a client may keep a file without asking again; with 0 it asks each
-            time, and is answered 304 while the file is the same.
+        index: the file to serve for a folder, such as `index.html`; None for 404.
+        max_age: seconds that a client may cache a file; with 0 it revalidates each time, and gets
+            a 304 while the file is unchanged.
 
     Raises:
         ValueError: for an index that is no plain file name, or a negative `max_age`.
@@ -77,7 +77,7 @@ class StaticFiles:
         self._cache_control = f"max-age={max_age}" if max_age else "no-cache"
 
     def check(self, root: Path) -> None:
-        """Refuse a folder that cannot be meant; for the start of an application.
+        """Refuse a folder that cannot be served; called when it is mounted.
 
         Args:
             root: the application root.
@@ -98,15 +98,15 @@ class StaticFiles:
             )
 
     async def response(self, path_segments: Sequence[str], request: Request) -> Response:
-        """Give the answer for a path below the mount.
+        """Return the response for a path below the mount.
 
         Args:
-            path_segments: what follows the prefix, split at `/` and decoded once, without empty
+            path_segments: the path below the prefix, split at `/` and decoded once, without empty
                 segments (rulings, 'Routing').
             request: the request.
 
         Raises:
-            NotFound: for everything that is not served.
+            NotFound: for a missing or refused name.
             MethodNotAllowed: for methods other than GET and HEAD.
         """
         if request.method not in ("GET", "HEAD"):
@@ -122,7 +122,7 @@ class StaticFiles:
         return _StaticFile(path, headers={"Cache-Control": self._cache_control})
 
     def _find(self, base: Path, segments: tuple[str, ...]) -> tuple[str, bool] | None:
-        """In a disk thread: give the real path, and whether it is the index of a folder."""
+        """In a disk thread, return the real path, and True for the index of a folder."""
         try:
             root = os.path.realpath(base / self.directory, strict=True)
             path = _inside(root, segments)
@@ -139,12 +139,12 @@ class StaticFiles:
 
 
 class _StaticFile(FileResponse):
-    """A file that a client named: when it is gone by the time it is opened, that is a 404."""
+    """A file that a client named: 404 if it has been removed before it is opened."""
 
     __slots__ = ()
 
     def _file(self) -> RegularFile:
-        # The path is real: a link at its end was put there since.
+        # The path was resolved: a link at its end was created afterwards.
         return RegularFile(self.path, follow=False)
 
     def _failure(self, error: Exception) -> Exception:
@@ -152,17 +152,17 @@ class _StaticFile(FileResponse):
 
 
 def is_absent(error: Exception) -> bool:
-    """Whether an error says that there is nothing to serve, and not that serving failed."""
+    """Return True if an error means that the file does not exist, not that serving it failed."""
     if isinstance(error, NotRegularFileError):
         return True
     return isinstance(error, OSError) and error.errno in _ABSENT
 
 
 def _is_plain(segment: str) -> bool:
-    """Whether a segment is one file name on every system, and no hidden one.
+    """Return True if a segment is one file name on every system, and not a hidden one.
 
-    Refused besides: what Windows reads as a separator, a drive or a stream (`\\`, `:`), the final
-    dots and blanks that it drops, and what no file name is made of.
+    Also refused: the separators, drives and streams of Windows (`\\`, `:`), final dots and blanks,
+    which it drops, and characters that are invalid in file names.
     """
     if not segment or segment[0] == "." or segment[-1] in ". ":
         return False
@@ -170,7 +170,7 @@ def _is_plain(segment: str) -> bool:
 
 
 def _inside(root: str, segments: tuple[str, ...]) -> str | None:
-    """Give the real path of a name below the real root, or None where that leads out of it."""
+    """The real path of a name below the real root; None for a path outside, or a hidden one."""
     path = os.path.join(root, *segments)
     real = os.path.realpath(path, strict=True)
     if not Path(real).is_relative_to(root):
@@ -183,7 +183,7 @@ def _inside(root: str, segments: tuple[str, ...]) -> str | None:
 
 
 def _folds_case(root: str, segments: tuple[str, ...], real: str) -> bool:
-    """Whether the disk finds the same thing under the name in the other case."""
+    """Return True if the file system finds the same file under the name in the other case."""
     other = tuple(segment.swapcase() for segment in segments)
     try:
         return other != segments and os.path.samefile(real, os.path.join(root, *other))
@@ -192,10 +192,10 @@ def _folds_case(root: str, segments: tuple[str, ...], real: str) -> bool:
 
 
 def has_exact_names(root: str, segments: Sequence[str]) -> bool:
-    """Whether each segment is listed in its folder exactly as it is written.
+    """Return True if each segment is listed in its folder with exactly this spelling.
 
-    For disks that find `secret.TXT` under `Secret.txt`: one file has one address, or rules about
-    addresses do not hold.
+    For file systems that find `secret.TXT` under `Secret.txt`: a file must have one URL, or rules
+    about URLs can be bypassed.
     """
     folder = root
     for segment in segments:
@@ -206,9 +206,9 @@ def has_exact_names(root: str, segments: Sequence[str]) -> bool:
 
 
 def _with_slash(request: Request) -> Response:
-    """Send the client to the folder's address with a slash, where relative links hold.
+    """Redirect to the folder's URL with a slash, so that relative links work.
 
-    The target is relative, so it never leaves the site whatever the path looks like (S-17).
+    The target is relative, so it never leaves the site, whatever the path is (S-17).
     """
     last = request.raw_path.rpartition(b"/")[2]
     query = request.scope.get("query_string", b"")

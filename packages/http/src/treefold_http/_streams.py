@@ -1,8 +1,8 @@
-"""Answers that are sent while they are produced.
+"""Responses that are sent while they are produced.
 
-A chunk goes out before its producer waits for the next one; what is produced without a wait goes
-out together, at most 64 KiB at a time, so a slow client slows the producer and nothing piles up. A
-client that leaves ends the producer: its `finally` runs before the request is over.
+A chunk is sent before its producer awaits the next one; chunks produced without a wait are sent
+together, at most 64 KiB at a time, so a slow client slows the producer and memory stays bounded. A
+disconnect ends the producer: its `finally` runs before the request is over.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ StreamContent: TypeAlias = AsyncIterable[Chunk] | Iterable[Chunk]
 
 _BYTES = (bytes, bytearray, memoryview)
 _GENERATOR: Any = AsyncGeneratorType
-"""What most streams are; to ask the abstract class takes longer than three chunks."""
+"""The type of most streams; a check of the abstract class costs more than three chunks."""
 
 
 class StreamingResponse(Response):
-    """An answer whose body comes from an iterator, async or plain.
+    """A response whose body comes from an iterator, async or plain.
 
     Args:
-        content: gives str (sent as UTF-8) or bytes; a plain iterator runs in a worker thread.
+        content: yields str (sent as UTF-8) or bytes; a plain iterator runs in a worker thread.
         status, headers, media_type, background: as in `Response`; the default type is
             application/octet-stream.
 
@@ -80,7 +80,7 @@ class StreamingResponse(Response):
             self.raw_headers.append(BYTES_TYPE)
 
     async def send(self, request: Request, send: Send, common: RawHeaders) -> None:
-        """Write the start, then each chunk as it is produced, then the end."""
+        """Send the start, then each chunk as it is produced, then the end."""
         if self.status in BODILESS:
             await close(self.content)
             await super().send(request, send, common)
@@ -106,7 +106,7 @@ class StreamingResponse(Response):
 
 
 def _check_content(content: object) -> None:
-    """Refuse what could only fail when the answer has begun."""
+    """Refuse content that would otherwise fail only after the response has begun."""
     name = type(content).__qualname__
     if isinstance(content, _BYTES) or not isinstance(content, (AsyncIterable, Iterable)):
         raise TypeError(
@@ -131,11 +131,11 @@ async def pump(
     """Send the chunks, then close the producer.
 
     Args:
-        stopping: ends the producer early when it is set; the answer then ends like any other.
-        most: bytes of chunks that go out together; 0 sends each by itself.
+        stopping: ends the producer early when it is set; the response then ends normally.
+        most: bytes of chunks that are sent together; 0 sends each separately.
 
-    Returns:
-        The last bytes, to be sent with the end; None when the client left before it.
+        Returns:
+            The last bytes, to be sent with the end; None after a disconnect.
     """
     task = asyncio.current_task()
     assert task is not None, "a request runs in a task"  # noqa: S101 - the event loop's promise
@@ -146,7 +146,7 @@ async def pump(
     async def produce() -> AsyncIterator[Chunk]:
         count, due = 0, perf_counter() + HELD
         async for chunk in chunks:
-            if gathering.left or (over and task in over):  # some swallow their cancellation
+            if gathering.left or (over and task in over):  # a producer may swallow its cancellation
                 return chunks
             gathering.add(chunk if type(chunk) is bytes else _encoded(chunk))
             count += 1
@@ -167,12 +167,12 @@ async def pump(
     except GeneratorExit:
         raise
     except BaseException:
-        with suppress(asyncio.CancelledError):  # the client left too: what failed is to be known
-            await gathering.flush()  # as far as it came
+        with suppress(asyncio.CancelledError):  # after a disconnect too, report the failure
+            await gathering.flush()  # the chunks before the failure
         raise
     finally:
         outcome = departures.remove(task)
-        # Ours to take back, whether the producer let it through or not; never anybody else's.
+        # Undo only the cancellation of `Departures`, even if the producer swallowed it.
         cancelled = outcome is not None and task.uncancel() > 0
         if unclosed is not _ENDED:
             await close(unclosed)
@@ -182,14 +182,15 @@ async def pump(
 
 
 _ENDED: Any = object()
-"""Stands for a generator that has run to its end and needs no closing."""
+"""Returned instead of a generator that is exhausted and needs no closing."""
 
 
 class _FromThread(AsyncIterator[Chunk]):
     """A plain iterator, advanced and closed in worker threads.
 
-    A client may leave while `next` runs; the lock lets it finish before the iterator is closed. All
-    of it runs in one context, so that a generator may hold what it set, such as a transaction.
+    A client may disconnect while `next` runs; the lock lets it finish before the iterator is
+    closed. All steps run in one context, so that a generator keeps its context variables, such as
+    that of a transaction.
     """
 
     def __init__(self, iterator: Iterator[Chunk], threads: WorkerThreads) -> None:

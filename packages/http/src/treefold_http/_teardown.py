@@ -1,6 +1,6 @@
-"""Dependencies that clean up: generators entered for a request and left when it is over.
+"""Generator dependencies: entered for a request and exited when it is over.
 
-The part after `yield` runs once the answer is sent, in reverse order of entry. When the handler
+The part after `yield` runs once the response is sent, in reverse order of entry. If the handler
 fails, the exception is thrown in at the `yield` first, so that a transaction can roll back.
 """
 
@@ -19,7 +19,7 @@ Leave: TypeAlias = Callable[[BaseException | None], Awaitable[None]]
 
 
 async def enter(generator: AsyncGenerator[Any, None], request: Request) -> Any:
-    """Run an async generator to its `yield` and give what it yields."""
+    """Run an async generator to its `yield` and return the yielded value."""
     try:
         value = await anext(generator)
     except StopAsyncIteration:
@@ -41,7 +41,7 @@ async def enter(generator: AsyncGenerator[Any, None], request: Request) -> Any:
 
 
 async def enter_plain(generator: Generator[Any, None, None], request: Request) -> Any:
-    """Run a plain generator to its `yield`, in a worker thread, and give what it yields."""
+    """Run a plain generator to its `yield`, in a worker thread; return the yielded value."""
     context = _StepContext(request.app.threads)
     done = object()
 
@@ -65,10 +65,10 @@ async def enter_plain(generator: Generator[Any, None, None], request: Request) -
 
 
 class _StepContext:
-    """The context of a plain generator, one for all its steps, whatever thread they run in.
+    """One context for all steps of a plain generator, whatever threads they run in.
 
-    What a step sets, such as a transaction, the request sees from then on, as it would of an async
-    generator; what a step takes back is taken back there too.
+    A context variable that a step sets, such as that of a transaction, is also set in the request,
+    as with an async generator; one that a step resets is reset there too.
     """
 
     def __init__(self, threads: WorkerThreads) -> None:
@@ -95,7 +95,7 @@ class _StepContext:
 
 
 def must_go_on(error: BaseException) -> bool:
-    """Whether an exception belongs to whoever runs the task: a cancellation that was asked for.
+    """Return True for an exception that must propagate: cancellation of the task, `GeneratorExit`.
 
     A `CancelledError` that a handler raised by itself is a failure like any other (R-21).
     """
@@ -106,10 +106,10 @@ def must_go_on(error: BaseException) -> bool:
 
 
 async def leave_all(leaves: list[Leave], error: BaseException | None) -> BaseException | None:
-    """Leave every generator, last entered first; give the exception that stands at the end.
+    """Run the exit callbacks, last registered first; return the resulting exception.
 
-    A generator that raises replaces the exception for those entered before it; one that swallows
-    it does not make a failed request succeed.
+    A callback that raises replaces the exception for the ones registered before it; one that
+    swallows the exception does not make a failed request succeed.
     """
     for leave in reversed(leaves):
         try:

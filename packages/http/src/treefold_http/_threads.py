@@ -1,8 +1,8 @@
 """Worker threads for plain functions: sync handlers, sync dependencies, blocking iterators.
 
-A queue of our own instead of the loop's executor: one hop costs 16 us of CPU, `run_in_executor` 25.
-Threads start when work waits and no thread is idle, up to the limit, and end with `shutdown`. The
-context of the caller travels along, so logs in a thread carry the request id (S-92).
+A separate queue instead of the loop's executor: one call costs 16 us of CPU, `run_in_executor` 25.
+Threads start when work waits and no thread is idle, up to the limit, and end with `shutdown`. Calls
+run in the context of the caller, so logs in a thread carry the request id (S-92).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LIMIT = 40
 
 
 class _Job:
-    """One call on its way through a thread and back to the loop that asked."""
+    """One call for a worker thread, with the future of its result in the calling loop."""
 
     __slots__ = ("call", "context", "future", "loop")
 
@@ -34,18 +34,18 @@ class _Job:
         self.context: Context = copy_context()
 
     def run(self) -> tuple[Any, BaseException | None]:
-        """Make the call; give what it returned or raised."""
+        """Make the call; return its result and its exception."""
         try:
             return self.context.run(self.call), None
-        except BaseException as raised:  # it belongs to the caller, whatever it is
+        except BaseException as raised:  # re-raised in the caller
             return None, raised
 
     def settle(self, result: Any, error: BaseException | None) -> None:
-        """Hand the outcome to the loop that asked."""
+        """Pass the outcome to the calling loop."""
         try:
             self.loop.call_soon_threadsafe(self._settle, result, error)
         except RuntimeError:
-            return  # the loop closed while the call ran: nobody waits any more
+            return  # the loop was closed while the call ran
 
     def _settle(self, result: Any, error: BaseException | None) -> None:
         if self.future.cancelled():
@@ -69,7 +69,7 @@ class WorkerThreads:
         self._crew = _Crew()
 
     async def run(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call a function in a worker thread and give what it returns or raises.
+        """Call a function in a worker thread; return its result or raise its exception.
 
         A cancelled caller stops waiting; the function itself runs to its end.
         """
@@ -88,7 +88,7 @@ class WorkerThreads:
         return await future
 
     def shutdown(self) -> None:
-        """Let every thread end after the work that is queued; new work starts new threads."""
+        """End every thread after the queued work; new work starts new threads."""
         with self._lock:
             crew, self._crew = self._crew, _Crew()
         for _ in range(crew.size):
@@ -97,7 +97,7 @@ class WorkerThreads:
     def _work(self, crew: _Crew) -> None:
         while (job := crew.queue.get()) is not None:
             outcome = job.run()
-            with self._lock:  # before the caller goes on: its next call is to find us idle
+            with self._lock:  # before the caller resumes: its next call must see an idle thread
                 crew.busy -= 1
             job.settle(*outcome)
             # Drop the references: an idle thread must not keep a request alive.
@@ -105,7 +105,7 @@ class WorkerThreads:
 
 
 class _Crew:
-    """The threads between two shutdowns, and the queue that only they take from."""
+    """The threads between two shutdowns, and their queue."""
 
     __slots__ = ("busy", "queue", "size")
 

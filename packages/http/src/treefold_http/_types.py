@@ -1,7 +1,7 @@
-"""The shapes everything else speaks: ASGI callables and the handler side of a request.
+"""Type aliases: ASGI callables and the handler side of a request.
 
-Only aliases live here. A module that needs a class of the package imports it from its home, not
-from here, so that this file can be imported by all of them.
+Only aliases live here. A module that needs a class of the package imports it from its own module,
+not from here, so that every module can import this one.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 ASGIApp: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 RawHeaders: TypeAlias = list[tuple[bytes, bytes]]
-"""Header fields as they travel: lower-case names and values, both latin-1 bytes, repeats kept."""
+"""Header fields as in ASGI: lower-case names and values, both latin-1 bytes, repeats kept."""
 
 Endpoint: TypeAlias = "Callable[[Request], Awaitable[Any]]"
-"""What a route runs: takes the request, gives anything that coercion understands."""
+"""The endpoint of a route: takes the request, returns any value that coercion accepts."""
 
 CallNext: TypeAlias = "Callable[[Request], Awaitable[Response]]"
-"""The rest of a middleware chain: never raises, always gives a response."""
+"""The rest of a middleware chain: never raises, always returns a response."""

@@ -1,7 +1,7 @@
 """`UploadFile`: one file of a form, in memory while it is small, on disk when it is not.
 
-What it says of itself is the client's word. Only `save` gives its bytes a name that lasts, and that
-name is the author's, or a safe one inside the author's directory.
+Its name and type come from the client, unchecked. Only `save` writes its bytes to a lasting path:
+the author's path, or a safe name inside the author's directory.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class UploadFile:
     It lives as long as its request: save it, or read it, before the answer is sent.
 
     Args:
-        content: its bytes; the form parser adds them as they arrive.
+        content: its bytes; the form parser appends them as they arrive.
 
     Attributes:
         filename: as the client sent it: a label to show, never a path to open.
-        content_type: the media type as sent; empty where none is.
+        content_type: the media type as sent; empty without one.
         headers: the header fields of its part.
         size: how many bytes it has.
     """
@@ -64,7 +64,7 @@ class UploadFile:
         self._closed = False
 
     async def read(self, n: int = -1) -> bytes:
-        """Give the next `n` bytes, or all that are left when `n` is negative; b"" at the end.
+        """Return the next `n` bytes, or all the rest if `n` is negative; b"" at the end.
 
         Raises:
             ValueError: when it is closed.
@@ -78,7 +78,7 @@ class UploadFile:
         return data
 
     async def seek(self, n: int) -> None:
-        """Go to byte `n`, counted from the start; the next `read` begins there.
+        """Set the position of the next `read` to byte `n`, counted from the start.
 
         Raises:
             ValueError: when it is closed or `n` is negative.
@@ -89,10 +89,10 @@ class UploadFile:
         self._position = n
 
     async def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-        """Store the whole file, wherever `read` has got to, under a name that lasts.
+        """Store the whole file, independent of the position of `read`.
 
-        It is written beside its final place and renamed when complete, with the permissions of any
-        new file. A caller who is cancelled stops waiting; the file may still appear.
+        It is written beside its final path and renamed when complete, with the permissions of any
+        new file. A cancelled caller stops waiting; the file may still appear.
 
         Args:
             path: an existing directory, where it gets a safe form of the client's name; or the full
@@ -100,12 +100,12 @@ class UploadFile:
             overwrite: replace a file of that name instead of refusing.
 
         Returns:
-            Where it is.
+            The path of the stored file.
 
         Raises:
             FileExistsError: when the name is taken.
             NotADirectoryError: when `path` ends in a separator and is no directory.
-            OSError: when the disk does not take it.
+            OSError: when the disk write fails.
             ValueError: when it is closed.
         """
         self._check_open()
@@ -120,7 +120,7 @@ class UploadFile:
         return await run_on_disk(_save, path, self.filename, write, overwrite)
 
     async def close(self) -> None:
-        """Drop its bytes, also from the disk. The request does this at its end."""
+        """Delete its bytes, also from the disk; called at the end of the request."""
         await close_uploads([self])
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -182,7 +182,7 @@ def _save(
         with open(sibling, "xb") as file:
             write(file)
         if not overwrite:
-            # Claims the name: of two that save it at one time, one fails.
+            # Reserve the name: of two concurrent saves, one fails.
             open(target, "xb").close()
         os.replace(sibling, target)
         return target

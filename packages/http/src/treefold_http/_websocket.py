@@ -1,8 +1,8 @@
-"""The WebSocket a handler speaks through: accept, receive, send, close (rulings, 'WebSocket').
+"""The WebSocket of a handler: accept, receive, send, close (rulings, 'WebSocket').
 
-A message of the wrong kind, JSON that is none and a message above the limit close the socket with
-the code that says so; the handler then sees `WebSocketDisconnect`. Who may connect at all is
-decided in `_sockets`, before a handler runs.
+A message of the wrong kind, invalid JSON and a message above the limit close the socket with the
+matching code; the handler then gets `WebSocketDisconnect`. `_sockets` decides which clients may
+connect, before a handler runs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MAX_MESSAGE = 1024 * 1024
 LAST_WORD = 1.0
 """Seconds that a close frame may wait for a client that does not read."""
 MAX_REASON = 123
-"""Bytes that a close frame has for it (RFC 6455, 5.5)."""
+"""Bytes of the reason in a close frame (RFC 6455, 5.5)."""
 
 NORMAL = 1000
 WRONG_KIND = 1003
@@ -44,11 +44,11 @@ OVERLOADED = 1013
 
 
 class WebSocketDisconnect(Exception):  # the field's name for it
-    """The socket is closed: by the client, or by us for what the client sent.
+    """The socket is closed: by the client, or by the server because of an invalid message.
 
     Attributes:
         code: the close code (RFC 6455, 7.4).
-        reason: what was said with it.
+        reason: the reason in the close frame.
     """
 
     def __init__(self, code: int = NORMAL, reason: str = "") -> None:
@@ -62,10 +62,10 @@ class WebSocket(Connection):
 
     Attributes:
         code: the close code, once it is closed; None before.
-        accepted: whether the handshake was answered.
-        task: what runs its handler.
-        dropped: whether it was closed from outside of its handler.
-        shape: what of a value `send_json` may send; None for all of it.
+        accepted: True after `accept`.
+        task: the task of its handler.
+        dropped: True if it was closed from outside of its handler.
+        shape: the serializer of `send_json`; None sends values unchanged.
     """
 
     __slots__ = ("_send", "_since", "accepted", "code", "dropped", "max_message", "shape", "task")
@@ -100,7 +100,7 @@ class WebSocket(Connection):
         Raises:
             RuntimeError: when it was answered before.
             ValueError: for a subprotocol that was not offered, or a header that cannot be sent.
-            WebSocketDisconnect: when the client left meanwhile, or the server is about to stop.
+            WebSocketDisconnect: when the client has disconnected, or the server is stopping.
         """
         if self.accepted or self.code is not None:
             raise RuntimeError("The WebSocket was accepted or closed before; accept it once")
@@ -114,11 +114,11 @@ class WebSocket(Connection):
             {"type": "websocket.accept", "subprotocol": subprotocol, "headers": fields}
         )
         self.accepted = True
-        if self.app.stopping.is_set():  # the shutdown has closed those it found open, and not this
+        if self.app.stopping.is_set():  # the shutdown has only closed sockets accepted before it
             raise await self._refuse(RESTART, "The server is restarting")
 
     async def receive_text(self) -> str:
-        """Give the next message, which must be text.
+        """Return the next message, which must be text.
 
         Raises:
             WebSocketDisconnect: when the client left, or sent bytes (1003) or too much (1009).
@@ -133,7 +133,7 @@ class WebSocket(Connection):
         return text
 
     async def receive_bytes(self) -> bytes:
-        """Give the next message, which must be bytes.
+        """Return the next message, which must be bytes.
 
         Raises:
             WebSocketDisconnect: when the client left, or sent text (1003) or too much (1009).
@@ -154,16 +154,16 @@ class WebSocket(Connection):
     async def receive_json(self, model: Any) -> Any: ...
 
     async def receive_json(self, model: Any = None) -> Any:
-        """Give the next message, which must be text that is JSON.
+        """Return the next message, which must be JSON text.
 
         Args:
-            model: the type of the message, as that of a body; None takes any JSON. It is said in
-                the AsyncAPI document where it is a name in the code of the handler.
+            model: the type of the message, as of a body; None accepts any JSON. The AsyncAPI
+                document contains it if the handler's code refers to it by name.
 
         Raises:
-            WebSocketDisconnect: as `receive_text`, and for JSON that is none (1007).
-            UnprocessableEntity: for a message that does not fit the model; closes with 1008 where
-                the handler does not catch it.
+            WebSocketDisconnect: as `receive_text`, and for invalid JSON (1007).
+            UnprocessableEntity: for a message of another type; if the handler does not catch it,
+                the socket closes with 1008.
         """
         text = await self.receive_text()
         try:
@@ -200,15 +200,15 @@ class WebSocket(Connection):
 
         Raises:
             WebSocketDisconnect: when the socket is closed.
-            TypeError, ValueError: when a part of the value has no JSON form, or is not what the
-                `response_model` of the handler's module says.
+            TypeError, ValueError: when a part of the value has no JSON form, or is not of the
+                `response_model` of the handler's module.
         """
         if self.shape is not None:
             value = self.shape(value)
         await self.send_text(dumps(value).decode())
 
     async def iter_text(self) -> AsyncIterator[str]:
-        """Give text messages until the socket is closed."""
+        """Yield text messages until the socket is closed."""
         try:
             while True:
                 yield await self.receive_text()
@@ -216,7 +216,7 @@ class WebSocket(Connection):
             return
 
     async def iter_bytes(self) -> AsyncIterator[bytes]:
-        """Give binary messages until the socket is closed."""
+        """Yield binary messages until the socket is closed."""
         try:
             while True:
                 yield await self.receive_bytes()
@@ -231,10 +231,10 @@ class WebSocket(Connection):
     def iter_json(self, model: Any) -> AsyncIterator[Any]: ...
 
     async def iter_json(self, model: Any = None) -> AsyncIterator[Any]:
-        """Give JSON messages until the socket is closed.
+        """Yield JSON messages until the socket is closed.
 
         Args, Raises:
-            model: as for `receive_json`; a message that does not fit ends it.
+            model: as for `receive_json`; a message of another type ends the iteration.
         """
         try:
             while True:
@@ -243,7 +243,7 @@ class WebSocket(Connection):
             return
 
     async def close(self, code: int = NORMAL, reason: str = "") -> None:
-        """Close the socket; one that is closed stays as it is.
+        """Close the socket; do nothing if it is closed already.
 
         Args:
             code: 1000, 1001, 1003, 1007 to 1014, or 3000 to 4999 (RFC 6455, 7.4).
@@ -266,7 +266,7 @@ class WebSocket(Connection):
     def drop(self, code: int) -> None:
         """Close the socket from another task, and end its handler as if the client had left.
 
-        Nothing is waited for: whoever calls this knows a client that does not read.
+        Does not wait: it is called for clients that do not read.
         """
         if self.code is None and self.task is not None:
             self.code = code
@@ -274,7 +274,7 @@ class WebSocket(Connection):
             self.task.cancel()
 
     async def say_dropped(self) -> None:
-        """Tell a dropped client why, if it reads within a second."""
+        """Send the close frame to a dropped client, if it reads within a second."""
         with suppress(OSError, TimeoutError):
             async with asyncio.timeout(LAST_WORD):
                 await self._send({"type": "websocket.close", "code": self.code, "reason": ""})
@@ -300,12 +300,12 @@ class WebSocket(Connection):
             await asyncio.sleep(0)
         try:
             await self._send(message)
-        except OSError:  # ASGI 2.4: a server says so when the client has left
+        except OSError:  # raised by a server after a disconnect (ASGI 2.4)
             self.code = self.code or LOST
             raise WebSocketDisconnect(self.code) from None
 
     def check_open(self) -> None:
-        """Let pass where messages can go in and out.
+        """Check that messages can be sent and received.
 
         Raises:
             RuntimeError: when it is not accepted.

@@ -1,8 +1,8 @@
 """One Redis for all of a process: commands that wait 100 ms at most, one warning per 10 seconds.
 
-Clients are shared by URL, connections belong to an event loop. A server that is known to be away
-is asked again once a second; all other commands fail at once. What a failure means (a miss, an
-answer 503, a request that passes) is decided by the caller.
+Clients are shared by URL, connections belong to an event loop. While the server is unavailable, one
+command a second tries it again; all others fail immediately. The caller decides the effect of a
+failure (a cache miss, a 503, an unlimited request).
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _T = TypeVar("_T")
 TIMEOUT = 0.1
 """Seconds that a command may take, connecting included."""
 TICKS = 10
-"""Parts of this time, each a turn of the event loop."""
+"""Ticks of the time limit, each a turn of the event loop."""
 LATE = 1.5
-"""Ticks that a late one counts at most."""
+"""The most ticks that one late tick counts for."""
 CONCURRENT = 32
 """Commands that one event loop sends at the same time; the others wait their turn."""
 PAUSE = 1.0
-"""Seconds without an attempt once the server is away."""
+"""Seconds without an attempt once the server is unavailable."""
 TIMEOUTS = 3
-"""Timeouts in a row after which the server counts as away; a refused connection counts at once."""
+"""Timeouts in a row after which the server is unavailable; one refused connection suffices."""
 WARN_EVERY = 10.0
 
 
@@ -66,7 +66,7 @@ class SharedRedis:
         self._warned = float("-inf")
 
     def add_effect(self, effect: str) -> None:
-        """Add what a failure means to the warning, such as `sessions answer 503`."""
+        """Add an effect of failures to the warning, such as `sessions answer 503`."""
         self._effects[effect] = None
 
     async def execute(self, *command: Word) -> Any:
@@ -141,7 +141,7 @@ class SharedRedis:
         return self._blockingly(lambda client: client.eval(source, len(keys), *keys, *arguments))
 
     async def ping(self) -> None:
-        """Ask the server whether it answers, also during the pause after a failure.
+        """Check that the server answers, also during the pause after a failure.
 
         Raises:
             RedisUnavailable: as `execute`.
@@ -169,7 +169,7 @@ class SharedRedis:
         self._check_pause()
         loop = self._of_loop()
         async with loop.turns:
-            self._begin_attempt()  # the server may have gone while this command waited its turn
+            self._begin_attempt()  # the server may have failed while this command waited
             try:
                 async with _TimeLimit(TIMEOUT):
                     reply = await send(loop.client)
@@ -204,7 +204,7 @@ class SharedRedis:
     def _begin_attempt(self) -> None:
         self._check_pause()
         if self._away_until:
-            self._away_until = time.monotonic() + PAUSE  # one attempt; the others fail at once
+            self._away_until = time.monotonic() + PAUSE  # one attempt; other commands fail
 
     def _failed(
         self, text: str, error: BaseException, *, is_timeout: bool = False
@@ -227,7 +227,7 @@ class SharedRedis:
 
 
 class _LoopClient:
-    """What belongs to one event loop: a client with its connections, and the turns to use it."""
+    """The state of one event loop: a client with its connections, and a semaphore for commands."""
 
     def __init__(self, url: str) -> None:
         self.client = open_redis(url, retries=1, socket_timeout=None, socket_connect_timeout=None)
@@ -238,8 +238,8 @@ class _LoopClient:
 class _TimeLimit:
     """A timeout that a busy event loop does not shorten.
 
-    The time is counted in ticks, and a tick that comes late counts little more than one in time:
-    the loop was busy, and a reply may lie in the socket unread.
+    The time is counted in ticks, and a late tick counts little more than a punctual one: the loop
+    was busy, and the reply may be in the socket, unread.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -276,7 +276,7 @@ def shared_redis(url: str, *, effect: str) -> SharedRedis:
     """Return the client of a URL, the same one for every caller.
 
     Args:
-        effect: what a failure means to the caller; the warning says it.
+        effect: the effect of a failure for the caller, for the warning.
 
     Raises:
         TreefoldError: if the `redis` extra is not installed.
@@ -290,7 +290,7 @@ def shared_redis(url: str, *, effect: str) -> SharedRedis:
 
 
 def known_redis() -> list[SharedRedis]:
-    """Return every client of this process, for readiness."""
+    """Return every client of this process, for the readiness probe."""
     return list(_shared.values())
 
 

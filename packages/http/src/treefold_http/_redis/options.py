@@ -1,7 +1,7 @@
-"""How a client of redis-py is made here: its import, the check of a URL, options for all users.
+"""Create clients of redis-py: the import, the check of a URL, and common options.
 
-The library loads at the first use, never with this package. Time limits and reports of failures
-belong to `client`.
+The library is imported at the first use, never with this package. Time limits and reports of
+failures belong to `client`.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def open_redis(url: str, *, retries: int, **options: Any) -> Any:
     """Return an asyncio client of redis-py; it connects at its first command.
 
     Args:
-        retries: how often a command is sent again on a new connection, at once. The retries of
-            redis-py itself sleep for seconds.
+        retries: how often a command is sent again on a new connection, immediately. The retries
+            of redis-py itself sleep for seconds.
     """
     redis = import_redis("Redis")
     return redis.from_url(url, retry=_retry("asyncio.", retries), **_OPTIONS, **options)

@@ -1,8 +1,8 @@
-"""The cookie of a session: its name, its attributes, and what it may weigh.
+"""The cookie of a session: its name, its attributes, and its size limit.
 
 `__Host-`, Secure, HttpOnly, SameSite=Lax, Path=/ and no Domain (RFC 6265bis); without `Secure` and
-the prefix only in development over plain HTTP, and not where the cookie is for pages of other
-sites: browsers drop it then.
+the prefix only in development over plain HTTP, and not for a cookie in pages of other sites:
+browsers would drop it.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ LONGEST = 4096
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CookieForm:
-    """How the cookie of one `Sessions` looks.
+    """The form of the cookie of one `Sessions`.
 
     Attributes:
         name: without a prefix, such as `session`.
-        domain: shares it with subdomains; None keeps it to this host.
-        partitioned: keeps it apart for each site whose pages use it (CHIPS).
+        domain: shares it with subdomains; None restricts it to this host.
+        partitioned: keeps it separate for each embedding site (CHIPS).
     """
 
     name: str
@@ -46,11 +46,11 @@ class CookieForm:
 
     @property
     def names(self) -> tuple[str, str]:
-        """The names that it may have: with the prefix, and in development."""
+        """The possible names: with the prefix, and in development."""
         return self.full_name, self.name
 
     def read(self, connection: Connection) -> str:
-        """Return the value that a client sends, or an empty text."""
+        """Return the cookie value of a request; empty without one."""
         if b"cookie" not in connection.fields:
             return ""
         name = self.name if self._is_plain(connection) else self.full_name
@@ -74,13 +74,13 @@ class CookieForm:
         )
 
     def delete(self, connection: Connection, response: Response) -> None:
-        """Add the `Set-Cookie` field that ends it, unless the answer has one that sets it."""
+        """Add the `Set-Cookie` field that deletes it, unless the response has one that sets it."""
         plain = self._is_plain(connection)
         name = self.name if plain else self.full_name
         response.set_cookie(name, "", max_age=0, secure=not plain, **self._attributes())
 
     def is_dropped(self, connection: Connection) -> bool:
-        """Return True if a page of another site sent the request, and its browser says so."""
+        """Return True if Fetch Metadata shows that a page of another site sent the request."""
         sites = connection.headers.getlist("sec-fetch-site")
         return self.samesite != "none" and sites == ["cross-site"]
 

@@ -1,7 +1,7 @@
-"""From cookie to session and back: in a store, or in the cookie itself.
+"""Load and save sessions: from a store, or from the cookie itself.
 
 A keeper belongs to one `Sessions` of one application. The cookie of a stored session is a random
-id with its signature; a forged one costs no question to the store.
+id with its signature; a forged id causes no access to the store.
 """
 
 from __future__ import annotations
@@ -30,37 +30,37 @@ if TYPE_CHECKING:
     from treefold_http.extensions import SessionStore
 
 TOUCHES = 20_000
-"""Sessions of which a process remembers when it extended them."""
+"""Sessions whose last extension a process remembers."""
 RENEW_AFTER = 8
-"""A session is extended after an eighth of its idle time, not with every request."""
+"""A session is extended after an eighth of its idle timeout, not with every request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lifetimes:
-    """How long sessions last, in seconds: unused, unused without a user, and in all."""
+    """The timeouts of sessions, in seconds: idle, idle without a user, and absolute."""
 
     idle: float
     anonymous: float
     absolute: float
 
     def left(self, record: SessionRecord) -> float:
-        """Return for how long a record may be kept from now on; 0 or less if it is over."""
+        """Return the remaining lifetime of a record; 0 or less if it has expired."""
         return min(self.idle_of(record), self.until_end(record))
 
     def until_end(self, record: SessionRecord) -> float:
-        """Return for how long it may be kept however often it is used."""
+        """Return the seconds until the absolute timeout of a record."""
         return record.created + self.absolute - time()
 
     def idle_of(self, record: SessionRecord) -> float:
-        """Return for how long it may be kept unused."""
+        """Return the idle timeout of a record."""
         return self.anonymous if record.user is None else self.idle
 
 
 class Keeper(ABC):
-    """What a `Session` asks, and what saves it.
+    """Loads and saves the sessions of requests.
 
     Attributes:
-        waits: True if sessions cannot be read without waiting.
+        waits: True if reading a session has to await a store.
         loop: the event loop that serves; a plain function waits for it.
         csrf: makes and verifies tokens.
         trusted_origins: other origins that may log a user in; None for all of them.
@@ -78,31 +78,31 @@ class Keeper(ABC):
         self._lifetimes = lifetimes
 
     def open(self, connection: Connection, *, is_read_only: bool) -> Session:
-        """Return the session of a connection, not yet read."""
+        """Return the session of a connection; it is read later."""
         return Session(self, connection, is_read_only=is_read_only)
 
     @abstractmethod
     def read(self, connection: Connection) -> tuple[SessionRecord, bytes] | None:
-        """Return the session that a client brings, with its stored form; only if not `waits`."""
+        """Return the session record of a request and its stored form; only if not `waits`."""
 
     async def load(self, connection: Connection) -> tuple[SessionRecord, bytes] | None:
-        """As `read`, from any store.
+        """Return the same as `read`, from any store.
 
         Raises:
-            ServiceUnavailable: if the store cannot be asked.
+            ServiceUnavailable: if the store is unavailable.
         """
         return self.read(connection)
 
     @abstractmethod
     async def save(self, session: Session, connection: Connection, response: Response) -> None:
-        """Write what changed, and set or delete the cookie.
+        """Save the changes, and set or delete the cookie.
 
         Raises:
-            ServiceUnavailable: if the store cannot be asked.
+            ServiceUnavailable: if the store is unavailable.
         """
 
     def warn_of_dropped_login(self, connection: Connection) -> None:
-        """Log, once for a process, that a browser does not keep the cookie of a login."""
+        """Log, once per process, that the browser drops the cookie of a login."""
         if self._has_warned:
             return
         self._has_warned = True
@@ -118,7 +118,7 @@ class Keeper(ABC):
 
 
 class StoreKeeper(Keeper):
-    """Keeps sessions in a store; the client has an id."""
+    """Keeps sessions in a store; the cookie has an id."""
 
     def __init__(
         self,
@@ -134,7 +134,7 @@ class StoreKeeper(Keeper):
         self._touched: OrderedDict[str, float] = OrderedDict()
 
     def read(self, connection: Connection) -> tuple[SessionRecord, bytes] | None:
-        assert self._memory is not None  # noqa: S101 - asked only if not `waits`
+        assert self._memory is not None  # noqa: S101 - called only if not `waits`
         id = self._id(connection)
         return None if id is None else self._found(id, self._memory.read(hashed(id)))
 
@@ -164,21 +164,21 @@ class StoreKeeper(Keeper):
     async def _write(
         self, session: Session, record: SessionRecord, stored: bytes | None
     ) -> str | None:
-        """Write what changed; return the value of the cookie if the client needs another one."""
+        """Save the changes; return the cookie value if the client needs a new one."""
         seconds = self._lifetimes.left(record)
         former = session.former_id
         if stored is not None and former is None:
             value = record.encode()
             if value == stored:
                 await self._extend(record.id, seconds)
-            else:  # False: it was logged out meanwhile, and stays so
+            else:  # False: a concurrent logout has removed the session, which stays removed
                 await self._store.replace(hashed(record.id), value, seconds=seconds)
             return None
         if not session.is_worth_keeping(record):
             return None
         existed = former is None or await self._store.delete(hashed(former))
         if not (existed or session.is_login):
-            return None  # logged out meanwhile: another id must not revive it
+            return None  # a concurrent logout: a new id must not revive the session
         await self._store.set(hashed(record.id), record.encode(), seconds=seconds)
         return f"{record.id}.{self._signer.sign(record.id.encode())}"
 

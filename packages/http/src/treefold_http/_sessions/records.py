@@ -1,7 +1,7 @@
-"""One session as data: its content, its user, when it began; to bytes and back.
+"""The record of one session (content, user, start time), encoded to bytes and decoded.
 
-JSON only: an unknown or damaged document is no session, and a value that JSON cannot hold is
-refused when the session is saved.
+JSON only: an unknown or damaged document is no session, and a value without a JSON form is refused
+when the session is saved.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ UserId: TypeAlias = str | int
 
 @dataclass(slots=True)
 class SessionRecord:
-    """What is kept of one session.
+    """The stored data of one session.
 
     Attributes:
-        id: the secret that the client holds; a store never sees it.
-        created: when it began, in seconds since 1970.
-        user: who is logged in; None for an anonymous session.
-        data: the values that handlers put into it.
+        id: the secret in the cookie; a store never sees it.
+        created: the start time, in seconds since 1970.
+        user: the id of the user; None for an anonymous session.
+        data: the values that handlers have set.
     """
 
     id: str
@@ -46,7 +46,7 @@ class SessionRecord:
 
 
 def decode_record(id: str, value: bytes) -> SessionRecord | None:
-    """Return the record of `encode`; None for anything else."""
+    """Return the record encoded by `encode`; None for invalid bytes."""
     try:
         document = loads(value)
     except BadRequest:

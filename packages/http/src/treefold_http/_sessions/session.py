@@ -1,6 +1,6 @@
-"""What a handler holds of a session: a mapping that is read when it is first touched.
+"""`Session`: the mapping that handlers use; it is read at its first use.
 
-It knows its record and what happened to it; where records are kept is decided by its keeper.
+It tracks its record and the changes to it; its keeper stores the record.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 class Session(MutableMapping[str, Any]):
     """The session of one request: JSON values by name.
 
-    Changes are saved before the answer is sent, also those inside of a list or a dict, unless the
-    answer is a 5xx. A session without a value and without a user is not kept and sets no cookie.
+    Changes are saved before the response is sent, also those inside of a list or a dict, unless the
+    status is 5xx. A session without a value and without a user is not kept and sets no cookie.
 
     Attributes:
         is_read_only: True for a WebSocket, which cannot set a cookie.
-        is_closed: True once the answer is on its way.
+        is_closed: True once the response is being sent.
     """
 
     __slots__ = (
@@ -60,32 +60,32 @@ class Session(MutableMapping[str, Any]):
 
     @property
     def is_new(self) -> bool:
-        """True if the client brought no session, or one that is over."""
+        """True if the request has no session, or an expired one."""
         self._touch()
         return self._stored is None
 
     @property
     def user(self) -> UserId | None:
-        """The id that `login` was given; None for an anonymous session."""
+        """The user id passed to `login`; None for an anonymous session."""
         return self._touch().user
 
     @property
     def created(self) -> float:
-        """When it began, in seconds since 1970."""
+        """The start time, in seconds since 1970."""
         return self._touch().created
 
     async def load(self) -> Session:
-        """Read it now; needed only with `Sessions(preload=False)`.
+        """Read the session now; needed only with `Sessions(preload=False)`.
 
         Raises:
-            ServiceUnavailable: if the store cannot be asked.
+            ServiceUnavailable: if the store is unavailable.
         """
         await self.preload()
         self._touch()
         return self
 
     def begin_for(self, user: UserId) -> None:
-        """Make it the session of a user: under a new id, its lifetime begins now.
+        """Make this the session of a user, with a new id and a new lifetime.
 
         Values of another user are dropped; those of an anonymous session stay.
         """
@@ -98,7 +98,7 @@ class Session(MutableMapping[str, Any]):
         self.is_login = True
 
     def rotate(self) -> None:
-        """Replace the id; the former one is revoked when the answer is sent."""
+        """Replace the id; the former one is revoked when the response is sent."""
         record = self._change()
         if self._stored is not None and self.former_id is None:
             self.former_id = record.id
@@ -106,7 +106,7 @@ class Session(MutableMapping[str, Any]):
         self.is_kept = True
 
     def end(self) -> None:
-        """Remove it from the store and from the client; values set later begin another one."""
+        """Remove the session from the store and the client; values set later begin a new one."""
         record = self._change()
         if self._stored is not None:
             self.ended = self.former_id or record.id
@@ -148,21 +148,21 @@ class Session(MutableMapping[str, Any]):
         return f"<Session {state}>"
 
     async def preload(self) -> None:
-        """Read it, from any store; a failure is raised when it is touched."""
+        """Read the session, from any store; a failure is raised at its first use."""
         if self._record is None and self._error is None:
             try:
                 self._take(await self._keeper.load(self._connection))
-            except Exception as error:  # the handler may not need the session at all
+            except Exception as error:  # the handler may not use the session
                 self._error = error
 
     def outcome(self) -> tuple[SessionRecord, bytes | None] | None:
-        """Return the record and its stored form, for the keeper; None if it was never touched."""
+        """Return the record and its stored form, for the keeper; None if it was never used."""
         if self._record is None or not self.is_touched:
             return None
         return self._record, self._stored
 
     def is_worth_keeping(self, record: SessionRecord) -> bool:
-        """Return True if a session that is not kept yet holds anything."""
+        """Return True if an unsaved session has a value or a user."""
         return bool(record.data) or record.user is not None or self.is_kept
 
     def _take(self, found: tuple[SessionRecord, bytes] | None) -> None:

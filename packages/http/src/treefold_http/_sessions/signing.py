@@ -16,12 +16,12 @@ from collections.abc import Sequence
 from treefold_http._errors import SettingsError
 
 MIN_SECRET = 32
-"""Bytes of a secret."""
+"""The least bytes of a secret."""
 
 MAKE_ONE = 'make one with: python -c "import secrets; print(secrets.token_urlsafe(48))"'
 
 _process_secret = secrets.token_urlsafe(48)
-"""Signs in development where no secret is set; it ends with the process."""
+"""The secret in development if none is configured; it ends with the process."""
 
 
 def usable_secrets(given: Sequence[str], *, dev: bool) -> tuple[bytes, ...]:
@@ -43,7 +43,7 @@ def check_secret(secret: str) -> None:
     """Refuse a secret that is too short.
 
     Raises:
-        SettingsError: the message has its length, never the secret.
+        SettingsError: for a short secret; the message has its length, never the secret.
     """
     size = len(secret.encode())
     if size < MIN_SECRET:
@@ -53,7 +53,7 @@ def check_secret(secret: str) -> None:
 
 
 class Signer:
-    """Signs and verifies for one purpose.
+    """Makes and verifies signatures for one purpose.
 
     Args:
         given: the secrets, the newest first.
@@ -87,7 +87,7 @@ def new_token() -> str:
 
 
 def hashed(token: str) -> str:
-    """Return the SHA-256 of a token in hexadecimal: what a store may know of it."""
+    """Return the SHA-256 of a token in hexadecimal, the key of a session in a store."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 
@@ -97,7 +97,7 @@ def encode_bytes(data: bytes) -> str:
 
 
 def decode_bytes(text: str) -> bytes | None:
-    """Return the bytes of `encode_bytes`; None for any other text."""
+    """Return the bytes encoded by `encode_bytes`; None for invalid text."""
     try:
         data = base64.b64decode(
             text.encode("ascii") + b"=" * (-len(text) % 4), altchars=b"-_", validate=True

@@ -1,8 +1,8 @@
-"""Where sessions are kept: the memory of this process, or Redis.
+"""The session stores: the memory of this process, or Redis.
 
-A store keeps bytes under hashed keys until they expire (`extensions.SessionStore`). `replace` is
-what keeps a session dead after a logout: it writes only if the key still has a value. What the
-bytes mean, only `records` knows.
+A store keeps bytes under hashed keys until they expire (`extensions.SessionStore`). `replace` keeps
+a session removed after a logout: it writes only if the key still has a value. `records` encodes the
+bytes.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _ENTRY_OVERHEAD = 400
 
 
 class MemorySessions:
-    """Keeps sessions in this process; the least recently used ones go when it is full.
+    """Keeps sessions in this process; evicts the least recently used ones when it is full.
 
     Other workers do not see them, and a restart ends them.
 
     Args:
-        max_bytes: the bound of all values together.
+        max_bytes: the most bytes of all entries together.
     """
 
     def __init__(self, *, max_bytes: int = MAX_BYTES) -> None:
@@ -43,7 +43,7 @@ class MemorySessions:
             return row[0] if row else None
 
     def touch_now(self, key: str, *, seconds: float) -> bool:
-        """As `touch`; never waits."""
+        """Do the same as `touch`; never waits."""
         with self._lock:
             row = self._alive(key)
             if row is None:

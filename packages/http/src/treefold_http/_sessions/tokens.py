@@ -1,8 +1,8 @@
-"""Tokens against cross-site requests, and what a browser says of where a request comes from.
+"""Tokens against cross-site requests, and the check of a request's origin.
 
-A token is a random text and its signature over the session's id: one of another session, or one
-that a cookie brought, is worth nothing. Every token is another text, so that a compressed page
-reveals nothing of it (BREACH).
+A token is a random text and its signature over the session's id: a token of another session, or one
+from a cookie, is invalid. Every token is a different text, so that a compressed page does not
+reveal it (BREACH).
 """
 
 from __future__ import annotations
@@ -64,13 +64,14 @@ def check_origins(origins: Sequence[str], name: str) -> frozenset[str]:
 
 
 def source_is_trusted(connection: Connection, trusted: frozenset[str]) -> bool | None:
-    """Tell whether a request comes from this site, by Fetch Metadata, `Origin` or `Referer`.
+    """Check that a request comes from this site, by Fetch Metadata, `Origin` or `Referer`.
 
     Args:
         trusted: other origins that may send requests, such as `https://app.example.com`.
 
     Returns:
-        None if the client says nothing of it, as one that is not a browser.
+        True for this site or a trusted origin, False for another one, None if the client sends none
+        of these fields, such as one that is not a browser.
     """
     headers = connection.headers
     origins = headers.getlist("origin")
