@@ -197,7 +197,7 @@ class Watch:
         self._inner.close()
 
     def _answer(self, status: int) -> None:
-        """Send an error response unless the application has started or can still send its own."""
+        """Send an error response, unless a response has started or the request is complete."""
         cycle: Any = self._protocol.cycle
         if not self._is_idle():
             if cycle.response_started or not cycle.more_body:
