@@ -1,7 +1,7 @@
 """treefold-http: an ASGI application over a folder tree of handlers.
 
-`Application(app_dir)` reads `Api/` and serves it. The names below are the public surface; what
-is in a module with a leading underscore may change with any release.
+`Application(app_dir)` reads `Api/` and serves it. The names below are the public surface; modules
+with a leading underscore may change with any release.
 """
 
 from treefold_http.__about__ import __version__

@@ -73,7 +73,7 @@ class _AnswerModel:
         if not isinstance(result, tuple) or hasattr(parts, "_fields"):
             return self._shape(self._status)(parts)
         if len(parts) not in (2, 3) or isinstance(parts[0], (tuple, Response)):
-            return parts  # the coercion says what is wrong with it
+            return parts  # the coercion raises with the reason
         return (self._shape(parts[1])(parts[0]), *parts[1:])
 
     def _shape(self, status: Any) -> Shape:

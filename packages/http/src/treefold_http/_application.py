@@ -152,7 +152,7 @@ class Application:
         """The loaded project that serves requests; the first access boots."""
         if self._site is None:
             self.boot()
-        assert self._site is not None  # noqa: S101 - boot gives one or raises
+        assert self._site is not None  # noqa: S101 - boot sets it or raises
         return self._site
 
     @property
@@ -317,7 +317,7 @@ class Application:
                 else:
                     response = to_response(result, plan.status)
                     status = response.status
-            except BaseException as error:  # render re-raises what is not ours to answer
+            except BaseException as error:  # render re-raises cancellations
                 response = await self.render(error, request)
                 status = response.status
             common = [_NOSNIFF, (b"x-request-id", identity.encode())]
@@ -327,7 +327,7 @@ class Application:
             if has_body and not request.reader.complete:
                 await read_ahead(request)
                 if not request.reader.complete:
-                    common.append(_CLOSE)  # or the server would read on, whatever was announced
+                    common.append(_CLOSE)  # otherwise the server would read the rest of the body
             if response is None or type(response) is Response:
                 head = scope["method"] == "HEAD"
                 start, end = (
@@ -338,7 +338,7 @@ class Application:
                 try:
                     await send(start)
                     await send(end)
-                except OSError:  # how some servers say that the client left (ASGI, HTTP 2.4)
+                except OSError:  # raised by some servers after a disconnect (ASGI, HTTP 2.4)
                     status = _LEFT
             else:
                 try:
@@ -351,7 +351,7 @@ class Application:
                 self.background.start(request.work)
             if request.leaves is not None:
                 await self._leave(request, None)
-        except BaseException as error:  # the answer has begun: clean up, and say so
+        except BaseException as error:  # the response has begun: clean up and log
             await self._leave(request, error)
             if must_go_on(error):
                 status, request.error = _LEFT, None

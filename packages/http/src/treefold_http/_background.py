@@ -72,7 +72,7 @@ class BackgroundOwner:
         for call in calls:
             try:
                 await run_anywhere(self._threads, call)
-            except BaseException as error:  # whatever it raises, the next call runs
+            except BaseException as error:  # the next call still runs
                 if must_go_on(error):
                     raise
                 get_logger().error("background task %s failed", _name(call), exc_info=error)

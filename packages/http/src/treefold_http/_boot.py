@@ -193,7 +193,7 @@ def plan_routes(
             try:
                 plans[route] = make_plan(app, route, module, middlewares)
                 continue
-            except Exception as error:  # user code decides what its signature raises
+            except Exception as error:  # reading a signature runs user code
                 module = findings.add(route.file, error)
         good = findings.last_good(route.file)
         if good is None:

@@ -78,7 +78,7 @@ def describe(request: Request) -> str:
         if kind == _FORM:
             return form_payload(parse_urlencoded(body, limit=1000))
     except HTTPError:
-        pass  # not valid: its type and size say enough, and never the raw text
+        pass  # invalid: log its type and size, never the raw text
     return opaque_payload(kind, len(body))
 
 

@@ -37,8 +37,8 @@ class EntityTag(NamedTuple):
 def decide(method: str, headers: Headers, *, etag: str | None, modified: int | None) -> Outcome:
     """Evaluate the preconditions in the order of RFC 9110, 13.2.2.
 
-    A field that is not valid counts as absent where the RFC says so (dates), and as a list without
-    members elsewhere. Fields of `CONNECT`, `OPTIONS` and `TRACE` are not looked at (13.2.1).
+    An invalid field counts as absent where the RFC requires it (dates), elsewhere as an empty list.
+    Fields of `CONNECT`, `OPTIONS` and `TRACE` are ignored (13.2.1).
 
     Args:
         method: of the request.

@@ -1,4 +1,4 @@
-"""`Content-Disposition` for answers (RFC 6266): one safe value, whatever the file is called (S-46).
+"""`Content-Disposition` for responses (RFC 6266): one safe value for any file name (S-46).
 
 Only writes the field. Reading it from multipart bodies is another matter.
 """

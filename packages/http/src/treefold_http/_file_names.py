@@ -13,7 +13,7 @@ FALLBACK = "upload"
 
 _FORBIDDEN = '<>:"|?*'
 _SUFFIX_BYTES = 20
-_EDGES = " .-"  # hidden files, options of commands, and what Windows drops at the end
+_EDGES = " .-"  # hidden files, options of commands, and final characters that Windows drops
 _DEVICES = frozenset(
     ["con", "prn", "aux", "nul", "conin$", "conout$"]
     + [f"{port}{digit}" for port in ("com", "lpt") for digit in "0123456789¹²³"]

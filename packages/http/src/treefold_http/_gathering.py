@@ -84,7 +84,7 @@ def flushing(run: Coroutine[Any, Any, T], gathering: Gathering) -> Generator[Any
         except BaseException as error:  # also GeneratorExit: the coroutine ends with it
             failure = error
             if wanted is not None:
-                wanted.cancel()  # as a task does with what it waits for
+                wanted.cancel()  # as a cancelled task cancels its awaited future
             continue
         try:
             value = yield wanted

@@ -246,7 +246,7 @@ def _hooked(app: Application, hooks: _Hooks, run: Endpoint, status: int | None) 
                 passed += 1
             else:
                 response = to_response(await run(request), status)
-        except BaseException as error:  # render re-raises what is not ours to answer
+        except BaseException as error:  # render re-raises cancellations
             response = await app.render(error, request)
         waiting = iter(ends[passed])
         while True:
@@ -273,7 +273,7 @@ def _rendered(app: Application, run: Endpoint, status: int | None, layer: Any = 
             if result is None and layer is not None:
                 raise _no_answer(layer)
             return to_response(result, status)
-        except BaseException as error:  # render re-raises what is not ours to answer
+        except BaseException as error:  # render re-raises cancellations
             return await app.render(error, request)
 
     return call

@@ -1,9 +1,9 @@
-"""The contract between an application and what extends it.
+"""The contract between an application and its extensions.
 
 An extension is an object of a project's `extensions.py`, or one that an installed distribution
-declares under the entry-point group `treefold.extensions`. This module lists what an extension may
-offer, and asks all extensions of an application at once. It knows no database and no extension by
-name; how installed ones are found is in `_installed`.
+declares under the entry-point group `treefold.extensions`. This module defines the members of an
+extension, and calls them on all extensions of an application. It depends on no particular database
+or extension; `_installed` finds the installed ones.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from treefold_http._application import Application
 
 Refusal: TypeAlias = tuple[int, str, Sequence[Mapping[str, Any]] | None]
-"""What a client is told of an exception: status, detail, and entries of a validation failure."""
+"""The response to an exception: status, detail, and entries of a validation failure."""
 
 READY_TIMEOUT = 2.0
-"""Seconds that the extensions together may take to say whether they are ready."""
+"""Seconds that the readiness checks of all extensions together may take."""
 
 
 class Check(Protocol):
@@ -37,12 +37,12 @@ class Check(Protocol):
 
     @property
     def topic(self) -> str:
-        """What kind of thing was asked, such as `database`."""
+        """The kind of the checked resource, such as `database`."""
         ...
 
     @property
     def name(self) -> str:
-        """Which one was asked, such as an alias; never an address."""
+        """The name of the checked resource, such as an alias; never an address."""
         ...
 
     @property
@@ -52,12 +52,12 @@ class Check(Protocol):
 
     @property
     def text(self) -> str:
-        """What was found, without a user name, a password or a stored value."""
+        """The finding, without a user name, a password or a stored value."""
         ...
 
     @property
     def advice(self) -> str:
-        """What to do; empty if there is nothing to do."""
+        """The remedy; empty if none is needed."""
         ...
 
 
@@ -66,12 +66,12 @@ class Pending(Protocol):
 
     @property
     def text(self) -> str:
-        """What is missing, such as `not applied: 0002_add_pages`."""
+        """The missing step, such as `not applied: 0002_add_pages`."""
         ...
 
     @property
     def advice(self) -> str:
-        """The command that provides it, such as `treefold migrate`."""
+        """The command that performs it, such as `treefold migrate`."""
         ...
 
 
@@ -93,7 +93,7 @@ class SessionStore(Protocol):
     async def replace(self, key: str, value: bytes, *, seconds: float) -> bool:
         """Write the value in one step if the key has one; return False if it is absent.
 
-        A session that was deleted must not come back with a save that began before.
+        A save that began before a session was deleted must not restore it.
         """
         ...
 
@@ -115,16 +115,16 @@ class SpanFactory(Protocol):
 
 
 class Extension(Protocol):
-    """All that an extension may offer; each member is optional.
+    """The members of an extension; each is optional.
 
-    An object of any class will do, and has the members it needs. A class that derives from this
-    one has them all, each doing nothing. `setup`, `startup` and `shutdown` are called in the order
-    of the extensions: installed ones first, the one named `databases` before the others.
+    An extension may be an object of any class, with only the members it needs. A class that derives
+    from this one inherits all members, which do nothing. `setup`, `startup` and `shutdown` are
+    called in the order of the extensions: installed ones first, beginning with `databases`.
     """
 
     refusals: Mapping[type[Exception], Callable[[Any], Refusal]] = {}
-    """Exceptions that a client is told about, and how. Read once, after `setup`; a handler that
-    the project declares for the same type wins."""
+    """Exception types and functions that return the response to one. Read once, after `setup`; an
+    exception handler of the project for the same type takes precedence."""
 
     def setup(self, app: Application) -> None:
         """Prepare for an application; called once, before any module of the project is imported.
@@ -138,14 +138,15 @@ class Extension(Protocol):
         may take the application as its one argument. An exception stops the start."""
 
     async def shutdown(self) -> None:
-        """End what `setup` and `startup` began; called also if the boot or the start failed.
+        """Release the resources of `setup` and `startup`; called also after a failed boot or start.
         It may be plain. An exception is logged."""
 
     def watch(self) -> Callable[[], str]:
         """Begin to watch one request; called with `dev=True` only.
 
         Returns:
-            Ends it, and returns a note for the summary of the request, or an empty text.
+            A function that ends the watch and returns a note for the summary of the request, or an
+            empty text.
         """
         return lambda: ""
 
@@ -153,12 +154,12 @@ class Extension(Protocol):
         """Forget the modules of the project that are about to be imported again, by dotted name.
 
         Returns:
-            Takes back the modules that it is given: these were not replaced.
+            A function that takes the names of modules that were not replaced, and restores them.
         """
         return lambda _: None
 
     async def ready(self) -> Sequence[Check]:
-        """Ask what the extension needs whether it can serve; for readiness and `doctor`.
+        """Check the resources of the extension, for the readiness probe and `doctor`.
 
         It is called with and without a running application, and cancelled after `READY_TIMEOUT`.
         """
@@ -169,10 +170,10 @@ class Extension(Protocol):
         return None
 
     def observe(self, span_factory: SpanFactory) -> Callable[[], None]:
-        """Open a span around each of its operations, on whatever task or thread they run.
+        """Open a span around each operation of the extension, in any task or thread.
 
         Returns:
-            Stops it.
+            A function that stops the tracing.
         """
         return lambda: None
 
@@ -180,30 +181,30 @@ class Extension(Protocol):
         """Return one more sentence for an error that was not handled, or an empty text.
 
         It runs in a worker thread and may block for a moment. The sentence follows the error in the
-        traceback and, in development, in the answer.
+        traceback and, in development, in the response.
         """
         return ""
 
     def pending(self) -> Sequence[Pending]:
-        """Return what is missing before the project can serve, such as migrations.
+        """Return the steps that are missing before the project can serve, such as migrations.
 
         It may block; it is called after the boot, never on the thread of an event loop.
         """
         return ()
 
     def apply(self) -> Sequence[str] | None:
-        """Provide what `pending` calls missing, as far as that needs no decision.
+        """Perform the steps of `pending` that need no decision by the user.
 
         It may block, as `pending`.
 
         Returns:
-            A line for each step that was taken; None if the project has nothing to apply, not
-            even what was applied before.
+            A line for each performed step; None if the project has no steps at all, not even
+            steps that were applied earlier.
         """
         return None
 
     def prepare_tests(self) -> None:
-        """Provide what tests need if no extension had anything to apply, such as tables.
+        """Prepare for tests if no extension has steps to apply, for example by creating tables.
 
         It may block; it is called once per test run, after the boot.
         """
@@ -215,7 +216,7 @@ def find_session_store(app: Application) -> SessionStore | None:
 
 
 def session_store_of(extensions: Sequence[Any]) -> SessionStore | None:
-    """As `find_session_store`, of extensions whose application is not booted yet."""
+    """Return the store of the first extension that offers one, before the application's boot."""
     for extension in extensions:
         offer: Callable[[], SessionStore | None] | None = getattr(extension, "session_store", None)
         if offer is not None and (store := offer()) is not None:
@@ -248,10 +249,10 @@ class _Unready:
 
 
 async def readiness(app: Application, *, timeout: float = READY_TIMEOUT) -> list[Check]:
-    """Ask all extensions at the same time whether they are ready.
+    """Run the readiness checks of all extensions concurrently.
 
-    An extension that fails or takes longer is one that is not ready. Its exception is named by
-    type only: a message may quote an address.
+    An extension that fails or takes longer is not ready. Its exception is reported by type only: a
+    message may quote an address.
     """
     asked = [extension for extension in app.extensions if hasattr(extension, "ready")]
     answers = await asyncio.gather(*(_ask(extension, timeout) for extension in asked))
@@ -270,16 +271,16 @@ async def _ask(extension: Any, timeout: float) -> Sequence[Check]:
 
 
 async def release(app: Application) -> None:
-    """End what `setup` of the installed extensions began, for a tool that serves nothing."""
+    """Shut the installed extensions down after `setup`, for a tool that serves nothing."""
     for extension in reversed(app.installed):
         if hasattr(extension, "shutdown"):
             await run_anywhere(app.threads, extension.shutdown)
 
 
 def pending(app: Application) -> list[Pending]:
-    """Return what is missing before an application can serve; it may block.
+    """Return the steps that are missing before an application can serve; it may block.
 
-    Its models are loaded: by a boot, or by `load_models`.
+    The models must be loaded: by a boot, or by `load_models`.
     """
     return [
         one
@@ -304,10 +305,10 @@ def apply(app: Application) -> list[str] | None:
 
 
 async def explain(app: Application, error: BaseException) -> str:
-    """Add to an error what the extensions know of it, as notes below its message.
+    """Add the explanations of all extensions to an error, as notes below its message.
 
     Returns:
-        The sentences, joined; empty if no extension knows more.
+        The sentences, joined; empty if no extension explains the error.
     """
     said: list[str] = []
     for extension in app.extensions:
@@ -327,7 +328,10 @@ async def explain(app: Application, error: BaseException) -> str:
 
 
 def prepare_tests(app: Application) -> None:
-    """Provide what the tests of a booted application need: what is to apply, else the rest."""
+    """Apply the pending steps for the tests of a booted application.
+
+    If no extension has steps to apply, call `prepare_tests` of the extensions instead.
+    """
     if apply(app) is None:
         for extension in app.extensions:
             if hasattr(extension, "prepare_tests"):

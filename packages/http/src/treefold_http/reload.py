@@ -1,4 +1,4 @@
-"""Reload in process, for development servers; nothing here is imported by what serves."""
+"""Reload in process, for development servers; production servers do not import this module."""
 
 from treefold_http._reload import Reloaded, Reloader, RestartNeeded
 from treefold_http._starting import Starting

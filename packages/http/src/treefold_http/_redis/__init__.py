@@ -1,4 +1,4 @@
-"""The one connection set-up for Redis: what sessions, cache, rooms and rate limits share."""
+"""The Redis connections that sessions, cache, rooms and rate limits share."""
 
 from treefold_http._redis.client import (
     RedisUnavailable as RedisUnavailable,

@@ -162,7 +162,7 @@ class Session(MutableMapping[str, Any]):
         return self._record, self._stored
 
     def is_worth_keeping(self, record: SessionRecord) -> bool:
-        """Return True if an unsaved session has a value or a user."""
+        """Return True for a new session with a value, a user, a rotated id or an issued token."""
         return bool(record.data) or record.user is not None or self.is_kept
 
     def _take(self, found: tuple[SessionRecord, bytes] | None) -> None:
