@@ -21,9 +21,9 @@ from facts import MIB, cost_of
 from serving import Process
 from wire import ServeOnSocket, Wire
 
-KEYS = int(os.environ.get("TREEFOLD_EDGE_KEYS", "4000"))
+KEYS = int(os.environ.get("TREEFOLD_EDGE_KEYS", "2000"))
 """Distinct keys of a cache, and half of the distinct clients of a limit."""
-REQUESTS = int(os.environ.get("TREEFOLD_EDGE_REQUESTS", "1000"))
+REQUESTS = int(os.environ.get("TREEFOLD_EDGE_REQUESTS", "400"))
 """Requests without a cookie."""
 BATCH = 50
 """Requests on their way at one time."""
