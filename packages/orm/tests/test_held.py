@@ -142,7 +142,7 @@ async def test_it_is_one_connection_apart_from_the_pool(place: Place, half: Half
             return found[0][0]
 
     assert await in_half(half, block, ablock) == "7s"
-    with pytest.raises(StatementTimeout):
+    with pytest.raises(StatementTimeout, match="ran too long"):
         await asyncio.to_thread(lambda: list(raw("SELECT 1 AS a FROM pg_sleep(0.4)")))
 
 
@@ -154,18 +154,18 @@ def _tables_seen() -> int:
 async def test_a_failed_statement_leaves_the_connection_usable(db: Database, half: Half) -> None:
     def block() -> int:
         with HeldConnection() as held:
-            with pytest.raises(DatabaseError), held.transaction():
+            with pytest.raises(DatabaseError, match="nonsense"), held.transaction():
                 held.run(script("CREATE TABLE apart (a INTEGER)", "nonsense"))
-            with pytest.raises(DatabaseError):
+            with pytest.raises(DatabaseError, match="apart"):
                 held.run(rows("SELECT * FROM apart"))
             return len(held.run(rows("SELECT 1")))
 
     async def ablock() -> int:
         async with HeldConnection() as held:
-            with pytest.raises(DatabaseError):
+            with pytest.raises(DatabaseError, match="nonsense"):
                 async with held.transaction():
                     await held.arun(script("CREATE TABLE apart (a INTEGER)", "nonsense"))
-            with pytest.raises(DatabaseError):
+            with pytest.raises(DatabaseError, match="apart"):
                 await held.arun(rows("SELECT * FROM apart"))
             return len(await held.arun(rows("SELECT 1")))
 
