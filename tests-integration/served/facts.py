@@ -89,7 +89,7 @@ def spooled(server: Process, folder: Path) -> int:
 
 
 def eventually(holds: Callable[[], bool]) -> bool:
-    """Whether a condition of another process comes to hold while one can wait for it."""
+    """Return True if a condition of another process comes to hold while one can wait for it."""
     deadline = time.monotonic() + PATIENCE
     while not holds():
         if time.monotonic() > deadline:

@@ -107,7 +107,7 @@ def test_a_row_is_named_where_the_table_says(row: int, repository: Path) -> None
 
 
 def names(source: str, row: int) -> bool:
-    """Whether a module carries the row: in the name or id of a test, or in what it opens with."""
+    """Return True if a module names the row: in a test, an id, or its docstring."""
     if re.search(rf"def test_(?:\w+_)?s{row:02}_|\bS-{row:02}\b", source):
         return True
     opening = source.partition('"""')[2].partition('"""')[0]

@@ -49,7 +49,7 @@ class Row:
 
     @property
     def holds(self) -> bool:
-        """Whether the bar is kept."""
+        """Return True if the bar is kept."""
         return self.figure >= self.bar if self.more else self.figure <= self.bar
 
     def __str__(self) -> str:

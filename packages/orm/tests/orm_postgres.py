@@ -44,7 +44,7 @@ def ask(dsn: str, sql: str) -> Any:
 
 
 def answers(dsn: str) -> bool:
-    """Whether a server answers."""
+    """Return True if a server answers."""
     try:
         return ask(dsn, "SELECT 1") == 1
     except (OSError, driver.PostgresError, TimeoutError):

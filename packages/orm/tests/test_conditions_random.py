@@ -91,7 +91,7 @@ class Shop:
         return target, [r for r in self.tables[target].values() if r[column] == row["id"]]
 
     def selects(self, row: Row, node: Formula) -> bool:
-        """Whether some combination of related rows meets a condition."""
+        """Return True if some combination of related rows meets a condition."""
         return any(self._met(row, node, chosen) for chosen in self._choices(row, ways(node)))
 
     def _choices(self, row: Row, left: list[str]) -> Iterator[dict[str, Any]]:

@@ -385,7 +385,7 @@ def hostile(source: random.Random) -> str:
 
 
 def only_own_words(sql: str) -> bool:
-    """Whether a statement holds the model's names and this package's words, and nothing else."""
+    """Return True if a statement holds names of the model and words of this package alone."""
     names = {found for found in QUOTED.findall(sql) if found.startswith('"')}
     return (
         names <= OWN

@@ -1,4 +1,4 @@
-"""Whether databases can serve, as readiness and `doctor` ask; the servers are real."""
+"""Return True if databases can serve, as readiness and `doctor` ask; the servers are real."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ def kept(empty: Any) -> None:
 
 
 def same(found: Any, wanted: Any) -> bool:
-    """Whether a value came back as it was, of the same type."""
+    """Return True if a value came back as it was, of the same type."""
     driver = isinstance(found, uuid.UUID)  # one driver has a class of its own
     return found == wanted and (type(found) is type(wanted) or driver)
 

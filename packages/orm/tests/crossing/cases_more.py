@@ -16,7 +16,7 @@ from treefold_orm import Q
 
 
 def listed(left: Term, others: tuple[Term, ...], op: str) -> Term:
-    """Whether a value is one of a list, or lies between two."""
+    """Return True if a value is one of a list, or lies between two."""
     assert left.kind is not None
     pairs = [(left.kind, other.kind) for other in others if other.kind is not None]
     common = [kinds.common(*pair) for pair in pairs]

@@ -166,7 +166,7 @@ def documents() -> Iterator[Term]:
 
 
 def existences() -> Iterator[Term]:
-    """Whether there is a row whose column has the value of another column of this row."""
+    """Return True if there is a row whose column has the value of another column of this row."""
     for place, (first, second) in enumerate(PAIRS):
         if "doc" in {first, second}:
             continue

@@ -106,7 +106,7 @@ def computed_assignments() -> Iterator[Term]:
 
 
 def membership(left: Term, second: str) -> Term:
-    """Whether a value is among those of a column."""
+    """Return True if a value is among those of a column."""
     assert left.kind is not None
     pair = (left.kind, COLUMNS[second])
     wanted = kinds.common(*pair)

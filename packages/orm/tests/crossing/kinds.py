@@ -99,7 +99,7 @@ def _beside_document(kind: Kind) -> Kind:
 
 
 def unstated_common(a: Kind, b: Kind) -> bool:
-    """Whether the rules leave open if a pair has a common type: an enum or a document beside
+    """Return True if a pair may or may not have a common type: an enum or a document beside
     another type.
     """
     if a.family == b.family:
@@ -148,7 +148,7 @@ def _timed(op: str, a: str, b: str) -> Kind | None:
 
 
 def unstated_arithmetic(a: Kind, b: Kind) -> bool:
-    """Whether the rules leave open if an operation is refused."""
+    """Return True if an operation may or may not be refused."""
     families = {a.family, b.family}
     enums = a.members is not None or b.members is not None
     return enums or "json" in families or families == {"duration", "decimal"}
@@ -165,7 +165,7 @@ def assigned(target: Kind, source: Kind) -> Kind | None:
 
 
 def unstated_assignment(target: Kind, source: Kind) -> bool:
-    """Whether the rules leave open if an assignment is refused or writes the converted value."""
+    """Return True if an assignment may either be refused or write the converted value."""
     if target.family == "text":
         return source.family in {*NUMBERS, "date", "uuid", "json"}
     if source.family == "json":

@@ -130,7 +130,7 @@ def _pair(one: Any, two: Any, *, texts: bool = False) -> tuple[Term, Term] | Non
 
 
 def _rounded(recipe: Any, term: Term) -> bool:
-    """Whether the last digit of a value, which its text shows, depends on who computes it."""
+    """Return True if the last digit in the text of a value depends on the engine."""
     return recipe[0] not in {"operand", "constant"} and term.kind == FLOAT
 
 

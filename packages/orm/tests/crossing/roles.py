@@ -44,7 +44,7 @@ def refused(report: Report, label: str, ask: Callable[[], Any]) -> None:
 
 
 def equal_lists(found: list[Any], wanted: list[Any], kind: Kind) -> bool:
-    """Whether two bags have the same values."""
+    """Return True if two bags have the same values."""
     left = [*wanted]
     for value in found:
         place = next((i for i, other in enumerate(left) if same(value, other, (kind,))), None)

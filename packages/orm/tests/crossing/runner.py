@@ -71,7 +71,7 @@ def wanted_of(term: Term, engine: str, keys: Iterable[int] = ROWS) -> Wanted:
 
 
 def same(found: Any, value: Any, kinds: tuple[Kind, ...]) -> bool:
-    """Whether two values are equal and of the right type; floats up to their last digits."""
+    """Return True if two values are equal and of the right type; floats up to their last digits."""
     if value is ANYTHING:
         return True
     if found is None or value is None:

@@ -57,7 +57,7 @@ OUTER_FORMS = frozenset({"outer", "outnote"})  # of the query around the one tha
 
 
 def offered(form: str, name: str) -> bool:
-    """Whether a column can be written in this form."""
+    """Return True if a column can be written in this form."""
     if form == "json":
         return name in JSON_KEYS
     return form != "agg" or COLUMNS[name].family not in kinds.UNORDERED
