@@ -225,9 +225,10 @@ def _alter(walk: Walk, table: str, name: str) -> None:
         if needs_fill(after):
             fill = fill_for(walk.wanted, table, name, walk.answers)
     state = walk.state
-    walk.do(
-        AlterField(table, name, after, fill, "contract" if narrows(before, after) else "expand")
-    )
+    # the running release goes on to use the column by its name
+    is_moved = column_of(name, before) != column_of(name, after)
+    phase = "contract" if is_moved or narrows(before, after) else "expand"
+    walk.do(AlterField(table, name, after, fill, phase))
     if walk.wanted.table(table).options.managed and loses_values(state, walk.state, table, name):
         _refuse(walk, [f"{table}.{name}"], set())
 
