@@ -9,8 +9,8 @@ from treefold_router._scan import Entry
 NOT_VERSIONED = "not under a version folder (vN)"
 
 
-def kind(file: str, trouble: str = "", *, is_folder: bool = False) -> Endpoint | Skipped | None:
-    return classify(Entry(tuple(file.split("/")), trouble, is_folder))
+def kind(file: str, defect: str = "", *, is_folder: bool = False) -> Endpoint | Skipped | None:
+    return classify(Entry(tuple(file.split("/")), defect, is_folder))
 
 
 @pytest.mark.parametrize(

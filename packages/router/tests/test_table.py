@@ -79,7 +79,7 @@ def test_a_static_route_is_answered_with_one_shared_value(table: RouteTable) -> 
 def test_the_empty_parameters_of_a_static_route_cannot_be_filled(table: RouteTable) -> None:
     found = table.resolve("GET", b"/v1/user")
     assert isinstance(found, Found)
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="does not support item assignment"):
         found.params["id"] = "1"  # pyright: ignore[reportIndexIssue] the very thing to refuse
 
 

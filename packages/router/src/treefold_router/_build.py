@@ -48,18 +48,18 @@ def build(listing: Listing, *, auto_head: bool) -> Built:
     for entry in sorted(listing.entries, key=attrgetter("parts")):
         verdict = classify(entry)
         if isinstance(verdict, Endpoint):
-            node, route = _place(trie, verdict)
+            node, route = _insert_endpoint(trie, verdict)
             places.setdefault((node, route.method), []).append(route)
         elif verdict is not None:
             skipped.append(verdict)
-    _serve(places, auto_head=auto_head)
+    _register_routes(places, auto_head=auto_head)
     winners = [routes[-1] for routes in places.values()]
     return Built(
         trie,
         {path: node for path, node in static_places(trie) if node.verbs or node.dynamic},
         tuple(sorted(winners, key=_visiting_order)),
         tuple(skipped),
-        tuple(_duplicate(routes) for routes in places.values() if len(routes) > 1),
+        tuple(_make_duplicate(routes) for routes in places.values() if len(routes) > 1),
     )
 
 
@@ -71,16 +71,16 @@ def sorted_versions(routes: tuple[Route, ...]) -> tuple[str, ...]:
 def latest_version(versions: tuple[str, ...]) -> str | None:
     """Return the version with the highest number; of 'v1' and 'v01' the shorter."""
     # max() keeps the first of equals, and sorted_versions puts the shorter spelling first.
-    return max(versions, key=_number, default=None)
+    return max(versions, key=_number_or_zero, default=None)
 
 
-def _place(trie: Node, endpoint: Endpoint) -> tuple[Node, Route]:
+def _insert_endpoint(trie: Node, endpoint: Endpoint) -> tuple[Node, Route]:
     node, template, parameters = insert(trie, endpoint.folders)
     route = Route(endpoint.method, endpoint.folders[0], template, endpoint.file, parameters)
     return node, route
 
 
-def _serve(places: Mapping[tuple[Node, str], list[Route]], *, auto_head: bool) -> None:
+def _register_routes(places: Mapping[tuple[Node, str], list[Route]], *, auto_head: bool) -> None:
     for (node, method), routes in places.items():
         verb = None if method == WEBSOCKET else method
         node.serve(verb, Found(routes[-1], _NO_PARAMS))
@@ -90,7 +90,7 @@ def _serve(places: Mapping[tuple[Node, str], list[Route]], *, auto_head: bool) -
                 node.serve("HEAD", node.verbs.get("HEAD", node.verbs["GET"]))
 
 
-def _duplicate(routes: list[Route]) -> Duplicate:
+def _make_duplicate(routes: list[Route]) -> Duplicate:
     return Duplicate(routes[0].method, routes[0].template, tuple(route.file for route in routes))
 
 
@@ -98,9 +98,9 @@ def _visiting_order(route: Route) -> list[str]:
     return route.file.split("/")
 
 
-def _number(version: str) -> int:
+def _number_or_zero(version: str) -> int:
     return version_number(version) or 0
 
 
 def _version_order(version: str) -> tuple[int, int, str]:
-    return _number(version), len(version), version
+    return _number_or_zero(version), len(version), version

@@ -45,13 +45,13 @@ def classify(entry: Entry) -> Endpoint | Skipped | None:
     *folders, name = entry.parts
     stem = name.removesuffix(".py")
     method = method_of(stem)
-    misplaced = _misplaced(folders)
+    misplaced = _find_misplacement(folders)
     if method is None:
         # The intended name is unknown, so the file is reported wherever it could be a route.
-        return None if misplaced or is_unicode(stem) else _skipped(entry, NOT_UNICODE)
-    reason = misplaced or entry.trouble or _unreachable(folders)
+        return None if misplaced or is_unicode(stem) else _skip_entry(entry, NOT_UNICODE)
+    reason = misplaced or entry.defect or _find_obstacle(folders)
     if reason:
-        return _skipped(entry, reason)
+        return _skip_entry(entry, reason)
     return Endpoint(method, tuple(folders), "/".join(entry.parts))
 
 
@@ -61,11 +61,12 @@ def inside_non_route_folder(name: str) -> str:
 
 
 def _classify_folder(entry: Entry) -> Skipped | None:
-    # The content is unknown, so only a folder that could hold routes is reported.
-    return None if _misplaced(entry.parts) else _skipped(entry, entry.trouble)
+    # The folder was not listed (a link that leads outside, a folder without read permission), so
+    # only one that could contain routes is reported.
+    return None if _find_misplacement(entry.parts) else _skip_entry(entry, entry.defect)
 
 
-def _misplaced(folders: Sequence[str]) -> str:
+def _find_misplacement(folders: Sequence[str]) -> str:
     if not folders or not is_version(folders[0]):
         return NOT_VERSIONED
     for name in folders[1:]:
@@ -74,7 +75,7 @@ def _misplaced(folders: Sequence[str]) -> str:
     return ""
 
 
-def _unreachable(folders: Sequence[str]) -> str:
+def _find_obstacle(folders: Sequence[str]) -> str:
     path = "/".join(folders)
     if not is_unicode(path):
         return NOT_UNICODE
@@ -83,6 +84,6 @@ def _unreachable(folders: Sequence[str]) -> str:
     return TOO_DEEP if len(folders) > MAX_SEGMENTS else ""
 
 
-def _skipped(entry: Entry, reason: str) -> Skipped:
+def _skip_entry(entry: Entry, reason: str) -> Skipped:
     path = "/".join(entry.parts)
     return Skipped(path if path.isprintable() else repr(path)[1:-1], reason)

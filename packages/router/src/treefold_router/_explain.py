@@ -92,32 +92,33 @@ class Tree:
     latest: str | None
 
 
-def explain(tree: Tree, method: str, raw_path: bytes | str) -> Explanation:
+def explain(tree: Tree, method: str, raw_path: bytes) -> Explanation:
     """Walk through the trie and record the step at every segment.
 
     Args:
         tree: the table's data.
         method: one of `METHODS` or 'WEBSOCKET'.
-        raw_path: as for `RouteTable.resolve`.
+        raw_path: the path as sent, percent-encoded.
     """
-    segments = _segments(raw_path)
+    split = raw_path.split(b"/")
+    segments = significant(unescape(split) if PERCENT in raw_path else split)
     texts = [segment.decode(errors="backslashreplace") for segment in segments]
     verb = None if method == WEBSOCKET else method
     answer = match(tree.trie, segments, verb)
     path = "/" + "/".join(texts)
     if isinstance(answer, Found):
-        steps, _ = _walk(tree.trie, segments)
+        steps, _ = _record_steps(tree.trie, segments)
         return Explanation(method=method, path=path, status=200, route=answer.route, steps=steps)
     fault = malformed([b"", *(segments or [b""])])
     if fault is not None:
         return Explanation(method=method, path=path, status=400, fault=fault.reason)
-    methods = () if answer is None else _methods(answer)
-    steps, places = _walk(tree.trie, segments)
+    methods = () if answer is None else _methods_at(answer)
+    steps, places = _record_steps(tree.trie, segments)
     unversioned = not (texts and is_version(texts[0]))
-    shadowed = _shadowed(places, segments, verb)
-    versions = _versions(tree, segments, verb)
+    shadowed = _find_shadowed(places, segments, verb)
+    versions = _find_versions(tree, segments, verb)
     others = (route for route in tree.routes if route not in (*shadowed, *versions))
-    file, create = _missing(texts, steps, method=method, latest=tree.latest)
+    file, create = _propose_file(texts, steps, method=method, latest=tree.latest)
     return Explanation(
         method=method,
         path=path,
@@ -125,8 +126,8 @@ def explain(tree: Tree, method: str, raw_path: bytes | str) -> Explanation:
         steps=steps,
         methods=methods,
         shadowed=shadowed,
-        skipped=_skipped(tree.skipped, texts),
-        near=() if methods else _near(others, texts, method),
+        skipped=_find_skipped(tree.skipped, texts),
+        near=() if methods else _find_near(others, texts, method),
         versions=versions,
         unversioned=unversioned,
         file=file,
@@ -134,14 +135,7 @@ def explain(tree: Tree, method: str, raw_path: bytes | str) -> Explanation:
     )
 
 
-def _segments(raw_path: bytes | str) -> list[bytes]:
-    if isinstance(raw_path, str):
-        return significant(raw_path.encode(errors="surrogatepass").split(b"/"))
-    split = raw_path.split(b"/")
-    return significant(unescape(split) if PERCENT in raw_path else split)
-
-
-def _walk(root: Node, segments: Sequence[bytes]) -> tuple[tuple[Step, ...], list[Node]]:
+def _record_steps(root: Node, segments: Sequence[bytes]) -> tuple[tuple[Step, ...], list[Node]]:
     node = root
     steps: list[Step] = []
     places = [root]
@@ -163,11 +157,11 @@ def _walk(root: Node, segments: Sequence[bytes]) -> tuple[tuple[Step, ...], list
     return tuple(steps), places
 
 
-def _methods(node: Node) -> tuple[str, ...]:
+def _methods_at(node: Node) -> tuple[str, ...]:
     return tuple(sorted(WEBSOCKET if verb is None else verb for verb in node.verbs))
 
 
-def _shadowed(
+def _find_shadowed(
     places: Sequence[Node], segments: Sequence[bytes], verb: str | None
 ) -> tuple[Route, ...]:
     """Find the routes that would match if a static place were not final (routing rule 5)."""
@@ -181,12 +175,12 @@ def _shadowed(
     return tuple(found)
 
 
-def _skipped(skipped: Iterable[Skipped], texts: Sequence[str]) -> tuple[Skipped, ...]:
-    wanted = _shape(texts)
-    return tuple(item for item in skipped if _shape(item.file.split("/")[:-1]) == wanted)
+def _find_skipped(skipped: Iterable[Skipped], texts: Sequence[str]) -> tuple[Skipped, ...]:
+    wanted = _path_shape(texts)
+    return tuple(item for item in skipped if _path_shape(item.file.split("/")[:-1]) == wanted)
 
 
-def _shape(names: Iterable[str]) -> list[str]:
+def _path_shape(names: Iterable[str]) -> list[str]:
     """Normalise a path for comparison: lower case, without version and opt-out folder."""
     lowered = (name.lower() for name in names)
     return [
@@ -196,26 +190,26 @@ def _shape(names: Iterable[str]) -> list[str]:
     ]
 
 
-def _near(routes: Iterable[Route], texts: Sequence[str], method: str) -> tuple[Route, ...]:
+def _find_near(routes: Iterable[Route], texts: Sequence[str], method: str) -> tuple[Route, ...]:
     scored = [
-        (_distance(route.template.split("/")[1:], texts), route.method != method, index, route)
+        (_path_distance(route.template.split("/")[1:], texts), route.method != method, index, route)
         for index, route in enumerate(routes)
     ]
     close = sorted(entry[:3] for entry in scored if entry[0] <= _FAR)
     return tuple(scored[index][3] for _, _, index in close[:_NEAR])
 
 
-def _distance(template: Sequence[str], texts: Sequence[str]) -> float:
+def _path_distance(template: Sequence[str], texts: Sequence[str]) -> float:
     """Return the sum of differences of the segments; a parameter is similar to every segment."""
     if len(template) != len(texts):
-        return 1.0 if abs(len(template) - len(texts)) > 1 else _with_a_gap(template, texts)
+        return 1.0 if abs(len(template) - len(texts)) > 1 else _distance_with_gap(template, texts)
     first, *rest = template
     if first != texts[0] and is_version(texts[0]):
         return 1.0  # the same path of another version is listed separately
-    return _difference(first, texts[0]) + sum(map(_difference, rest, texts[1:]))
+    return _segment_distance(first, texts[0]) + sum(map(_segment_distance, rest, texts[1:]))
 
 
-def _with_a_gap(template: Sequence[str], texts: Sequence[str]) -> float:
+def _distance_with_gap(template: Sequence[str], texts: Sequence[str]) -> float:
     """Compare a path with one that has a segment more or less."""
     longer, shorter = sorted((template, texts), key=len, reverse=True)
     for gap in range(len(longer)):
@@ -225,7 +219,7 @@ def _with_a_gap(template: Sequence[str], texts: Sequence[str]) -> float:
     return 1.0
 
 
-def _difference(segment: str, text: str) -> float:
+def _segment_distance(segment: str, text: str) -> float:
     if segment == text:
         return 0.0
     if segment.startswith("{"):
@@ -238,7 +232,7 @@ def _difference(segment: str, text: str) -> float:
     return 1.0 - ratio if ratio >= 0.5 else 1.0
 
 
-def _versions(tree: Tree, segments: Sequence[bytes], verb: str | None) -> tuple[Route, ...]:
+def _find_versions(tree: Tree, segments: Sequence[bytes], verb: str | None) -> tuple[Route, ...]:
     first = segments[0].decode(errors="replace") if segments else ""
     rest = segments[1:] if is_version(first) else segments
     answers = (
@@ -249,14 +243,14 @@ def _versions(tree: Tree, segments: Sequence[bytes], verb: str | None) -> tuple[
     return tuple(answer.route for answer in answers if isinstance(answer, Found))
 
 
-def _missing(
+def _propose_file(
     texts: Sequence[str], steps: Sequence[Step], *, method: str, latest: str | None
 ) -> tuple[str, str]:
     """Return the file that would serve a path, and the argument of `create` for it."""
     if not texts or len(texts) >= MAX_SEGMENTS or method_of(method) != method:
         return "", ""
     placed = {index: step for index, step in enumerate(steps) if step.place}
-    names = [_folder(text, placed.get(index)) for index, text in enumerate(texts)]
+    names = [_folder_for(text, placed.get(index)) for index, text in enumerate(texts)]
     if not is_version(names[0]):
         names.insert(0, latest or "v1")
     plain = [name for name in names if parameter_name(name) is None]
@@ -270,7 +264,7 @@ def _missing(
     return "/".join((names[0], *folders, f"{stem}.py")), f"{'/'.join(names)} {verb}"
 
 
-def _folder(text: str, step: Step | None) -> str:
+def _folder_for(text: str, step: Step | None) -> str:
     if step is not None:
         return f"[{step.parameter}]" if step.parameter else text
     return "[id]" if _VALUE.fullmatch(text.lower()) else text

@@ -11,7 +11,7 @@ from treefold_router._explain import Explanation, Step
 from treefold_router._types import Route
 
 _SHOWN = 10
-"""How many of the segments at a place are told."""
+"""Most segments at a place that are listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,16 +34,16 @@ def explanation_lines(found: Explanation) -> Iterator[Line]:
         The walk segment by segment, the answer, then everything that may help.
     """
     for step in found.steps:
-        yield Line(f"/{step.segment}", _step(step))
-    yield Line("answer", _answer(found))
+        yield Line(f"/{step.segment}", _describe_step(step))
+    yield Line("answer", _describe_answer(found))
     for route in found.shadowed:
-        yield Line("hidden", f"{_name(route)} would match, but a static folder is final")
+        yield Line("hidden", f"{_route_name(route)} would match, but a static folder is final")
     for skipped in found.skipped:
         yield Line("skipped", f"Api/{skipped.file}: {skipped.reason}")
     for route in found.near:
-        yield Line("did you mean", f"{_name(route)}  Api/{route.file}")
+        yield Line("did you mean", f"{_route_name(route)}  Api/{route.file}")
     for route in found.versions:
-        yield Line("other version", f"{_name(route)}  Api/{route.file}")
+        yield Line("other version", f"{_route_name(route)}  Api/{route.file}")
     if found.create:
         path, _, method = found.create.rpartition(" ")
         yield Line("to add it", f"treefold create {shlex.quote(path)} {method}")
@@ -53,7 +53,7 @@ def explanation_lines(found: Explanation) -> Iterator[Line]:
         yield Line("to add it", "no folder can serve this path: URLs are lower-case and plain")
 
 
-def _step(step: Step) -> str:
+def _describe_step(step: Step) -> str:
     if step.place == "dynamic":
         return f"is the value of [{step.parameter}]"
     if step.place == "static":
@@ -64,7 +64,7 @@ def _step(step: Step) -> str:
     return f"matches nothing: there is {', '.join(step.here[:_SHOWN])}{more}"
 
 
-def _answer(found: Explanation) -> str:
+def _describe_answer(found: Explanation) -> str:
     if found.route is not None:
         return f"200, served by Api/{found.route.file}"
     if found.fault:
@@ -77,5 +77,5 @@ def _answer(found: Explanation) -> str:
     return "404: folders only, no file serves a method here" if matched else "404: no such path"
 
 
-def _name(route: Route) -> str:
+def _route_name(route: Route) -> str:
     return f"{route.method} {route.template}"

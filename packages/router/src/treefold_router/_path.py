@@ -25,6 +25,17 @@ _ESCAPE = re.compile(rb"%([0-9A-Fa-f]{2})")
 _ESCAPED = re.compile(rb"[^A-Za-z0-9\-._~!$&'()*+,;=:@]")
 
 
+def encode_path(path: bytes | str) -> bytes:
+    """Return the raw path of an already decoded one; bytes are returned as they are.
+
+    Percent signs are escaped, so nothing in text is percent-decoded again. A lone surrogate
+    becomes bytes that are not UTF-8, which `malformed` refuses.
+    """
+    if isinstance(path, bytes):
+        return path
+    return path.encode(errors="surrogatepass").replace(b"%", b"%25")
+
+
 def unescape(segments: list[bytes]) -> list[bytes]:
     """Decode the percent escapes of each segment, exactly once.
 
@@ -32,7 +43,7 @@ def unescape(segments: list[bytes]) -> list[bytes]:
     the first one, which precedes the first slash, and the significant ones after it.
     """
     kept = (segments[0], *significant(segments[1:]))
-    return [_ESCAPE.sub(_unescaped, part) if PERCENT in part else part for part in kept]
+    return [_ESCAPE.sub(_decode_escape, part) if PERCENT in part else part for part in kept]
 
 
 def significant(segments: Iterable[bytes]) -> list[bytes]:
@@ -71,5 +82,5 @@ def is_unicode(text: str) -> bool:
     return True
 
 
-def _unescaped(match: re.Match[bytes]) -> bytes:
+def _decode_escape(match: re.Match[bytes]) -> bytes:
     return bytes((int(match[1], 16),))

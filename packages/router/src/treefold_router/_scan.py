@@ -29,12 +29,12 @@ class Entry:
 
     Args:
         parts: Names from below `Api/` down to the entry.
-        trouble: The defect that makes it unreadable or invalid; empty if there is none.
+        defect: The defect that makes it unreadable or invalid; empty if there is none.
         is_folder: It is a folder that was not entered, or a link that seems to be one.
     """
 
     parts: tuple[str, ...]
-    trouble: str = ""
+    defect: str = ""
     is_folder: bool = False
 
 
@@ -82,11 +82,11 @@ def walk(root: Path) -> Listing:
         except OSError as error:
             if not folder.parts:
                 raise _root_error(root, error) from error
-            entries.append(Entry(folder.parts, _unreadable(error), is_folder=True))
+            entries.append(Entry(folder.parts, _describe_error(error), is_folder=True))
             continue
         names: list[str] = []
         for child in children:
-            seen = _look_at(child, folder, real_root)
+            seen = _inspect_child(child, folder, real_root)
             if seen is None:
                 continue
             names.append(child.name)
@@ -95,23 +95,25 @@ def walk(root: Path) -> Listing:
             else:
                 entries.append(seen)
         if len(names) > 1:
-            clashes.extend(_clashes(folder.parts, names))
+            clashes.extend(_find_clashes(folder.parts, names))
     return Listing(tuple(entries), tuple(clashes))
 
 
-def _look_at(child: os.DirEntry[str], folder: _Folder, real_root: str) -> _Folder | Entry | None:
+def _inspect_child(
+    child: os.DirEntry[str], folder: _Folder, real_root: str
+) -> _Folder | Entry | None:
     parts = (*folder.parts, child.name)
     if child.is_symlink():
-        return _look_through(child, folder, real_root)
+        return _inspect_link(child, folder, real_root)
     if child.is_dir(follow_symlinks=False):
         return _Folder(child.path, parts, folder.is_linked)
     if not child.name.endswith(".py"):
         return None
     is_regular = child.is_file(follow_symlinks=False)
-    return Entry(parts, _trouble_of(child.path) if is_regular else NOT_REGULAR)
+    return Entry(parts, _find_defect(child.path) if is_regular else NOT_REGULAR)
 
 
-def _look_through(
+def _inspect_link(
     link: os.DirEntry[str], folder: _Folder, real_root: str
 ) -> _Folder | Entry | None:
     parts = (*folder.parts, link.name)
@@ -123,20 +125,20 @@ def _look_through(
         # Editors leave dangling links as locks beside any file; only Python names matter here.
         return Entry(parts, LEADS_NOWHERE) if is_python else None
     except OSError as error:
-        trouble = LOOPS if error.errno == errno.ELOOP else _unreadable(error)
-        return Entry(parts, trouble, is_folder=not is_python)
+        defect = LOOPS if error.errno == errno.ELOOP else _describe_error(error)
+        return Entry(parts, defect, is_folder=not is_python)
     if stat.S_ISDIR(mode):
-        trouble = _link_trouble(target, folder, real_root)
+        defect = _find_link_defect(target, folder, real_root)
         linked = _Folder(link.path, parts, True)
-        return Entry(parts, trouble, is_folder=True) if trouble else linked
+        return Entry(parts, defect, is_folder=True) if defect else linked
     if not is_python:
         return None
     if not _is_inside(target, real_root):
         return Entry(parts, LEADS_OUT)
-    return Entry(parts, _trouble_of(target) if stat.S_ISREG(mode) else NOT_REGULAR)
+    return Entry(parts, _find_defect(target) if stat.S_ISREG(mode) else NOT_REGULAR)
 
 
-def _link_trouble(target: str, folder: _Folder, real_root: str) -> str:
+def _find_link_defect(target: str, folder: _Folder, real_root: str) -> str:
     if not _is_inside(target, real_root):
         return LEADS_OUT
     if _is_inside(os.path.realpath(folder.path), target):
@@ -149,12 +151,12 @@ def _is_inside(path: str, folder: str) -> bool:
     return path == folder or path.startswith(os.path.join(folder, ""))
 
 
-def _trouble_of(path: str) -> str:
+def _find_defect(path: str) -> str:
     readable = os.access(path, os.R_OK, effective_ids=_HAS_EFFECTIVE_IDS)
     return "" if readable else "cannot be read (Permission denied)"
 
 
-def _unreadable(error: OSError) -> str:
+def _describe_error(error: OSError) -> str:
     return f"cannot be read ({error.strerror})"
 
 
@@ -168,7 +170,7 @@ def _root_error(root: Path, error: OSError) -> RouterError:
     return RouterError(f"Route folder {os.fspath(root)!r} {why}")
 
 
-def _clashes(folder: tuple[str, ...], names: Iterable[str]) -> Iterator[tuple[str, ...]]:
+def _find_clashes(folder: tuple[str, ...], names: Iterable[str]) -> Iterator[tuple[str, ...]]:
     groups: dict[str, list[str]] = {}
     for name in names:
         groups.setdefault(name.casefold(), []).append(name)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from treefold_router._build import build, latest_version, sorted_versions
 from treefold_router._lint import lint
 from treefold_router._naming import METHODS, WEBSOCKET, is_version
-from treefold_router._path import NO_SLASH, PERCENT, malformed, unescape
+from treefold_router._path import NO_SLASH, PERCENT, encode_path, malformed, unescape
 from treefold_router._scan import Listing, walk
 from treefold_router._trie import Node, match, new_found
 from treefold_router._types import (
@@ -100,38 +100,38 @@ class RouteTable:
 
         Source: routing rules 5 and 8, resolution outcomes; RFC 9110 section 15.5.6.
         """
+        if not isinstance(raw_path, bytes):
+            raw_path = encode_path(raw_path)
         if version is not None:
-            path = self._below(version, raw_path)
-            return self.resolve(method, path) if isinstance(path, (bytes, str)) else path
-        # Text stays out of the dictionary: comparing it with bytes warns under `python -b`.
-        if isinstance(raw_path, bytes):
-            places = self._places
-            place = places.get(raw_path)
-            if place is not None:
-                found = place.verbs.get(method)
-                if found is not None:
+            path = self._add_version(version, raw_path)
+            return self.resolve(method, path) if isinstance(path, bytes) else path
+        places = self._places
+        place = places.get(raw_path)
+        if place is not None:
+            found = place.verbs.get(method)
+            if found is not None:
+                return found
+        else:
+            # Most routes have one parameter, at the end or before a last static segment, and
+            # most values are letters and digits: no whole walk for these.
+            parent, _, last = raw_path.rpartition(b"/")
+            place = places.get(parent)
+            if place is None:
+                above, _, middle = parent.rpartition(b"/")
+                place = places.get(above)
+                if place is not None and PERCENT not in raw_path:
+                    answer = match(place, (middle, last), method)
+                    if type(answer) is Found:
+                        return answer
+            elif last.isalnum() and last not in place.static:
+                child = place.dynamic
+                served = child and child.verbs.get(method)
+                if child and served:
+                    found = new_found(Found)
+                    found.route, found.params = served.route, {child.parameter: last.decode()}
                     return found
-            else:
-                # Most routes have one parameter, at the end or before a last static segment, and
-                # most values are letters and digits: no whole walk for these.
-                parent, _, last = raw_path.rpartition(b"/")
-                place = places.get(parent)
-                if place is None:
-                    above, _, middle = parent.rpartition(b"/")
-                    place = places.get(above)
-                    if place is not None and PERCENT not in raw_path:
-                        answer = match(place, (middle, last), method)
-                        if type(answer) is Found:
-                            return answer
-                elif last.isalnum() and last not in place.static:
-                    child = place.dynamic
-                    served = child and child.verbs.get(method)
-                    if child and served:
-                        found = new_found(Found)
-                        found.route, found.params = served.route, {child.parameter: last.decode()}
-                        return found
-        answer = self._walk(method, raw_path)
-        return self._options(answer, raw_path) if method == "OPTIONS" else answer
+        answer = self._match_path(method, raw_path)
+        return self._answer_options(answer, raw_path) if method == "OPTIONS" else answer
 
     def resolve_socket(
         self, raw_path: bytes | str, *, version: str | None = None
@@ -142,10 +142,8 @@ class RouteTable:
             raw_path: As for `resolve`.
             version: As for `resolve`.
         """
-        if version is None:
-            return self._walk(None, raw_path)
-        path = self._below(version, raw_path)
-        return self._walk(None, path) if isinstance(path, (bytes, str)) else path
+        path = self._add_version(version, encode_path(raw_path))
+        return self._match_path(None, path) if isinstance(path, bytes) else path
 
     def route_at(self, raw_path: bytes | str, version: str | None = None) -> Route | None:
         """Return one of the routes at a path, whatever their methods; they share its template.
@@ -156,11 +154,11 @@ class RouteTable:
             raw_path: As for `resolve`.
             version: As for `resolve`.
         """
-        path = raw_path if version is None else self._below(version, raw_path)
-        if not isinstance(path, (bytes, str)):
+        path = self._add_version(version, encode_path(raw_path))
+        if not isinstance(path, bytes):
             return None
         for verb in (None, *METHODS):
-            answer = self._walk(verb, path)
+            answer = self._match_path(verb, path)
             if isinstance(answer, Found):
                 return answer.route
             if not isinstance(answer, MethodNotAllowed):
@@ -181,39 +179,37 @@ class RouteTable:
         from treefold_router._explain import Tree, explain  # not needed for serving
 
         tree = Tree(self._trie, self.routes, self.skipped, self.versions, self.latest)
-        return explain(tree, method, raw_path)
+        return explain(tree, method, encode_path(raw_path))
 
-    def _below(self, version: str, raw_path: bytes | str) -> bytes | str | NotFound | MalformedPath:
+    def _add_version(
+        self, version: str | None, raw_path: bytes
+    ) -> bytes | NotFound | MalformedPath:
+        if version is None:
+            return raw_path
         prefix = self._prefixes.get(version)
         if prefix is None:
             return _NOT_FOUND
-        if isinstance(raw_path, str):
-            return f"/{version}{raw_path}" if raw_path[:1] == "/" else NO_SLASH
-        return prefix + raw_path if raw_path[:1] == b"/" else NO_SLASH
+        return prefix + raw_path if raw_path.startswith(b"/") else NO_SLASH
 
-    def _walk(
-        self, verb: str | None, raw_path: bytes | str
+    def _match_path(
+        self, verb: str | None, raw_path: bytes
     ) -> Found | MethodNotAllowed | NotFound | MalformedPath:
-        if isinstance(raw_path, bytes):
-            segments = raw_path.split(b"/")
-            if PERCENT in raw_path:
-                segments = unescape(segments)
-        else:
-            # A lone surrogate becomes bytes that are not UTF-8, and is refused as such.
-            segments = raw_path.encode(errors="surrogatepass").split(b"/")
+        segments = raw_path.split(b"/")
+        if PERCENT in raw_path:
+            segments = unescape(segments)
         # The text before the first slash is empty in a valid path.
         answer = None if segments[0] else match(self._trie, segments, verb)
         if isinstance(answer, Found):
             return answer
-        allow = "" if answer is None else self._allow(answer)
-        return MethodNotAllowed(allow) if allow else _nowhere(segments)
+        allow = "" if answer is None else self._allow_value(answer)
+        return MethodNotAllowed(allow) if allow else _refuse_path(segments)
 
-    def _options(
-        self, answer: Found | MethodNotAllowed | NotFound | MalformedPath, raw_path: bytes | str
+    def _answer_options(
+        self, answer: Found | MethodNotAllowed | NotFound | MalformedPath, raw_path: bytes
     ) -> Found | MethodNotAllowed | NotFound | MalformedPath | AutoOptions:
         if self._auto_options and isinstance(answer, MethodNotAllowed):
             return AutoOptions(answer.allow)
-        if raw_path == (b"*" if isinstance(raw_path, bytes) else "*"):
+        if raw_path == b"*":
             # The server as a whole (RFC 9110, 9.3.7): well-formed, and the path of no route.
             return AutoOptions(self._every_method()) if self._auto_options else _NOT_FOUND
         return answer
@@ -224,14 +220,14 @@ class RouteTable:
             methods.add("HEAD")
         return ", ".join(sorted(methods))
 
-    def _allow(self, node: Node) -> str:
+    def _allow_value(self, node: Node) -> str:
         methods = {WEBSOCKET if verb is None else verb for verb in node.verbs}
         if methods and self._auto_options:
             methods.add("OPTIONS")
         return ", ".join(sorted(methods))
 
 
-def _nowhere(segments: list[bytes]) -> NotFound | MalformedPath:
+def _refuse_path(segments: list[bytes]) -> NotFound | MalformedPath:
     fault = malformed(segments)
     if fault is not None:
         return fault
