@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from treefold_logging._writer import (
-    CROWDED,
-    FEW,
-    MAX_CHARACTERS,
+    FAST_PATH_CHARS,
+    FAST_PATH_LINES,
+    MAX_CHARS,
     MAX_LINES,
-    MODEST,
-    PATIENCE,
-    SHORT,
+    UNCOUNTED_CHARS,
+    URGENT_TIMEOUT,
+    WAKE_AT_LINES,
     Writer,
     text_notice,
 )
@@ -69,12 +69,13 @@ def test_the_thread_writes_what_was_added_in_order(writer: Writer, disk: Disk) -
 
 
 def test_the_thread_rests_when_idle_and_the_next_entry_wakes_it(writer: Writer, disk: Disk) -> None:
+    before = set(threading.enumerate())
     writer.add("a\n")
     until(lambda: disk.getvalue() == "a\n" and writer.is_resting)
-    thread = [one for one in threading.enumerate() if one.name == "treefold-log"]
+    (thread,) = set(threading.enumerate()) - before
     writer.add("b\n")
-    until(lambda: disk.getvalue() == "a\nb\n")
-    assert set(thread) <= set(threading.enumerate())
+    until(lambda: disk.getvalue() == "a\nb\n" and writer.is_resting)
+    assert set(threading.enumerate()) - before == {thread}
 
 
 def test_no_thread_is_started_before_the_first_entry() -> None:
@@ -122,7 +123,7 @@ def test_long_entries_are_bounded_by_their_characters(writer: Writer, disk: Disk
     for _ in range(1000):
         writer.add(entry)
     writer.add("short\n")
-    assert sum(map(len, writer.entries)) <= MAX_CHARACTERS
+    assert sum(map(len, writer.entries)) <= MAX_CHARS
     assert writer.entries[-1] == "short\n"
     disk.lock.release()
     assert writer.drain(5)
@@ -135,10 +136,10 @@ def test_long_entries_are_bounded_by_their_characters(writer: Writer, disk: Disk
 def test_a_crowded_buffer_does_not_wait_for_the_interval(
     writer: Writer, disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("treefold_logging._writer.INTERVAL", 3600)
-    for number in range(CROWDED + 1):
+    monkeypatch.setattr("treefold_logging._writer.BATCH_SECONDS", 3600)
+    for number in range(WAKE_AT_LINES + 1):
         writer.add(f"{number}\n")
-    until(lambda: disk.getvalue().endswith(f"\n{CROWDED}\n"))
+    until(lambda: disk.getvalue().endswith(f"\n{WAKE_AT_LINES}\n"))
     writer.begin()  # leaves the thread, which waits for an hour
 
 
@@ -176,7 +177,7 @@ def test_a_stream_that_nobody_reads_makes_urgent_entries_wait_once(
     started = time.monotonic()
     for _ in range(20):
         writer.add_now("b\n")
-    assert time.monotonic() - started < 5 * PATIENCE
+    assert time.monotonic() - started < 5 * URGENT_TIMEOUT
     disk.lock.release()
     until(lambda: disk.getvalue() == "a\n" + "b\n" * 20)
     writer.add_now("c\n")
@@ -222,7 +223,7 @@ def test_entries_of_many_threads_are_all_written_each_in_its_order(
     def work(name: int) -> None:
         for number in range(500):
             add = writer.add_now if number % 97 == 0 else writer.add
-            add(f"{name} {number} {'x' * (SHORT if number % 50 == 0 else 0)}\n")
+            add(f"{name} {number} {'x' * (UNCOUNTED_CHARS if number % 50 == 0 else 0)}\n")
 
     threads = [threading.Thread(target=work, args=(name,)) for name in range(6)]
     for thread in threads:
@@ -241,11 +242,15 @@ def test_entries_of_moderate_length_are_bounded_by_their_number(writer: Writer, 
         writer.add("first\n")
         disk.writing.wait(10)
         for _ in range(MAX_LINES):
-            writer.add("x" * MODEST)
+            writer.add("x" * FAST_PATH_CHARS)
 
-        assert FEW < len(writer.entries) <= FEW + MAX_CHARACTERS // 2 // MODEST
+        assert (
+            FAST_PATH_LINES
+            < len(writer.entries)
+            <= FAST_PATH_LINES + MAX_CHARS // 2 // FAST_PATH_CHARS
+        )
         assert writer.dropped == MAX_LINES - len(writer.entries)
     writer.drain(10)
     assert writer.drain(10)
-    writer.add("x" * MODEST)
+    writer.add("x" * FAST_PATH_CHARS)
     assert len(writer.entries) == 1

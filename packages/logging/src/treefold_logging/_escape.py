@@ -49,7 +49,7 @@ def one_line(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return "".join([char if char.isprintable() else _escaped(char) for char in text])
+    return "".join([char if char.isprintable() else _escape_character(char) for char in text])
 
 
 def cut(text: str, limit: int) -> str:
@@ -57,5 +57,5 @@ def cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - len(CUT)] + CUT
 
 
-def _escaped(char: str) -> str:
+def _escape_character(char: str) -> str:
     return char.encode("unicode_escape", "surrogatepass").decode("ascii")

@@ -88,7 +88,7 @@ HANDLER = EntryHandler(WRITER)
 STAMP = _Stamp()
 
 
-def _install() -> logging.Logger:
+def _install_handler() -> logging.Logger:
     logger = logging.getLogger(NAME)
     logger.addFilter(STAMP)
     logger.addHandler(HANDLER)
@@ -98,7 +98,7 @@ def _install() -> logging.Logger:
     return logger
 
 
-LOGGER = _install()
+LOGGER = _install_handler()
 
 
 def get_logger(name: str | None = None) -> logging.Logger:
@@ -133,7 +133,7 @@ def configure(
     if log_format not in FORMATS:
         raise ValueError(f"Unknown log format {log_format!r}; use 'text' or 'json'")
     if level is not None:
-        LOGGER.setLevel(_level(level))
+        LOGGER.setLevel(_parse_level(level))
     use_encoder(json_encoder)
     HANDLER.entry_formatter.as_json = log_format == "json"
     WRITER.notice = _json_notice if log_format == "json" else text_notice
@@ -147,7 +147,7 @@ def flush(timeout: float = 5.0) -> bool:
     return WRITER.drain(timeout)
 
 
-def _level(level: int | str) -> int:
+def _parse_level(level: int | str) -> int:
     if isinstance(level, int):
         return level
     number = logging.getLevelNamesMapping().get(level.strip().upper())

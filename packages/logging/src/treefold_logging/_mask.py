@@ -63,7 +63,7 @@ def walk(
     while stack:
         parent, place, source, copy = stack.pop()
         if copy is not None:
-            parent[place] = done = _closed(source, copy, leaf)
+            parent[place] = done = _restore_kind(source, copy, leaf)
             copies[id(source)] = (source, done)
             continue
         if copies and id(source) in copies:
@@ -73,11 +73,11 @@ def walk(
         kind = _kind(source)
         try:
             if kind is dict:
-                copy = _mapping(source.items(), stack, known, judge, leaf)
+                copy = _copy_mapping(source.items(), stack, known, judge, leaf)
             elif kind is list or kind is tuple:
-                copy = _sequence(source, stack, leaf)
+                copy = _copy_sequence(source, stack, leaf)
             else:
-                copy = _foreign(source, stack, known, judge, leaf)
+                copy = _copy_other(source, stack, known, judge, leaf)
         except Exception:  # user code may raise anything; the log must not fail
             del stack[depth:]
             parent[place] = summary(source)
@@ -86,7 +86,7 @@ def walk(
             stack.insert(depth, (parent, place, source, copy))
             copies[id(source)] = (source, CYCLE)
         else:
-            parent[place] = _closed(source, copy, leaf)
+            parent[place] = _restore_kind(source, copy, leaf)
     return root[0]
 
 
@@ -130,7 +130,7 @@ def summary(value: object) -> str:
 # Positional parameters: these run for every container; keywords would cost a tenth of the walk.
 
 
-def _mapping(
+def _copy_mapping(
     fields: Iterable[tuple[Any, Any]],
     stack: list[_Frame],
     known: dict[str, bool],
@@ -141,7 +141,7 @@ def _mapping(
     for key, item in fields:
         secret = known.get(key)
         if secret is None:
-            secret = _judged(key, judge)
+            secret = _judge_key(key, judge)
         shown = key if leaf is None else leaf(key)
         if secret:
             copy[shown] = MASK
@@ -153,7 +153,7 @@ def _mapping(
     return copy
 
 
-def _sequence(source: Iterable[Any], stack: list[_Frame], leaf: Leaf | None) -> list[Any]:
+def _copy_sequence(source: Iterable[Any], stack: list[_Frame], leaf: Leaf | None) -> list[Any]:
     copy: list[Any] = []
     for item in source:
         if type(item) in _LEAVES:
@@ -164,7 +164,7 @@ def _sequence(source: Iterable[Any], stack: list[_Frame], leaf: Leaf | None) -> 
     return copy
 
 
-def _foreign(
+def _copy_other(
     source: Any,
     stack: list[_Frame],
     known: dict[str, bool],
@@ -174,23 +174,23 @@ def _foreign(
     if type(source) not in _LEAVES and not isinstance(source, type):
         if isinstance(source, Mapping):
             items = cast("Mapping[Any, Any]", source).items()
-            return _mapping(items, stack, known, judge, leaf)
-        names = _names(source)
+            return _copy_mapping(items, stack, known, judge, leaf)
+        names = _field_names(source)
         if names is not None:
             fields = [(name, getattr(source, name)) for name in names if hasattr(source, name)]
-            return _mapping(fields, stack, known, judge, leaf)
+            return _copy_mapping(fields, stack, known, judge, leaf)
         if isinstance(source, (list, tuple, deque, AbstractSet)):
-            return _sequence(cast("Iterable[Any]", source), stack, leaf)
+            return _copy_sequence(cast("Iterable[Any]", source), stack, leaf)
     return source if leaf is None else leaf(source)
 
 
-def _judged(key: object, judge: Callable[[str], bool]) -> bool:
+def _judge_key(key: object, judge: Callable[[str], bool]) -> bool:
     if isinstance(key, str):
         return judge(key)
     return isinstance(key, bytes) and judge(key.decode("utf-8", "replace"))
 
 
-def _names(source: Any) -> Iterable[str] | None:
+def _field_names(source: Any) -> Iterable[str] | None:
     kind = _kind(source)
     if hasattr(kind, "__dataclass_fields__"):
         return _dataclass_names(kind)
@@ -207,7 +207,7 @@ def _dataclass_names(kind: Any) -> Iterable[str]:
     return [field.name for field in fields(kind)]
 
 
-def _closed(source: Any, copy: Any, leaf: Leaf | None) -> Any:
+def _restore_kind(source: Any, copy: Any, leaf: Leaf | None) -> Any:
     kind = _kind(copy)
     if kind is not list or leaf is not None or type(source) is list:
         return copy

@@ -17,7 +17,7 @@ from treefold_logging._words import harmless, is_sensitive
 LONGEST_TYPE = 100
 
 
-def _encoder() -> Callable[[Any], str]:
+def _make_encoder() -> Callable[[Any], str]:
     plain = json.JSONEncoder(check_circular=False, allow_nan=False, separators=(",", ":"))
     make: Any = getattr(json.encoder, "c_make_encoder", None)
     if make is None:  # interpreters without the C accelerator
@@ -30,7 +30,7 @@ def _encoder() -> Callable[[Any], str]:
     return lambda value: "".join(chunks(value, 0))
 
 
-_encode = _encoder()
+_encode = _make_encoder()
 _quick_encode: Callable[[Any], bytes] | None = None
 
 
@@ -45,7 +45,7 @@ def use_encoder(encode: Callable[[Any], bytes] | None) -> None:
     _quick_encode = encode
 
 
-def _text(masked: Any) -> str:
+def _encode_masked(masked: Any) -> str:
     if _quick_encode is not None:
         try:
             data = _quick_encode(masked)
@@ -64,11 +64,11 @@ def json_payload(value: Any) -> str:
     """
     masked = value if is_harmless(value) else walk(value)
     try:
-        text = _text(masked)
+        text = _encode_masked(masked)
         if is_suspect(text):
-            text = _encode(walk(masked, leaf=_presentable))
+            text = _encode(walk(masked, leaf=_make_presentable))
     except (TypeError, ValueError):
-        text = _presented(masked)
+        text = _encode_presentable(masked)
     except RecursionError:
         text = '"<nested too deeply>"'
     if "\x7f" in text:  # JSON leaves it as it is
@@ -116,14 +116,14 @@ def opaque_payload(media_type: str, size: int) -> str:
     return Printable(f"<{kind.replace('<', '%3C').replace('>', '%3E')} {size}>")
 
 
-def _presented(masked: Any) -> str:
+def _encode_presentable(masked: Any) -> str:
     try:
-        return _encode(walk(masked, leaf=_presentable))
+        return _encode(walk(masked, leaf=_make_presentable))
     except RecursionError:
         return '"<nested too deeply>"'
 
 
-def _presentable(value: Any) -> Any:
+def _make_presentable(value: Any) -> Any:
     if value is None or value is True or value is False:
         return value
     if isinstance(value, str):

@@ -63,7 +63,7 @@ def log_request(
     The level is INFO, or ERROR from status 500, for close code 1011, and with an error. A line at
     ERROR is written to the operating system before the return.
     """
-    level = _INFO if status < 500 and error is None else _level(status, error)
+    level = _INFO if status < 500 and error is None else _error_level(status, error)
     if not _is_enabled(level):
         return
     if not (
@@ -102,7 +102,7 @@ def log_request(
     (_add if level < _ERROR else WRITER.add_now)(entry)
 
 
-def _level(status: int, error: BaseException | None) -> int:
+def _error_level(status: int, error: BaseException | None) -> int:
     if error is None and status >= _FIRST_CLOSE_CODE and status != _INTERNAL_ERROR:
         return _INFO  # close codes of sockets are no statuses of HTTP
     return _ERROR
@@ -120,10 +120,10 @@ def _log_record(level: int, fields: dict[str, Any], error: BaseException | None)
         LOGGER.handle(record)
     except Exception as failure:  # a filter or handler of the user; the request must not fail
         HANDLER.emit(record)
-        HANDLER.emit(_complaint(failure))
+        HANDLER.emit(_failure_record(failure))
 
 
-def _complaint(failure: Exception) -> logging.LogRecord:
+def _failure_record(failure: Exception) -> logging.LogRecord:
     message = f"A handler or filter of logger {NAME!r} failed; mend it or take it off the logger"
     raised = (type(failure), failure, failure.__traceback__)
     return LOGGER.makeRecord(NAME, _ERROR, "", 0, message, (), raised)

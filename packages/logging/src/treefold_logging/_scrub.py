@@ -79,9 +79,9 @@ def scrub(text: str) -> str:
     if "basic" in lower:
         text = _BASIC.sub(r"\1***", text)
     if "J" in text and "eyJ" in text:
-        text = _JWT.sub(_token, text)
+        text = _JWT.sub(_mask_token, text)
     if "=" in text or '":' in text or "':" in text:
-        text = _without_values(text)
+        text = _mask_values(text)
     return text
 
 
@@ -116,11 +116,11 @@ def is_suspect_text(text: str) -> bool:
     return "bearer" in lower or "basic" in lower
 
 
-def _token(match: re.Match[str]) -> str:
+def _mask_token(match: re.Match[str]) -> str:
     return match[0] if match[1] is None else "***"
 
 
-def _without_values(text: str) -> str:
+def _mask_values(text: str) -> str:
     kept: list[str] = []
     done = 0
     for key in _KEY.finditer(text):

@@ -49,16 +49,16 @@ def deliver(stream: TextIO | None, data: memoryview, *, deadline: float | None) 
     Returns the number of written bytes, and True if the stream failed. Fewer bytes without a
     failure mean that the deadline passed.
     """
-    descriptor = _descriptor(stream)
+    descriptor = _find_descriptor(stream)
     if descriptor is None:
-        return _as_text(stream, data)
+        return _write_text(stream, data)
     sent = 0
     try:
         whole = deadline is None or stat.S_ISREG(os.fstat(descriptor).st_mode)
         while sent < len(data):
             if not whole and not _is_writable(descriptor, deadline):
                 break
-            piece = data[sent:] if whole else _piece(data[sent:])
+            piece = data[sent:] if whole else _next_piece(data[sent:])
             try:
                 sent += os.write(descriptor, piece)
             except BlockingIOError:  # another owner of the descriptor made it non-blocking
@@ -69,14 +69,14 @@ def deliver(stream: TextIO | None, data: memoryview, *, deadline: float | None) 
     return sent, False
 
 
-def _descriptor(stream: TextIO | None) -> int | None:
+def _find_descriptor(stream: TextIO | None) -> int | None:
     try:
         return None if stream is None else stream.fileno()
     except Exception:  # captured by a test, closed, or a replacement without a descriptor
         return None
 
 
-def _as_text(stream: TextIO | None, data: memoryview) -> tuple[int, bool]:
+def _write_text(stream: TextIO | None, data: memoryview) -> tuple[int, bool]:
     if stream is None:
         return 0, True
     text = str(data, "utf-8", "replace")
@@ -91,7 +91,7 @@ def _as_text(stream: TextIO | None, data: memoryview) -> tuple[int, bool]:
     return len(data), False
 
 
-def _piece(data: memoryview) -> memoryview:
+def _next_piece(data: memoryview) -> memoryview:
     if len(data) <= ATOMIC:
         return data
     # Several processes may share the pipe: end each piece at the end of a line if possible.

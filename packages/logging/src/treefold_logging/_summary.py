@@ -30,6 +30,6 @@ def log_summary(
         target: the result of `request_target`.
         notes: further text; unsafe characters in it are escaped.
     """
-    told = ", ".join([f"{seconds * 1000:.1f}ms", *map(one_line, notes)])
+    details = ", ".join([f"{seconds * 1000:.1f}ms", *map(one_line, notes)])
     colour = _COLOURS.get(status // 100, _RED)
-    WRITER.add(f"\x1b[{colour}m{status}\x1b[0m {field(method)} {target} \x1b[2m{told}\x1b[0m\n")
+    WRITER.add(f"\x1b[{colour}m{status}\x1b[0m {field(method)} {target} \x1b[2m{details}\x1b[0m\n")

@@ -31,16 +31,16 @@ def request_target(
     the value of a sensitive key is `***`. The result is cut to 2 KiB. Source: S-76 to S-81.
     """
     if masked_segments:
-        raw_path = _without(raw_path, masked_segments)
+        raw_path = _mask_segments(raw_path, masked_segments)
     target = field_of_bytes(raw_path)
     if "J" in target and "eyJ" in target:
         target = scrub(target)
     if query_string:
-        target = f"{target or '/'}?{_query(query_string)}"
+        target = f"{target or '/'}?{_mask_query(query_string)}"
     return target if 0 < len(target) <= PAYLOAD_LIMIT else cut(target or "/", PAYLOAD_LIMIT)
 
 
-def _without(raw_path: bytes, masked: Sequence[int]) -> bytes:
+def _mask_segments(raw_path: bytes, masked: Sequence[int]) -> bytes:
     segments = raw_path.split(b"/")
     filled = [place for place, segment in enumerate(segments) if segment]
     for index in masked:
@@ -49,22 +49,22 @@ def _without(raw_path: bytes, masked: Sequence[int]) -> bytes:
     return b"/".join(segments)
 
 
-def _query(query_string: bytes) -> str:
+def _mask_query(query_string: bytes) -> str:
     shown: list[str] = []
     length = 0
     for part in _FIELD_ENDS.split(query_string.decode("latin-1")):
-        shown.append(_field(part))
+        shown.append(_mask_field(part))
         length += len(part)
         if length > PAYLOAD_LIMIT:  # the rest would be cut anyway
             break
     return field_of_bytes("".join(shown).encode("latin-1"))
 
 
-def _field(part: str) -> str:
+def _mask_field(part: str) -> str:
     key, equals, value = part.partition("=")
     if not equals:
         return MASK if _holds_secret(key) else part
-    if is_sensitive(_decoded(key)) or _holds_secret(value):
+    if is_sensitive(_decode_component(key)) or _holds_secret(value):
         return f"{key}={MASK}"
     return part
 
@@ -72,11 +72,11 @@ def _field(part: str) -> str:
 def _holds_secret(value: str) -> bool:
     if not value or value.isalnum():  # every shape has a separator in it
         return False
-    text = _decoded(value)
+    text = _decode_component(value)
     return scrub(text) != text
 
 
-def _decoded(text: str) -> str:
+def _decode_component(text: str) -> str:
     if "%" not in text and "+" not in text and text.isascii():
         return text
     return unquote_to_bytes(text.replace("+", " ").encode("latin-1")).decode("utf-8", "replace")

@@ -56,7 +56,7 @@ def is_sensitive(key: str) -> bool:
     """
     verdict = verdicts.get(key)
     if verdict is None:
-        verdict = _judge(key)
+        verdict = _judge_key(key)
         if len(key) <= LONGEST_KEPT:
             if len(verdicts) >= MAX_VERDICTS:
                 verdicts.clear()
@@ -82,7 +82,7 @@ def verdict_with(extra: Iterable[str]) -> Callable[[str], bool]:
     return verdict if added else is_sensitive
 
 
-def _judge(key: str) -> bool:
+def _judge_key(key: str) -> bool:
     plain = normalise(key)
     if plain in WHOLE or any(word in plain for word in CONTAINED):
         return True

@@ -1,9 +1,10 @@
 """From entries to the standard error stream: a bounded buffer and the one thread that empties it.
 
 Adding an entry takes no lock and makes no system call; entries too long to be bounded by their
-number alone are counted under a lock. A thread that empties the buffer holds `_turn`, so order is
-kept. If the stream fails or is not read, entries are dropped and counted, and no request waits or
-fails. The content of entries is opaque, except that `[LEVEL]` at their start may be coloured.
+number alone are counted under a lock. A thread that empties the buffer holds `_write_lock`, so
+order is kept. If the stream fails or is not read, entries are dropped and counted, and no request
+waits or fails. The content of entries is opaque, except that `[LEVEL]` at their start may be
+coloured.
 """
 
 from __future__ import annotations
@@ -25,25 +26,25 @@ if TYPE_CHECKING:
 MAX_LINES = 20_000
 """Most entries in the buffer."""
 
-MAX_CHARACTERS = 8 * 1024 * 1024
+MAX_CHARS = 8 * 1024 * 1024
 """Most characters in the buffer: half for short entries, half for long ones."""
 
-SHORT = MAX_CHARACTERS // 2 // MAX_LINES
-"""Up to this length entries are bounded by their number alone."""
+UNCOUNTED_CHARS = MAX_CHARS // 2 // MAX_LINES
+"""Longest entry whose characters are not counted: the number of entries bounds them."""
 
-FEW = 500
-"""As long as no more entries wait, those of a request are bounded by their number alone."""
+FAST_PATH_LINES = 500
+"""Up to this many waiting entries, those up to `FAST_PATH_CHARS` are not counted."""
 
-MODEST = 4096
-"""Up to this length an entry is one of a request; `FEW` of them are 2 MiB."""
+FAST_PATH_CHARS = 4096
+"""Longest entry of a request line; `FAST_PATH_LINES` of them are 2 MiB."""
 
-CROWDED = MAX_LINES // 4
+WAKE_AT_LINES = MAX_LINES // 4
 """Number of entries from which the thread writes without waiting for more."""
 
-INTERVAL = 0.02
+BATCH_SECONDS = 0.02
 """Seconds during which the thread collects one batch."""
 
-PATIENCE = 1.0
+URGENT_TIMEOUT = 1.0
 """Seconds that an urgent entry waits for a stream that is not read."""
 
 
@@ -80,98 +81,104 @@ class Writer:
         """Reset the writer: a forked child starts empty, with its own locks and thread."""
         self.entries.clear()
         self.dropped = 0
-        self._long = 0
+        self._counted_chars = 0
         self._batch: list[str] = []
-        self._data = memoryview(b"")
+        self._pending = memoryview(b"")
         self._sent = 0
-        self._noticed = 0
-        self._taken = 0
-        self._torn = False
-        self._stalled = False
-        self._busy = False
-        self._direct = False
+        self._noticed_drops = 0
+        self._taken_chars = 0
+        self._is_mid_line = False
+        self._is_stalled = False
+        self._is_writing = False
+        self._is_closed = False
         self._thread: threading.Thread | None = None
-        self._count = threading.RLock()  # reentrant: signal handlers log too
-        self._turn = threading.RLock()
+        self._count_lock = threading.RLock()  # reentrant: signal handlers log too
+        self._write_lock = threading.RLock()
         self._gate = threading.Lock()
         self._gate.acquire()
-        self._parked = True
+        self._is_parked = True
 
     @property
     def is_resting(self) -> bool:
         """True if the thread sleeps until the next entry, or has not been started yet."""
-        return self._parked
+        return self._is_parked
 
     def add(self, entry: str) -> None:
         """Append an entry for the thread to write; a full buffer drops it."""
         entries = self.entries
         size, waiting = len(entry), len(entries)
-        if (size <= MODEST and waiting < FEW) or (size <= SHORT and waiting < CROWDED):
+        if (size <= FAST_PATH_CHARS and waiting < FAST_PATH_LINES) or (
+            size <= UNCOUNTED_CHARS and waiting < WAKE_AT_LINES
+        ):
             entries.append(entry)
         else:
             self._add_counted(entry)
-        if self._parked:
-            self._wake()
+        if self._is_parked:
+            self._wake_thread()
 
     def add_now(self, entry: str) -> None:
         """Append an entry, and write it with all earlier ones at once."""
-        if len(self.entries) >= MAX_LINES and not self._stalled:
-            self.drain(PATIENCE)
+        if len(self.entries) >= MAX_LINES and not self._is_stalled:
+            self.drain(URGENT_TIMEOUT)
         self.add(entry)
-        if not self._stalled:
-            self.drain(PATIENCE)
+        if not self._is_stalled:
+            self.drain(URGENT_TIMEOUT)
 
-    def drain(self, patience: float | None = None) -> bool:
+    def drain(self, timeout: float | None = None) -> bool:
         """Write the buffered entries in the calling thread.
 
         Args:
-            patience: seconds to wait for other writers and for the stream; None is no limit.
+            timeout: seconds to wait for other writers and for the stream; None is no limit.
 
         Returns True when the stream accepted every entry that was buffered at the call.
         """
-        deadline = None if patience is None else monotonic() + patience
-        if not self._turn.acquire(timeout=-1 if patience is None else max(patience, 0)):
-            self._stalled = True
+        deadline = None if timeout is None else monotonic() + timeout
+        if not self._write_lock.acquire(timeout=-1 if timeout is None else max(timeout, 0)):
+            self._is_stalled = True
             return False
         try:
-            if self._busy:  # a signal handler interrupted the drain of its own thread
+            if self._is_writing:  # a signal handler interrupted the drain of its own thread
                 return False
-            self._busy = True
+            self._is_writing = True
             try:
                 # First the rest of an earlier call, then new entries.
-                return self._write(deadline) and self._take() and self._write(deadline)
+                return (
+                    self._write_batch(deadline)
+                    and self._take_batch()
+                    and self._write_batch(deadline)
+                )
             finally:
-                self._busy = False
+                self._is_writing = False
         finally:
-            self._turn.release()
+            self._write_lock.release()
 
     def close(self) -> None:
         """Write the buffered entries; later entries are written immediately."""
-        self._direct = self._parked = True
+        self._is_closed = self._is_parked = True
         self.drain(5.0)
 
     def _add_counted(self, entry: str) -> None:
-        size = len(entry) if len(entry) > SHORT else 0
-        with self._count:
-            if len(self.entries) >= MAX_LINES or self._long + size > MAX_CHARACTERS // 2:
+        size = len(entry) if len(entry) > UNCOUNTED_CHARS else 0
+        with self._count_lock:
+            if len(self.entries) >= MAX_LINES or self._counted_chars + size > MAX_CHARS // 2:
                 self.dropped += 1
             else:
-                self._long += size
+                self._counted_chars += size
                 self.entries.append(entry)
-        if len(self.entries) >= CROWDED:
+        if len(self.entries) >= WAKE_AT_LINES:
             self._open_gate()
 
-    def _wake(self) -> None:
-        if not self._direct:
-            self._parked = False
+    def _wake_thread(self) -> None:
+        if not self._is_closed:
+            self._is_parked = False
             if self._thread is not None:
                 self._open_gate()
                 return
-            if self._start():
+            if self._start_thread():
                 return
-            self._parked = True
-        if not self._stalled:
-            self.drain(PATIENCE)
+            self._is_parked = True
+        if not self._is_stalled:
+            self.drain(URGENT_TIMEOUT)
 
     def _open_gate(self) -> None:
         try:
@@ -180,11 +187,13 @@ class Writer:
         except RuntimeError:  # another thread was first
             return
 
-    def _start(self) -> bool:
-        with self._count:
+    def _start_thread(self) -> bool:
+        with self._count_lock:
             if self._thread is not None:
                 return True
-            self._thread = threading.Thread(target=self._run, name="treefold-log", daemon=True)
+            self._thread = threading.Thread(
+                target=self._write_batches, name="treefold-log", daemon=True
+            )
             try:
                 self._thread.start()
             except RuntimeError:  # no more threads, or the interpreter is ending
@@ -192,29 +201,31 @@ class Writer:
                 return False
         return True
 
-    def _run(self) -> None:
+    def _write_batches(self) -> None:
         while True:
-            self._gate.acquire(timeout=INTERVAL)
-            if self.entries or self._data:
+            self._gate.acquire(timeout=BATCH_SECONDS)
+            if self.entries or self._pending:
                 with suppress(Exception):  # for instance out of memory; the entries are kept
                     self.drain()
                 continue
-            self._parked = True
+            self._is_parked = True
             if not self.entries:  # an entry added in between did not wake the thread
                 self._gate.acquire()
-            self._parked = self._direct
+            self._is_parked = self._is_closed
 
-    def _take(self) -> bool:
+    def _take_batch(self) -> bool:
         entries = self.entries
         batch = entries[: len(entries)]
         taken = len(batch)
-        with self._count:
-            self._noticed = self.dropped
-            self._taken = (
-                sum([len(entry) for entry in batch if len(entry) > SHORT]) if self._long else 0
+        with self._count_lock:
+            self._noticed_drops = self.dropped
+            self._taken_chars = (
+                sum([len(entry) for entry in batch if len(entry) > UNCOUNTED_CHARS])
+                if self._counted_chars
+                else 0
             )
-        if self._noticed:
-            batch.append(self.notice(self._noticed))
+        if self._noticed_drops:
+            batch.append(self.notice(self._noticed_drops))
         if not batch:
             return True
         if self.tail is not None:
@@ -222,37 +233,39 @@ class Writer:
         if is_coloured(self.stream()):
             batch = [colour(entry) for entry in batch]
         text = "".join(batch)
-        if self._torn:  # the stream failed within a line: end that line first
+        if self._is_mid_line:  # the stream failed within a line: end that line first
             text = f"\n{text}"
         self._batch = batch
         self._sent = 0
-        self._data = memoryview(text.encode("utf-8", "backslashreplace"))
+        self._pending = memoryview(text.encode("utf-8", "backslashreplace"))
         del entries[:taken]
         return True
 
-    def _write(self, deadline: float | None) -> bool:
-        if not self._data:
+    def _write_batch(self, deadline: float | None) -> bool:
+        if not self._pending:
             return True
-        sent, failed = deliver(self.stream(), self._data[self._sent :], deadline=deadline)
+        sent, failed = deliver(self.stream(), self._pending[self._sent :], deadline=deadline)
         self._sent += sent
-        done = self._sent == len(self._data)
+        done = self._sent == len(self._pending)
         if not done and not failed:  # the deadline passed; the thread may wait longer
-            self._stalled = True
+            self._is_stalled = True
             self._open_gate()
             return False
-        self._stalled = False
+        self._is_stalled = False
         if sent:
-            self._torn = self._data[self._sent - 1] != ord("\n")
-        with self._count:
-            self.dropped += self._lost() if failed else -self._noticed
-            self._long = max(0, self._long - self._taken)  # some were not counted
+            self._is_mid_line = self._pending[self._sent - 1] != ord("\n")
+        with self._count_lock:
+            self.dropped += self._count_lost() if failed else -self._noticed_drops
+            self._counted_chars = max(
+                0, self._counted_chars - self._taken_chars
+            )  # some were not counted
         self._batch = []
-        self._data = memoryview(b"")
+        self._pending = memoryview(b"")
         return done
 
-    def _lost(self) -> int:
-        left = len(self._data) - self._sent
-        lost = -1 if self._noticed else 0  # the notice, always last, does not count as lost
+    def _count_lost(self) -> int:
+        left = len(self._pending) - self._sent
+        lost = -1 if self._noticed_drops else 0  # the notice, always last, does not count as lost
         for entry in reversed(self._batch):
             if left <= 0:
                 break
