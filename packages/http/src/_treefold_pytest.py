@@ -43,24 +43,21 @@ def find_app_dir(config: pytest.Config, start: Path) -> Path:
     if option := config.getoption(_NAME):
         return _checked(config.invocation_params.dir / option, f"--treefold-app-dir {option}")
     if setting := config.getini(_NAME):
-        return _checked(_settings_folder(config) / setting, f"{_NAME} {setting}")
+        folder = config.inipath.parent if config.inipath else config.rootpath
+        return _checked(folder / setting, f"{_NAME} {setting}")
     for origin in (start, config.invocation_params.dir, config.rootpath):
         for folder in (origin, *origin.parents):
             if (folder / "Api").is_dir():
                 return folder
     raise pytest.UsageError(
-        f"No folder above {start} holds Api/; say where the application is, with"
+        f"No folder above {start} contains Api/; name the application folder with"
         f" --treefold-app-dir DIR or {_NAME} in the settings of pytest"
     )
 
 
-def _settings_folder(config: pytest.Config) -> Path:
-    return config.inipath.parent if config.inipath else config.rootpath
-
-
 def _checked(folder: Path, said: str) -> Path:
     if not (folder / "Api").is_dir():
-        raise pytest.UsageError(f"{said}: {folder} holds no Api/; name the folder that does")
+        raise pytest.UsageError(f"{said}: {folder} must contain Api/; name the folder that does")
     return folder
 
 
@@ -136,17 +133,14 @@ def async_client(request: pytest.FixtureRequest, app: Application) -> AsyncTestC
     test: Callable[..., Coroutine[Any, Any, None]] = request.function
     if not inspect.iscoroutinefunction(test):
         raise pytest.UsageError(
-            f"{request.node.name} asks for async_client; make it an `async def`, or take `client`"
+            f"{request.node.name} requests async_client; make it an `async def`, or use `client`"
         )
     client = AsyncTestClient(app)
 
     @functools.wraps(test)
     async def started(*args: Any, **kwargs: Any) -> None:
-        await client._server.start()
-        try:
+        async with client:
             await test(*args, **kwargs)
-        finally:
-            await client.aclose()
 
     request.node.obj = started
     return client

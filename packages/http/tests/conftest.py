@@ -18,7 +18,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from textwrap import dedent
-from typing import Any
+from typing import Any, cast
 from urllib.parse import unquote
 
 import pytest
@@ -29,8 +29,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from http_reloading import Live
 
 from treefold_http import Application, Request, WebSocket
-from treefold_http._injection import plan_call
-from treefold_http._teardown import leave_all
+from treefold_http._injection.resolver import plan_call
+from treefold_http._runtime.exit_callbacks import run_exit_callbacks
 from treefold_http.openapi import openapi_document
 from treefold_logging import flush, get_logger
 
@@ -425,18 +425,19 @@ def call(request_of: Callable[..., Request]) -> Iterator[Callable[..., Any]]:
         overrides: Mapping[Callable[..., Any], Callable[..., Any]] | None = None,
     ) -> Any:
         request = request_of(target=target)
-        apps.append(request.app)
+        app = cast("Application", request.app)
+        apps.append(app)
         request.path_params = path or {}
-        injection = dataclasses.replace(request.app.injection, overrides=overrides or {})
-        endpoint = plan_call(handler, injection, path_parameters=tuple(path or ()))
+        injection = dataclasses.replace(app.injection, overrides=overrides or {})
+        endpoint, _ = plan_call(handler, injection, path_parameters=tuple(path or ()))
 
         async def main() -> Any:
             try:
                 result = await endpoint(request)
             except BaseException as error:
-                await leave_all(request.leaves or [], error)
+                await run_exit_callbacks(request.exit_callbacks or [], error)
                 raise
-            await leave_all(request.leaves or [], None)
+            await run_exit_callbacks(request.exit_callbacks or [], None)
             return result
 
         return asyncio.run(main())

@@ -1,4 +1,4 @@
-"""What the tests of a reload share: a project that is edited while it serves, and files for one."""
+"""A booted project that tests edit, with its reloader, and sources of such projects."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
 from treefold_http import Application
-from treefold_http.reload import Reloaded, Reloader, RestartNeeded, Starting
+from treefold_http.reload import Reloaded, Reloader, RestartNeeded
 
 if TYPE_CHECKING:
     from conftest import Answer
@@ -17,7 +17,7 @@ Y = "Api/v1/Y/Get.py"
 
 
 def handler(expression: str, *lines: str) -> str:
-    """Give the source of a handler that answers with a list, after other lines."""
+    """Return the source of a handler that answers with a list, after other lines."""
     return "\n".join([*lines, f"def handler():\n    return [{expression}]\n"])
 
 
@@ -29,26 +29,26 @@ CHAIN = {
     "Services/b.py": "n = 1\n",
     "Services/c.py": "n = 1\n",
 }
-"""A handler that reaches a service through another, and one that imports nothing."""
+"""A handler that imports a service through another one, and a handler without imports."""
 
 
 def header(answer: Answer, name: str) -> str | None:
-    """Give the first value of a field."""
+    """Return the first value of a field."""
     values = answer.fields(name)
     return values[0] if values else None
 
 
 class Live:
-    """A booted application, its files, and what reloads it."""
+    """A booted application with its files and its reloader."""
 
     def __init__(self, app: Application, ask: Callable[..., Answer]) -> None:
         self.app, self._ask = app, ask
         app.boot()
         self.reloader = Reloader(app)
-        self.reloader.look_around()
+        self.reloader.read_imports()
 
-    def edit(self, files: Mapping[str, str | None]) -> Reloaded | RestartNeeded | Starting | None:
-        """Write files, or delete them where None is given; reload."""
+    def edit(self, files: Mapping[str, str | None]) -> Reloaded | RestartNeeded | None:
+        """Write files, or delete those whose text is None; reload."""
         for name, text in files.items():
             file = self.app.root / name
             if text is None:

@@ -344,7 +344,7 @@ def test_overrides_take_hold_before_and_after_the_boot_and_can_be_undone(
         }
     )
     assert ask(app, "GET", "/v1/x").body == b"real"
-    (module,) = app.site.modules.values()
+    (module,) = app.project.modules.values()
     handler: Any = getattr(module, "handler", None)
     get_db = handler.__globals__["get_db"]
     app.overrides[get_db] = lambda: "fake"
@@ -462,7 +462,7 @@ def test_serving_changes_neither_the_scope_nor_the_context_of_the_server(
 
 
 def test_every_public_name_is_there_once() -> None:
-    names = treefold_http.__all__
+    names = vars(treefold_http)["__all__"]
 
     assert len(set(names)) == len(names)
     assert [name for name in names if not hasattr(treefold_http, name)] == []

@@ -1,4 +1,4 @@
-"""Whatever is raised, wherever: one answer, one line, and the application lives."""
+"""Any exception, raised anywhere: one answer, one line, and the application lives (R-21)."""
 
 from __future__ import annotations
 
@@ -236,7 +236,7 @@ async def handler(request, r=Depends(resource)):
         assert request_id.get() == "-"
 
     asyncio.run(main())
-    (module,) = app.site.modules.values()
+    (module,) = app.project.modules.values()
     handler: Any = getattr(module, "handler", None)
     assert handler.__globals__["seen"] == ["CancelledError"]
     assert [(r.levelno, getattr(r, "status", None)) for r in lines.records] == [(logging.INFO, 499)]
@@ -275,7 +275,7 @@ async def resource():
 
 
 def entries(app: Application) -> list[str]:
-    (module,) = app.site.modules.values()
+    (module,) = app.project.modules.values()
     handler: Any = getattr(module, "handler", None)
     return handler.__globals__["journal"]
 

@@ -121,11 +121,11 @@ def line(lines: Lines) -> str:
 @pytest.mark.parametrize(
     ("target", "shown"),
     [
-        ("/v1/reset/abc123", "/v1/reset/***"),
-        ("//v1//reset/abc123/", "***"),
-        ("/reset/abc123", "/reset/***"),
-        ("/v1/reset/abc123?token=zz&x=1&api%5Fkey=zz", "x=1"),
-        ("/v1/reset/abc%31%32%33", "/v1/reset/***"),
+        ("/v1/reset/xyz123", "/v1/reset/***"),
+        ("//v1//reset/xyz123/", "***"),
+        ("/reset/xyz123", "/reset/***"),
+        ("/v1/reset/xyz123?token=zz&x=1&api%5Fkey=zz", "x=1"),
+        ("/v1/reset/xyz%31%32%33", "/v1/reset/***"),
     ],
 )
 def test_no_secret_of_the_target_is_in_any_line(
@@ -141,7 +141,7 @@ def test_no_secret_of_the_target_is_in_any_line(
     assert ask(app, "GET", target).status == 200
 
     texts = lines.texts()
-    assert not any("abc" in text or "zz" in text for text in texts)
+    assert not any("xyz" in text or "zz" in text for text in texts)
     assert shown in texts[-1]
 
 
@@ -171,7 +171,7 @@ def test_no_secret_of_the_target_is_in_the_line_of_what_no_route_serves(
     )
     app.boot()
     lines.records.clear()
-    target, more = f"{prefix}/reset/abc123", {"root_path": "/sub"}
+    target, more = f"{prefix}/reset/xyz123", {"root_path": "/sub"}
     assert ask(app, method, target, headers=headers, more=more).status == status
 
     assert f"{prefix}/reset/*** {status} " in line(lines)

@@ -4,113 +4,75 @@
 with a leading underscore may change with any release.
 """
 
-from treefold_http.__about__ import __version__
-from treefold_http._application import Application, create_app
-from treefold_http._background import BackgroundTasks
-from treefold_http._boot import BootReport, BrokenFile
-from treefold_http._connection import Address
-from treefold_http._datastructures import (
-    URL,
-    Headers,
-    MultiMapping,
-    MutableHeaders,
-    QueryParams,
-    State,
-)
-from treefold_http._dependencies import Depends
-from treefold_http._errors import (
-    BadRequest,
-    BootError,
-    ClientDisconnect,
-    Conflict,
-    Forbidden,
-    HTTPError,
-    MethodNotAllowed,
-    NotFound,
-    PayloadTooLarge,
-    ServiceUnavailable,
-    SettingsError,
-    TooManyRequests,
-    TreefoldError,
-    Unauthorized,
-    UnprocessableEntity,
-    UnsupportedMediaType,
-)
-from treefold_http._events import Event, EventStream
-from treefold_http._files import FileResponse
-from treefold_http._forms import FormData
-from treefold_http._middleware import under
-from treefold_http._multipart import MissingExtra
-from treefold_http._overload import refuse_overload
-from treefold_http._parts import Part
-from treefold_http._providers import Provider
-from treefold_http._request import Request
-from treefold_http._response import Response
-from treefold_http._rooms import Rooms
-from treefold_http._scope import Scope
-from treefold_http._security import secured
-from treefold_http._settings import Settings
-from treefold_http._sources import Body, Cookie, File, Form, Header, Query
-from treefold_http._static import StaticFiles
-from treefold_http._streams import StreamingResponse
-from treefold_http._uploads import UploadFile
-from treefold_http._websocket import WebSocket, WebSocketDisconnect
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "URL",
-    "Address",
-    "Application",
-    "BackgroundTasks",
-    "BadRequest",
-    "Body",
-    "BootError",
-    "BootReport",
-    "BrokenFile",
-    "ClientDisconnect",
-    "Conflict",
-    "Cookie",
-    "Depends",
-    "Event",
-    "EventStream",
-    "File",
-    "FileResponse",
-    "Forbidden",
-    "Form",
-    "FormData",
-    "HTTPError",
-    "Header",
-    "Headers",
-    "MethodNotAllowed",
-    "MissingExtra",
-    "MultiMapping",
-    "MutableHeaders",
-    "NotFound",
-    "Part",
-    "PayloadTooLarge",
-    "Provider",
-    "Query",
-    "QueryParams",
-    "Request",
-    "Response",
-    "Rooms",
-    "Scope",
-    "ServiceUnavailable",
-    "Settings",
-    "SettingsError",
-    "State",
-    "StaticFiles",
-    "StreamingResponse",
-    "TooManyRequests",
-    "TreefoldError",
-    "Unauthorized",
-    "UnprocessableEntity",
-    "UnsupportedMediaType",
-    "UploadFile",
-    "WebSocket",
-    "WebSocketDisconnect",
-    "__version__",
-    "create_app",
-    "refuse_overload",
-    "secured",
-    "under",
-]
+from treefold_http.__about__ import __version__
+from treefold_http._application import Application as Application, create_app as create_app
+from treefold_http._bodies.forms import FormData as FormData
+from treefold_http._bodies.multipart import MissingExtra as MissingExtra
+from treefold_http._bodies.parts import Part as Part
+from treefold_http._bodies.uploads import UploadFile as UploadFile
+from treefold_http._failures.overload import refuse_overload as refuse_overload
+from treefold_http._injection.context import InjectionContext as InjectionContext
+from treefold_http._injection.dependencies import Depends as Depends
+from treefold_http._injection.providers import Provider as Provider
+from treefold_http._injection.secured import secured as secured
+from treefold_http._injection.sources import (
+    Body as Body,
+    Cookie as Cookie,
+    File as File,
+    Form as Form,
+    Header as Header,
+    Query as Query,
+)
+from treefold_http._project.middleware_chain import under as under
+from treefold_http._requests.connection import Address as Address
+from treefold_http._requests.request import Request as Request
+from treefold_http._responses.events import Event as Event, EventStream as EventStream
+from treefold_http._responses.files import FileResponse as FileResponse
+from treefold_http._responses.response import Response as Response
+from treefold_http._responses.static import StaticFiles as StaticFiles
+from treefold_http._responses.streams import StreamingResponse as StreamingResponse
+from treefold_http._runtime.background import BackgroundTasks as BackgroundTasks
+from treefold_http._runtime.boot_report import (
+    BootError as BootError,
+    BootReport as BootReport,
+    BrokenFile as BrokenFile,
+    SettingsError as SettingsError,
+    TreefoldError as TreefoldError,
+)
+from treefold_http._runtime.settings import Settings as Settings
+from treefold_http._websockets.rooms import Rooms as Rooms
+from treefold_http._websockets.websocket import (
+    WebSocket as WebSocket,
+    WebSocketDisconnect as WebSocketDisconnect,
+)
+from treefold_http._wire.datastructures import (
+    URL as URL,
+    Headers as Headers,
+    MultiMapping as MultiMapping,
+    MutableHeaders as MutableHeaders,
+    QueryParams as QueryParams,
+    State as State,
+)
+from treefold_http._wire.errors import (
+    BadRequest as BadRequest,
+    ClientDisconnect as ClientDisconnect,
+    Conflict as Conflict,
+    Forbidden as Forbidden,
+    HTTPError as HTTPError,
+    MethodNotAllowed as MethodNotAllowed,
+    NotFound as NotFound,
+    PayloadTooLarge as PayloadTooLarge,
+    ServiceUnavailable as ServiceUnavailable,
+    TooManyRequests as TooManyRequests,
+    Unauthorized as Unauthorized,
+    UnprocessableEntity as UnprocessableEntity,
+    UnsupportedMediaType as UnsupportedMediaType,
+)
+
+if not TYPE_CHECKING:  # checkers read the imports above, and cannot evaluate this
+    __all__ = [
+        "__version__",
+        *sorted(name for name in dir() if name[0] != "_" and name != "TYPE_CHECKING"),
+    ]

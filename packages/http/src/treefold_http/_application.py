@@ -1,7 +1,7 @@
 """The application: an ASGI callable over a folder tree.
 
-One request reads top to bottom in `__call__`: identify, route, run the plan, answer, log. `_boot`
-reads the project and `_plan` composes a route; this module connects them.
+One request reads top to bottom in `__call__`: identify, route, run the plan, answer, log.
+`_project.boot` reads the project and `_project.plans` composes a route; this module connects them.
 """
 
 from __future__ import annotations
@@ -12,66 +12,57 @@ import inspect
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from treefold_http._background import BackgroundOwner
-from treefold_http._boot import BootReport, Site, build_site, plan_routes
-from treefold_http._capture import NONE, describe, read_ahead
-from treefold_http._coercion import PLAIN, to_response
-from treefold_http._connection import Connection, below_root
-from treefold_http._datastructures import State
-from treefold_http._departures import Departures
-from treefold_http._errors import (
-    BadRequest,
-    ClientDisconnect,
-    HTTPError,
-    MethodNotAllowed,
-    NotFound,
+from treefold_http._extensions.calls import explain
+from treefold_http._failures.exception_handlers import ExceptionHandler, ExceptionHandlers
+from treefold_http._failures.problems import crash, departed, problem
+from treefold_http._injection.context import InjectionContext
+from treefold_http._injection.overrides import Overrides
+from treefold_http._injection.providers import Key, Provider, Providers, ProviderScope
+from treefold_http._injection.resolver import Injection
+from treefold_http._project.boot import LoadedProject, load_project, plan_routes
+from treefold_http._project.fallbacks import refusal_of
+from treefold_http._project.installed import Installed
+from treefold_http._project.mounts import Answer, Mountable, Mounts
+from treefold_http._project.plans import Plan
+from treefold_http._requests.connection import below_root
+from treefold_http._requests.log_payload import log_connection, read_ahead
+from treefold_http._requests.request import Request
+from treefold_http._responses.coercion import PLAIN, to_response
+from treefold_http._responses.response import (
+    JSON_TYPE,
+    NOSNIFF,
+    Response,
+    missing_in,
+    plain_messages,
 )
-from treefold_http._exceptions import ExceptionHandler, ExceptionHandlers
-from treefold_http._exposure import expose
-from treefold_http._guard import check_request
-from treefold_http._identity import request_identity
-from treefold_http._injection import Injection
-from treefold_http._installed import Installed
-from treefold_http._json import quick_encode
-from treefold_http._life import Life
-from treefold_http._lifespan import Lifespan
-from treefold_http._mounts import Answer, Mountable, Mounts
-from treefold_http._overrides import Overrides
-from treefold_http._plan import Plan
-from treefold_http._problems import crash, departed, problem
-from treefold_http._providers import Key, Provider, Providers, ProviderScope
-from treefold_http._request import Request
-from treefold_http._response import JSON_TYPE, Response, missing_in, plain_messages
-from treefold_http._scope import Scope as InjectionScope
-from treefold_http._settings import Settings
-from treefold_http._sockets import OpenSockets, serve_socket
-from treefold_http._teardown import leave_all, must_go_on
-from treefold_http._threads import WorkerThreads
-from treefold_http._types import Receive, Scope, Send
-from treefold_http.extensions import explain
-from treefold_logging import (
-    configure,
-    get_logger,
-    keep_tail,
-    log_request,
-    request_id,
-    request_target,
-)
+from treefold_http._runtime.background import BackgroundOwner
+from treefold_http._runtime.boot_report import BootReport
+from treefold_http._runtime.disconnect_watcher import DisconnectWatcher
+from treefold_http._runtime.exit_callbacks import is_outer_cancellation
+from treefold_http._runtime.settings import Settings
+from treefold_http._runtime.threads import WorkerThreads
+from treefold_http._serving.lifespan import Lifespan
+from treefold_http._serving.sockets import OpenSockets, serve_socket
+from treefold_http._wire.asgi import RawHeaders, Receive, Scope, Send
+from treefold_http._wire.datastructures import State
+from treefold_http._wire.errors import ClientDisconnect, HTTPError, MethodNotAllowed
+from treefold_http._wire.json import quick_encode
+from treefold_http._wire.request_guard import check_request
+from treefold_http._wire.request_id import assign_request_id
+from treefold_logging import configure, get_logger, keep_tail, request_id
 from treefold_router import (
     AutoOptions,
     Found,
-    MalformedPath,
     MethodNotAllowed as WrongMethod,
     NotFound as NoRoute,
+    Route,
     RouteTable,
 )
 
-_NOSNIFF = (b"x-content-type-options", b"nosniff")
 _CLOSE = (b"connection", b"close")
 _LEFT = 499
 """The logged status of a request that the client or the server ended before its response."""
@@ -116,31 +107,35 @@ class Application:
         self.overrides = Overrides(self.replan)
         self.providers = Providers(self.replan)
         self.providers.open_scope = self.scope
-        self.providers.declared_here = self._declared_in_life
         self.injection = Injection(
             in_thread=self.in_thread, overrides=self.overrides, providers=self.providers
         )
         self.exception_handlers = ExceptionHandlers()
-        self.departures = Departures()
+        self.disconnects = DisconnectWatcher()
         self.sockets = OpenSockets()
         self.mounts = Mounts()
         self.lifespan = Lifespan(self)
+        self.state = State()
         self._default_version = default_version
         self._given_settings = settings
-        self._site: Site | None = None
+        self._settings: Settings | None = None
+        self._project: LoadedProject | None = None
         self._probes: Mapping[bytes, Plan] = {}
 
-    @cached_property
+    @property
     def settings(self) -> Settings:
         """The settings, read at first use.
 
         Raises:
             SettingsError: for an unknown name or a wrong value.
         """
-        settings = self._given_settings or Settings.load(self.root)
-        if self._default_version is None:
-            return settings
-        return dataclasses.replace(settings, default_version=self._default_version)
+        settings = self._settings
+        if settings is None:
+            settings = self._given_settings or Settings.load(self.root)
+            if self._default_version is not None:
+                settings = dataclasses.replace(settings, default_version=self._default_version)
+            self._settings = settings
+        return settings
 
     @property
     def has_docs(self) -> bool:
@@ -148,17 +143,12 @@ class Application:
         return self.dev if self.settings.docs is None else self.settings.docs
 
     @property
-    def site(self) -> Site:
+    def project(self) -> LoadedProject:
         """The loaded project that serves requests; the first access boots."""
-        if self._site is None:
+        if self._project is None:
             self.boot()
-        assert self._site is not None  # noqa: S101 - boot sets it or raises
-        return self._site
-
-    @property
-    def state(self) -> State:
-        """Attributes of your own."""
-        return (Life.of(self) or self.lifespan.life).state
+        assert self._project is not None  # noqa: S101 - boot sets it or raises
+        return self._project
 
     @property
     def stopping(self) -> asyncio.Event:
@@ -168,18 +158,18 @@ class Application:
     @property
     def table(self) -> RouteTable:
         """The route table."""
-        return self.site.table
+        return self.project.table
 
     @property
     def extensions(self) -> Sequence[Any]:
         """The extensions: installed ones, then those of `extensions.py` once it is booted."""
-        own = self._site.extensions if self._site is not None else ()
+        own = self._project.extensions if self._project is not None else ()
         return (*self.installed, *own)
 
     @property
     def report(self) -> BootReport:
         """The counts and the failures of the boot."""
-        return self.site.report
+        return self.project.report
 
     def boot(self) -> None:
         """Read the project; a second call does nothing.
@@ -188,7 +178,7 @@ class Application:
             BootError: when there is no `Api/` folder or a boot file fails.
             SettingsError: when a setting is wrong.
         """
-        if self._site is None:
+        if self._project is None:
             configure(
                 log_format=self.settings.log_format,
                 level=self.settings.log_level,
@@ -200,13 +190,13 @@ class Application:
                 configure_caches(self.settings.caches)
             if self.dev and self.has_docs:
                 keep_tail()  # before the boot, so that the docs show its log lines
-            self._site = build_site(self)
+            self._project = load_project(self)
             if self.settings.health:
-                from treefold_http._health import Health
+                from treefold_http._built_in.health import Health
 
                 self._probes = Health(self).plans
             if self.has_docs:  # imported here: an application without docs does not pay for them
-                from treefold_http._docs import serve_docs
+                from treefold_http._built_in.docs import serve_docs
                 from treefold_http.openapi import serve_documents
 
                 serve_documents(self)
@@ -224,7 +214,7 @@ class Application:
         """
         self.providers.add(key, Provider(factory, scope))
 
-    def scope(self) -> InjectionScope:
+    def scope(self) -> InjectionContext:
         """Return a scope for injection outside requests: `async with app.scope() as s: ...`.
 
         Boots the application first, so that the providers of `providers.py` are registered.
@@ -233,7 +223,7 @@ class Application:
             BootError: as `boot`.
         """
         self.boot()
-        return InjectionScope(self)
+        return InjectionContext(self, self.injection)
 
     def mount(self, prefix: str, target: Mountable) -> None:
         """Serve a folder of files at a prefix outside the versions, inside the middleware.
@@ -247,7 +237,7 @@ class Application:
             BootError: when the folder does not exist or holds the application itself.
         """
         target.check(self.root)
-        self.mounts.add(prefix, target, again=self._begins_anew)
+        self.mounts.add(prefix, target)
 
     def exception_handler(
         self, kind: type[BaseException]
@@ -263,25 +253,16 @@ class Application:
         """Begin the shutdown: event streams end, sockets close with 1012."""
         self.lifespan.begin_shutdown()
 
-    def exchange_site(self, site: Site) -> None:
+    def exchange_project(self, project: LoadedProject) -> None:
         """Replace the loaded project; requests in progress finish on the previous one."""
-        self._site = site
-
-    @property
-    def _begins_anew(self) -> bool:
-        """True inside a startup hook that runs during a reload."""
-        return Life.of(self) not in (None, self.lifespan.life)
-
-    def _declared_in_life(self) -> Mapping[Any, Any] | None:
-        life = Life.of(self)
-        return life.declared if life is not None else None
+        self._project = project
 
     def replan(self) -> None:
         """Compose the plans of all routes again, after a change of providers or overrides."""
-        if self._site is not None and not self._begins_anew:
-            site = self._site
-            self._site = dataclasses.replace(
-                site, plans=plan_routes(self, site.modules, site.middlewares)
+        if self._project is not None:
+            project = self._project
+            self._project = dataclasses.replace(
+                project, plans=plan_routes(self, project.modules, project.middlewares)
             )
 
     async def in_thread(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
@@ -291,21 +272,17 @@ class Application:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection scope (ASGI 3.0)."""
-        if scope["type"] != "http":
+        if scope["type"] != "http" or not self.lifespan.started:
             await self._serve_other(scope, receive, send)
             return
-        if not self.lifespan.started:
-            await self.lifespan.start()
         started = perf_counter()
-        headers = scope["headers"]
-        fields = dict(headers)
-        identity = request_identity(fields, headers)
+        fields = dict(scope["headers"])
+        identity = assign_request_id(fields, scope["headers"])
         request = Request(scope, receive, self, identity, fields)
         token = request_id.set(identity)
         has_body = b"content-length" in fields or b"transfer-encoding" in fields
-        status = _LEFT
-        response: Response | None = None  # most answers are a type and a body: nothing to keep
-        kind, body = JSON_TYPE, b""
+        # Most answers are a type and a body: no response is made of them.
+        status, response, kind, body = _LEFT, None, JSON_TYPE, b""
         try:
             try:
                 plan = self._route(request)
@@ -313,60 +290,46 @@ class Application:
                 plain = PLAIN.get(result.__class__) if plan.status is None else None
                 if plain is not None:
                     encode, kind = plain
-                    body, status = encode(result), 200
+                    body = encode(result)
                 else:
                     response = to_response(result, plan.status)
-                    status = response.status
             except BaseException as error:  # render re-raises cancellations
                 response = await self.render(error, request)
-                status = response.status
-            common = [_NOSNIFF, (b"x-request-id", identity.encode())]
-            added = request.answer_fields
-            if added is not None:
-                common += added if response is None else missing_in(response, added)
+            status = 200 if response is None else response.status
+            common = [NOSNIFF, (b"x-request-id", identity.encode())]
+            if request.answer_fields is not None:
+                common += missing_in(response, request.answer_fields)
             if has_body and not request.reader.complete:
-                await read_ahead(request)
-                if not request.reader.complete:
-                    common.append(_CLOSE)  # otherwise the server would read the rest of the body
+                await _finish_body(request, common)
             if response is None or type(response) is Response:
-                head = scope["method"] == "HEAD"
-                start, end = (
-                    plain_messages(common, kind, body, head)
-                    if response is None
-                    else response.messages(common, head)
-                )
+                if response is None:
+                    start, end = plain_messages(common, kind, body, scope["method"] == "HEAD")
+                else:
+                    start, end = response.messages(common, scope["method"] == "HEAD")
                 try:
                     await send(start)
                     await send(end)
                 except OSError:  # raised by some servers after a disconnect (ASGI, HTTP 2.4)
                     status = _LEFT
             else:
-                try:
-                    await response.send(request, send, common)
-                finally:
-                    status = response.status  # a file decides between 200, 206, 304 and others
+                await response.send(request, send, common)
             if response is not None and response.background is not None:
                 self.background.start(response.background)
             if request.work is not None:
                 self.background.start(request.work)
-            if request.leaves is not None:
-                await self._leave(request, None)
+            if request.exit_callbacks is not None:
+                request.error = await request.leave(None)
         except BaseException as error:  # the response has begun: clean up and log
-            await self._leave(request, error)
-            if must_go_on(error):
+            request.error = await request.leave(error)
+            if is_outer_cancellation(error):
                 status, request.error = _LEFT, None
                 raise
         finally:
-            if request.error is not None:
-                expose(scope, request.error)
-            level = _ERROR if status >= 500 or request.error is not None else _INFO
-            if _is_logged(level):
-                self._log(request, status, perf_counter() - started, has_body)
+            if response is not None and status != _LEFT:
+                status = response.status  # a file decides between 200, 206, 304 and others
+            if request.error is not None or _is_logged(_INFO if status < 500 else _ERROR):
+                log_connection(request, scope["method"], status, perf_counter() - started, has_body)
             request_id.reset(token)
-
-    async def _leave(self, request: Request, error: BaseException | None) -> None:
-        leaves, request.leaves = request.leaves, None
-        request.error = await leave_all(leaves, error) if leaves else error
 
     async def _serve_other(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -374,66 +337,62 @@ class Application:
             return
         if not self.lifespan.started:
             await self.lifespan.start()
-        await serve_socket(self, scope, receive, send)
+        if scope["type"] == "http":
+            await self(scope, receive, send)
+        else:
+            await serve_socket(self, scope, receive, send)
 
     def _route(self, request: Request) -> Plan:
         """Return the plan of the matched route, or the plan that answers 404, 405 and OPTIONS."""
         scope = request.scope
-        site = self._site or self.site
+        project = self._project or self.project
         path = scope.get("raw_path") or scope["path"]
         try:
             check_request(scope, request.fields, path)
         except HTTPError as refusal:
-            return self._missed(request, refusal)
+            return self._with_fallback(request, refusal)
         if scope.get("root_path"):
             path = below_root(path, scope["root_path"])
-        outcome = site.table.resolve(scope["method"], path)
+        outcome = project.table.resolve(scope["method"], path)
         version = None
         if type(outcome) is not Found:
             if type(outcome) is NoRoute and outcome.unversioned:
                 if self.mounts and (mounted := self.mounts.find(path)) is not None:
-                    return self._missed(request, mounted)
-                version = site.default_version
-                outcome = self._resolve_default(site, request, path)
+                    return self._with_fallback(request, mounted)
+                version = project.default_version
+                if version is not None:
+                    outcome = project.table.resolve(request.method, path, version=version)
+                    if type(outcome) is Found:
+                        project.log_default(request.method, request, outcome.route)
                 if type(outcome) is NoRoute and request.raw_path in self._probes:
                     plan = request.plan = self._probes[request.raw_path]
                     return plan
                 if type(outcome) is NoRoute and (page := self.mounts.find_built_in(path)):
-                    return self._missed(request, page)
+                    return self._with_fallback(request, page)
             if type(outcome) is not Found:
-                plan = self._missed(request, _miss(outcome))
-                if site.scoped_misses:
-                    plan = site.scoped_misses.find(request, site.table, path, version) or plan
+                plan = self._with_fallback(request, _fallback_of(outcome))
+                if project.scoped_fallbacks:
+                    plan = (
+                        project.scoped_fallbacks.find(request, project.table, path, version) or plan
+                    )
                     request.plan = plan
                 return plan
         request.path_params = outcome.params
-        plan = request.plan = site.plans[outcome.route]
+        plan = request.plan = project.plans[outcome.route]
         return plan
 
-    def _missed(self, request: Request, miss: HTTPError | Response | Answer) -> Plan:
-        request.miss = miss
-        plan = request.plan = self.site.miss
+    def _with_fallback(self, request: Request, fallback: HTTPError | Response | Answer) -> Plan:
+        request.fallback = fallback
+        plan = request.plan = self.project.fallback
         return plan
 
-    def _resolve_default(self, site: Site, request: Request, path: bytes | str) -> Any:
-        version = site.default_version
-        if version is None:
-            return NoRoute(unversioned=True)
-        outcome = site.table.resolve(request.method, path, version=version)
-        if type(outcome) is Found:
-            masked = site.plans[outcome.route].masked_in(request.raw_path)
-            shown = request_target(request.raw_path, b"", masked_segments=masked)
-            get_logger().info("no version in %s %s -> served %s", request.method, shown, version)
-        return outcome
+    def route_at(self, path: bytes | str) -> Route | None:
+        """Return a route at a path, of any method; None without one, or before the boot."""
+        return None if self._project is None else self._project.route_at(path)
 
-    def masked_in(self, connection: Connection) -> tuple[int, ...]:
-        """Return the indexes of the path segments to mask in logs; see `Plan.masked_in`."""
-        plan = connection.plan
-        if plan is not None and plan.route is not None:
-            return plan.masked_in(connection.raw_path) if plan.masked else ()
-        site = self._site  # none where the boot failed
-        root_path = connection.scope.get("root_path", "")
-        return () if site is None else site.masked_in(connection.raw_path, root_path)
+    def masked_at(self, raw_path: bytes, root_path: str) -> tuple[int, ...]:
+        """Return the indexes of path segments to mask in logs, for a path without a plan."""
+        return () if self._project is None else self._project.masked_in(raw_path, root_path)
 
     async def render(self, error: BaseException, request: Request) -> Response:
         """Return the response for an exception of a handler, a dependency or a middleware.
@@ -441,11 +400,10 @@ class Application:
         A cancellation of the request's task is re-raised. Every other exception is answered, also
         `SystemExit` and `KeyboardInterrupt`: a request must not end the process (R-21).
         """
-        if must_go_on(error):
+        if is_outer_cancellation(error):
             raise error
-        if request.leaves:
-            await self._leave(request, error)
-            error, request.error = request.error or error, None
+        if request.exit_callbacks:
+            error, request.error = await request.leave(error) or error, None
         try:
             handler = self.exception_handlers.find(error)
             if handler is not None:
@@ -455,27 +413,22 @@ class Application:
             if isinstance(error, ClientDisconnect):
                 return departed(request)
         except BaseException as unfit:  # its headers cannot be sent, or its handler failed
-            if must_go_on(unfit):
+            if is_outer_cancellation(unfit):
                 raise
             error = unfit
         request.error = error
         await explain(self, error)
         return crash(error, request)
 
-    def _log(self, request: Request, status: int, seconds: float, has_body: bool) -> None:
-        plan = request.plan
-        if plan is not None and plan.is_quiet and not _is_logged(logging.DEBUG):
-            return
-        payload = NONE
-        if has_body and (plan is None or plan.log_payload):
-            payload = describe(request)
-        scope = request.scope
-        raw_path = scope.get("raw_path") or request.raw_path
-        target = request_target(raw_path, scope["query_string"], self.masked_in(request))
-        log_request(scope["method"], target, status, seconds, request.id, payload, request.error)
+
+async def _finish_body(request: Request, common: RawHeaders) -> None:
+    """Read a small rest for the log; close the connection after an answer to an unread body."""
+    await read_ahead(request)
+    if not request.reader.complete:
+        common.append(_CLOSE)  # otherwise the server would read the rest of the body
 
 
-def _miss(outcome: object) -> HTTPError | Response:
+def _fallback_of(outcome: object) -> HTTPError | Response:
     if isinstance(outcome, AutoOptions):
         return Response.empty(headers={"Allow": outcome.allow})
     if isinstance(outcome, WrongMethod):
@@ -483,9 +436,7 @@ def _miss(outcome: object) -> HTTPError | Response:
         if outcome.allow == "WEBSOCKET":
             headers["Upgrade"] = "websocket"
         return MethodNotAllowed(f"This path answers {outcome.allow}", headers=headers)
-    if isinstance(outcome, MalformedPath):
-        return BadRequest(outcome.reason)
-    return NotFound("There is nothing at this path")
+    return refusal_of(outcome)
 
 
 def create_app() -> Application:

@@ -2,116 +2,42 @@
 
 An extension is an object of a project's `extensions.py`, or one that an installed distribution
 declares under the entry-point group `treefold.extensions`. This module defines the members of an
-extension, and calls them on all extensions of an application. It depends on no particular database
-or extension; `_installed` finds the installed ones.
+extension. It depends on no particular database or extension; `_project.installed` finds the
+installed ones, `_extensions.calls` calls them.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol
 
-from treefold_http._background import run_anywhere
-from treefold_http._boot_files import (
+from treefold_http._extensions.calls import (
+    apply as apply,
+    explain as explain,
+    find_session_store as find_session_store,
+    observe as observe,
+    pending as pending,
+    prepare_tests as prepare_tests,
+    readiness as readiness,
+    release as release,
+    session_store_of as session_store_of,
+)
+from treefold_http._extensions.members import (
+    READY_TIMEOUT as READY_TIMEOUT,
+    Check as Check,
+    Pending as Pending,
+    Refusal as Refusal,
+    SessionStore as SessionStore,
+    SpanFactory as SpanFactory,
+)
+from treefold_http._project.boot_files import (
     load_middlewares as load_middlewares,
     load_models as load_models,
 )
-from treefold_http._installed import GROUP as GROUP, install as install
-from treefold_logging import get_logger
+from treefold_http._project.installed import GROUP as GROUP, install as install
 
 if TYPE_CHECKING:
     from treefold_http._application import Application
-
-Refusal: TypeAlias = tuple[int, str, Sequence[Mapping[str, Any]] | None]
-"""The response to an exception: status, detail, and entries of a validation failure."""
-
-READY_TIMEOUT = 2.0
-"""Seconds that the readiness checks of all extensions together may take."""
-
-
-class Check(Protocol):
-    """One answer to `ready()`: any object with these attributes."""
-
-    @property
-    def topic(self) -> str:
-        """The kind of the checked resource, such as `database`."""
-        ...
-
-    @property
-    def name(self) -> str:
-        """The name of the checked resource, such as an alias; never an address."""
-        ...
-
-    @property
-    def ok(self) -> bool:
-        """True if it can serve now."""
-        ...
-
-    @property
-    def text(self) -> str:
-        """The finding, without a user name, a password or a stored value."""
-        ...
-
-    @property
-    def advice(self) -> str:
-        """The remedy; empty if none is needed."""
-        ...
-
-
-class Pending(Protocol):
-    """One answer to `pending()`: any object with these attributes."""
-
-    @property
-    def text(self) -> str:
-        """The missing step, such as `not applied: 0002_add_pages`."""
-        ...
-
-    @property
-    def advice(self) -> str:
-        """The command that performs it, such as `treefold migrate`."""
-        ...
-
-
-class SessionStore(Protocol):
-    """Keeps values under keys until they expire; every method may be called from any event loop.
-
-    A key is opaque text of at most 255 characters: hash a secret before it becomes one. A value
-    that has expired is absent for every method.
-    """
-
-    async def get(self, key: str) -> bytes | None:
-        """Return the value, or None if it is absent."""
-        ...
-
-    async def set(self, key: str, value: bytes, *, seconds: float) -> None:
-        """Write the value, whether or not the key has one; it expires after `seconds`."""
-        ...
-
-    async def replace(self, key: str, value: bytes, *, seconds: float) -> bool:
-        """Write the value in one step if the key has one; return False if it is absent.
-
-        A save that began before a session was deleted must not restore it.
-        """
-        ...
-
-    async def delete(self, key: str) -> bool:
-        """Remove the value; return True if there was one."""
-        ...
-
-    async def touch(self, key: str, *, seconds: float) -> bool:
-        """Set the expiry to `seconds` from now; return False if the key is absent."""
-        ...
-
-
-class SpanFactory(Protocol):
-    """Opens a span around a piece of work, as `start_as_current_span` of OpenTelemetry does."""
-
-    def __call__(
-        self, name: str, attributes: Mapping[str, str | int]
-    ) -> AbstractContextManager[Any]: ...
 
 
 class Extension(Protocol):
@@ -208,131 +134,3 @@ class Extension(Protocol):
 
         It may block; it is called once per test run, after the boot.
         """
-
-
-def find_session_store(app: Application) -> SessionStore | None:
-    """Return the session store of the first extension that offers one."""
-    return session_store_of(app.extensions)
-
-
-def session_store_of(extensions: Sequence[Any]) -> SessionStore | None:
-    """Return the store of the first extension that offers one, before the application's boot."""
-    for extension in extensions:
-        offer: Callable[[], SessionStore | None] | None = getattr(extension, "session_store", None)
-        if offer is not None and (store := offer()) is not None:
-            return store
-    return None
-
-
-def observe(app: Application, span_factory: SpanFactory) -> Callable[[], None]:
-    """Call `observe` of every extension; return a function that stops all of them."""
-    stops: list[Callable[[], None]] = [
-        extension.observe(span_factory)
-        for extension in app.extensions
-        if hasattr(extension, "observe")
-    ]
-
-    def stop() -> None:
-        for one in stops:
-            one()
-
-    return stop
-
-
-@dataclass(frozen=True, slots=True)
-class _Unready:
-    topic: str
-    name: str
-    text: str
-    ok: bool = False
-    advice: str = ""
-
-
-async def readiness(app: Application, *, timeout: float = READY_TIMEOUT) -> list[Check]:
-    """Run the readiness checks of all extensions concurrently.
-
-    An extension that fails or takes longer is not ready. Its exception is reported by type only: a
-    message may quote an address.
-    """
-    asked = [extension for extension in app.extensions if hasattr(extension, "ready")]
-    answers = await asyncio.gather(*(_ask(extension, timeout) for extension in asked))
-    return [check for answer in answers for check in answer]
-
-
-async def _ask(extension: Any, timeout: float) -> Sequence[Check]:
-    name = type(extension).__name__
-    try:
-        async with asyncio.timeout(timeout):
-            return await extension.ready()
-    except TimeoutError:
-        return [_Unready("extension", name, f"does not answer within {timeout:g} s")]
-    except Exception as error:
-        return [_Unready("extension", name, f"cannot say: it raised {type(error).__name__}")]
-
-
-async def release(app: Application) -> None:
-    """Shut the installed extensions down after `setup`, for a tool that serves nothing."""
-    for extension in reversed(app.installed):
-        if hasattr(extension, "shutdown"):
-            await run_anywhere(app.threads, extension.shutdown)
-
-
-def pending(app: Application) -> list[Pending]:
-    """Return the steps that are missing before an application can serve; it may block.
-
-    The models must be loaded: by a boot, or by `load_models`.
-    """
-    return [
-        one
-        for extension in app.extensions
-        if hasattr(extension, "pending")
-        for one in extension.pending()
-    ]
-
-
-def apply(app: Application) -> list[str] | None:
-    """Call `apply` of the extensions of a booted application; it may block.
-
-    Returns:
-        A line for each step; None if no extension has anything to apply.
-    """
-    outcomes: list[Sequence[str] | None] = [
-        extension.apply() for extension in app.extensions if hasattr(extension, "apply")
-    ]
-    if all(lines is None for lines in outcomes):
-        return None
-    return [line for lines in outcomes for line in lines or ()]
-
-
-async def explain(app: Application, error: BaseException) -> str:
-    """Add the explanations of all extensions to an error, as notes below its message.
-
-    Returns:
-        The sentences, joined; empty if no extension explains the error.
-    """
-    said: list[str] = []
-    for extension in app.extensions:
-        if not hasattr(extension, "explain"):
-            continue
-        try:
-            sentence: str = await app.in_thread(extension.explain, error)
-        except Exception as failure:
-            name = type(extension).__name__
-            get_logger().warning("extension %s failed to explain an error", name, exc_info=failure)
-            continue
-        if sentence and sentence not in getattr(error, "__notes__", ()):
-            error.add_note(sentence)
-        if sentence:
-            said.append(sentence)
-    return " ".join(said)
-
-
-def prepare_tests(app: Application) -> None:
-    """Apply the pending steps for the tests of a booted application.
-
-    If no extension has steps to apply, call `prepare_tests` of the extensions instead.
-    """
-    if apply(app) is None:
-        for extension in app.extensions:
-            if hasattr(extension, "prepare_tests"):
-                extension.prepare_tests()

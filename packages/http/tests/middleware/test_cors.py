@@ -134,7 +134,8 @@ def test_s59_a_pattern_matches_whole_origins_only() -> None:
     ],
 )
 def test_a_text_that_is_no_origin_is_refused(origin: str) -> None:
-    with pytest.raises(ValueError, match="is no origin; give scheme and host"):
+    expected = "An origin must be scheme and host, such as 'https://app.example.com', got "
+    with pytest.raises(ValueError, match=f"^{re.escape(expected + repr(origin))}$"):
         CORS([origin])
 
 
@@ -155,10 +156,16 @@ def test_s58_a_wildcard_with_credentials_is_refused(options: Any, message: str) 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "allows no origin; give allow_origins"),
-        ({"allow_origins": APP}, "is one text; give a list"),
-        ({"allow_origins": [APP], "allow_headers": ["a b"]}, "holds 'a b', which is no name"),
-        ({"allow_origins": [APP], "allow_methods": ["GET\n"]}, "which is no name"),
+        ({}, "must allow an origin; pass allow_origins="),
+        ({"allow_origins": APP}, f"CORS allow_origins must be a list, got the text '{APP}'"),
+        (
+            {"allow_origins": [APP], "allow_headers": ["a b"]},
+            "CORS allow_headers must be a list of names, got the entry 'a b'",
+        ),
+        (
+            {"allow_origins": [APP], "allow_methods": ["GET\n"]},
+            r"CORS allow_methods must be a list of names, got the entry 'GET\\n'",
+        ),
     ],
 )
 def test_an_option_that_cannot_be_is_refused(options: Any, message: str) -> None:
@@ -242,7 +249,7 @@ def test_a_field_of_the_handler_wins_and_vary_adds_up(project: Project, ask: Ask
 
 def test_many_origins_below_a_name_are_not_all_remembered(project: Project, ask: Ask) -> None:
     app = application(project, "['https://*.b.example']")
-    cors: CORS = app.site.listed[0]
+    cors: CORS = app.project.listed[0]
 
     for number in range(1100):
         origin = f"https://h{number}.b.example"

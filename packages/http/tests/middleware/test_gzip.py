@@ -287,7 +287,7 @@ def test_s51_a_file_is_compressed_whole_and_its_parts_are_byte_exact(
     [
         ({"level": 0}, "GZip level must be 1 to 9, got 0"),
         ({"level": 10}, "GZip level must be 1 to 9, got 10"),
-        ({"codings": ["lzma"]}, "GZip cannot make 'lzma'; choose from .*gzip, or install more"),
+        ({"codings": ["lzma"]}, "A coding of GZip must be one of .*gzip, got 'lzma'; install more"),
     ],
 )
 def test_an_option_that_cannot_be_is_refused(options: Any, message: str) -> None:

@@ -134,7 +134,7 @@ def test_a_forwarded_host_that_is_none_is_400(project: Project, ask: Ask) -> Non
     entry = "ProxyHeaders(['10.0.0.0/8'], host=True)"
     found = seen(project, ask, [("x-forwarded-host", "a@evil")], entry=entry)
 
-    assert (found["status"], found["detail"]) == (400, "The proxy names a host that is none")
+    assert (found["status"], found["detail"]) == (400, "X-Forwarded-Host must be host[:port]")
 
 
 def test_a_forwarded_host_is_looked_at_by_what_comes_after(project: Project, ask: Ask) -> None:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from treefold_http import Application, BootError, Settings, SettingsError
-from treefold_http._sessions import keepers, stores
+from treefold_http._session_keepers import keepers
+from treefold_http._sessions import stores
 from treefold_http._sessions.signing import Signer
 from treefold_http._sessions.stores import MemorySessions
 from treefold_http.middleware import Sessions
@@ -251,10 +252,10 @@ def test_a_stored_value_that_has_expired_is_absent_for_every_method() -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("datetime.datetime(2026, 1, 1)", "holds 'datetime', which JSON cannot give back"),
-        ("{1: 2}", "has the key 1; use text for keys"),
-        ("[{'a': (1, 2)}]", "holds 'tuple'"),
-        ("b'x'", "holds 'bytes'"),
+        ("datetime.datetime(2026, 1, 1)", "got 'datetime', which JSON cannot restore"),
+        ("{1: 2}", "must have text keys, got 1"),
+        ("[{'a': (1, 2)}]", "got 'tuple', which"),
+        ("b'x'", "got 'bytes', which"),
         ("float('nan')", "JSON"),
     ],
 )
@@ -271,7 +272,7 @@ def test_a_value_that_json_cannot_give_back_is_an_error_that_names_it(
 def test_a_key_is_text(project: Project, ask: Ask, lines: Lines) -> None:
     files = TREE | {"Api/v1/Key/Post.py": "async def handler(request): request.session[5] = 1"}
     assert ask(project(files, settings=SETTINGS), "POST", "/v1/key").status == 500
-    assert str(lines.errors()[0]) == "Session key 5 must be text"
+    assert str(lines.errors()[0]) == "A session key must be text, got 5"
 
 
 def test_an_answer_that_fails_saves_nothing(either: Client) -> None:
@@ -286,7 +287,9 @@ def test_a_change_after_the_answer_began_is_an_error(client: Client, lines: Line
     client.get("/v1/stream")
     assert client.shown()["data"] == {"early": True}
     (error,) = lines.errors()
-    with pytest.raises(RuntimeError, match="The session was saved before the answer began"):
+    with pytest.raises(
+        RuntimeError, match="The session was saved when the response started; change it"
+    ):
         raise error
 
 
@@ -296,7 +299,7 @@ def test_without_the_middleware_the_error_says_what_to_do(
     app = project({**TREE, "Middleware/__init__.py": ""})
     assert ask(app, "GET", "/v1/show").status == 500
     (error,) = lines.errors()
-    with pytest.raises(RuntimeError, match=r"put Sessions\(\) of treefold.middleware into"):
+    with pytest.raises(RuntimeError, match=r"add Sessions\(\) of treefold.middleware to"):
         raise error
 
 
@@ -414,7 +417,7 @@ def test_s65_a_request_that_saves_after_the_logout_revives_nothing(
     client.post("/v1/login", {"user": "ann"})
     cookie = "; ".join(f"{k}={v}" for k, v in client.cookies.items())
     headers = [("cookie", cookie), ("origin", "http://example.local")]
-    (slow,) = [m for r, m in client.app.site.modules.items() if r.template == "/v1/slow"]
+    (slow,) = [m for r, m in client.app.project.modules.items() if r.template == "/v1/slow"]
 
     async def main() -> Answer:
         names: dict[str, asyncio.Event] = getattr(slow, "handler").__globals__  # noqa: B009 - a union
@@ -601,7 +604,8 @@ def test_a_session_too_large_for_a_cookie_is_an_error(
     client = Client(project(tree("Sessions(store='cookie')"), settings=SETTINGS), ask)
     assert client.post("/v1/put", "'x' * 4000").status == 500
     (error,) = lines.errors()
-    with pytest.raises(ValueError, match="bytes as a cookie, browsers keep 4096"):
+    expected = r"^The session cookie must have at most 4096 bytes, got \d+; store less"
+    with pytest.raises(ValueError, match=expected):
         raise error
 
 
@@ -628,7 +632,7 @@ def test_a_socket_reads_the_session_and_cannot_change_it(
         ({"idle": 0}, "Sessions idle must be a number of seconds, got 0"),
         ({"absolute": -1}, "Sessions absolute must be"),
         ({"store": "disk"}, "must be 'memory', 'redis', 'database' or 'cookie', got 'disk'"),
-        ({"store": "cookie", "redis": "redis://h"}, "has redis= and store='cookie'"),
+        ({"store": "cookie", "redis": "redis://h"}, "cannot have both redis= and store='cookie'"),
         ({"trusted_origins": ["app.example"]}, "such as 'https://app.example.com', got 'app.ex"),
     ],
 )
@@ -717,7 +721,7 @@ def test_a_store_that_has_to_be_waited_for_is_asked_once_and_only_for_a_signed_c
     }
     client = Client(project(files, settings=SETTINGS), ask)
     client.app.boot()
-    (sessions,) = client.app.site.listed
+    (sessions,) = client.app.project.listed
     store: Any = sessions._store
     client.get("/v1/ok")
     client.cookies = {"__Host-session": "a.b"}

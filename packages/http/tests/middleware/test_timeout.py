@@ -69,7 +69,7 @@ TREE = {
             await websocket.send_text("still here")
         """,
 }
-SLOW = "This took longer than 0.05 seconds"
+SLOW = "The handler took longer than 0.05 seconds"
 
 
 def test_a_handler_is_cancelled_and_the_client_answered(

@@ -9,10 +9,11 @@ import pydantic
 import pytest
 from hypothesis import given, strategies as st
 
-from treefold_http._errors import BadRequest, UnprocessableEntity
-from treefold_http._json import loads
-from treefold_http._members import required_names
-from treefold_http._models import model_decoder
+from treefold_http._types.decode import model_decoder
+from treefold_http._types.member_names import required_names
+from treefold_http._types.read import read
+from treefold_http._wire.errors import BadRequest, UnprocessableEntity
+from treefold_http._wire.json import loads
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,7 +70,7 @@ class Choice(msgspec.Struct):
     ],
 )
 def test_names_are_known_where_every_member_is_required(kind: Any, names: Any) -> None:
-    assert required_names(kind) == names
+    assert required_names(read(kind)) == names
 
 
 class Address(pydantic.BaseModel):
@@ -129,7 +130,7 @@ UNKNOWN = (Filled, Parsed, Nested, Defaulted, Either, Named, Root)
 def test_names_of_a_model_are_known_where_no_code_of_its_own_adds_some(
     kind: Any, names: Any
 ) -> None:
-    assert required_names(kind) == names
+    assert required_names(read(kind)) == names
 
 
 @pytest.mark.parametrize(
@@ -145,19 +146,19 @@ def test_names_of_a_model_are_known_where_no_code_of_its_own_adds_some(
     ],
 )
 def test_s31_what_a_model_would_take_and_json_forbids_goes_the_long_way(body: bytes) -> None:
-    decoder = model_decoder(User)
+    decoder = model_decoder(read(User))
 
     assert decoder is not None
     assert decoder.quick is not None
-    assert decoder.quick(body) is None
+    assert decoder.quick.decode(body) is None
 
 
 def test_a_model_is_read_the_short_way() -> None:
-    decoder = model_decoder(User)
+    decoder = model_decoder(read(User))
 
     assert decoder is not None
     assert decoder.quick is not None
-    found = decoder.quick(b'{"name":" a","scores":[1],"home":{"town":"c","zip":null}}')
+    found = decoder.quick.decode(b'{"name":" a","scores":[1],"home":{"town":"c","zip":null}}')
     assert found.model_dump() == {"name": "a", "scores": [1], "home": {"city": "c", "zip": None}}
 
 
@@ -177,10 +178,10 @@ def test_the_short_way_takes_only_what_the_long_way_takes(
 ) -> None:
     members = [*{**GOOD, **changed}.items(), *repeated]
     body = b"{%s}" % ", ".join([f'"{name}": {value}' for name, value in members]).encode()
-    decoder = model_decoder(Person)
+    decoder = model_decoder(read(Person))
     assert decoder is not None
     assert decoder.quick is not None
-    quick = decoder.quick(body)
+    quick = decoder.quick.decode(body)
 
     try:
         whole = decoder.decode(body, loads(body))
@@ -190,11 +191,11 @@ def test_the_short_way_takes_only_what_the_long_way_takes(
 
 
 def test_the_short_way_is_taken() -> None:
-    decoder = model_decoder(Place)
+    decoder = model_decoder(read(Place))
 
     assert decoder is not None
     assert decoder.quick is not None
-    assert decoder.quick(b'{"city": "c", "zip": "z"}') == Place("c", "z")
+    assert decoder.quick.decode(b'{"city": "c", "zip": "z"}') == Place("c", "z")
 
 
 HANDLER = """

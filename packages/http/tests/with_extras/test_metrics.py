@@ -130,7 +130,10 @@ def test_the_path_is_an_option(project: Project, ask: Ask, target: str) -> None:
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"path": "metrics"}, "Metrics path must start with '/'"), ({"allowed": []}, "lists no net")],
+    [
+        ({"path": "metrics"}, "Metrics path must start with '/'"),
+        ({"allowed": []}, "Metrics must list networks"),
+    ],
 )
 def test_an_option_that_cannot_be_is_refused(options: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from treefold_http import Application
-from treefold_http._models import _steps
+from treefold_http._types.decode import _steps
 
 if TYPE_CHECKING:
     from packages.http.tests.conftest import Answer, Lines

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from treefold_http import BadRequest
-from treefold_http._limits import Limits
-from treefold_http._multipart import PartParser
-from treefold_http._part_head import PartHead
+from treefold_http._bodies.multipart import PartParser
+from treefold_http._bodies.part_head import PartHead
+from treefold_http._wire.limits import Limits
 
 Encode = Callable[..., bytes]
 
@@ -289,7 +289,7 @@ def test_s38_many_blanks_after_a_boundary_are_400(encode: Encode, blanks: bytes,
 
 def test_s38_blanks_without_an_end_are_refused_before_the_body_ends() -> None:
     message = refusal(HEAD + LINE + b" " * 20_000, size=5000)
-    assert message == "The multipart body is malformed: blanks after a boundary"
+    assert message == "The multipart body is malformed: whitespace after a boundary"
 
 
 def test_s38_a_refused_body_logs_nothing(caplog: pytest.LogCaptureFixture) -> None:

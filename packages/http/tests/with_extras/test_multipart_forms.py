@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from treefold_http import ClientDisconnect, HTTPError, ServiceUnavailable
-from treefold_http._forms import ParsedForm, parse_form
-from treefold_http._limits import Limits
-from treefold_http._spool import _spools
+from treefold_http._bodies.forms import ParsedForm, parse_form
+from treefold_http._bodies.spool import _spools
+from treefold_http._wire.limits import Limits
 
 Encode = Callable[..., bytes]
 Chunked = Callable[[bytes, int], AsyncIterator[bytes]]
@@ -135,7 +135,7 @@ def test_s36_d02_the_whole_form_has_a_limit(encode: Encode, chunked: Chunked) ->
     status, message = asyncio.run(use())
     assert (status, message) == (
         413,
-        f"The form is larger than the {len(body) - 1} bytes taken here",
+        f"The form must have at most {len(body) - 1} bytes",
     )
 
 
@@ -211,7 +211,7 @@ def test_s41_a_client_that_leaves_leaves_nothing(encode: Encode, chunked: Chunke
     async def leaving() -> AsyncIterator[bytes]:
         async for chunk in chunked(body[:100_000], 20_000):
             yield chunk
-        raise ClientDisconnect("The client left before the end of the body")
+        raise ClientDisconnect("The client disconnected before the end of the body")
 
     async def use() -> None:
         with pytest.raises(ClientDisconnect):

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from treefold_http import BadRequest, PayloadTooLarge, UnsupportedMediaType
-from treefold_http._limits import Limits
-from treefold_http._multipart import BLOCK
-from treefold_http._parts import Part, stream_parts
+from treefold_http._bodies.multipart import BLOCK
+from treefold_http._bodies.parts import Part, stream_parts
+from treefold_http._wire.limits import Limits
 
 Encode = Callable[..., bytes]
 Chunked = Callable[[bytes, int], AsyncIterator[bytes]]
@@ -76,7 +76,7 @@ def test_a_part_can_be_read_only_in_its_turn(body: bytes, chunked: Chunked) -> N
             with pytest.raises(RuntimeError) as refused:
                 await first.read()
         assert str(refused.value) == (
-            "Part 'a' was left behind; read a part before asking for the next"
+            "Part 'a' was skipped and cannot be read any more; read each part before the next"
         )
 
     asyncio.run(use())

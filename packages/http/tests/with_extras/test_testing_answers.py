@@ -205,7 +205,7 @@ def test_a_silent_application_is_a_read_timeout() -> None:
         await receive()
         await receive()
 
-    expected = r"^Nothing came from the application within 0\.05 seconds$"
+    expected = r"^The application sent nothing within 0\.05 seconds$"
     with serving(serve) as client, pytest.raises(httpx.ReadTimeout, match=expected):
         client.get("/", timeout=0.05)
 

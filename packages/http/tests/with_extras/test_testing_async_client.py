@@ -99,14 +99,14 @@ def test_many_first_requests_start_the_application_once(project: Project) -> Non
         client = AsyncTestClient(app)
         await asyncio.gather(*(client.get("/v1/where") for _ in range(5)))
         await client.aclose()
-        return len(app.site.on_startup[0].__globals__["starts"])
+        return len(app.project.on_startup[0].__globals__["starts"])
 
     assert asyncio.run(main()) == 1
 
 
 def test_a_client_belongs_to_one_loop(app: Application) -> None:
     client = AsyncTestClient(app)
-    expected = "^This client was started on another event loop; make one in each loop$"
+    expected = "^This client belongs to another event loop; create one in each loop$"
     with asyncio.Runner() as runner, asyncio.Runner() as other:
         runner.run(client.get("/v1/where"))
         with pytest.raises(RuntimeError, match=expected):

@@ -144,7 +144,7 @@ def test_a_failing_start_is_raised_by_the_first_request_without_with(tmp_path: P
 
     with pytest.raises(BootError, match="Api"):
         client.get("/v1")
-    with pytest.raises(RuntimeError, match=r"^The client is closed; make another one$"):
+    with pytest.raises(RuntimeError, match=r"^The client is closed; create another one$"):
         client.run(max, 1, 2)
     client.close()
 
@@ -155,7 +155,7 @@ def test_a_closed_client_says_so(project: Project) -> None:
 
     with pytest.raises(RuntimeError, match="closed"):
         client.get("/")
-    with pytest.raises(RuntimeError, match=r"^The client is closed; make another one$"):
+    with pytest.raises(RuntimeError, match=r"^The client is closed; create another one$"):
         client.run(max, 1, 2)
 
 
@@ -304,7 +304,7 @@ OVERRIDABLE = {
 
 
 def _dependency(app: Application) -> Callable[..., Any]:
-    (module,) = app.site.modules.values()
+    (module,) = app.project.modules.values()
     assert not isinstance(module, str)
     return module.handler.__globals__["now"]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType] - a handler of the test
 
@@ -340,7 +340,9 @@ def test_overrides_are_undone_when_the_start_fails(project: Project) -> None:
 
 
 def test_overrides_need_an_application_that_takes_them() -> None:
-    with pytest.raises(TypeError, match=r"takes no overrides; give a treefold Application$"):
+    with pytest.raises(
+        TypeError, match=r"^Overrides need a treefold Application, got <function _without_lifespan "
+    ):
         TestClient(_without_lifespan, overrides={min: max})
 
 

@@ -158,7 +158,7 @@ def _bare(tmp_path: Path, source: str) -> Path:
 def test_no_project_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
     code, output = run_pytest(_bare(tmp_path, ASKS))
 
-    assert "holds Api/; say where the application is, with --treefold-app-dir DIR" in output
+    assert "contains Api/; name the application folder with --treefold-app-dir DIR" in output
     assert code != 0
 
 
@@ -166,7 +166,7 @@ def test_a_named_folder_that_is_none_is_an_error(tmp_path: Path) -> None:
     code, output = run_pytest(_bare(tmp_path, ASKS), "--treefold-app-dir", "nowhere")
 
     assert "--treefold-app-dir nowhere: " in output
-    assert "nowhere holds no Api/; name the folder that does" in output
+    assert "nowhere must contain Api/; name the folder that does" in output
     assert code != 0
 
 
@@ -175,7 +175,7 @@ def test_a_plain_test_cannot_use_the_async_client(write: Write) -> None:
 
     code, output = run_pytest(root)
 
-    assert "test_it asks for async_client; make it an `async def`, or take `client`" in output
+    assert "test_it requests async_client; make it an `async def`, or use `client`" in output
     assert code != 0
 
 

@@ -148,7 +148,7 @@ def test_a_message_of_the_wrong_kind_says_what_came(
 
 def test_silence_is_a_timeout(client: TestClient) -> None:
     with client.websocket_connect("/v1/bytes") as ws:
-        expected = r"^The application sent nothing within 0\.01 seconds; give `timeout=`"
+        expected = r"^The application sent nothing within 0\.01 seconds; pass a longer `timeout=`$"
         with pytest.raises(TimeoutError, match=expected):
             ws.receive_text(timeout=0.01)
 

@@ -5,6 +5,6 @@ from treefold_http._redis.client import (
     SharedRedis as SharedRedis,
     close_shared as close_shared,
     known_redis as known_redis,
+    open_redis as open_redis,
     shared_redis as shared_redis,
 )
-from treefold_http._redis.options import open_redis as open_redis

@@ -8,13 +8,13 @@ failure (a cache miss, a 503, an unlimited request).
 from __future__ import annotations
 
 import asyncio
+import importlib
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeAlias, TypeVar, cast
 from weakref import WeakKeyDictionary
 
-from treefold_http._errors import TreefoldError
-from treefold_http._redis.options import check_url, import_redis, open_blocking_redis, open_redis
+from treefold_http._runtime.boot_report import TreefoldError, import_extra
 from treefold_logging import get_logger
 
 Word: TypeAlias = str | bytes | int | float
@@ -199,7 +199,7 @@ class SharedRedis:
 
     def _check_pause(self) -> None:
         if self._away_until and time.monotonic() < self._away_until:
-            raise RedisUnavailable("Redis is unavailable; it is tried again within a second")
+            raise RedisUnavailable("Redis is unavailable; the next attempt is within a second")
 
     def _begin_attempt(self) -> None:
         self._check_pause()
@@ -298,3 +298,48 @@ async def close_shared() -> None:
     """Close the connections of the running event loop; called at shutdown."""
     for client in _shared.values():
         await client.close()
+
+
+def import_redis(feature: str) -> Any:
+    """Return the module `redis.asyncio`.
+
+    Raises:
+        TreefoldError: if the `redis` extra is not installed; the message names the feature.
+    """
+    message = f'{feature} needs redis; install it: pip install "treefold[redis]"'
+    return import_extra("redis.asyncio", message)
+
+
+def check_url(url: str, feature: str) -> None:
+    """Refuse a URL that redis-py cannot use.
+
+    Raises:
+        TreefoldError: if the `redis` extra is not installed.
+        ValueError: if the URL is not one of Redis.
+    """
+    import_redis(feature).ConnectionPool.from_url(url)
+
+
+def open_redis(url: str, *, retries: int, **options: Any) -> Any:
+    """Return an asyncio client of redis-py; it connects at its first command.
+
+    Args:
+        retries: how often a command is sent again on a new connection, immediately. The retries
+            of redis-py itself sleep for seconds.
+    """
+    redis = import_redis("Redis")
+    return redis.from_url(url, retry=_retry("asyncio.", retries), **_OPTIONS, **options)
+
+
+def open_blocking_redis(url: str, *, retries: int, **options: Any) -> Any:
+    """Return a client of redis-py for worker threads; as `open_redis` in everything else."""
+    redis: Any = importlib.import_module("redis")
+    return redis.Redis.from_url(url, retry=_retry("", retries), **_OPTIONS, **options)
+
+
+_OPTIONS = {"protocol": 2, "socket_keepalive": True}
+
+
+def _retry(half: str, retries: int) -> Any:
+    retry: Any = importlib.import_module(f"redis.{half}retry").Retry
+    return retry(importlib.import_module("redis.backoff").NoBackoff(), retries)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
-from treefold_http._errors import BadRequest
-from treefold_http._json import dumps, loads
-from treefold_http._json_values import check_json
+from treefold_http._wire.errors import BadRequest
+from treefold_http._wire.json import dumps, loads
+from treefold_http._wire.json_values import check_json
 
 UserId: TypeAlias = str | int
 

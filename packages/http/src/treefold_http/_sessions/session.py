@@ -8,16 +8,55 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterator, MutableMapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import KW_ONLY, dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
 
 from treefold_http._sessions.records import SessionRecord, UserId
 from treefold_http._sessions.signing import new_token
 
 if TYPE_CHECKING:
-    from treefold_http._connection import Connection
-    from treefold_http._sessions.keepers import Keeper
+    from treefold_http._sessions.signing import CsrfTokens
 
 
+class SessionKeeper(Protocol):
+    """Loads the session of a connection.
+
+    Attributes:
+        waits: True if reading a session has to await a store.
+        loop: the event loop that serves; a plain function waits for it.
+        csrf: makes and verifies tokens.
+    """
+
+    waits: bool
+    loop: asyncio.AbstractEventLoop | None
+    csrf: CsrfTokens
+
+    def check_login(self, connection: Any) -> None:
+        """Refuse a login that a page of another site sent."""
+        ...
+
+    def warn_of_dropped_login(self, connection: Any) -> None:
+        """Log, once per process, that the browser drops the cookie of a login."""
+        ...
+
+    def open(self, connection: Any, *, is_read_only: bool) -> Session:
+        """Return the session of a connection; it is read later."""
+        ...
+
+    def has_cookie(self, connection: Any) -> bool:
+        """Return True if the client sent a cookie of a session."""
+        ...
+
+    def read(self, connection: Any) -> tuple[SessionRecord, bytes] | None:
+        """Return the session record of a request and its stored form; only if not `waits`."""
+        ...
+
+    async def load(self, connection: Any) -> tuple[SessionRecord, bytes] | None:
+        """Return the same as `read`, from any store."""
+        ...
+
+
+@dataclass(slots=True, eq=False, repr=False)
 class Session(MutableMapping[str, Any]):
     """The session of one request: JSON values by name.
 
@@ -29,34 +68,19 @@ class Session(MutableMapping[str, Any]):
         is_closed: True once the response is being sent.
     """
 
-    __slots__ = (
-        "_connection",
-        "_error",
-        "_keeper",
-        "_record",
-        "_stored",
-        "ended",
-        "former_id",
-        "is_closed",
-        "is_kept",
-        "is_login",
-        "is_read_only",
-        "is_touched",
-    )
-
-    def __init__(self, keeper: Keeper, connection: Connection, *, is_read_only: bool) -> None:
-        self._keeper = keeper
-        self._connection = connection
-        self._record: SessionRecord | None = None
-        self._stored: bytes | None = None
-        self._error: BaseException | None = None
-        self.former_id: str | None = None
-        self.ended: str | None = None
-        self.is_kept = False
-        self.is_login = False
-        self.is_touched = False
-        self.is_closed = False
-        self.is_read_only = is_read_only
+    _keeper: SessionKeeper
+    _connection: Any
+    _: KW_ONLY
+    is_read_only: bool
+    _record: SessionRecord | None = field(init=False, default=None)
+    _stored: bytes | None = field(init=False, default=None)
+    _error: BaseException | None = field(init=False, default=None)
+    former_id: str | None = field(init=False, default=None)
+    ended: str | None = field(init=False, default=None)
+    is_kept: bool = field(init=False, default=False)
+    is_login: bool = field(init=False, default=False)
+    is_touched: bool = field(init=False, default=False)
+    is_closed: bool = field(init=False, default=False)
 
     @property
     def is_new(self) -> bool:
@@ -131,7 +155,7 @@ class Session(MutableMapping[str, Any]):
 
     def __setitem__(self, name: str, value: Any) -> None:
         if type(name) is not str:
-            raise TypeError(f"Session key {name!r} must be text")
+            raise TypeError(f"A session key must be text, got {name!r}")
         self._change().data[name] = value
 
     def __delitem__(self, name: str) -> None:
@@ -180,15 +204,15 @@ class Session(MutableMapping[str, Any]):
 
     def _read(self) -> None:
         keeper = self._keeper
-        if self._error is None and not (keeper.waits and keeper.cookie.read(self._connection)):
+        if self._error is None and not (keeper.waits and keeper.has_cookie(self._connection)):
             self._take(None if keeper.waits else keeper.read(self._connection))
             return
         if self._error is None:
             loop = keeper.loop
             if loop is None or _runs_here(loop):
                 raise RuntimeError(
-                    "The session is not read yet; write `await request.session.load()` first, or"
-                    " leave out preload=False"
+                    "The session is not loaded; write `await request.session.load()` first,"
+                    " or leave out preload=False"
                 )
             asyncio.run_coroutine_threadsafe(self.preload(), loop).result()
         if self._error is not None:
@@ -200,8 +224,8 @@ class Session(MutableMapping[str, Any]):
             raise RuntimeError("A WebSocket cannot change its session; do so in an HTTP request")
         if self.is_closed:
             raise RuntimeError(
-                "The session was saved before the answer began; change it in the handler, not in a"
-                " stream or background work"
+                "The session was saved when the response started; change it in the handler,"
+                " not in a stream or background work"
             )
         return record
 

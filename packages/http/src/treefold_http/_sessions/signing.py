@@ -13,7 +13,7 @@ import hmac
 import secrets
 from collections.abc import Sequence
 
-from treefold_http._errors import SettingsError
+from treefold_http._runtime.boot_report import SettingsError
 
 MIN_SECRET = 32
 """The least bytes of a secret."""
@@ -69,14 +69,14 @@ class Signer:
 
     def sign(self, data: bytes) -> str:
         """Return the signature as 43 characters of URL-safe base64."""
-        return _encode(hmac.digest(self._keys[0], data, "sha256"))
+        return encode_bytes(hmac.digest(self._keys[0], data, "sha256"))
 
     def verify(self, data: bytes, signature: str) -> bool:
         """Return True if one of the secrets made the signature."""
         sent = signature.encode("utf-8", "replace")
         found = False
         for key in self._keys:
-            expected = _encode(hmac.digest(key, data, "sha256")).encode()
+            expected = encode_bytes(hmac.digest(key, data, "sha256")).encode()
             found |= hmac.compare_digest(expected, sent)
         return found
 
@@ -93,7 +93,7 @@ def hashed(token: str) -> str:
 
 def encode_bytes(data: bytes) -> str:
     """Return bytes as URL-safe base64 without padding."""
-    return _encode(data)
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
 
 
 def decode_bytes(text: str) -> bytes | None:
@@ -104,8 +104,32 @@ def decode_bytes(text: str) -> bytes | None:
         )
     except (binascii.Error, UnicodeEncodeError):
         return None
-    return data if _encode(data) == text else None
+    return data if encode_bytes(data) == text else None
 
 
-def _encode(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
+class CsrfTokens:
+    """Makes and verifies tokens for sessions.
+
+    Args:
+        given: the secrets, the newest first.
+        cookie: the name of the session's cookie.
+    """
+
+    __slots__ = ("_signer",)
+
+    def __init__(self, given: Sequence[bytes], cookie: str) -> None:
+        self._signer = Signer(given, ("csrf", cookie))
+
+    def make(self, session_id: str) -> str:
+        """Return a new token for a session."""
+        salt = secrets.token_urlsafe(16)
+        return f"{salt}.{self._signer.sign(_message(salt, session_id))}"
+
+    def verify(self, session_id: str, token: str) -> bool:
+        """Return True for a token of this session."""
+        salt, _, signature = token.rpartition(".")
+        return bool(salt) and self._signer.verify(_message(salt, session_id), signature)
+
+
+def _message(salt: str, session_id: str) -> bytes:
+    return f"{len(session_id)}:{session_id}{salt}".encode("utf-8", "replace")

@@ -13,9 +13,7 @@ if TYPE_CHECKING:
         api_key as api_key,
         bearer as bearer,
     )
-    from treefold_http.auth._jwt import (
-        jwt as jwt,
-    )
+    from treefold_http.auth._jwt import jwt as jwt
     from treefold_http.auth._login import (
         current_user as current_user,
         login as login,
@@ -30,36 +28,19 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
-    "PasswordCheck": "_passwords",
-    "ahash_password": "_passwords",
-    "api_key": "_credentials",
-    "averify_password": "_passwords",
-    "bearer": "_credentials",
-    "current_user": "_login",
-    "hash_password": "_passwords",
-    "jwt": "_jwt",
-    "login": "_login",
-    "logout": "_login",
-    "verify_password": "_passwords",
+    "_credentials": "api_key bearer",
+    "_jwt": "jwt",
+    "_login": "current_user login logout",
+    "_passwords": "PasswordCheck ahash_password averify_password hash_password verify_password",
 }
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
-__all__ = [
-    "PasswordCheck",
-    "ahash_password",
-    "api_key",
-    "averify_password",
-    "bearer",
-    "current_user",
-    "hash_password",
-    "jwt",
-    "login",
-    "logout",
-    "verify_password",
-]
+if not TYPE_CHECKING:  # checkers read the imports above, and cannot evaluate this
+    __all__ = sorted(_HOME_OF)
 
 
 def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
+    home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(importlib.import_module(f"{__name__}.{home}"), name)

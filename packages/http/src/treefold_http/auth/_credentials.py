@@ -9,13 +9,13 @@ from __future__ import annotations
 import hashlib
 import hmac
 import inspect
-import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar, cast, overload
 
-from treefold_http._connection import Connection
-from treefold_http._errors import Unauthorized
-from treefold_http._security import MARK, secured, security_of
+from treefold_http._injection.secured import MARK, secured, security_of
+from treefold_http._requests.connection import Connection
+from treefold_http._wire.errors import Unauthorized
+from treefold_http._wire.interpreter import calling_line
 
 T = TypeVar("T")
 
@@ -62,7 +62,7 @@ def api_key(
         return found
 
     scheme = {"type": "apiKey", "in": "header", "name": header}
-    return document(check_key, scheme, name, optional, frame=2)
+    return document(check_key, scheme, name, optional)
 
 
 @overload
@@ -84,6 +84,12 @@ def bearer(
         name: the name of the scheme in the OpenAPI document.
         optional: return None without the field; a wrong token is 401 all the same.
     """
+    scheme = {"type": "http", "scheme": "bearer"}
+    return document(require_token(verify, optional=optional), scheme, name, optional)
+
+
+def require_token(verify: Callable[[str], Any], *, optional: bool) -> Callable[..., Awaitable[Any]]:
+    """Return a dependency that verifies the bearer token of a request."""
 
     async def check_token(connection: Connection) -> Any:
         token = bearer_token(connection)
@@ -93,11 +99,12 @@ def bearer(
             raise Unauthorized("Send Authorization: Bearer TOKEN", headers=_challenge("Bearer"))
         found = await call_loader(connection, verify, token)
         if found is None:
-            raise invalid_token()
+            # Without the reason, which would help an attacker.
+            headers = _challenge("Bearer", "invalid_token")
+            raise Unauthorized("This token is not valid", headers=headers)
         return found
 
-    scheme = {"type": "http", "scheme": "bearer"}
-    return document(check_token, scheme, name, optional, frame=2)
+    return check_token
 
 
 def bearer_token(connection: Connection) -> str | None:
@@ -109,11 +116,6 @@ def bearer_token(connection: Connection) -> str | None:
     token = token.strip(" ")
     good = scheme.lower() == "bearer" and 0 < len(token) <= LONGEST and " " not in token
     return token if good else None
-
-
-def invalid_token() -> Unauthorized:
-    """Return the 401 for a token, without the reason."""
-    return Unauthorized("This token is not valid", headers=_challenge("Bearer", "invalid_token"))
 
 
 def _challenge(scheme: str, error: str = "") -> Mapping[str, str]:
@@ -155,16 +157,11 @@ def document(
     scheme: Mapping[str, Any],
     name: str,
     optional: bool,
-    *,
-    frame: int,
 ) -> Callable[..., Awaitable[Any]]:
-    """Mark a dependency with its security scheme, as if its author had written `secured`.
-
-    Args:
-        frame: how many calls away the author's line is.
+    """Mark a dependency with its security scheme, as if the author of the line that called the
+    caller had written `secured`.
     """
     secured(scheme, name=name, optional=optional)(dependency)
-    caller = sys._getframe(frame)
-    place = f"{caller.f_code.co_filename}:{caller.f_lineno}"
+    place = calling_line(2)
     setattr(dependency, MARK, tuple(d._replace(place=place) for d in security_of(dependency)))
     return dependency

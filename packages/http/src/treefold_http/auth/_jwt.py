@@ -5,13 +5,11 @@ The library (extra `jwt`) verifies tokens; this module refuses tokens that its d
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from treefold_http._connection import Connection
-from treefold_http._errors import TreefoldError, Unauthorized
-from treefold_http.auth._credentials import bearer_token, document, invalid_token
+from treefold_http._runtime.boot_report import import_extra
+from treefold_http.auth._credentials import document, require_token
 
 Algorithm = Literal[
     "HS256", "HS384", "HS512", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512",
@@ -46,13 +44,13 @@ def jwt(
         TreefoldError: without the `jwt` extra.
         ValueError: for an algorithm that is not one of these, or a key that does not fit it.
     """
-    library = _library()
+    library = import_extra("jwt", 'jwt() needs pyjwt; run pip install "treefold[jwt]"')
     keys = [key] if isinstance(key, str) else list(key)
     _check_keys(keys, algorithm)
     required = ["exp", *(["iss"] if issuer is not None else ())]
     required += ["aud"] if audience is not None else []
 
-    def claims_of(token: str) -> dict[str, Any] | None:
+    async def claims_of(token: str) -> dict[str, Any] | None:
         for one in keys:
             try:
                 return library.decode(
@@ -68,27 +66,8 @@ def jwt(
                 continue  # hostile claims raise more than the library's own errors
         return None
 
-    async def check_jwt(connection: Connection) -> Any:
-        token = bearer_token(connection)
-        if token is None:
-            if optional and "authorization" not in connection.headers:
-                return None
-            headers = {"WWW-Authenticate": "Bearer"}
-            raise Unauthorized("Send Authorization: Bearer TOKEN", headers=headers)
-        claims = claims_of(token)
-        if claims is None:
-            raise invalid_token()
-        return claims
-
     scheme: Mapping[str, Any] = {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}
-    return document(check_jwt, scheme, name, optional, frame=2)
-
-
-def _library() -> Any:
-    try:
-        return importlib.import_module("jwt")
-    except ImportError as error:
-        raise TreefoldError('jwt() needs pyjwt; run pip install "treefold[jwt]"') from error
+    return document(require_token(claims_of, optional=optional), scheme, name, optional)
 
 
 def _check_keys(keys: Sequence[str], algorithm: str) -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
-from treefold_http._connection import Connection
-from treefold_http._errors import Forbidden, Unauthorized
-from treefold_http._sessions.tokens import source_is_trusted
+from treefold_http._requests.connection import Connection
+from treefold_http._wire.errors import Unauthorized
 from treefold_http.auth._credentials import call_loader, document
 
 if TYPE_CHECKING:
-    from treefold_http._request import Request
+    from treefold_http._requests.request import Request
     from treefold_http._sessions.records import UserId
 
 T = TypeVar("T")
@@ -34,13 +33,9 @@ def login(request: Request, user: UserId) -> None:
     if type(cast("object", user)) not in (str, int):
         raise TypeError(f"The id of a user must be text or a number, got {user!r}; use its key")
     session = request.session
-    keeper = request.session_keeper
-    trusted = keeper.trusted_origins
-    if trusted is not None and source_is_trusted(request, trusted) is False:
-        raise Forbidden("A page of another site sent this login")
+    request.session_keeper.check_login(request)
     session.begin_for(user)
-    if keeper.cookie.is_dropped(request):
-        keeper.warn_of_dropped_login(request)
+    request.session_keeper.warn_of_dropped_login(request)
 
 
 def logout(request: Request) -> None:
@@ -104,4 +99,4 @@ def current_user(
         return user
 
     scheme = {"type": "apiKey", "in": "cookie", "name": cookie}
-    return document(find_user, scheme, name, optional, frame=2)
+    return document(find_user, scheme, name, optional)

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from treefold_http._errors import TreefoldError
+from treefold_http._runtime.boot_report import TreefoldError
 
 LONGEST = 1024
 """Characters of a password; a longer one is refused before it costs anything."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
-from treefold_http._errors import SettingsError
+from treefold_http._runtime.boot_report import SettingsError
 from treefold_http.cache._cache import Cache
 from treefold_http.cache._memory import MAX_BYTES, MemoryBackend
 from treefold_http.cache._redis import RedisBackend
@@ -73,7 +73,8 @@ def _open(alias: str) -> Backend:
     if address is None and alias != DEFAULT:
         known = ", ".join(sorted({DEFAULT, *_addresses}))
         raise SettingsError(
-            f"Cache {alias!r} is not configured; add it to the setting caches; known are {known}"
+            f"Cache {alias!r} is not configured; add it to the setting caches, whose aliases are"
+            f" {known}"
         )
     if address is None:
         return MemoryBackend()
@@ -87,8 +88,8 @@ def _check(alias: str, address: str) -> None:
         _max_bytes(alias, address)
     elif not address.startswith(("redis://", "rediss://", "unix://")):
         raise SettingsError(
-            f"The address of cache {alias!r} must begin with memory:, redis://, rediss:// or"
-            " unix://; mend the setting caches"
+            f"The address of cache {alias!r} must begin with memory:, redis://, rediss://"
+            " or unix://; correct the setting caches"
         )
 
 
@@ -97,6 +98,7 @@ def _max_bytes(alias: str, address: str) -> int:
     given = options.pop("max_bytes", [str(MAX_BYTES)])
     if options or len(given) != 1 or not given[0].isdecimal() or int(given[0]) < 1024:
         raise SettingsError(
-            f"Cache {alias!r} is {address!r}; the one option of memory is max_bytes, from 1024"
+            f"Cache {alias!r} in memory must have no option but max_bytes, from 1024 up,"
+            f" got {address!r}"
         )
     return int(given[0])

@@ -12,9 +12,9 @@ import threading
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol, cast
 
-from treefold_http._errors import BadRequest
-from treefold_http._json import dumps, loads
-from treefold_http._json_values import check_json
+from treefold_http._wire.errors import BadRequest
+from treefold_http._wire.json import dumps, loads
+from treefold_http._wire.json_values import check_json
 
 MISS: Any = object()
 """Marks a missing value, since None is a value."""

@@ -11,17 +11,17 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from treefold_http._connection import Connection
-from treefold_http._json import dumps
-from treefold_http._json_values import check_json
+from treefold_http._requests.connection import Connection
+from treefold_http._wire.json import dumps
+from treefold_http._wire.json_values import check_json
 from treefold_http.cache._aliases import get_cache
 from treefold_http.cache._cache import Cache, names, seconds
 
 if TYPE_CHECKING:
-    from treefold_http._application import Application
-    from treefold_http._request import Request
-    from treefold_http._response import Response
-    from treefold_http._types import CallNext
+    from treefold_http._requests.request import Request
+    from treefold_http._responses.endpoints import CallNext
+    from treefold_http._responses.response import Response
+    from treefold_http._runtime.runtime import Runtime
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -82,7 +82,7 @@ class Cached:
         """The cache that it uses."""
         return get_cache(self._alias)
 
-    def prepare(self, app: Application, extensions: Sequence[Any]) -> None:
+    def prepare(self, app: Runtime, extensions: Sequence[Any]) -> None:
         """Open the cache; called at boot.
 
         Raises:
@@ -115,35 +115,27 @@ def _wrapped(given: Cached, function: Any) -> Any:
     signature = inspect.signature(function)
     name = f"{function.__module__}.{function.__qualname__}"
 
-    def key_of(args: Any, kwargs: Any) -> str | None:
+    def call(get_or_set: Any, args: Any, kwargs: Any) -> Any:
         if given.key is None:
-            return _key_of(name, signature.bind(*args, **kwargs))
-        own = given.key(*args, **kwargs)
-        return None if own is None else f"{name}:{own}"
+            key = _key_of(name, signature.bind(*args, **kwargs))
+        elif (own := given.key(*args, **kwargs)) is None:
+            return function(*args, **kwargs)
+        else:
+            key = f"{name}:{own}"
+        tags = given.tags_of(*args, **kwargs)
+        return get_or_set(key, lambda: function(*args, **kwargs), ttl=given.ttl, tags=tags)
 
     if inspect.iscoroutinefunction(function):
 
         @functools.wraps(function)
         async def awaited(*args: Any, **kwargs: Any) -> Any:
-            key = key_of(args, kwargs)
-            if key is None:
-                return await function(*args, **kwargs)
-            tags = given.tags_of(*args, **kwargs)
-            return await given.cache.get_or_set(
-                key, lambda: function(*args, **kwargs), ttl=given.ttl, tags=tags
-            )
+            return await call(given.cache.get_or_set, args, kwargs)
 
         return awaited
 
     @functools.wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
-        key = key_of(args, kwargs)
-        if key is None:
-            return function(*args, **kwargs)
-        tags = given.tags_of(*args, **kwargs)
-        return given.cache.sync.get_or_set(
-            key, lambda: function(*args, **kwargs), ttl=given.ttl, tags=tags
-        )
+        return call(given.cache.sync.get_or_set, args, kwargs)
 
     return called
 
@@ -161,10 +153,11 @@ def _key_of(name: str, bound: inspect.BoundArguments) -> str:
     ]
     if any(isinstance(value, Connection) for value in arguments):
         raise TypeError(
-            f"@cached on {name} takes a request; name the function `handler`, or give key="
+            f"@cached on {name} cannot make a key from a request; name the function"
+            " `handler`, or pass key="
         )
     try:
         check_json(arguments, f"An argument of {name}")
     except TypeError as error:
-        raise TypeError(f"{error}, or give key= to @cached") from None
+        raise TypeError(f"{error}; change it, or pass key= to @cached") from None
     return f"{name}:{hashlib.sha256(dumps(arguments)).hexdigest()}"

@@ -8,9 +8,14 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from time import monotonic
+from types import CoroutineType
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 MAX_BYTES = 64 * 1024 * 1024
 _OVERHEAD = 420
@@ -29,6 +34,15 @@ class _Entry:
     expires: float
     tags: tuple[str, ...]
     size: int
+
+
+def _awaitable(method: Callable[P, T]) -> Callable[P, CoroutineType[Any, Any, T]]:
+    """Return a method with the same result that is awaited; it never waits."""
+
+    async def awaited(*args: P.args, **kwargs: P.kwargs) -> T:
+        return method(*args, **kwargs)
+
+    return awaited
 
 
 class MemoryBackend:
@@ -116,27 +130,11 @@ class MemoryBackend:
             self._bytes = 0
         return True
 
-    async def aread(self, key: str, tags: Sequence[str]) -> tuple[bytes | None, int]:
-        """As `read`."""
-        return self.read(key, tags)
-
-    async def awrite(
-        self, key: str, value: bytes, ttl: float, tags: Sequence[str], number: int | None = None
-    ) -> None:
-        """As `write`."""
-        self.write(key, value, ttl, tags, number)
-
-    async def adelete(self, key: str) -> bool:
-        """As `delete`."""
-        return self.delete(key)
-
-    async def ainvalidate(self, tags: Sequence[str]) -> bool:
-        """As `invalidate`."""
-        return self.invalidate(tags)
-
-    async def aclear(self) -> bool:
-        """As `clear`."""
-        return self.clear()
+    aread = _awaitable(read)
+    awrite = _awaitable(write)
+    adelete = _awaitable(delete)
+    ainvalidate = _awaitable(invalidate)
+    aclear = _awaitable(clear)
 
     def _note(self, names: Iterable[tuple[str, str]]) -> None:
         self._number += 1

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 from treefold_http._redis import RedisUnavailable, SharedRedis, shared_redis
 
 Tokens: TypeAlias = "list[bytes] | None"
+Stored: TypeAlias = "Tokens | int"
 
 MAX_VALUE = 1024 * 1024
 """Bytes of a value that is kept."""
@@ -88,24 +89,14 @@ class RedisBackend:
             return None, None
 
     def write(
-        self,
-        key: str,
-        value: bytes,
-        ttl: float,
-        tags: Sequence[str],
-        number: Tokens | int = -1,
+        self, key: str, value: bytes, ttl: float, tags: Sequence[str], number: Stored = -1
     ) -> None:
         """Keep a value with the tokens of a `read`, or those of now."""
         if (words := _words(value, ttl, number)) is not None:
             self._or_none(lambda: self._redis.script_blocking(_WRITE, self._keys(key, tags), words))
 
     async def awrite(
-        self,
-        key: str,
-        value: bytes,
-        ttl: float,
-        tags: Sequence[str],
-        number: Tokens | int = -1,
+        self, key: str, value: bytes, ttl: float, tags: Sequence[str], number: Stored = -1
     ) -> None:
         """As `write`."""
         if (words := _words(value, ttl, number)) is not None:
@@ -174,7 +165,7 @@ class RedisBackend:
                 del self._unsent[command[1]]
 
     def _renewal(self, tag: str) -> tuple[str, ...]:
-        return ("SET", self._key(tag, "tag"), _token(), "PX", str(_TAG_LIFE))
+        return ("SET", self._key(tag, "tag"), secrets.token_hex(8), "PX", str(_TAG_LIFE))
 
     def _keys(self, key: str, tags: Sequence[str]) -> list[str]:
         return [self._key(key), *(self._key(tag, "tag") for tag in (_ALL, *tags))]
@@ -197,10 +188,6 @@ _ALL = "\0all"
 def hashed(name: str) -> str:
     """Return the SHA-256 of a name in hexadecimal: keys of any length and any characters."""
     return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _token() -> str:
-    return secrets.token_hex(8)
 
 
 def _unpacked(found: Any) -> tuple[bytes | None, Tokens]:

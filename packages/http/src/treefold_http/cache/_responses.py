@@ -12,13 +12,13 @@ import base64
 import hashlib
 from typing import TYPE_CHECKING, Any, cast
 
-from treefold_http._conditional import Outcome, decide
-from treefold_http._json import dumps, loads
-from treefold_http._response import Response
+from treefold_http._responses.response import Response
+from treefold_http._wire.conditionals import Outcome, decide
+from treefold_http._wire.json import dumps, loads
 
 if TYPE_CHECKING:
-    from treefold_http._request import Request
-    from treefold_http._types import CallNext
+    from treefold_http._requests.request import Request
+    from treefold_http._responses.endpoints import CallNext
     from treefold_http.cache._cached import Cached
 
 _PERSONAL = (b"cookie", b"authorization")

@@ -1,7 +1,7 @@
 """Middleware that comes with treefold: `from treefold_http.middleware import TrustedHosts`.
 
 One file each, imported at first use. The forms of an entry of `middlewares` are defined in
-`_middleware`; `under` scopes one to a subtree.
+`_project.middleware_chain`; `under` scopes one to a subtree.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from treefold_http._middleware import under
+from treefold_http._project.middleware_chain import under as under
 
 if TYPE_CHECKING:
     from treefold_http.middleware._cors import CORS as CORS
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from treefold_http.middleware._tracing import Tracing as Tracing
     from treefold_http.middleware._trusted_hosts import TrustedHosts as TrustedHosts
 
-_HOMES = {
+_HOME_OF = {
     "CORS": "_cors",
     "CSRF": "_csrf",
     "GZip": "_gzip",
@@ -40,25 +40,12 @@ _HOMES = {
     "TrustedHosts": "_trusted_hosts",
 }
 
-__all__ = [
-    "CORS",
-    "CSRF",
-    "GZip",
-    "IPAllowlist",
-    "Metrics",
-    "ProxyHeaders",
-    "RateLimit",
-    "SecurityHeaders",
-    "Sessions",
-    "Timeout",
-    "Tracing",
-    "TrustedHosts",
-    "under",
-]
+if not TYPE_CHECKING:  # checkers read the imports above, and cannot evaluate this
+    __all__ = [*_HOME_OF, "under"]
 
 
 def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
+    home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(importlib.import_module(f"{__name__}.{home}"), name)

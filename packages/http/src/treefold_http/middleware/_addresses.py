@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from treefold_http._types import Scope
+    from treefold_http._wire.asgi import Scope
 
 IPAddress: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -29,9 +29,7 @@ class Networks:
 
     def __init__(self, names: Sequence[str], *, of: str) -> None:
         if isinstance(names, str) or not names:
-            raise ValueError(
-                f"{of}({names!r}) lists no network; give a list such as ['10.0.0.0/8']"
-            )
+            raise ValueError(f"{of} must list networks such as ['10.0.0.0/8'], got {names!r}")
         self.unix = UNIX in names
         self._networks = [ipaddress.ip_network(name) for name in names if name != UNIX]
 

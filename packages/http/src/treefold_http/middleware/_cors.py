@@ -7,17 +7,18 @@ table. Which origin may open a socket is decided before any middleware, by `ws_a
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from treefold_http._errors import HTTPError, NotFound
-from treefold_http._misses import ASKED
-from treefold_http._response import Response
+from treefold_http._project.fallbacks import ASKED
+from treefold_http._responses.response import Response
+from treefold_http._wire.errors import HTTPError, NotFound
+from treefold_http._wire.header_fields import is_token
 
 if TYPE_CHECKING:
-    from treefold_http._request import Request
-    from treefold_http._types import RawHeaders
+    from treefold_http._requests.request import Request
+    from treefold_http._wire.asgi import RawHeaders
 
 _VARY = (b"vary", b"Origin")
 _ANY = (b"access-control-allow-origin", b"*")
@@ -25,7 +26,6 @@ _KNOWN_LIMIT = 1024
 _PORTS = {"http": 80, "https": 443}
 _NAME = r"[a-z0-9](?:[a-z0-9_-]*[a-z0-9])?"
 _is_host = re.compile(rf"(?:{_NAME}\.)*{_NAME}|\[[0-9a-f:.]+\]").fullmatch
-_is_token = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+").fullmatch
 
 
 class CORS:
@@ -70,21 +70,16 @@ class CORS:
         max_age: int = 600,
         allow_private_network: bool = False,
     ) -> None:
-        _check_lists(
-            allow_origins=allow_origins,
-            allow_methods=allow_methods or (),
-            allow_headers=allow_headers,
-            expose_headers=expose_headers,
-        )
-        if allow_credentials:
-            _refuse_wildcards(
-                allow_origins=allow_origins,
-                allow_headers=allow_headers,
-                expose_headers=expose_headers,
-            )
+        lists = {
+            "allow_origins": allow_origins,
+            "allow_methods": allow_methods or (),
+            "allow_headers": allow_headers,
+            "expose_headers": expose_headers,
+        }
+        _check_lists(lists, has_credentials=allow_credentials)
         if not allow_origins and allow_origin_pattern is None:
             raise ValueError(
-                "CORS() allows no origin; give allow_origins=['https://app.example.com']"
+                "CORS() must allow an origin; pass allow_origins=['https://app.example.com']"
             )
         self.origins = tuple(allow_origins)
         self.methods = None if allow_methods is None else tuple(allow_methods)
@@ -97,11 +92,9 @@ class CORS:
         self._any_header = "*" in allow_headers
         self._headers = {name.lower() for name in allow_headers}
         self._private_network = allow_private_network
-        granted: RawHeaders = []
-        if allow_credentials:
-            granted.append((b"access-control-allow-credentials", b"true"))
+        allowed = (b"access-control-allow-credentials", b"true")
+        self._granted: RawHeaders = [allowed] if allow_credentials else []
         exposed = _joined(expose_headers)
-        self._granted = granted
         self._exposed: RawHeaders = [(b"access-control-expose-headers", exposed)] if exposed else []
         self._preflight: RawHeaders = [(b"access-control-max-age", b"%d" % max_age)]
         self._known: dict[bytes, RawHeaders] = {}
@@ -170,7 +163,7 @@ class CORS:
         asked = ",".join(request.headers.getlist("access-control-request-headers")).split(",")
         names = [name.strip().lower() for name in asked]
         return _joined(
-            [n for n in names if _is_token(n) and (self._any_header or n in self._headers)]
+            [n for n in names if is_token(n) and (self._any_header or n in self._headers)]
         )
 
 
@@ -185,11 +178,11 @@ def _methods_at(request: Request) -> list[str] | None:
     if (template := request.route) is not None:  # the path has Options.py
         routes = [route for route in request.app.table.routes if route.template == template]
         return [route.method for route in routes if route.method != "WEBSOCKET"]
-    miss = request.miss
-    if isinstance(miss, NotFound):
+    fallback = request.fallback
+    if isinstance(fallback, NotFound):
         return None
-    if isinstance(miss, (HTTPError, Response)):
-        allow = miss.headers.get("Allow")
+    if isinstance(fallback, (HTTPError, Response)):
+        allow = fallback.headers.get("Allow")
         return None if allow is None else [n for n in allow.split(", ") if n != "WEBSOCKET"]
     return ["GET", "HEAD"]  # a mounted folder
 
@@ -198,18 +191,15 @@ def _joined(names: Sequence[str]) -> bytes:
     return ", ".join(names).encode("latin-1")
 
 
-def _check_lists(**lists: Sequence[str]) -> None:
+def _check_lists(lists: Mapping[str, Sequence[str]], *, has_credentials: bool) -> None:
     for option, names in lists.items():
         if isinstance(names, str):
-            raise ValueError(f"CORS({option}={names!r}) is one text; give a list")
-        if option != "allow_origins" and (wrong := [n for n in names if not _is_token(n)]):
-            raise ValueError(f"CORS({option}=...) holds {wrong[0]!r}, which is no name")
-
-
-def _refuse_wildcards(**lists: Sequence[str]) -> None:
-    """Refuse wildcards: a page of any origin could act as the logged-in user (S-58)."""
-    for option, names in lists.items():
-        for wildcard in {"*", "null"} & set(names):
+            raise ValueError(f"CORS {option} must be a list, got the text {names!r}")
+        if option != "allow_origins" and (wrong := [n for n in names if not is_token(n)]):
+            raise ValueError(f"CORS {option} must be a list of names, got the entry {wrong[0]!r}")
+    for option, names in lists.items() if has_credentials else ():
+        # A page of any origin could act as the logged-in user (S-58).
+        for wildcard in {"*", "null"} & set(names) if option != "allow_methods" else ():
             raise ValueError(
                 f"CORS({option}=[{wildcard!r}]) cannot be combined with allow_credentials=True;"
                 " list each by its name"
@@ -235,7 +225,7 @@ def _serialized(origin: str) -> str:
 
 def _no_origin(text: str) -> ValueError:
     return ValueError(
-        f"{text!r} is no origin; give scheme and host, such as 'https://app.example.com'"
+        f"An origin must be scheme and host, such as 'https://app.example.com', got {text!r}"
     )
 
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from treefold_http._errors import Forbidden
-from treefold_http._forms import URLENCODED
-from treefold_http._sessions.tokens import check_origins, source_is_trusted
-from treefold_http._types import CallNext
+from treefold_http._bodies.forms import URLENCODED
+from treefold_http._responses.endpoints import CallNext
+from treefold_http._session_keepers.origins import check_origins, source_is_trusted
+from treefold_http._wire.errors import Forbidden
 from treefold_router import Route
 
 if TYPE_CHECKING:
-    from treefold_http._request import Request
-    from treefold_http._response import Response
+    from treefold_http._requests.request import Request
+    from treefold_http._responses.response import Response
 
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 
@@ -53,7 +53,7 @@ class CSRF:
         self._cookies = cookies
 
     def for_route(self, route: Route | None, entries: Sequence[Any]) -> Any:
-        """Return the form that runs: nothing for a method that changes nothing."""
+        """Return the middleware for one route: none for safe methods, which need no check."""
         del entries
         return self if route is None or route.method not in _SAFE else _NOTHING
 

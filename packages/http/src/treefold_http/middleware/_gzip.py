@@ -11,12 +11,12 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from treefold_http._response import Response
+from treefold_http._responses.response import Response
 from treefold_http.middleware._codings import NewCompressor, choose_coding, find_codings
 
 if TYPE_CHECKING:
-    from treefold_http._request import Request
-    from treefold_http._types import Message, RawHeaders, Send
+    from treefold_http._requests.request import Request
+    from treefold_http._wire.asgi import Message, RawHeaders, Send
 
 MINIMUM = 1000
 IN_THREAD = 64 * 1024
@@ -69,8 +69,8 @@ class GZip:
         for name in codings or ():
             if name not in known:
                 raise ValueError(
-                    f"GZip cannot make {name!r}; choose from {', '.join(known)},"
-                    ' or install more: pip install "treefold[compress]"'
+                    f"A coding of GZip must be one of {', '.join(known)}, got {name!r}; install"
+                    ' more with pip install "treefold[compress]"'
                 )
         self.codings = {name: known[name] for name in codings or known}
         self.offered = tuple(self.codings)

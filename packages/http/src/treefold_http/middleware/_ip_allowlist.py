@@ -7,19 +7,19 @@ the address that trusted proxies report; an `X-Forwarded-For` of other peers is 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from treefold_http._errors import Forbidden
+from treefold_http._project.middleware_chain import Check
+from treefold_http._wire.errors import Forbidden
 from treefold_http.middleware._addresses import Networks, client_of, parse_address
 
 if TYPE_CHECKING:
-    from treefold_http._connection import Connection
-    from treefold_http._websocket import WebSocket
+    from treefold_http._requests.connection import Connection
 
 _KNOWN_LIMIT = 4096
 
 
-class IPAllowlist:
+class IPAllowlist(Check):
     """Refuse clients whose address is in none of the networks.
 
     Args:
@@ -39,11 +39,6 @@ class IPAllowlist:
         client = client_of(connection.scope)
         if client not in self._known:
             self._check(client)
-
-    async def websocket(self, websocket: WebSocket, call_next: Any) -> None:
-        """Check that a socket comes from one of the networks."""
-        self.before(websocket)
-        await call_next(websocket)
 
     def _check(self, client: str) -> None:
         address = parse_address(client)

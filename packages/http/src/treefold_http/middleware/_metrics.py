@@ -11,15 +11,17 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from treefold_http._errors import NotFound, TreefoldError
-from treefold_http._response import Response
+from treefold_http._project.middleware_chain import until_over
+from treefold_http._responses.response import Response
+from treefold_http._runtime.boot_report import import_extra
+from treefold_http._wire.errors import NOTHING_HERE, NotFound
 from treefold_http.middleware._addresses import Networks, client_of, parse_address
 from treefold_router import METHODS
 
 if TYPE_CHECKING:
-    from treefold_http._request import Request
-    from treefold_http._types import CallNext
-    from treefold_http._websocket import WebSocket
+    from treefold_http._requests.request import Request
+    from treefold_http._responses.endpoints import CallNext
+    from treefold_http._websockets.websocket import WebSocket
     from treefold_router import Route
 
 _UNMATCHED = "unmatched"
@@ -73,7 +75,7 @@ class Metrics:
         if self._path is None or request.raw_path != self._path or request.method != "GET":
             return False
         if parse_address(client_of(request.scope)) not in self._allowed:
-            raise NotFound("There is nothing at this path")
+            raise NotFound(NOTHING_HERE)
         return True
 
     def render(self) -> Response:
@@ -104,29 +106,12 @@ class _Layer:
         if self._is_miss and self._metrics.answers(request):
             return await request.app.in_thread(self._metrics.render)
         began = perf_counter()
-        answered: list[Response] = []
-        is_over = False
         self._running.inc()
+        return await until_over(request, call_next, lambda r: self._record(request, r, began))
 
-        async def leave(error: BaseException | None) -> None:
-            nonlocal is_over
-            is_over = True
-            if answered:
-                self._record(request, answered, began)
-
-        request.on_leave(leave)
-        try:
-            answered.append(await call_next(request))
-        except BaseException:  # a cancellation: the client left, or the server stops
-            self._record(request, answered, began)
-            raise
-        if is_over:  # an inner error: exit callbacks ran before the response was made
-            self._record(request, answered, began)
-        return answered[0]
-
-    def _record(self, request: Request, answered: list[Response], began: float) -> None:
+    def _record(self, request: Request, response: Response | None, began: float) -> None:
         method = request.method if request.method in METHODS else "OTHER"
-        status = answered[0].status if answered else _LEFT
+        status = _LEFT if response is None else response.status
         counter = self._children.get((method, status))
         if counter is None:
             counter = self._children[method, status] = self._families.requests.labels(
@@ -181,9 +166,5 @@ def _families(buckets: Sequence[float]) -> _Families:
 
 
 def _import_library() -> Any:
-    try:
-        return importlib.import_module("prometheus_client")
-    except ImportError as error:
-        raise TreefoldError(
-            'Metrics needs prometheus-client; install it: pip install "treefold[metrics]"'
-        ) from error
+    message = 'Metrics needs prometheus-client; install it: pip install "treefold[metrics]"'
+    return import_extra("prometheus_client", message)

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from treefold_http._errors import BadRequest
-from treefold_http._guard import is_host
+from treefold_http._wire.errors import BadRequest
+from treefold_http._wire.request_guard import is_host
 from treefold_http.middleware._addresses import IPAddress, Networks, parse_address
 
 if TYPE_CHECKING:
-    from treefold_http._connection import Connection
+    from treefold_http._requests.connection import Connection
 
 _SECURE = {"http": False, "https": True, "ws": False, "wss": True}
 
@@ -82,7 +82,7 @@ def _last(fields: list[str]) -> str:
 def _replace_host(connection: Connection, host: str) -> None:
     encoded = host.encode("latin-1")
     if not is_host(encoded):
-        raise BadRequest("The proxy names a host that is none")
+        raise BadRequest("X-Forwarded-Host must be host[:port]")
     scope = connection.scope
     kept = [(name, value) for name, value in scope["headers"] if name != b"host"]
     scope["headers"] = [(b"host", encoded), *kept]

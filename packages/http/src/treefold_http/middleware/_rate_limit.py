@@ -9,20 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from treefold_http._connection import below_root
-from treefold_http._errors import ServiceUnavailable, TooManyRequests, TreefoldError
-from treefold_http._header_fields import encode_header
+from treefold_http._project.middleware_chain import Check
 from treefold_http._redis import RedisUnavailable
+from treefold_http._requests.connection import below_root
+from treefold_http._runtime.boot_report import TreefoldError
+from treefold_http._wire.errors import ServiceUnavailable, TooManyRequests
+from treefold_http._wire.header_fields import encode_header
 from treefold_http.middleware._addresses import UNIX, bucket_of
 from treefold_http.middleware._gcra import MemoryTable, parse_rate, redis_key
 
 if TYPE_CHECKING:
-    from treefold_http._application import Application
-    from treefold_http._connection import Connection
-    from treefold_http._request import Request
-    from treefold_http._response import Response
-    from treefold_http._types import CallNext, RawHeaders
-    from treefold_http._websocket import WebSocket
+    from treefold_http._requests.connection import Connection
+    from treefold_http._requests.request import Request
+    from treefold_http._responses.endpoints import CallNext
+    from treefold_http._responses.response import Response
+    from treefold_http._runtime.runtime import Runtime
+    from treefold_http._websockets.websocket import WebSocket
+    from treefold_http._wire.asgi import RawHeaders
     from treefold_http.middleware._redis_limits import RedisLimits
     from treefold_router import Route
 
@@ -106,7 +109,7 @@ class RateLimit:
         effect = "pass" if self.passes else "answer 503"
         self._limits = RedisLimits(url, effect=f"rate limits {effect}")
 
-    def prepare(self, app: Application, extensions: Sequence[Any]) -> None:
+    def prepare(self, app: Runtime, extensions: Sequence[Any]) -> None:
         """Look up the Redis of the settings, if it is needed.
 
         Raises:
@@ -117,7 +120,7 @@ class RateLimit:
             return
         if app.settings.redis_url is None:
             raise TreefoldError(
-                "RateLimit(redis=True) needs an address; set TREEFOLD_REDIS_URL, or give"
+                "RateLimit(redis=True) needs an address; set TREEFOLD_REDIS_URL, or pass"
                 " redis='redis://...'"
             )
         self._connect(app.settings.redis_url)
@@ -183,11 +186,11 @@ class _Bucket:
 def _template_of_miss(connection: Connection) -> str:
     """The template of a path that has routes, for other methods; one bucket for all others."""
     path = below_root(connection.raw_path, connection.scope.get("root_path", ""))
-    route = connection.app.site.route_at(path)
+    route = connection.app.route_at(path)
     return "" if route is None else f" {route.template}"
 
 
-class _InMemory:
+class _InMemory(Check):
     def __init__(self, bucket: _Bucket, table: MemoryTable) -> None:
         self._bucket = bucket
         self._table = table
@@ -195,10 +198,6 @@ class _InMemory:
     def before(self, connection: Connection) -> None:
         wait, used = self._table.take(self._bucket.key_of(connection))
         self._bucket.tell(connection, wait, used)
-
-    async def websocket(self, websocket: WebSocket, call_next: Any) -> None:
-        self.before(websocket)
-        await call_next(websocket)
 
 
 class _OnRedis:

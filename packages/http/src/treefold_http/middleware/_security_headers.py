@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from treefold_http._errors import HTTPError
-from treefold_http._header_fields import encode_header
-from treefold_http._response import Response
+from treefold_http._responses.response import Response
+from treefold_http._wire.errors import HTTPError
+from treefold_http._wire.header_fields import encode_header
 
 if TYPE_CHECKING:
-    from treefold_http._request import Request
-    from treefold_http._types import RawHeaders
+    from treefold_http._requests.request import Request
+    from treefold_http._wire.asgi import RawHeaders
     from treefold_router import Route
 
 _YEAR = 31_536_000
@@ -104,5 +104,5 @@ class _OfMiss:
         self._pages = _Fields(of_pages, hsts)
 
     def before(self, request: Request) -> None:
-        is_answer = isinstance(request.miss, (HTTPError, Response))
+        is_answer = isinstance(request.fallback, (HTTPError, Response))
         (self._every if is_answer else self._pages).before(request)

@@ -11,24 +11,24 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakKeyDictionary
 
-from treefold_http._cookies import SameSite
-from treefold_http._errors import SettingsError
-from treefold_http._sessions.cookies import CookieForm
-from treefold_http._sessions.keepers import CookieKeeper, Keeper, Lifetimes, StoreKeeper
+from treefold_http._extensions.calls import session_store_of
+from treefold_http._responses.endpoints import CallNext
+from treefold_http._runtime.boot_report import SettingsError
+from treefold_http._session_keepers.cookies import CookieForm
+from treefold_http._session_keepers.keepers import CookieKeeper, Keeper, Lifetimes, StoreKeeper
 from treefold_http._sessions.session import Session
 from treefold_http._sessions.signing import usable_secrets
 from treefold_http._sessions.stores import MemorySessions, RedisSessions
-from treefold_http._types import CallNext
-from treefold_http.extensions import session_store_of
+from treefold_http._wire.cookies import SameSite
 from treefold_http.middleware._csrf import CSRF
 from treefold_router import Route
 
 if TYPE_CHECKING:
-    from treefold_http._application import Application
-    from treefold_http._request import Request
-    from treefold_http._response import Response
-    from treefold_http._websocket import WebSocket
-    from treefold_http.extensions import SessionStore
+    from treefold_http._extensions.members import SessionStore
+    from treefold_http._requests.request import Request
+    from treefold_http._responses.response import Response
+    from treefold_http._runtime.runtime import Runtime
+    from treefold_http._websockets.websocket import WebSocket
 
 IDLE = 2 * 3600
 ANONYMOUS = 1800
@@ -97,7 +97,9 @@ class Sessions:
                 f"Sessions store must be 'memory', 'redis', 'database' or 'cookie', got {store!r}"
             )
         if redis is not None and store not in (None, "redis"):
-            raise ValueError(f"Sessions has redis= and store={store!r}; leave one of them out")
+            raise ValueError(
+                f"Sessions cannot have both redis= and store={store!r}; leave one of them out"
+            )
         self._store: StoreName | SessionStore = store or ("redis" if redis else "memory")
         self._redis = redis
         self._secrets = [secret] if isinstance(secret, str) else list(secret or ())
@@ -111,8 +113,8 @@ class Sessions:
         self.guard = (
             CSRF(trusted_origins=trusted_origins, cookies=self.cookie.names) if csrf else None
         )
-        self._keepers: WeakKeyDictionary[Application, Keeper] = WeakKeyDictionary()
-        self._last: tuple[Application | None, Any] = (None, None)
+        self._keepers: WeakKeyDictionary[Runtime, Keeper] = WeakKeyDictionary()
+        self._last: tuple[Runtime | None, Any] = (None, None)
         self._waits = not (self.is_in_memory or self._store == "cookie")
 
     @property
@@ -120,7 +122,7 @@ class Sessions:
         """True if each process has sessions of its own."""
         return self._store == "memory" or isinstance(self._store, MemorySessions)
 
-    def prepare(self, app: Application, extensions: Sequence[Any]) -> None:
+    def prepare(self, app: Runtime, extensions: Sequence[Any]) -> None:
         """Make ready for an application; called at boot.
 
         Raises:
@@ -140,14 +142,14 @@ class Sessions:
         keeper.trusted_origins = None if self.guard is None else self.guard.trusted
         self._keepers[app] = keeper
 
-    def _find_store(self, app: Application, extensions: Sequence[Any]) -> SessionStore:
+    def _find_store(self, app: Runtime, extensions: Sequence[Any]) -> SessionStore:
         if self._store == "memory":
             return _memory_of(app, self.cookie.name)
         if self._store == "redis":
             url = self._redis or app.settings.redis_url
             if not url:
                 raise SettingsError(
-                    "Sessions(store='redis') needs an address; set TREEFOLD_REDIS_URL, or give"
+                    "Sessions(store='redis') needs an address; set TREEFOLD_REDIS_URL, or pass"
                     " redis='redis://...'"
                 )
             return RedisSessions(url)
@@ -177,11 +179,11 @@ class Sessions:
         return ()
 
     def for_route(self, route: Route | None, entries: Sequence[Any]) -> Any:
-        """Return the form that runs: hooks if no store has to be waited for."""
+        """Return the middleware for one route: plain hooks if the store needs no `await`."""
         del route, entries
         return self if self._waits else _Hooks(self)
 
-    def keeper_of(self, app: Application) -> Keeper:
+    def keeper_of(self, app: Runtime) -> Keeper:
         """Return the keeper that `prepare` made for an application."""
         if self._last[0] is not app:
             self._last = (app, self._keepers[app])
@@ -192,7 +194,7 @@ class Sessions:
         keeper = request.session_keeper = self.keeper_of(request.app)
         request.opened_session = None
         keeper.loop = asyncio.get_running_loop()
-        if self._preload and keeper.cookie.read(request):
+        if self._preload and keeper.has_cookie(request):
             await request.session.preload()
         response = await call_next(request)
         session = request.opened_session
@@ -204,7 +206,7 @@ class Sessions:
         """Offer the session to a socket, which can read it."""
         keeper = websocket.session_keeper = self.keeper_of(websocket.app)
         websocket.opened_session = None
-        if keeper.waits and keeper.cookie.read(websocket):
+        if keeper.waits and keeper.has_cookie(websocket):
             await websocket.session.preload()
         await call_next(websocket)
 
@@ -223,12 +225,12 @@ class _Hooks:
     def after(self, request: Request, response: Response) -> None:
         session = request.opened_session
         if session is not None and session.is_touched:
-            work = _save(session, request.session_keeper, request, response)
+            work = _save(session, self._keeper_of(request.app), request, response)
             try:
                 work.send(None)
             except StopIteration:
                 return
-            raise RuntimeError("A store that must not wait has waited")
+            raise RuntimeError("A store without awaits must not suspend")
 
 
 async def _save(session: Session, keeper: Keeper, request: Request, response: Response) -> None:
@@ -245,9 +247,9 @@ def _mark_private(response: Response) -> None:
         headers["cache-control"] = "no-store"
 
 
-_memories: WeakKeyDictionary[Application, dict[str, MemorySessions]] = WeakKeyDictionary()
+_memories: WeakKeyDictionary[Runtime, dict[str, MemorySessions]] = WeakKeyDictionary()
 
 
-def _memory_of(app: Application, cookie: str) -> MemorySessions:
+def _memory_of(app: Runtime, cookie: str) -> MemorySessions:
     """Return the memory of an application, which outlives a reload of `Middleware/`."""
     return _memories.setdefault(app, {}).setdefault(cookie, MemorySessions())

@@ -10,13 +10,13 @@ import asyncio
 import math
 from typing import TYPE_CHECKING, Any
 
-from treefold_http._errors import HTTPError, ServiceUnavailable
+from treefold_http._wire.errors import HTTPError, ServiceUnavailable
 
 if TYPE_CHECKING:
-    from treefold_http._request import Request
-    from treefold_http._response import Response
-    from treefold_http._types import CallNext
-    from treefold_http._websocket import WebSocket
+    from treefold_http._requests.request import Request
+    from treefold_http._responses.endpoints import CallNext
+    from treefold_http._responses.response import Response
+    from treefold_http._websockets.websocket import WebSocket
 
 
 class Timeout:
@@ -72,4 +72,4 @@ class Timeout:
             timer.cancel()
 
     def _over(self) -> ServiceUnavailable:
-        return ServiceUnavailable(f"This took longer than {self._seconds:g} seconds")
+        return ServiceUnavailable(f"The handler took longer than {self._seconds:g} seconds")

@@ -7,29 +7,31 @@ that runs in the request. Queries, payloads and values of sensitive parameters a
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, finalize
 
-from treefold_http._errors import HTTPError, TreefoldError
-from treefold_http._websocket import WebSocketDisconnect
+from treefold_http._extensions.calls import observe_all
+from treefold_http._project.middleware_chain import until_over
+from treefold_http._runtime.boot_report import import_extra
+from treefold_http._websockets.websocket import WebSocketDisconnect
+from treefold_http._wire.errors import HTTPError
 from treefold_logging import request_target
 from treefold_router import METHODS
 
 if TYPE_CHECKING:
-    from treefold_http._application import Application
-    from treefold_http._connection import Connection
-    from treefold_http._request import Request
-    from treefold_http._response import Response
-    from treefold_http._types import CallNext
-    from treefold_http._websocket import WebSocket
+    from treefold_http._requests.connection import Connection
+    from treefold_http._requests.request import Request
+    from treefold_http._responses.endpoints import CallNext
+    from treefold_http._responses.response import Response
+    from treefold_http._runtime.runtime import Runtime
+    from treefold_http._websockets.websocket import WebSocket
     from treefold_router import Route
 
 _NAME = "treefold"
-_stops: WeakKeyDictionary[Application, Callable[[], None]] = WeakKeyDictionary()
+_stops: WeakKeyDictionary[Runtime, Callable[[], None]] = WeakKeyDictionary()
 """Functions that stop the spans of statements; a reload starts them again."""
 _tracing: ContextVar[Tracing | None] = ContextVar("treefold_tracing", default=None)
 """The tracing of the request in this context; extensions are observed for the whole process."""
@@ -59,7 +61,7 @@ class Tracing:
         """The tracer; the provider of the process may be set after the boot."""
         return self.trace.get_tracer(_NAME, tracer_provider=self._provider)
 
-    def prepare(self, app: Application, extensions: Sequence[Any]) -> None:
+    def prepare(self, app: Runtime, extensions: Sequence[Any]) -> None:
         """Pass the span factory to the extensions of an application."""
         former = _stops.pop(app, None)
         if former is not None:
@@ -75,13 +77,7 @@ class Tracing:
                 return nullcontext()
             return self.tracer.start_as_current_span(name, kind=kind, attributes=attributes)
 
-        stops = [each.observe(open_span) for each in extensions if hasattr(each, "observe")]
-
-        def stop() -> None:
-            for one in stops:
-                one()
-
-        _stops[app] = stop
+        stop = _stops[app] = observe_all(extensions, open_span)
         finalize(app, stop)
 
     def for_route(self, route: Route | None, entries: Sequence[Any]) -> Any:
@@ -96,24 +92,11 @@ class _Layer:
 
     async def http(self, request: Request, call_next: CallNext) -> Response:
         span, token = self._begin(request, request.method)
-        answered: list[Response] = []
-        is_over = False
 
-        async def leave(error: BaseException | None) -> None:
-            nonlocal is_over
-            is_over = True
-            if answered:
-                self._end(request, span, token, answered[0].status)
+        def end(response: Response | None) -> None:
+            self._end(request, span, token, None if response is None else response.status)
 
-        request.on_leave(leave)
-        try:
-            answered.append(await call_next(request))
-        except BaseException:  # a cancellation: the client left, or the server stops
-            self._end(request, span, token, None)
-            raise
-        if is_over:  # an inner error: exit callbacks ran before the response was made
-            self._end(request, span, token, answered[0].status)
-        return answered[0]
+        return await until_over(request, call_next, end)
 
     async def websocket(self, websocket: WebSocket, call_next: Any) -> None:
         span, token = self._begin(websocket, "WEBSOCKET")
@@ -169,7 +152,7 @@ class _Layer:
 def _attributes(connection: Connection, method: str, template: str | None) -> dict[str, Any]:
     """Attributes by the conventions of OpenTelemetry for HTTP servers."""
     scope = connection.scope
-    masked = connection.app.masked_in(connection)
+    masked = connection.masked_segments()
     attributes: dict[str, Any] = {
         "http.request.method": "GET" if method == "WEBSOCKET" else method,
         "url.scheme": connection.scheme,
@@ -187,9 +170,5 @@ def _attributes(connection: Connection, method: str, template: str | None) -> di
 
 
 def _import_api(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise TreefoldError(
-            'Tracing needs opentelemetry-api; install it: pip install "treefold[tracing]"'
-        ) from error
+    message = 'Tracing needs opentelemetry-api; install it: pip install "treefold[tracing]"'
+    return import_extra(name, message)

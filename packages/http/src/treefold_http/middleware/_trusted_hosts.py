@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from treefold_http._errors import BadRequest
-from treefold_http._exposure import is_test
-from treefold_http._guard import is_host
+from treefold_http._project.middleware_chain import Check
+from treefold_http._runtime.unhandled import is_test
+from treefold_http._wire.errors import BadRequest
+from treefold_http._wire.request_guard import is_host
 
 if TYPE_CHECKING:
-    from treefold_http._connection import Connection
-    from treefold_http._websocket import WebSocket
+    from treefold_http._requests.connection import Connection
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _TEST = "testserver"
@@ -24,7 +24,7 @@ _KNOWN_LIMIT = 1024
 _split = re.compile(r"(\[[^]]*\]|[^:]*)(?::([0-9]+))?").fullmatch
 
 
-class TrustedHosts:
+class TrustedHosts(Check):
     """Refuse every other `Host` with 400, HTTP and WebSocket alike.
 
     Args:
@@ -39,9 +39,11 @@ class TrustedHosts:
         ValueError: for an invalid host name.
     """
 
+    checks_hosts = True  # development then adds no check of its own
+
     def __init__(self, allowed: Sequence[str] = ()) -> None:
         if isinstance(allowed, str):
-            raise ValueError(f"TrustedHosts({allowed!r}) is one text; give a list of names")
+            raise ValueError(f"TrustedHosts must have a list of names, got the text {allowed!r}")
         self.allowed = tuple(allowed)
         self._exact: set[str] = set()
         self._below: list[tuple[str, str]] = []
@@ -54,7 +56,8 @@ class TrustedHosts:
         host = name.removeprefix("*.") if below else name
         if not host.isascii() or not is_host(host.encode()):
             raise ValueError(
-                f"{name!r} is no host; give a name such as 'api.example.com' or '*.example.com'"
+                "A trusted host must be a name such as 'api.example.com' or"
+                f" '*.example.com', got {name!r}"
             )
         host, port = _parts(host)
         if below:
@@ -94,11 +97,6 @@ class TrustedHosts:
         """Refuse a request for any other host."""
         if connection.fields.get(b"host") not in self._known:
             self._check(connection)
-
-    async def websocket(self, websocket: WebSocket, call_next: Any) -> None:
-        """Refuse a WebSocket handshake for any other host."""
-        self.before(websocket)
-        await call_next(websocket)
 
 
 def _parts(host: str) -> tuple[str, str]:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from treefold_http.openapi._serving import Documents, serve_documents
 
 if TYPE_CHECKING:
-    from treefold_http._application import Application
+    from treefold_http._serving.host import Host
 
 __all__ = ["asyncapi_document", "openapi_document", "scheme_clashes", "serve_documents"]
 
 
-def openapi_document(app: Application, version: str | None = None) -> dict[str, Any]:
+def openapi_document(app: Host, version: str | None = None) -> dict[str, Any]:
     """Return the OpenAPI 3.1 document of an application; boots it if necessary.
 
     Args:
@@ -30,7 +30,7 @@ def openapi_document(app: Application, version: str | None = None) -> dict[str, 
     return _document(app, "openapi", version)
 
 
-def asyncapi_document(app: Application, version: str | None = None) -> dict[str, Any]:
+def asyncapi_document(app: Host, version: str | None = None) -> dict[str, Any]:
     """Return the AsyncAPI 3 document of an application: its WebSockets and event streams.
 
     Args:
@@ -42,7 +42,7 @@ def asyncapi_document(app: Application, version: str | None = None) -> dict[str,
     return _document(app, "asyncapi", version)
 
 
-def scheme_clashes(app: Application) -> list[str]:
+def scheme_clashes(app: Host) -> list[str]:
     """Return a message for each pair of different security schemes with one name.
 
     Args:
@@ -54,9 +54,9 @@ def scheme_clashes(app: Application) -> list[str]:
     return [str(clash) for clash in Documents.of(app).clashes()]
 
 
-def _document(app: Application, kind: str, version: str | None) -> dict[str, Any]:
+def _document(app: Host, kind: str, version: str | None) -> dict[str, Any]:
     documents = Documents.of(app)
     if version is not None and version not in documents.versions:
         known = ", ".join(documents.versions) or "none"
-        raise ValueError(f"There is no version {version!r}; known are {known}")
+        raise ValueError(f"There is no version {version!r}; known versions: {known}")
     return documents.document(kind, version)

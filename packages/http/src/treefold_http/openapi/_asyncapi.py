@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from treefold_http._plan import WEBSOCKET
-from treefold_http.openapi._components import Components, Schema
+from treefold_http._project.plans import WEBSOCKET
+from treefold_http.openapi._components import Components, Schema, object_of
 from treefold_http.openapi._info import Info
 from treefold_http.openapi._operations import parameters_of
 from treefold_http.openapi._responses import EVENTS, gives_events, returned
@@ -27,21 +27,19 @@ def write_asyncapi(
     """
     components = Components()
     schemas = Schemas(components)
-    channels: dict[str, Any] = {}
-    operations: dict[str, Any] = {}
+    parts: dict[str, dict[str, Any]] = {"channels": {}, "operations": {}}
     for found in routes:
         if version not in (None, found.route.version):
             continue
         if found.route.method == WEBSOCKET:
-            _add_socket(found, schemas, channels, operations)
+            _add_socket(found, schemas, **parts)
         elif gives_events(returned(found)):
-            _add_events(found, schemas, channels, operations)
+            _add_events(found, schemas, **parts)
     document: dict[str, Any] = {
         "asyncapi": VERSION,
         "info": info.table(version),
         "defaultContentType": "application/json",
-        "channels": channels,
-        "operations": operations,
+        **parts,
     }
     if named := components.finish():
         document["components"] = {"schemas": named}
@@ -78,20 +76,14 @@ def _add_socket(
 
 
 def _object(parameters: Sequence[Mapping[str, Any]]) -> Schema:
-    made: Schema = {
-        "type": "object",
-        "properties": {parameter["name"]: parameter["schema"] for parameter in parameters},
-    }
-    if required := [parameter["name"] for parameter in parameters if parameter["required"]]:
-        made["required"] = required
-    return made
+    required = [parameter["name"] for parameter in parameters if parameter["required"]]
+    return object_of({each["name"]: each["schema"] for each in parameters}, required)
 
 
 def _add_events(
     found: Described, schemas: Schemas, channels: dict[str, Any], operations: dict[str, Any]
 ) -> None:
-    model = found.module.response_model
-    payload = {} if model is None else schemas.of(model, "output")
+    payload = schemas.of_output(found.contract)
     channels[found.id] = _channel(found, {"event": {"contentType": EVENTS, "payload": payload}})
     operation = _operation(found, "send", ["event"])
     operation["bindings"] = {"http": {"method": found.route.method}}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, count
 from typing import Any, TypeAlias, cast
@@ -129,10 +129,32 @@ class Components:
                 free.discard(node.name)
                 names[group] = node.name
                 continue
-            numbered = (f"{node.name}_{number}" for number in count(2))
-            names[group] = next(n for n in chain(node.others, numbered) if n not in taken)
+            names[group] = free_name(node.name, taken, *node.others)
             taken.add(names[group])
         return names
+
+
+def any_of(schemas: Iterable[Schema]) -> Schema:
+    """Return a schema that accepts what one of these accepts; `{}` if one accepts everything."""
+    found: list[Schema] = []
+    for schema in schemas:
+        if schema not in found:
+            found.append(schema)
+    if {} in found:
+        return {}
+    return found[0] if len(found) == 1 else {"anyOf": found}
+
+
+def object_of(properties: Mapping[str, Schema], required: Sequence[str]) -> Schema:
+    """Return the schema of an object with these members."""
+    made: Schema = {"type": "object", "properties": properties}
+    return {**made, "required": required} if required else made
+
+
+def free_name(name: str, taken: Container[str], *wanted: str) -> str:
+    """Return the first name that is not taken: the wanted ones, then a numbered one."""
+    numbered = (f"{name}_{number}" for number in count(2))
+    return next(each for each in chain(wanted, numbered) if each not in taken)
 
 
 def beside(schema: Schema, said: Mapping[str, Any]) -> Schema:

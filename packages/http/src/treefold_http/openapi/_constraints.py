@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
-from treefold_http._json import dumps, loads
+from treefold_http._wire.json import dumps, loads
 from treefold_http.openapi._components import beside
 
 _NUMBERS = (

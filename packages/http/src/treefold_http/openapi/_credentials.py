@@ -6,21 +6,16 @@ later scheme gets another name, the same in every document, and a warning names 
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
-from treefold_http._security import Security
+from treefold_http._injection.secured import Security, security_key
+from treefold_http.openapi._components import free_name
 
 if TYPE_CHECKING:
     from treefold_http.openapi._routes import Described
-
-
-_Key: TypeAlias = tuple[str, str]
-"""Name and content of a scheme."""
 
 
 class Clash(NamedTuple):
@@ -52,44 +47,27 @@ def name_schemes(routes: Sequence[Described], root: Path) -> tuple[list[Describe
         root: the folder of the project; files are named relative to it.
     """
     clashes: list[Clash] = []
-    names: dict[_Key, str] = {}
+    names: dict[tuple[str, str], str] = {}
     first: dict[str, Security] = {}
     taken = {demand.name for route in routes for demand in route.security}
     for route in routes:
         for demand in route.security:
             known = first.setdefault(demand.name, demand)
-            if _key(demand) in names or _key(known) == _key(demand):
+            if security_key(demand) in names or security_key(known) == security_key(demand):
                 continue
             name, version = demand.name, route.route.version
-            numbered = (f"{name}_{number}" for number in count(2))
-            shown_as = next(n for n in chain([f"{name}_{version}"], numbered) if n not in taken)
+            shown_as = free_name(name, taken, f"{name}_{version}")
             taken.add(shown_as)
-            names[_key(demand)] = shown_as
+            names[security_key(demand)] = shown_as
             clashes.append(Clash(name, shown_as, _place(known, root), _place(demand, root)))
     if not clashes:
         return list(routes), []
 
     def renamed(demand: Security) -> Security:
-        return demand._replace(name=names.get(_key(demand), demand.name))
+        return demand._replace(name=names.get(security_key(demand), demand.name))
 
     changed = [replace(route, security=tuple(map(renamed, route.security))) for route in routes]
     return changed, clashes
-
-
-def joined(demands: Iterable[Security]) -> tuple[Security, ...]:
-    """Merge the security requirements of a route by scheme: all scopes, optional if all are."""
-    found: dict[_Key, Security] = {}
-    for demand in demands:
-        known = found.get(_key(demand), demand)
-        found[_key(demand)] = known._replace(
-            scopes=tuple(dict.fromkeys((*known.scopes, *demand.scopes))),
-            optional=known.optional and demand.optional,
-        )
-    return tuple(found.values())
-
-
-def _key(demand: Security) -> _Key:
-    return demand.name, json.dumps(demand.scheme, sort_keys=True, default=repr)
 
 
 def _place(demand: Security, root: Path) -> str:

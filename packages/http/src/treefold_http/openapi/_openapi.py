@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from treefold_http._plan import WEBSOCKET
-from treefold_http._security import Security
+from treefold_http._injection.secured import Security
+from treefold_http._project.plans import WEBSOCKET
 from treefold_http.openapi._components import Components
 from treefold_http.openapi._info import Info
 from treefold_http.openapi._operations import operation_of, parameters_of, security_of

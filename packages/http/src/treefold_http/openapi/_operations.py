@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from treefold_http._security import Security
-from treefold_http._select import is_upload
-from treefold_http.openapi._components import Schema, beside
+from treefold_http._injection.contract import Input
+from treefold_http._injection.secured import Security
+from treefold_http.openapi._components import Schema, beside, object_of
 from treefold_http.openapi._constraints import with_default
-from treefold_http.openapi._inputs import Input
 from treefold_http.openapi._responses import EVENTS, JSON, responses_of
 from treefold_http.openapi._routes import Described, words_of
 from treefold_http.openapi._schemas import Schemas
@@ -33,9 +32,7 @@ def operation_of(described: Described, schemas: Schemas) -> dict[str, Any]:
     if security := security_of(described.security):
         made["security"] = security
     if any(EVENTS in answer.get("content", ()) for answer in made["responses"].values()):
-        model = described.module.response_model
-        data = {} if model is None else schemas.of(model, "output")
-        made["x-event-stream"] = {"data": data}
+        made["x-event-stream"] = {"data": schemas.of_output(described.contract)}
     return made
 
 
@@ -75,7 +72,7 @@ def _parameter(name: str, place: str, schema: Schema, *, required: bool) -> dict
 
 
 def _schema(found: Input, schemas: Schemas) -> Schema:
-    schema = without_null(schemas.of(found.annotation, "input"))
+    schema = without_null(schemas.of(found.type, "input"))
     if found.required or found.default is None:
         return schema
     return with_default(schema, found.default)
@@ -98,7 +95,7 @@ def _body(described: Described, schemas: Schemas) -> dict[str, Any] | None:
     fields = described.sent("form", "file")
     content: dict[str, Any] = {}
     if models:
-        found = [schemas.of_body(model.annotation) for model in models]
+        found = [schemas.of_body(model.type) for model in models]
         content[JSON] = {"schema": found[0] if len(found) == 1 else {"allOf": found}}
     if fields:
         form = {"schema": _form(fields, schemas)}
@@ -115,16 +112,9 @@ def _body(described: Described, schemas: Schemas) -> dict[str, Any] | None:
 def _form(fields: Sequence[Input], schemas: Schemas) -> Schema:
     properties: dict[str, Schema] = {}
     for field in fields:
-        is_file = field.place == "file"
-        properties[field.name] = _files(field) if is_file else _schema(field, schemas)
-    made: Schema = {"type": "object", "properties": properties}
-    if required := [field.name for field in fields if field.required]:
-        made["required"] = required
-    return made
-
-
-def _files(field: Input) -> Schema:
-    return {"type": "array", "items": _BINARY} if is_upload(field.annotation) else _BINARY
+        file = {"type": "array", "items": _BINARY} if field.many else _BINARY
+        properties[field.name] = file if field.place == "file" else _schema(field, schemas)
+    return object_of(properties, [field.name for field in fields if field.required])
 
 
 def _read_body(calls: frozenset[str]) -> dict[str, Any] | None:

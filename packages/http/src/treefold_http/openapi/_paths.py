@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from itertools import chain, count
 from typing import NamedTuple
 from urllib.parse import quote
 
+from treefold_http.openapi._components import free_name
 from treefold_router import Route, parameter_name, segment_of, version_number
 
 _SAFE = "-._~!$&'()*+,;=:@"
@@ -46,17 +46,13 @@ def place_of(route: Route) -> Place:
             words.append(_word(segment_of(folder)))
         else:
             known = next(effective)
-            name = _unique(re.sub(r"[^\w.-]", "_", known), names)
+            plain = re.sub(r"[^\w.-]", "_", known)
+            name = free_name(plain, names, plain)
             names[name] = known
             segments.append(f"{{{name}}}")
             words += ["by", _word(name)]
     tag = next((folder for folder in folders if parameter_name(folder) is None), None)
     return Place("/" + "/".join(segments), names, tuple(words), tag)
-
-
-def _unique(name: str, taken: Mapping[str, str]) -> str:
-    numbered = (f"{name}_{number}" for number in count(2))
-    return next(unique for unique in chain((name,), numbered) if unique not in taken)
 
 
 def _word(text: str) -> str:
@@ -88,8 +84,7 @@ def operation_ids(
             method = "socket" if route.method == "WEBSOCKET" else route.method.lower()
             plain = wanted or "_".join([method, *place.words])
             candidates = [plain, f"{plain}_{route.version}"] if wanted else [plain]
-            numbered = (f"{candidates[-1]}_{number}" for number in count(2))
-            found[route] = next(n for n in chain(candidates, numbered) if n not in taken)
+            found[route] = free_name(candidates[-1], taken, *candidates)
             taken.add(found[route])
     return found
 

@@ -1,4 +1,4 @@
-"""The schemas of error documents (RFC 9457), as `treefold_http._problems` renders them."""
+"""The schemas of error documents (RFC 9457), as `treefold_http._failures.problems` renders them."""
 
 from __future__ import annotations
 

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import collections.abc
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
-from typing import Annotated, Any, Literal, cast, get_args, get_origin
+from typing import Any, cast
 
-from treefold_http._events import EventStream
-from treefold_http._files import FileResponse
-from treefold_http._parameters import EMPTY, annotation_of, options_of
-from treefold_http._response import BODILESS, Response
-from treefold_http._streams import StreamingResponse
-from treefold_http.openapi._components import Schema
+from treefold_http._responses.events import EventStream
+from treefold_http._responses.files import FileResponse
+from treefold_http._responses.response import BODILESS, Response
+from treefold_http._responses.streams import StreamingResponse
+from treefold_http._types import tree
+from treefold_http._types.parameters import EMPTY
+from treefold_http._types.read import ANY, annotation_of, read
+from treefold_http.openapi._components import Schema, any_of
 from treefold_http.openapi._constraints import plain
 from treefold_http.openapi._problems import PROBLEM, problem_schema
 from treefold_http.openapi._routes import Described
@@ -103,7 +105,7 @@ def _response(status: str, content: Mapping[str, list[Schema]]) -> dict[str, Any
 def _media(schemas: list[Schema]) -> dict[str, Any]:
     if not schemas or {} in schemas:
         return {}
-    return {"schema": schemas[0] if len(schemas) == 1 else {"anyOf": schemas}}
+    return {"schema": any_of(schemas)}
 
 
 def phrase(status: str) -> str:
@@ -131,20 +133,19 @@ def _is_bodiless(status: str) -> bool:
 
 
 def _add_success(described: Described, found: _Answers) -> None:
-    module = described.module
-    annotation = returned(described)
-    if module.response_model is not None and not gives_events(annotation):
-        status = module.status_code or _literal_status(annotation)
-        for option in options_of(module.response_model):
-            empty = option is type(None) and status is None  # documented as 204
+    module, model = described.module, described.contract.output(None)
+    node = returned(described)
+    if model is not None and not gives_events(node):
+        status = module.status_code or _literal_status(node)
+        for option in tree.options_of(model):
+            empty = tree.is_none(option) and status is None  # documented as 204
             _add(found, option, None if empty else str(status or 200), described)
         return
     status = None if module.status_code is None else str(module.status_code)
-    for option in options_of(annotation):
-        _add(found, option, status, described)
+    _add(found, node, status, described)
 
 
-def returned(described: Described) -> Any:
+def returned(described: Described) -> tree.TypeNode:
     """Return the type of the response: the annotation, else EventStream or EMPTY."""
     handler = described.handler
     try:
@@ -153,64 +154,66 @@ def returned(described: Described) -> Any:
             given = {"return": inspect.signature(handler).return_annotation}
         annotation: Any = given.get("return", EMPTY)
         if annotation is EMPTY and described.reading.events:
-            return EventStream
+            return read(EventStream)
         kind = inspect.Parameter.KEYWORD_ONLY
-        return annotation_of(inspect.Parameter("answer", kind, annotation=annotation), handler)
+        return read(
+            annotation_of(inspect.Parameter("answer", kind, annotation=annotation), handler)
+        )
     except Exception:  # the annotation may use a name imported for the type checker only
-        return EMPTY
+        return ANY
 
 
-def gives_events(annotation: Any) -> bool:
-    """Return True if an annotation is an event stream."""
-    return isinstance(annotation, type) and issubclass(annotation, EventStream)
+def gives_events(node: tree.TypeNode) -> bool:
+    """Return True if a type is an event stream."""
+    return isinstance(node, tree.Foreign) and _is_a(node.kind, EventStream)
 
 
-def _literal_status(annotation: Any) -> int | None:
-    arguments = get_args(annotation)
-    if get_origin(annotation) is not tuple or len(arguments) < 2:
+def _is_a(kind: Any, base: type) -> bool:
+    return isinstance(kind, type) and issubclass(kind, base)
+
+
+def _literal_status(node: tree.TypeNode) -> int | None:
+    if not isinstance(node, tree.TupleType) or len(node.items) < 2:
         return None
-    codes = get_args(arguments[1]) if get_origin(arguments[1]) is Literal else ()
+    codes = _codes(node.items[1])
     return int(codes[0]) if len(codes) == 1 and isinstance(codes[0], int) else None
 
 
-def _add(found: _Answers, annotation: Any, status: str | None, described: Described) -> None:
-    """Add the response for one type of the annotation."""
-    plain_type = annotation
-    while get_origin(plain_type) is Annotated:
-        plain_type = get_args(plain_type)[0]
-    origin = get_origin(plain_type) or plain_type
-    if annotation is EMPTY or annotation is Any:
+def _codes(node: tree.TypeNode) -> tuple[Any, ...]:
+    return node.members if isinstance(node, tree.Choice) and node.kind is None else ()
+
+
+def _add(found: _Answers, node: tree.TypeNode, status: str | None, described: Described) -> None:
+    """Add the responses for a type of the annotation."""
+    kind: Any = getattr(node, "kind", None)
+    if isinstance(node, tree.AnyType) and node.bare is not object:
         found.add(status or _ANY, None)
-    elif plain_type in (None, type(None)):
+    elif tree.is_none(node):
         found.add(status or "204", None)
-    elif origin is tuple and get_args(plain_type):
-        _add_tuple(found, get_args(plain_type), described)
-    elif isinstance(origin, type) and issubclass(origin, Response):
-        found.add(_ANY if origin is Response else status or "200", *_response_class(origin))
-    elif origin in _PLAIN:
-        found.add(status or "200", *_PLAIN[origin])
-    elif origin in _STREAMS:
+    elif isinstance(node, tree.TupleType) and node.items:
+        _add_tuple(found, node.items, described)
+    elif isinstance(node, tree.ListType) and kind is tuple and node.bare is not tuple:
+        found.add(_ANY, None)
+    elif isinstance(node, tree.Foreign) and _is_a(kind, Response):
+        found.add(_ANY if kind is Response else status or "200", *_response_class(node.kind))
+    elif kind in _PLAIN:
+        found.add(status or "200", *_PLAIN[kind])
+    elif kind in _STREAMS:
         found.add(status or "200", "application/octet-stream", _BINARY)
-    elif len(options_of(plain_type)) > 1:
-        for option in options_of(plain_type):
+    elif isinstance(node, tree.UnionType):
+        for option in node.options:
             _add(found, option, status, described)
     else:
-        found.add(status or "200", JSON, found.schemas.of(annotation, "output"))
+        found.add(status or "200", JSON, found.schemas.of(node, "output"))
 
 
-def _add_tuple(found: _Answers, arguments: tuple[Any, ...], described: Described) -> None:
-    if len(arguments) not in (2, 3) or Ellipsis in arguments:
+def _add_tuple(found: _Answers, items: Sequence[tree.TypeNode], described: Described) -> None:
+    if len(items) not in (2, 3):
         found.add(_ANY, None)
         return
-    content, status = arguments[:2]
-    codes = get_args(status) if get_origin(status) is Literal else ()
-    for code in codes or (_ANY,):
+    for code in _codes(items[1]) or (_ANY,):
         text = str(int(code)) if isinstance(code, int) else _ANY
-        if content in (None, type(None)):
-            found.add(text, None)
-        else:
-            for option in options_of(content):
-                _add(found, option, text, described)
+        _add(found, items[0], text, described)
 
 
 def _response_class(kind: type[Response]) -> tuple[str | None, Schema | None]:
@@ -225,14 +228,11 @@ def _response_class(kind: type[Response]) -> tuple[str | None, Schema | None]:
 
 def _failures(described: Described) -> set[int]:
     """Return the statuses of errors that the framework or the reachable code can raise."""
-    statuses = set(described.statuses)
+    statuses = described.contract.errors | described.statuses
     calls = described.reading.calls
-    body = described.sent("json", "form", "file")
-    if any(sent.can_fail for sent in described.inputs) or described.sent("json"):
-        statuses.add(422)
-    if described.inputs or described.place.parameters:
+    if described.place.parameters:
         statuses.add(400)
-    if body or calls & {"json", "form", "files", "parts"}:
+    if calls & {"json", "form", "files", "parts"}:
         statuses |= {400, 413, 415}
     if calls & {"body", "stream"}:
         statuses.add(413)
@@ -273,7 +273,7 @@ def _said_content(table: Mapping[str, Any], schemas: Schemas) -> dict[str, Any]:
     model = table.get("model")
     media_type, schema = _PLAIN.get(model, (JSON, None))
     if schema is None and model is not None:
-        schema = schemas.of(model, "output")
+        schema = schemas.of(read(model), "output")
     return {table.get("media_type") or media_type: {"schema": schema} if schema else {}}
 
 
@@ -282,4 +282,4 @@ def _header(said: Any, schemas: Schemas) -> dict[str, Any]:
         return {"description": said, "schema": {"type": "string"}}
     if isinstance(said, Mapping):
         return dict(plain(said) or {"schema": {}})
-    return {"schema": schemas.of(said, "output")}
+    return {"schema": schemas.of(read(said), "output")}

@@ -1,31 +1,31 @@
-"""Convert types into JSON Schema (2020-12), matching the framework's JSON encoder and decoder.
+"""Types to JSON Schema (2020-12), matching the framework's JSON encoder and decoders.
 
 Scalars, containers, enums, dataclasses, TypedDicts and their generics are described here; pydantic
-models and msgspec structs by their own packages (`_foreign`). Any other type is `{}`, which accepts
-every value.
+models and msgspec structs by their own packages, which are never imported here: an application with
+such a type has already imported its package. Any other type is `{}`, which accepts every value.
 """
 
 from __future__ import annotations
 
 import collections.abc
-import dataclasses
 import datetime
-import decimal
 import enum
 import inspect
 import math
-import types
-import typing
-import uuid
-from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar, cast
+import sys
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, Literal, TypeAlias, cast
 
-from treefold_http._models import is_checked_here
-from treefold_http._parameters import EMPTY, options_of, split
-from treefold_http._records import is_record, is_typed_dict, required_in
-from treefold_http.openapi._components import Components, Schema, beside
+from treefold_http._injection.contract import Contract
+from treefold_http._types import tree
+from treefold_http._types.constraints import PYDANTIC
+from treefold_http._types.decode import is_checked_here
+from treefold_http._types.parameters import EMPTY
+from treefold_http._types.read import name_of, tuple_items
+from treefold_http._types.scalars import SCALARS
+from treefold_http._wire.json import msgspec
+from treefold_http.openapi._components import Components, Schema, any_of, beside, object_of
 from treefold_http.openapi._constraints import constrain, plain, with_default
-from treefold_http.openapi._foreign import asks_pydantic, foreign_schema
 from treefold_http.openapi._symmetry import is_symmetric
 
 Mode: TypeAlias = Literal["input", "checked", "output"]
@@ -34,36 +34,15 @@ Mode: TypeAlias = Literal["input", "checked", "output"]
 `checked` is input that the framework validates itself, which refuses unknown members of a record.
 """
 
-_SCALARS: Mapping[Any, Schema] = {
-    Any: {},
-    object: {},
-    EMPTY: {},
-    None: {"type": "null"},
-    type(None): {"type": "null"},
-    bool: {"type": "boolean"},
-    int: {"type": "integer"},
-    float: {"type": "number"},
-    str: {"type": "string"},
-    bytes: {"type": "string", "contentEncoding": "base64"},
-    bytearray: {"type": "string", "contentEncoding": "base64"},
-    decimal.Decimal: {"type": "string", "format": "decimal"},
-    uuid.UUID: {"type": "string", "format": "uuid"},
-    datetime.datetime: {"type": "string", "format": "date-time"},
-    datetime.date: {"type": "string", "format": "date"},
-    datetime.time: {"type": "string", "format": "time"},
-    datetime.timedelta: {"type": "string", "format": "duration"},
-}
-_LISTS = (list, collections.abc.Sequence, collections.abc.Iterable, collections.abc.Collection)
 _SETS = (set, frozenset, collections.abc.Set)
-_TABLES = (dict, collections.abc.Mapping, collections.abc.MutableMapping)
-_QUALIFIERS = tuple(
-    getattr(typing, name)
-    for name in ("Required", "NotRequired", "ReadOnly", "Final", "ClassVar")
-    if hasattr(typing, name)
+_BASES: tuple[tuple[Any, Schema], ...] = (
+    ((dict, collections.abc.Mapping), {"type": "object"}),
+    ((list, tuple, *_SETS), {"type": "array"}),
+    *((kind, dict(SCALARS[kind].schema)) for kind in (int, float, str)),
+    *((kind, dict(SCALARS[kind].schema)) for kind in (datetime.datetime, datetime.date)),
 )
-
-Arguments: TypeAlias = Mapping[Any, Any]
-_NONE: Arguments = types.MappingProxyType({})
+"""Schemas of classes that inherit from a type with a JSON form."""
+_TARGET = "#/$defs/{%s}"
 
 
 class Schemas:
@@ -72,203 +51,160 @@ class Schemas:
     def __init__(self, components: Components) -> None:
         self.components = components
 
-    def of(self, annotation: Any, mode: Mode) -> Schema:
+    def of(self, node: tree.TypeNode, mode: Mode) -> Schema:
         """Return the schema of a type, or `{}` for a type that cannot be described."""
         try:
-            return self._of(annotation, mode, _NONE)
+            return self._of(node, mode)
         except Exception:  # the types are user code and may raise anything
             return {}
 
-    def of_body(self, annotation: Any) -> Schema:
+    def of_body(self, node: tree.TypeNode) -> Schema:
         """Return the schema of a JSON body or message, as its validator accepts it."""
         try:
-            mode: Mode = "checked" if is_checked_here(annotation) else "input"
+            mode: Mode = "checked" if is_checked_here(node) else "input"
         except Exception:  # no validator accepts such a type
             return {}
-        return self.of(annotation, mode)
+        return self.of(node, mode)
 
-    def _of(self, annotation: Any, mode: Mode, given: Arguments) -> Schema:
-        try:
-            known = _SCALARS.get(annotation)
-        except TypeError:  # metadata that cannot be hashed
-            known = None
-        if known is not None:
-            return dict(known)
-        if isinstance(annotation, TypeVar):
-            bound = given.get(annotation, annotation.__bound__)
-            return {} if bound is None else self._of(bound, mode, _NONE)
-        origin = typing.get_origin(annotation)
-        if origin is not None:
-            return self._special(annotation, origin, mode, given)
-        if isinstance(annotation, type):
-            return self._class(annotation, mode)
-        if hasattr(annotation, "__supertype__"):  # NewType
-            return self._of(annotation.__supertype__, mode, given)
-        if hasattr(annotation, "__value__"):  # a `type` statement: it may refer to itself
-            return self._named(
-                annotation, annotation, mode, lambda: self._of(annotation.__value__, mode, given)
-            )
-        return self._foreign(annotation, mode)
+    def of_output(self, contract: Contract) -> Schema:
+        """Return the schema of the declared type of successful responses."""
+        node = contract.output(None)
+        return {} if node is None else self.of(node, "output")
 
-    def _special(self, annotation: Any, origin: Any, mode: Mode, given: Arguments) -> Schema:
-        arguments = typing.get_args(annotation)
-        if origin is Annotated:
-            return constrain(self._of(arguments[0], mode, given), arguments[1:])
-        if origin is Literal:
-            return _choices(arguments)
-        if origin in _QUALIFIERS:
-            return self._of(arguments[0], mode, given)
-        options = options_of(annotation)
-        if options != (annotation,):
-            return self._union(options, mode, given)
-        if origin in _LISTS or origin in _SETS:
-            unique = {"uniqueItems": True} if origin in _SETS else {}
-            return {"type": "array", "items": self._of(arguments[0], mode, given), **unique}
-        if origin is tuple:
-            return self._tuple(arguments, mode, given)
-        if origin in _TABLES:
-            return self._table(arguments, mode, given)
-        if is_record(origin) and not _is_foreign(origin):
-            return self._generic(annotation, origin, arguments, mode, given)
-        return self._foreign(annotation, mode)
+    def _of(self, node: tree.TypeNode, mode: Mode) -> Schema:
+        return constrain(self._unconstrained(node, mode), node.markers)
 
-    def _table(self, arguments: Sequence[Any], mode: Mode, given: Arguments) -> Schema:
-        names, values = arguments
-        table: Schema = {"type": "object", "additionalProperties": self._of(values, mode, given)}
-        if _are_texts(names):
-            table["propertyNames"] = self._of(names, mode, given)
+    def _unconstrained(self, node: tree.TypeNode, mode: Mode) -> Schema:
+        match node:
+            case tree.AnyType():
+                return {}
+            case tree.Scalar():
+                return dict(SCALARS[node.kind].schema)
+            case tree.Choice(kind=None):
+                return _choices(node.values)
+            case tree.Choice(kind=kind):
+                return self._named(kind, kind, mode, lambda: _enum(node), name_of(kind))
+            case tree.Named(bare=bare):
+                return self._named(
+                    bare, bare, mode, lambda: self._of(node.target, mode), name_of(bare)
+                )
+            case tree.UnionType():
+                return self._union(node, mode)
+            case tree.ListType():
+                unique = {"uniqueItems": True} if node.kind in _SETS else {}
+                return {"type": "array", **self._said("items", node.item, mode), **unique}
+            case tree.TupleType():
+                return self._tuple(node.items, mode)
+            case tree.Table():
+                return self._table(node, mode)
+            case tree.Record(family="dataclass" | "typed_dict"):
+                return self._record(node, mode)
+            case tree.Foreign() if isinstance(node.kind, type) and not node.arguments:
+                return self._class(node, mode)
+            case _:
+                return self._foreign(node, mode)
+
+    def _said(self, keyword: str, node: tree.TypeNode, mode: Mode) -> Schema:
+        """The schema of a part, unless the annotation says nothing about it: `list`."""
+        return {} if node.annotation is EMPTY else {keyword: self._of(node, mode)}
+
+    def _table(self, node: tree.Table, mode: Mode) -> Schema:
+        table: Schema = {"type": "object", **self._said("additionalProperties", node.value, mode)}
+        if node.limits_names:
+            table["propertyNames"] = self._of(node.key, mode)
         return table
 
-    def _union(self, options: Sequence[Any], mode: Mode, given: Arguments) -> Schema:
-        schemas: list[Schema] = []
-        for option in options:
-            schema = self._of(option, mode, given)
-            if schema not in schemas:
-                schemas.append(schema)
-        if {} in schemas:
-            return {}
-        return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
+    def _union(self, node: tree.UnionType, mode: Mode) -> Schema:
+        return any_of(self._of(option, mode) for option in node.options)
 
-    def _tuple(self, arguments: Sequence[Any], mode: Mode, given: Arguments) -> Schema:
-        if len(arguments) == 2 and arguments[1] is Ellipsis:
-            return {"type": "array", "items": self._of(arguments[0], mode, given)}
-        size = len(arguments)
-        schema: Schema = {"type": "array", "minItems": size, "maxItems": size}
-        if arguments:
-            schema["prefixItems"] = [self._of(item, mode, given) for item in arguments]
+    def _tuple(self, items: Sequence[tree.TypeNode], mode: Mode) -> Schema:
+        schema: Schema = {"type": "array", "minItems": len(items), "maxItems": len(items)}
+        if items:
+            schema["prefixItems"] = [self._of(item, mode) for item in items]
         return schema
 
-    def _class(self, kind: type, mode: Mode) -> Schema:
-        if issubclass(kind, enum.Enum):
-            return self._named(kind, kind, mode, lambda: _enum(kind))
-        if _is_foreign(kind):
-            return self._foreign(kind, mode)
-        if is_record(kind):
-            if mode == "input" and asks_pydantic(kind) and (found := self._foreign(kind, mode)):
-                return found
-            return self._named(kind, kind, mode, lambda: self._record(kind, mode, _NONE))
-        if (names := _tuple_fields(kind)) is not None:
-            hints = typing.get_type_hints(cast("Any", kind), include_extras=True)
-            return self._tuple([hints.get(name, Any) for name in names], mode, _NONE)
-        for bases, schema in (
-            (_TABLES, {"type": "object"}),
-            ((list, tuple, *_SETS), {"type": "array"}),
-        ):
+    def _class(self, node: tree.Foreign, mode: Mode) -> Schema:
+        kind: Any = node.kind
+        if issubclass(kind, tuple) and hasattr(node.kind, "_fields"):
+            return self._tuple(tuple_items(kind), mode)
+        for bases, schema in _BASES:
             if issubclass(kind, bases):
                 return dict(schema)
-        for base in (int, float, str, datetime.datetime, datetime.date):
-            if issubclass(kind, base):
-                return dict(_SCALARS[base])
-        return self._foreign(kind, mode)
+        return self._foreign(node, mode)
 
-    def _generic(
-        self, annotation: Any, origin: Any, arguments: Sequence[Any], mode: Mode, given: Arguments
-    ) -> Schema:
-        filled = [given.get(a, a) if isinstance(a, TypeVar) else a for a in arguments]
-        parameters = getattr(origin, "__parameters__", ())
-        inner = dict(zip(parameters, filled, strict=False))
-        key = (origin, *filled)
-        name = "_".join([origin.__name__, *map(_label, filled)])
-        return self._named(key, origin, mode, lambda: self._record(origin, mode, inner), name)
+    def _record(self, node: tree.Record, mode: Mode) -> Schema:
+        if mode == "input" and _asks_pydantic(node) and (found := self._foreign(node, mode)):
+            return found
+        key = node.key if node.arguments else node.kind
+        name = "_".join([node.kind.__name__, *map(name_of, node.arguments)])
+        return self._named(key, node.kind, mode, lambda: self._members(node, mode), name)
 
     def _named(
-        self,
-        key: Any,
-        home: Any,
-        mode: Mode,
-        make: Callable[[], Schema],
-        name: str | None = None,
+        self, key: Any, home: Any, mode: Mode, make: Callable[[], Schema], name: str
     ) -> Schema:
         known = self.components.known((key, mode))
         if known is not None:
             return known
-        chosen: str = name or home.__name__
-        others = other_names(chosen, home, mode)
-        node = self.components.add((key, mode), chosen, others=others, late=mode != "output")
+        node = self._add((key, mode), name, home, mode)
         try:
             self.components.fill(node, make())
         except Exception:  # as in `of`; the component stays, without a schema
             self.components.fill(node, {})
         return self.components.refer(node)
 
-    def _record(self, kind: Any, mode: Mode, given: Arguments) -> Schema:
-        hints = typing.get_type_hints(kind, include_extras=True)
-        if is_typed_dict(kind):
-            names = list(hints)
-            required = [name for name in names if required_in(kind)(name)]
-            defaults: dict[str, Any] = {}
-        else:
-            fields = [f for f in dataclasses.fields(kind) if f.init or mode == "output"]
-            names = [f.name for f in fields]
-            defaults = {f.name: f.default for f in fields if f.default is not dataclasses.MISSING}
-            needed = bool if mode == "output" else required_in(kind)
-            required = [name for name in names if needed(name)]
+    def _add(self, key: Hashable, name: str, home: Any, mode: Mode) -> int:
+        others = other_names(name, home, mode)
+        return self.components.add(key, name, others=others, late=mode != "output")
+
+    def _members(self, node: tree.Record, mode: Mode) -> Schema:
         properties: dict[str, Schema] = {}
-        for name in names:
-            schema = self._of(hints[name], mode, given)
-            properties[name] = with_default(schema, defaults[name]) if name in defaults else schema
-        made: Schema = {"type": "object", "properties": properties}
-        if required:
-            made["required"] = required
+        required: list[str] = []
+        for member in node.members:
+            if not (member.is_output if mode == "output" else member.is_input):
+                continue
+            schema = self._of(member.type, mode)
+            has_default = member.default is not EMPTY
+            properties[member.name] = (
+                with_default(schema, member.default) if has_default else schema
+            )
+            is_filled = mode == "output" and (has_default or member.factory is not None)
+            if member.required or is_filled:
+                required.append(member.name)
+        made = object_of(properties, required)
         if mode == "checked":
             made["additionalProperties"] = False
-        return {**_described(kind), **made}
+        return {**_described(node.kind), **made}
 
-    def _foreign(self, annotation: Any, mode: Mode) -> Schema:
+    def _foreign(self, node: tree.TypeNode, mode: Mode) -> Schema:
+        annotation = node.bare
         known = self.components.known((annotation, mode))
-        if known is None and is_symmetric(annotation):
+        if known is None and is_symmetric(node):
             known = self.components.known((annotation, "input" if mode == "output" else "output"))
         if known is not None:
             return known
-        found = foreign_schema(annotation, mode)
-        if found is None:
-            return {}
-        return self._hoist(annotation, *found, mode=mode)
+        found = _foreign_schema(node, mode)
+        return {} if found is None else self._hoist(node, *found, mode=mode)
 
     def _hoist(
-        self, annotation: Any, schema: Schema, inner: Mapping[str, Schema], *, mode: Mode
+        self, node: tree.TypeNode, schema: Schema, inner: Mapping[str, Schema], *, mode: Mode
     ) -> Schema:
         """Make components of the definitions of a schema, and of a model itself."""
+        annotation = node.bare
         nodes: dict[str, int] = {}
         for name in inner:
-            key = (annotation, mode, name)
-            others = other_names(name, annotation, mode)
-            nodes[name] = self.components.add(key, name, others=others, late=mode != "output")
+            nodes[name] = self._add((annotation, mode, name), name, annotation, mode)
         for name, definition in inner.items():
             self.components.fill(nodes[name], self._linked(definition, nodes))
         linked = self._linked(schema, nodes)
-        named = isinstance(annotation, type) and _is_foreign(annotation)
-        if not named and not is_record(annotation):
+        if not isinstance(node, tree.Record) or node.arguments:
             return linked
         target = schema.get("$ref")
         if target is not None:
             self.components.alias((annotation, mode), nodes[_local(target)])
             return linked
-        name = annotation.__name__
-        others = other_names(name, annotation, mode)
-        node = self.components.add((annotation, mode), name, others=others, late=mode != "output")
-        self.components.fill(node, linked)
-        return self.components.refer(node)
+        added = self._add((annotation, mode), annotation.__name__, annotation, mode)
+        self.components.fill(added, linked)
+        return self.components.refer(added)
 
     def _linked(self, value: Any, nodes: Mapping[str, int]) -> Any:
         """Return a copy of a schema whose references to definitions point at nodes."""
@@ -314,32 +250,49 @@ def other_names(name: str, home: Any, mode: Mode) -> list[str]:
     return names
 
 
-def _are_texts(names: Any) -> bool:
-    """Return True if the keys of a mapping are strings restricted to some values."""
-    bare, markers = split(names)
-    if isinstance(bare, type) and issubclass(bare, enum.Enum):
-        return all(isinstance(member.value, str) for member in bare)
-    if typing.get_origin(bare) is Literal:
-        return all(isinstance(choice, str) for choice in typing.get_args(bare))
-    return bare is str and bool(markers)
+def _foreign_schema(
+    node: tree.TypeNode, mode: Mode
+) -> tuple[dict[str, Any], Mapping[str, dict[str, Any]]] | None:
+    """The schema of a type and its definitions, referenced as `#/$defs/...`, made by its package.
+
+    None for a type that neither package can describe.
+    """
+    family = node.family if isinstance(node, tree.Record) else ""
+    if family == "struct" and msgspec is not None:
+        template = _TARGET % "name"
+        (schema,), inner = msgspec.json.schema_components([node.bare], ref_template=template)
+        return schema, inner
+    pydantic = sys.modules.get("pydantic")
+    if pydantic is None:
+        return None
+    try:
+        make = getattr(node.bare, "model_json_schema", None)
+        make = make or pydantic.TypeAdapter(node.bare).json_schema
+        # Responses use `model_dump(mode="json")`, which needs the setting to serialize by alias.
+        config: Mapping[str, Any] = getattr(node.bare, "model_config", None) or {}
+        schema = make(
+            mode="serialization" if mode == "output" else "validation",
+            by_alias=mode != "output" or bool(config.get("serialize_by_alias", False)),
+            ref_template=_TARGET % "model",
+        )
+        return schema, schema.pop("$defs", {})
+    except (pydantic.PydanticUserError, AttributeError):
+        return None
 
 
-def _is_foreign(kind: Any) -> bool:
-    markers = ("model_json_schema", "__struct_fields__", "__pydantic_validator__")
-    return any(hasattr(kind, marker) for marker in markers)
+def _asks_pydantic(node: tree.Record) -> bool:
+    """Return True if a dataclass or TypedDict has settings that only pydantic evaluates.
+
+    These are a configuration, a `Field(...)` as default or with a validation alias, and bytes,
+    which pydantic reads from text.
+    """
+    return node.reader == PYDANTIC or any(_is_pydantics(member.type) for member in node.members)
 
 
-def _label(argument: Any) -> str:
-    arguments = typing.get_args(argument)
-    if isinstance(argument, type) and not arguments:
-        return argument.__name__
-    name = getattr(typing.get_origin(argument), "__name__", "") or str(argument)
-    return "_".join([name, *map(_label, arguments)])
-
-
-def _tuple_fields(kind: Any) -> Sequence[str] | None:
-    fields: Sequence[str] | None = getattr(kind, "_fields", None)
-    return fields if issubclass(kind, tuple) else None
+def _is_pydantics(node: tree.TypeNode) -> bool:
+    renamed = any(getattr(marker, "validation_alias", None) for marker in node.markers)
+    parts = () if isinstance(node, tree.Named) else node.parts
+    return renamed or node.bare is bytes or any(map(_is_pydantics, parts))
 
 
 def _choices(values: Sequence[Any]) -> Schema:
@@ -351,10 +304,11 @@ def _choices(values: Sequence[Any]) -> Schema:
     return {"type": words[0], "enum": given} if words else {"enum": given}
 
 
-def _enum(kind: type[enum.Enum]) -> Schema:
+def _enum(node: tree.Choice) -> Schema:
+    kind = cast("type[enum.Enum]", node.kind)
     if issubclass(kind, enum.Flag):  # its values are combinations of the members
         return {**_described(kind), "type": "integer"}
-    schema = _choices([member.value for member in kind])
+    schema = _choices(node.values)
     if "const" in schema:
         schema = {"enum": [schema["const"]]}
     return {**_described(kind), **schema}

@@ -1,6 +1,6 @@
 """Serve documents over HTTP: written at the first request, with an entity tag.
 
-Documents belong to the site, so a reload that replaces the site makes new ones. Writing is slow and
+Documents belong to the loaded project, so a reload makes new ones. Writing is slow and
 runs once, in a worker thread; concurrent requests wait for it.
 """
 
@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from treefold_http._conditional import Outcome, decide
-from treefold_http._errors import HTTPError, MethodNotAllowed, NotFound
-from treefold_http._json import dumps
-from treefold_http._response import Response
+from treefold_http._responses.response import Response
+from treefold_http._wire.conditionals import Outcome, decide
+from treefold_http._wire.errors import NOTHING_HERE, HTTPError, NotFound, check_reads
+from treefold_http._wire.json import dumps
 from treefold_http.openapi._asyncapi import write_asyncapi
 from treefold_http.openapi._credentials import Clash
 from treefold_http.openapi._info import read_info
@@ -26,29 +26,28 @@ from treefold_logging import get_logger
 from treefold_router import Found
 
 if TYPE_CHECKING:
-    from treefold_http._application import Application
-    from treefold_http._boot import Site
-    from treefold_http._request import Request
+    from treefold_http._project.boot import LoadedProject
+    from treefold_http._requests.request import Request
+    from treefold_http._serving.host import Host
 
 _Write: TypeAlias = Callable[..., dict[str, Any]]
 _KINDS: Mapping[str, _Write] = {"openapi": write_openapi, "asyncapi": write_asyncapi}
 _KEY = "documents"
 _MAX_ENCODED = 64
-_ALLOW = "GET, HEAD"
 _lock = threading.Lock()
 
 
 class Documents:
-    """The documents of one site.
+    """The documents of one loaded project.
 
     Args:
         app: the application.
-        site: its site, the only one that is read.
+        project: its loaded project, the only one that is read.
     """
 
-    def __init__(self, app: Application, site: Site) -> None:
+    def __init__(self, app: Host, project: LoadedProject) -> None:
         self._app = app
-        self._site = site
+        self._project = project
         self._lock = threading.RLock()
         self._routes: list[Described] | None = None
         self._clashes: list[Clash] = []
@@ -56,16 +55,16 @@ class Documents:
         self._encoded: dict[tuple[str, str | None, str], tuple[bytes, str]] = {}
 
     @classmethod
-    def of(cls, app: Application) -> Documents:
-        """Return the documents of the site that an application serves now."""
-        site = app.site
+    def of(cls, app: Host) -> Documents:
+        """Return the documents of the project that an application serves now."""
+        project = app.project
         with _lock:
-            return site.kept.setdefault(_KEY, cls(app, site))
+            return project.kept.setdefault(_KEY, cls(app, project))
 
     @property
     def versions(self) -> tuple[str, ...]:
         """The versions that have their own document."""
-        return self._site.table.versions
+        return self._project.table.versions
 
     def document(self, kind: str, version: str | None = None) -> dict[str, Any]:
         """Return a document; the object is shared and must not be changed.
@@ -77,7 +76,7 @@ class Documents:
         with self._lock:
             found = self._written.get((kind, version))
             if found is None:
-                info = read_info(self._app.root, self._site.table.latest)
+                info = read_info(self._app.root, self._project.table.latest)
                 found = _KINDS[kind](self._described(), info, version=version)
                 self._written[kind, version] = found
             return found
@@ -90,7 +89,7 @@ class Documents:
 
     def _described(self) -> list[Described]:
         if self._routes is None:
-            self._routes, self._clashes = describe_routes(self._app, self._site)
+            self._routes, self._clashes = describe_routes(self._app, self._project)
             for clash in self._clashes:
                 get_logger().warning("%s", clash)
         return self._routes
@@ -126,7 +125,8 @@ class DocumentFiles:
         whole: True for the path of the document of all versions.
     """
 
-    def __init__(self, kind: str, *, whole: bool) -> None:
+    def __init__(self, app: Host, kind: str, *, whole: bool) -> None:
+        self._app = app
         self.kind = kind
         self.whole = whole
 
@@ -140,14 +140,13 @@ class DocumentFiles:
             NotFound: for a path that is not one of a document.
             MethodNotAllowed: for methods other than GET and HEAD.
         """
-        documents = Documents.of(request.app)
+        documents = Documents.of(self._app)
         version = self._version(path_segments, documents)
-        if request.method not in ("GET", "HEAD"):
-            raise MethodNotAllowed(f"This path answers {_ALLOW}", headers={"Allow": _ALLOW})
+        check_reads(request.method)
         place = self.kind, version, request.scope.get("root_path", "").rstrip("/")
         found = documents.known(*place)
         if found is None:
-            found = await request.app.in_thread(documents.encoded, *place)
+            found = await self._app.in_thread(documents.encoded, *place)
         body, tag = found
         outcome = decide(request.method, request.headers, etag=tag, modified=None)
         headers = {"ETag": tag, "Cache-Control": "no-cache"}
@@ -160,13 +159,13 @@ class DocumentFiles:
     def _version(self, segments: Sequence[str], documents: Documents) -> str | None:
         if self.whole:
             if segments:
-                raise NotFound(_NOTHING)
+                raise NotFound(NOTHING_HERE)
             return None
         if len(segments) == 1 and segments[0].endswith(".json"):
             version = segments[0].removesuffix(".json")
             if version in documents.versions:
                 return version
-        raise NotFound(_NOTHING)
+        raise NotFound(NOTHING_HERE)
 
 
 def _encode(document: dict[str, Any]) -> bytes:
@@ -176,23 +175,20 @@ def _encode(document: dict[str, Any]) -> bytes:
         return json.dumps(document, allow_nan=False).encode()
 
 
-_NOTHING = "There is nothing at this path"
-
-
-def serve_documents(app: Application) -> None:
+def serve_documents(app: Host) -> None:
     """Serve the documents of an application below its own routes and mounts."""
     for kind in _KINDS:
-        app.mounts.add_built_in(f"/{kind}.json", DocumentFiles(kind, whole=True))
-        app.mounts.add_built_in(f"/{kind}", DocumentFiles(kind, whole=False))
+        app.mounts.add_built_in(f"/{kind}.json", DocumentFiles(app, kind, whole=True))
+        app.mounts.add_built_in(f"/{kind}", DocumentFiles(app, kind, whole=False))
         warn_of_own_route(app, f"/{kind}.json")
 
 
-def warn_of_own_route(app: Application, path: str) -> None:
+def warn_of_own_route(app: Host, path: str) -> None:
     """Log a warning if a route of the project hides a path of the docs."""
-    site = app.site
-    if site.default_version is None:
+    project = app.project
+    if project.default_version is None:
         return
-    found = site.table.resolve("GET", path, version=site.default_version)
+    found = project.table.resolve("GET", path, version=project.default_version)
     if isinstance(found, Found):
         file = f"Api/{found.route.file}"
         get_logger().warning("GET %s is answered by %s, not by the docs", path, file)

@@ -6,10 +6,10 @@ text. `response_model` is the type of JSON that it sends.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from treefold_http.openapi._components import Schema
+from treefold_http._types.read import read
+from treefold_http.openapi._components import Schema, any_of
 from treefold_http.openapi._routes import Described
 from treefold_http.openapi._schemas import Schemas
 
@@ -33,25 +33,16 @@ def messages_of(found: Described, schemas: Schemas) -> dict[str, Any]:
     calls = found.reading.calls
     received = {kind for kind in MEDIA_TYPES if {f"receive_{kind}", f"iter_{kind}"} & calls}
     sent = {kind for kind in MEDIA_TYPES if f"send_{kind}" in calls}
-    model = found.module.response_model
+    model = found.contract.output(None)
     made: dict[str, Any] = {}
     if received:
         made["receive"] = {MEDIA_TYPES[kind]: dict(_SCHEMAS[kind]) for kind in sorted(received)}
         if "json" in received:
-            made["receive"][MEDIA_TYPES["json"]] = _any_of(found.reading.models, schemas)
+            made["receive"][MEDIA_TYPES["json"]] = any_of(
+                schemas.of_body(read(model)) for model in found.reading.models
+            )
     if sent or model is not None:
         made["send"] = {MEDIA_TYPES[kind]: dict(_SCHEMAS[kind]) for kind in sorted(sent)}
     if model is not None:
         made["send"][MEDIA_TYPES["json"]] = schemas.of(model, "output")
     return made
-
-
-def _any_of(models: Sequence[Any], schemas: Schemas) -> Schema:
-    made: list[Schema] = []
-    for model in models:
-        schema = schemas.of_body(model)
-        if not schema:
-            return {}
-        if schema not in made:
-            made.append(schema)
-    return made[0] if len(made) == 1 else {"anyOf": made}

@@ -7,11 +7,14 @@ package, so that pytest starts without importing any of it.
 
 from treefold_http.testing import _httpx as _httpx  # first: names the missing package
 
-from treefold_http._websocket import WebSocketDisconnect  # isort: skip
+from treefold_http._websockets.websocket import WebSocketDisconnect  # isort: skip
 from treefold_http.testing._async_client import AsyncTestClient
 from treefold_http.testing._client import TestClient
-from treefold_http.testing._refusal import WebSocketRefused
-from treefold_http.testing._sessions import AsyncWebSocketSession, WebSocketSession
+from treefold_http.testing._sessions import (
+    AsyncWebSocketSession,
+    WebSocketRefused,
+    WebSocketSession,
+)
 
 __all__ = [
     "AsyncTestClient",

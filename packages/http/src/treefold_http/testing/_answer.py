@@ -6,8 +6,8 @@ for HEAD, 204 and 304 (RFC 9110, 6.4.1). A violation raises in the `send` that c
 
 from __future__ import annotations
 
-from treefold_http._response import BODILESS
-from treefold_http._types import Message, RawHeaders
+from treefold_http._responses.response import BODILESS
+from treefold_http._wire.asgi import Message, RawHeaders
 
 
 class Answer:

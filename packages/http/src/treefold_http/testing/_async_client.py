@@ -7,10 +7,9 @@ from typing import Any
 
 import httpx
 
-from treefold_http.testing._jar import Cookies, jar_of
-from treefold_http.testing._options import DEFAULT_HEADERS, TIMEOUT, Headers
+from treefold_http.testing._options import Cookies, Headers, client_options
 from treefold_http.testing._server import Replacements, Served, Server
-from treefold_http.testing._sessions import AsyncWebSocketSession, handshake
+from treefold_http.testing._sessions import AsyncWebSocketSession
 from treefold_http.testing._transport import AsyncTransport
 from treefold_http.testing._written import build_exactly
 
@@ -49,14 +48,8 @@ class AsyncTestClient(httpx.AsyncClient):
     ) -> None:
         self._server = Server(app, overrides=overrides, raise_app_errors=raise_app_errors)
         self.app: Any = self._server.app
-        super().__init__(
-            transport=AsyncTransport(self._server),
-            base_url=base_url,
-            headers=DEFAULT_HEADERS,
-            cookies=jar_of(cookies),
-            timeout=TIMEOUT,
-            trust_env=False,
-        )
+        transport = AsyncTransport(self._server)
+        super().__init__(transport=transport, base_url=base_url, **client_options(cookies))
         self.headers.update(headers)
 
     def build_request(self, method: str, url: httpx.URL | str, **options: Any) -> httpx.Request:
@@ -78,7 +71,6 @@ class AsyncTestClient(httpx.AsyncClient):
             subprotocols: the subprotocols to offer, in order of preference.
             timeout: seconds that the application may take to accept.
         """
-        request = handshake(self.build_request, url, subprotocols=subprotocols, headers=headers)
         return AsyncWebSocketSession(
-            self._server, request, self.cookies, subprotocols=subprotocols, timeout=timeout
+            self, self._server, url, subprotocols=subprotocols, headers=headers, timeout=timeout
         )

@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from treefold_http._exposure import EXTENSION
-from treefold_http._types import ASGIApp, Receive, Scope, Send
+from treefold_http._runtime.unhandled import EXTENSION
+from treefold_http._wire.asgi import ASGIApp, Receive, Scope, Send
 from treefold_http.testing._pipe import ClientLeft, Pipe
 
-PATIENCE = 1.0
+DISCONNECT_TIMEOUT = 1.0
 """Seconds that an application has to react to the disconnect of the client."""
 
 
@@ -53,7 +53,7 @@ class Call:
         """Wait a moment for the application to return; return True if it did."""
         if self.task is None:
             return True
-        done, _ = await asyncio.wait({self.task}, timeout=PATIENCE)
+        done, _ = await asyncio.wait({self.task}, timeout=DISCONNECT_TIMEOUT)
         return bool(done)
 
     def error(self) -> BaseException | None:

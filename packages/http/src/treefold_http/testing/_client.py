@@ -8,10 +8,9 @@ from typing import Any, ParamSpec
 
 import httpx
 
-from treefold_http.testing._jar import Cookies, jar_of
-from treefold_http.testing._options import DEFAULT_HEADERS, TIMEOUT, Headers
+from treefold_http.testing._options import Cookies, Headers, client_options
 from treefold_http.testing._server import Replacements, Served, Server
-from treefold_http.testing._sessions import AsyncWebSocketSession, WebSocketSession, handshake
+from treefold_http.testing._sessions import AsyncWebSocketSession, WebSocketSession
 from treefold_http.testing._transport import Transport
 from treefold_http.testing._written import build_exactly
 
@@ -53,14 +52,8 @@ class TestClient(httpx.Client):
         self._server = Server(app, overrides=overrides, raise_app_errors=raise_app_errors)
         self.app: Any = self._server.app
         self._hand_over = Transport(self._server)
-        super().__init__(
-            transport=self._hand_over,
-            base_url=base_url,
-            headers=DEFAULT_HEADERS,
-            cookies=jar_of(cookies),
-            timeout=TIMEOUT,
-            trust_env=False,
-        )
+        options = client_options(cookies)
+        super().__init__(transport=self._hand_over, base_url=base_url, **options)
         self.headers.update(headers)
 
     def build_request(self, method: str, url: httpx.URL | str, **options: Any) -> httpx.Request:
@@ -82,9 +75,8 @@ class TestClient(httpx.Client):
             subprotocols: the subprotocols to offer, in order of preference.
             timeout: seconds that the application may take to accept.
         """
-        request = handshake(self.build_request, url, subprotocols=subprotocols, headers=headers)
         session = AsyncWebSocketSession(
-            self._server, request, self.cookies, subprotocols=subprotocols, timeout=timeout
+            self, self._server, url, subprotocols=subprotocols, headers=headers, timeout=timeout
         )
         return WebSocketSession(session, self._hand_over)
 

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 
 import httpx
 
-from treefold_http._types import Message, RawHeaders
+from treefold_http._wire.asgi import Message, RawHeaders
 from treefold_http.testing._answer import Answer
 from treefold_http.testing._call import Call
 from treefold_http.testing._scopes import http_scope
@@ -131,7 +131,7 @@ class Exchange:
                 yield
         except TimeoutError:
             raise httpx.ReadTimeout(
-                f"Nothing came from the application within {limit!r} seconds",
+                f"The application sent nothing within {limit!r} seconds",
                 request=self._request,
             ) from None
 

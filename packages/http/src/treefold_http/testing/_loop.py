@@ -42,7 +42,7 @@ class LoopThread:
         if self.closed or threading.current_thread() is self._thread:
             work.close()
             raise RuntimeError(
-                "The client is closed; make another one"
+                "The client is closed; create another one"
                 if self.closed
                 else "The application calls the TestClient that serves it; use AsyncTestClient"
             )

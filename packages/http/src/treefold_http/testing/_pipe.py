@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 
-from treefold_http._types import Message
+from treefold_http._wire.asgi import Message
 
 HIGH_WATER = 64 * 1024
 """Most unread bytes before a sender must wait; the default of asyncio transports."""

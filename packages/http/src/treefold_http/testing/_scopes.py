@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 import httpx
 
-from treefold_http._types import Scope
+from treefold_http._wire.asgi import Scope
 from treefold_http.testing._written import target_of
 
 CLIENT = ("testclient", 50000)

@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from treefold_http._application import Application
-from treefold_http._threads import WorkerThreads
-from treefold_http._types import ASGIApp, Receive, Send
-from treefold_http.testing._call import PATIENCE, Call
+from treefold_http._runtime.threads import WorkerThreads
+from treefold_http._wire.asgi import ASGIApp, Receive, Send
+from treefold_http.testing._call import DISCONNECT_TIMEOUT, Call
 from treefold_http.testing._startup import Startup
 
 Served: TypeAlias = "Application | ASGIApp | str | os.PathLike[str]"
@@ -42,7 +42,7 @@ class Server:
         self._overrides = dict(overrides or {})
         self._overridden: dict[Callable[..., Any], Callable[..., Any]] = {}
         if self._overrides and not isinstance(self.app, Application):
-            raise TypeError(f"{app!r} takes no overrides; give a treefold Application")
+            raise TypeError(f"Overrides need a treefold Application, got {app!r}")
         self._startup = Startup()
         self._starting = asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -59,7 +59,7 @@ class Server:
         async with self._starting:
             loop = asyncio.get_running_loop()
             if self._stopped:
-                raise RuntimeError("The client is closed; make another one")
+                raise RuntimeError("The client is closed; create another one")
             if self._loop is None:
                 self._loop = loop
                 try:
@@ -70,7 +70,7 @@ class Server:
                     raise
             elif self._loop is not loop:
                 raise RuntimeError(
-                    "This client was started on another event loop; make one in each loop"
+                    "This client belongs to another event loop; create one in each loop"
                 )
 
     async def stop(self) -> None:
@@ -81,11 +81,11 @@ class Server:
         for call in self._calls.values():
             call.leave()
         if self._calls:
-            _, late = await asyncio.wait(list(self._calls), timeout=PATIENCE)
+            _, late = await asyncio.wait(list(self._calls), timeout=DISCONNECT_TIMEOUT)
             for task in late:
                 task.cancel()
             if late:
-                await asyncio.wait(late, timeout=PATIENCE)
+                await asyncio.wait(late, timeout=DISCONNECT_TIMEOUT)
         try:
             await self._startup.end()
         finally:

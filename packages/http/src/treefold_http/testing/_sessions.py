@@ -8,21 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import suppress
-from types import TracebackType
-from typing import Any, NoReturn
+from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar
 
 import httpx
 
-from treefold_http._types import Message
-from treefold_http._websocket import NORMAL, WebSocketDisconnect
+from treefold_http._websockets.websocket import NORMAL, WebSocketDisconnect
+from treefold_http._wire.asgi import Message
 from treefold_http.testing._call import Call
 from treefold_http.testing._options import Headers
-from treefold_http.testing._refusal import WebSocketRefused
 from treefold_http.testing._scopes import websocket_scope
 from treefold_http.testing._server import Server
 from treefold_http.testing._transport import Transport
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _FORBIDDEN = 403
 """Status that a server sends for a WebSocket closed before it is accepted (ASGI, websocket)."""
@@ -36,21 +37,24 @@ _HANDSHAKE = {
     "sec-websocket-version": "13",
     "sec-websocket-key": "dHJlZWZvbGQtdGVzdGluZw==",
 }
+"""Fields of the request that opens a WebSocket (RFC 6455, 4.1)."""
 
 
-def handshake(
-    build: Callable[..., httpx.Request],
-    url: str,
-    *,
-    subprotocols: Sequence[str],
-    headers: Headers | None,
-) -> httpx.Request:
-    """Build the request that opens a WebSocket (RFC 6455, 4.1)."""
-    fields = httpx.Headers(_HANDSHAKE)
-    if subprotocols:
-        fields["sec-websocket-protocol"] = ", ".join(subprotocols)
-    fields.update(headers)
-    return build("GET", url, headers=fields)
+class WebSocketRefused(Exception):  # the outcome's name, as WebSocketDisconnect is
+    """The application did not accept the socket.
+
+    Attributes:
+        status: the HTTP status of the answer; 403 where the application only closed.
+        response: the whole answer: its `headers`, `text` and `json()`.
+    """
+
+    def __init__(self, status: int, response: httpx.Response) -> None:
+        super().__init__(status, response)
+        self.status = status
+        self.response = response
+
+    def __str__(self) -> str:
+        return f"The WebSocket was refused with {self.status}: {self.response.text[:500]}"
 
 
 class AsyncWebSocketSession:
@@ -65,23 +69,28 @@ class AsyncWebSocketSession:
 
     def __init__(
         self,
+        client: httpx.Client | httpx.AsyncClient,
         server: Server,
-        request: httpx.Request,
-        cookies: httpx.Cookies,
+        url: str,
         *,
         subprotocols: Sequence[str],
+        headers: Headers | None,
         timeout: float | None,
     ) -> None:
+        fields = httpx.Headers(_HANDSHAKE)
+        if subprotocols:
+            fields["sec-websocket-protocol"] = ", ".join(subprotocols)
+        fields.update(headers)
         self.accepted_subprotocol: str | None = None
         self.headers = httpx.Headers()
         self.close_code: int | None = None
         self.close_reason = ""
         self._server = server
-        self._request = request
-        self._cookies = cookies
+        self._request = client.build_request("GET", url, headers=fields)
+        self._cookies = client.cookies
         self._timeout = timeout
         self._to_app: asyncio.Queue[Message] = asyncio.Queue()
-        scope = websocket_scope(request, subprotocols)
+        scope = websocket_scope(self._request, subprotocols)
         self._call = Call(scope, lambda: self._disconnect(_ABNORMAL))
         self._settled = False
 
@@ -107,12 +116,7 @@ class AsyncWebSocketSession:
         self._take_headers(101, message)
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
             await self.close()
         except BaseException:
@@ -232,8 +236,7 @@ class AsyncWebSocketSession:
                 message = await self._call.pipe.get()
         except TimeoutError:
             raise TimeoutError(
-                f"The application sent nothing within {timeout!r} seconds; give `timeout=`"
-                " where it may take longer"
+                f"The application sent nothing within {timeout!r} seconds; pass a longer `timeout=`"
             ) from None
         if message is None:
             self._settle()
@@ -270,6 +273,19 @@ class AsyncWebSocketSession:
         error = self._call.error()
         if not settled and error is not None and self._server.raise_app_errors:
             raise error
+
+
+def _blocking(
+    method: Callable[Concatenate[AsyncWebSocketSession, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[WebSocketSession, P], T]:
+    """Return the same method for callers without an event loop."""
+
+    def call(self: WebSocketSession, *args: P.args, **kwargs: P.kwargs) -> T:
+        __tracebackhide__ = True
+        return self._run(method(self._session, *args, **kwargs))  # pyright: ignore[reportPrivateUsage]
+
+    call.__doc__ = method.__doc__
+    return call
 
 
 class WebSocketSession:
@@ -310,54 +326,21 @@ class WebSocketSession:
         self._run(self._session.__aenter__())
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         __tracebackhide__ = True
         self._run(self._session.__aexit__(kind, error, trace))
 
-    def send_text(self, text: str) -> None:
-        """Send a text message."""
-        self._run(self._session.send_text(text))
-
-    def send_bytes(self, data: bytes) -> None:
-        """Send a binary message."""
-        self._run(self._session.send_bytes(data))
-
-    def send_json(self, value: Any) -> None:
-        """Send a value as JSON text."""
-        self._run(self._session.send_json(value))
-
-    def receive(self, timeout: float | None = 5.0) -> str | bytes:
-        """Return the next message."""
-        __tracebackhide__ = True
-        return self._run(self._session.receive(timeout))
-
-    def receive_text(self, timeout: float | None = 5.0) -> str:
-        """Return the next message, which must be text."""
-        __tracebackhide__ = True
-        return self._run(self._session.receive_text(timeout))
-
-    def receive_bytes(self, timeout: float | None = 5.0) -> bytes:
-        """Return the next message, which must be bytes."""
-        __tracebackhide__ = True
-        return self._run(self._session.receive_bytes(timeout))
-
-    def receive_json(self, timeout: float | None = 5.0) -> Any:
-        """Return the decoded JSON of the next message, which must be text."""
-        __tracebackhide__ = True
-        return self._run(self._session.receive_json(timeout))
+    send_text = _blocking(AsyncWebSocketSession.send_text)
+    send_bytes = _blocking(AsyncWebSocketSession.send_bytes)
+    send_json = _blocking(AsyncWebSocketSession.send_json)
+    receive = _blocking(AsyncWebSocketSession.receive)
+    receive_text = _blocking(AsyncWebSocketSession.receive_text)
+    receive_bytes = _blocking(AsyncWebSocketSession.receive_bytes)
+    receive_json = _blocking(AsyncWebSocketSession.receive_json)
+    close = _blocking(AsyncWebSocketSession.close)
 
     def __iter__(self) -> Iterator[str | bytes]:
         """Yield messages, text or bytes, until the socket is closed."""
         with suppress(WebSocketDisconnect):
             while True:
                 yield self.receive()
-
-    def close(self, code: int = NORMAL, reason: str = "") -> None:
-        """Close the socket and wait for the application to react."""
-        __tracebackhide__ = True
-        self._run(self._session.close(code, reason))

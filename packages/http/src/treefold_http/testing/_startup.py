@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from treefold_http._errors import BootError, TreefoldError
-from treefold_http._types import ASGIApp, Message
+from treefold_http._runtime.boot_report import BootError, TreefoldError
+from treefold_http._wire.asgi import ASGIApp, Message
 from treefold_http.testing._call import Call
 
 

@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator
 
 import httpx
 
-from treefold_http._threads import WorkerThreads
-from treefold_http._types import Message
+from treefold_http._runtime.threads import WorkerThreads
+from treefold_http._wire.asgi import Message
 
 CHUNK = 64 * 1024
 """Most bytes in one message, as a server reads them from its socket."""

@@ -1,0 +1,1 @@
+"""Request bodies: reading, disconnects, forms, multipart, uploads and their temporary files."""

@@ -1,0 +1,152 @@
+"""Forms: a body to fields and files, urlencoded or multipart, parsed once for both.
+
+`parse_form` needs a Content-Type, chunks and limits, and knows no request. Fields are text, strict
+UTF-8; files are `UploadFile`. An exception or a cancellation removes the files already written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterable
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from treefold_http._bodies.multipart import MULTIPART, Event, boundary_of, part_events
+from treefold_http._bodies.part_head import PartHead
+from treefold_http._bodies.uploads import UploadFile, close_uploads
+from treefold_http._wire.datastructures import MultiMapping, parse_urlencoded
+from treefold_http._wire.errors import BadRequest, PayloadTooLarge, UnsupportedMediaType
+from treefold_http._wire.limits import DEFAULT_LIMITS, Limits
+
+URLENCODED = "application/x-www-form-urlencoded"
+
+
+class FormData(MultiMapping[str]):
+    """The text fields of a form: repeats kept in the order sent."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedForm:
+    """Both views of one form.
+
+    Attributes:
+        fields: the text fields.
+        files: the files; none in an urlencoded form.
+    """
+
+    fields: FormData
+    files: MultiMapping[UploadFile]
+
+    async def close(self, error: BaseException | None = None) -> None:
+        """Close every file; names, types and sizes stay readable.
+
+        Args:
+            error: the exception of the request; unused, every exit callback takes it.
+        """
+        await close_uploads(upload for _, upload in self.files.multi_items())
+
+
+async def parse_form(
+    content_type: str, chunks: AsyncIterable[bytes], *, limits: Limits = DEFAULT_LIMITS
+) -> ParsedForm:
+    """Read a form to its end.
+
+    Args:
+        content_type: the Content-Type of the request; empty without one.
+        chunks: its body.
+
+    Raises:
+        UnsupportedMediaType: when the body is no form.
+        BadRequest: for a form that is malformed, truncated, not UTF-8, or of too many parts.
+        PayloadTooLarge: for a form or a field above its limit.
+        ServiceUnavailable: when the uploads of the process reach their disk limit.
+        MissingExtra: for a multipart form without python-multipart.
+    """
+    kind = content_type.partition(";")[0].strip(" \t").lower()
+    if kind == URLENCODED:
+        return await _parse_urlencoded(chunks, limits)
+    if kind != MULTIPART:
+        sent = f"Content-Type is {kind!r}" if kind else "Content-Type is missing"
+        raise UnsupportedMediaType(f"{sent}; send {URLENCODED} or {MULTIPART}")
+    events = part_events(boundary_of(content_type, limits), chunks, limits=limits)
+    builder = _Builder(limits)
+    try:
+        async with aclosing(events):
+            async for event in events:
+                await builder.take(event)
+        return builder.build()
+    except (Exception, asyncio.CancelledError):
+        await close_uploads(upload for _, upload in builder.files)
+        raise
+
+
+async def _parse_urlencoded(chunks: AsyncIterable[bytes], limits: Limits) -> ParsedForm:
+    parts: list[bytes] = []
+    size = 0
+    async for chunk in chunks:
+        parts.append(chunk)
+        size += len(chunk)
+        if size > limits.urlencoded:
+            raise PayloadTooLarge(f"The form must have at most {limits.urlencoded} bytes")
+    pairs = parse_urlencoded(b"".join(parts), limit=limits.parts)
+    for name, value in pairs:
+        if len(value.encode()) > limits.field:
+            raise _field_too_large(name, limits)
+    return ParsedForm(FormData(pairs), MultiMapping())
+
+
+class _Builder:
+    """Assembles the events of a multipart body into fields and files."""
+
+    __slots__ = ("_held", "_limits", "_name", "_size", "_upload", "fields", "files")
+
+    def __init__(self, limits: Limits) -> None:
+        self.fields: list[tuple[str, str]] = []
+        self.files: list[tuple[str, UploadFile]] = []
+        self._limits = limits
+        self._upload: UploadFile | None = None
+        self._name: str | None = None
+        self._held: list[bytes] = []
+        self._size = 0
+
+    async def take(self, event: Event) -> None:
+        if isinstance(event, PartHead):
+            self._begin(event)
+        elif self._upload is not None:
+            await self._upload._append(event, self._limits)  # pyright: ignore[reportPrivateUsage]
+        else:
+            self._held.append(event)
+            self._size += len(event)
+            if self._size > self._limits.field:
+                raise _field_too_large(self._name or "", self._limits)
+
+    def build(self) -> ParsedForm:
+        self._end_field()
+        return ParsedForm(FormData(self.fields), MultiMapping(self.files))
+
+    def _begin(self, head: PartHead) -> None:
+        self._end_field()
+        if head.filename is None:
+            self._upload = None
+            self._name = head.name
+        else:
+            self._upload = UploadFile(head.filename, head.content_type, headers=head.headers)
+            self.files.append((head.name, self._upload))
+
+    def _end_field(self) -> None:
+        if self._name is None:
+            return
+        try:
+            value = b"".join(self._held).decode("utf-8")
+        except UnicodeDecodeError:
+            raise BadRequest(f"Field {self._name!r} is not UTF-8 text") from None
+        self.fields.append((self._name, value))
+        self._name = None
+        self._held = []
+        self._size = 0
+
+
+def _field_too_large(name: str, limits: Limits) -> PayloadTooLarge:
+    return PayloadTooLarge(f"Field {name!r} is larger than {limits.field} bytes")

@@ -1,0 +1,82 @@
+"""The header of one part of a multipart body: the name of the field and of a file.
+
+The input is header lines as bytes, split and counted by `_bodies.multipart`. A part without exactly
+one name is refused (RFC 7578, 4.2; S-37); `filename*` and `Content-Transfer-Encoding` are ignored
+(RFC 7578, 4.2 and 4.7; S-38, S-40).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from treefold_http._wire.asgi import RawHeaders
+from treefold_http._wire.datastructures import Headers
+from treefold_http._wire.errors import BadRequest
+from treefold_http._wire.header_params import parse_header
+
+_UTF_8 = ("utf-8", "utf8", "us-ascii", "ascii")
+
+_control = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]").search
+
+
+@dataclass(frozen=True, slots=True)
+class PartHead:
+    """The parsed header of a part; all values come from the client.
+
+    Attributes:
+        name: the form field.
+        filename: the file name as sent; None for a part that is no file.
+        content_type: the media type as sent; empty without one.
+        headers: the header fields of the part.
+    """
+
+    name: str
+    filename: str | None
+    content_type: str
+    headers: Headers
+
+
+def parse_head(raw: RawHeaders) -> PartHead:
+    """Read the header fields of a part, names in lower case.
+
+    Raises:
+        BadRequest: for a missing or repeated name, a header that is malformed or not UTF-8, a field
+            in another charset, or a length that is no number.
+    """
+    if any(_control(value) for _, value in raw):
+        raise BadRequest("The header of a part must not contain a control character")
+    kind, params = _parse("Content-Disposition", _single(raw, b"content-disposition"))
+    if kind != "form-data" or "name" not in params:
+        raise BadRequest('A part has no name; send Content-Disposition: form-data; name="..."')
+    length = _single(raw, b"content-length")
+    if length and not (length.isascii() and length.isdigit()):
+        raise BadRequest("The Content-Length of a part must be a decimal number")
+    filename = params.get("filename")
+    content_type = _single(raw, b"content-type")
+    if filename is None and ";" in content_type:
+        _check_charset(params["name"], content_type)
+    return PartHead(params["name"], filename, content_type, Headers(raw))
+
+
+def _single(raw: RawHeaders, name: bytes) -> str:
+    values = [value for key, value in raw if key == name]
+    if len(values) > 1:
+        raise BadRequest(f"A part has more than one {name.decode().title()} field")
+    try:
+        return values[0].decode("utf-8") if values else ""
+    except UnicodeDecodeError:
+        raise BadRequest("The header of a part is not UTF-8 text") from None
+
+
+def _parse(field: str, text: str) -> tuple[str, dict[str, str]]:
+    try:
+        return parse_header(text)
+    except ValueError as error:
+        raise BadRequest(f"The {field} of a part {error}") from None
+
+
+def _check_charset(name: str, content_type: str) -> None:
+    charset = _parse("Content-Type", content_type)[1].get("charset", "utf-8")
+    if charset.lower() not in _UTF_8:
+        raise BadRequest(f"Field {name!r} is in charset {charset!r}; send UTF-8")

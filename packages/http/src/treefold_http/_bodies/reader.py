@@ -1,0 +1,181 @@
+"""The one reader of a request body: counted while it arrives, exact about how it ended.
+
+`body`, `json`, `form`, `files`, `stream` and the request log all read through `BodyReader`, so that
+one limit holds for all of them (S-24, S-25) and an early disconnect is never mistaken for a short
+body. It handles bytes and ASGI messages and does not interpret the content.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any
+
+from treefold_http._bodies.disconnect_probe import DisconnectProbe
+from treefold_http._wire.asgi import Message, Receive
+from treefold_http._wire.errors import ClientDisconnect, PayloadTooLarge
+
+UNREAD: Any = object()
+"""The value of `BodyReader.json` before the first read: None is the value of the body `null`."""
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class BodyReader:
+    """Read a request body once, from the connection or from the kept bytes.
+
+    Args:
+        receive: the ASGI callable of the request.
+        declared: the announced size; None if it is not known beforehand.
+        limit: the most bytes to take.
+
+    Attributes:
+        asked: True once a read of the body has begun.
+        json: the value that `Request.json` returned; the handler may have mutated it.
+        names: every member name of the body, if a decoder has seen them all.
+        document: the parsed JSON body, if no handler holds it and could mutate it.
+    """
+
+    receive: Receive
+    declared: int | None
+    _: KW_ONLY
+    limit: int
+    size: int = field(init=False, default=0)
+    asked: bool = field(init=False, default=False)
+    complete: bool = field(init=False, default=False)
+    disconnected: bool = field(init=False, default=False)
+    json: Any = field(init=False, default=UNREAD)
+    names: frozenset[str] | None = field(init=False, default=None)
+    document: Any = field(init=False, default=None)
+    _kept: bytes | None = field(init=False, default=None)
+    _reading: bool = field(init=False, default=False)
+    _look: DisconnectProbe | None = field(init=False, default=None)
+
+    @property
+    def kept(self) -> bytes | None:
+        """The whole body after `read`; None before."""
+        return self._kept
+
+    @property
+    def started(self) -> bool:
+        """True if a part of the body has been received from the connection."""
+        return self.size > 0 or self.complete
+
+    async def read(self) -> bytes:
+        """Return the whole body; a second call returns the same bytes.
+
+        Raises:
+            PayloadTooLarge: above the limit, as soon as that is known.
+            ClientDisconnect: when the client left before the end.
+            RuntimeError: when `stream` has consumed it already.
+        """
+        if self._kept is None:
+            if self._reading:
+                raise RuntimeError("The body is being read by another task; await that one first")
+            if self.started:
+                raise RuntimeError(
+                    "stream() already consumed the body; keep its chunks, or call body() first"
+                )
+            self._check_declared()
+            self._reading = self.asked = True
+            try:
+                body = self._taken(await self._upcoming())
+                if not self.complete:  # most bodies come in one message
+                    parts = [body]
+                    while not self.complete:
+                        parts.append(await self._next())
+                    body = b"".join(parts)
+            finally:
+                self._reading = False
+            self._kept = body
+        return self._kept
+
+    async def stream(self) -> AsyncGenerator[bytes]:
+        """Yield the body in chunks as they arrive; none is kept.
+
+        Raises:
+            PayloadTooLarge, ClientDisconnect: as `read`.
+            RuntimeError: when it was streamed before.
+        """
+        if self._kept is not None:
+            if self._kept:
+                yield self._kept
+            return
+        if self.started:
+            raise RuntimeError("The body was already streamed and is not kept; read it once")
+        self._check_declared()
+        self.asked = True
+        while not self.complete:
+            chunk = await self._next()
+            if chunk:
+                yield chunk
+
+    async def wait_for_disconnect(self) -> None:
+        """Return when the client has disconnected; a large unread body delays the detection."""
+        if self._look is None and (self.complete or self.declared == 0):
+            while not self.disconnected:
+                self.disconnected = (await self.receive())["type"] == "http.disconnect"
+            return
+        look = self._looking()
+        try:
+            await look.wait_until_over()
+        finally:
+            look.stop()
+        self.disconnected = True
+
+    @property
+    def looking(self) -> bool:
+        """True once `is_disconnected` or `wait_for_disconnect` reads ahead of the body."""
+        return self._look is not None
+
+    async def is_disconnected(self) -> bool:
+        """Return True if the client has disconnected; received messages are kept for the reader.
+
+        Does not wait for the client.
+        """
+        if not self.disconnected:
+            self.disconnected = await self._looking().is_over()
+        return self.disconnected
+
+    async def stop_looking(self, error: BaseException | None = None) -> None:
+        """Cancel the pending `receive` of `is_disconnected`.
+
+        Args:
+            error: the exception of the request; unused, every exit callback takes it.
+        """
+        if self._look is not None:
+            self._look.stop()
+
+    def _looking(self) -> DisconnectProbe:
+        if self._look is None:
+            self._look = DisconnectProbe(self.receive)
+        return self._look
+
+    async def _next(self) -> bytes:
+        return self._taken(await self._upcoming())
+
+    def _upcoming(self) -> Awaitable[Message]:
+        if self._look is not None:
+            return self._look.next()
+        if self.disconnected:
+            raise ClientDisconnect("The client disconnected before the end of the body")
+        return self.receive()
+
+    def _taken(self, message: Message) -> bytes:
+        """The body bytes of a message, added to the size."""
+        if message["type"] == "http.disconnect":
+            self.disconnected = True
+            raise ClientDisconnect("The client disconnected before the end of the body")
+        chunk: bytes = message.get("body", b"")
+        self.size += len(chunk)
+        if self.size > self.limit:
+            raise self._too_large()
+        if not message.get("more_body", False):
+            self.complete = True
+        return chunk
+
+    def _check_declared(self) -> None:
+        if self.declared is not None and self.declared > self.limit:
+            raise self._too_large()
+
+    def _too_large(self) -> PayloadTooLarge:
+        return PayloadTooLarge(f"The body must have at most {self.limit} bytes")

@@ -1,0 +1,130 @@
+"""Bytes of an upload on disk: a private unlinked file, used in threads of its own (S-41).
+
+The file is made 0600 in a new 0700 directory and unlinked immediately if the system allows it, so
+that no file is left behind however the process ends. The threads are not those of sync handlers: a
+slow disk must not block handlers, nor handlers an upload (R-25).
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import BinaryIO
+from weakref import WeakSet
+
+from treefold_http._runtime.threads import run_on_disk
+from treefold_http._wire.errors import ServiceUnavailable
+
+COPY = 256 * 1024
+
+
+_spools: WeakSet[Spool] = WeakSet()
+_reserving = threading.Lock()
+
+
+class Spool:
+    """A temporary file with appends and random reads.
+
+    Attributes:
+        size: bytes on disk, including those about to be written; 0 once closed.
+    """
+
+    __slots__ = ("__weakref__", "_closed", "_directory", "_file", "_lock", "size")
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._closed = False
+        self._directory = ""
+        self._file: BinaryIO | None = None
+        # A cancelled caller leaves its job running: closing waits until that job has ended.
+        self._lock = threading.Lock()
+
+    async def append(self, chunks: list[bytes], *, disk: int) -> None:
+        """Append chunks.
+
+        Args:
+            disk: the most bytes that all spools of the process may take (S-42).
+
+        Raises:
+            ServiceUnavailable: when that limit is reached.
+            OSError: when the disk write fails.
+        """
+        self._reserve(sum(map(len, chunks)), disk)
+        await run_on_disk(self._append, chunks)
+
+    async def read(self, start: int, size: int) -> bytes:
+        """Return up to `size` bytes from `start`; all that follow if `size` is negative."""
+        return await run_on_disk(self._read, start, size)
+
+    def copy_to(self, target: BinaryIO) -> None:
+        """Write everything into an open file; blocks, so call it in a thread."""
+        start = 0
+        while chunk := self._read(start, COPY):
+            target.write(chunk)
+            start += len(chunk)
+
+    def _reserve(self, more: int, disk: int) -> None:
+        # Summed over live objects, so that an unclosed spool cannot hold its share for ever.
+        with _reserving:
+            if sum(spool.size for spool in _spools) + more > disk:
+                raise ServiceUnavailable(
+                    "Too many uploads at the same time; try again later",
+                    headers={"Retry-After": "10"},
+                )
+            self.size += more
+            _spools.add(self)
+
+    def _append(self, chunks: list[bytes]) -> None:
+        with self._lock:
+            if self._closed:
+                return
+            if self._file is None:
+                self._file, self._directory = _open_private()
+            self._file.seek(0, os.SEEK_END)
+            self._file.writelines(chunks)
+            self._file.flush()  # so that a full disk fails the append, not a later read
+
+    def _read(self, start: int, size: int) -> bytes:
+        with self._lock:
+            if self._file is None or self._closed:
+                raise ValueError("The upload is closed; read it before the request ends")
+            self._file.seek(start)
+            return self._file.read(size)
+
+    def close(self) -> None:
+        """Remove the file; called in a worker thread."""
+        with self._lock:
+            self._closed = True
+            if self._file is not None:
+                with suppress(OSError):  # a full disk: the unwritten rest is no longer needed
+                    self._file.close()
+                _remove(self._directory)
+            self.size = 0
+
+
+async def close_spools(spools: Iterable[Spool]) -> None:
+    """Remove the files, even if the caller is cancelled meanwhile."""
+    await run_on_disk(_close_all, list(spools))
+
+
+def _close_all(spools: list[Spool]) -> None:
+    for spool in spools:
+        spool.close()
+
+
+def _open_private() -> tuple[BinaryIO, str]:
+    import tempfile  # 4 ms: not imported without uploads
+
+    directory = tempfile.mkdtemp(prefix="treefold-")
+    try:
+        return tempfile.TemporaryFile(dir=directory), directory
+    finally:
+        _remove(directory)
+
+
+def _remove(directory: str) -> None:
+    # On systems where an open file keeps its name (Windows), this succeeds after closing.
+    with suppress(OSError):
+        os.rmdir(directory)

@@ -1,0 +1,100 @@
+"""`/livez` and `/readyz`, with the setting `health`: probes for an orchestrator.
+
+They are outside of the versions and of the project's middleware: a probe comes from inside the
+network, by address, many times a minute. A response tells only whether to send requests to this
+process, and which part is not ready. Only a change of readiness is logged, not each probe.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from treefold_http._extensions.calls import readiness
+from treefold_http._project.plans import Plan
+from treefold_http._responses.response import Response
+from treefold_http._wire.errors import check_reads
+from treefold_logging import get_logger
+
+if TYPE_CHECKING:
+    from treefold_http._redis import SharedRedis
+    from treefold_http._requests.request import Request
+    from treefold_http._serving.host import Host
+
+LIVE, READY = b"/livez", b"/readyz"
+
+LIMIT = 1.0
+"""Seconds that the checks of all parts together may take."""
+KEPT = 1.0
+"""Seconds for which a result is reused."""
+
+
+class Health:
+    """Answers the probes of one application."""
+
+    def __init__(self, app: Host) -> None:
+        self._app = app
+        self._asking: asyncio.Task[list[str]] | None = None
+        self._failed: list[str] = []
+        self._until = 0.0
+        self.plans = {
+            LIVE: Plan(route=None, run=self._live, max_body=0, is_quiet=True),
+            READY: Plan(route=None, run=self._ready, max_body=0, is_quiet=True),
+        }
+
+    async def _live(self, request: Request) -> Response:
+        check_reads(request.method, "A probe supports GET and HEAD only")
+        return _answer({"status": "alive"})
+
+    async def _ready(self, request: Request) -> Response:
+        check_reads(request.method, "A probe supports GET and HEAD only")
+        if self._app.stopping.is_set():
+            return _answer({"status": "stopping"}, 503)
+        if failed := await self._failures():
+            return _answer({"status": "unavailable", "failed": failed}, 503)
+        return _answer({"status": "ready"})
+
+    async def _failures(self) -> list[str]:
+        if self._asking is None or self._asking.get_loop() is not asyncio.get_running_loop():
+            if monotonic() < self._until:
+                return self._failed
+            self._asking = asyncio.ensure_future(self._ask())
+        return await asyncio.shield(self._asking)
+
+    async def _ask(self) -> list[str]:
+        try:
+            failed = await _failed_parts(self._app)
+        finally:
+            self._asking = None
+        if failed != self._failed:
+            if failed:
+                get_logger().warning("not ready: %s", ", ".join(failed))
+            else:
+                get_logger().info("ready again")
+        self._failed, self._until = failed, monotonic() + KEPT
+        return failed
+
+
+async def _failed_parts(app: Host) -> list[str]:
+    """The names of the parts that are not ready, such as `database default`."""
+    from treefold_http._redis import known_redis
+
+    answers = asyncio.gather(*map(_answers, known_redis()))  # concurrent with the other checks
+    checks = await readiness(app, timeout=LIMIT)
+    failed = [f"{check.topic} {check.name}" for check in checks if not check.ok]
+    return failed if all(await answers) else [*failed, "redis"]
+
+
+async def _answers(client: SharedRedis) -> bool:
+    from treefold_http._redis import RedisUnavailable
+
+    try:
+        await client.ping()
+    except RedisUnavailable:
+        return False
+    return True
+
+
+def _answer(document: dict[str, object], status: int = 200) -> Response:
+    return Response.json(document, status, headers={"Cache-Control": "no-store"})

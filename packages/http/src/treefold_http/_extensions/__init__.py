@@ -1,0 +1,1 @@
+"""Extensions: the values they return, and the calls of all extensions of an application."""

@@ -1,0 +1,150 @@
+"""Calls of one member on all extensions of an application."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from treefold_http._extensions.members import (
+    READY_TIMEOUT,
+    Check,
+    Pending,
+    SessionStore,
+    SpanFactory,
+)
+from treefold_http._runtime.background import run_anywhere
+from treefold_http._runtime.runtime import Runtime
+from treefold_logging import get_logger
+
+
+def find_session_store(app: Runtime) -> SessionStore | None:
+    """Return the session store of the first extension that offers one."""
+    return session_store_of(app.extensions)
+
+
+def session_store_of(extensions: Sequence[Any]) -> SessionStore | None:
+    """Return the store of the first extension that offers one, before the application's boot."""
+    for extension in extensions:
+        offer: Callable[[], SessionStore | None] | None = getattr(extension, "session_store", None)
+        if offer is not None and (store := offer()) is not None:
+            return store
+    return None
+
+
+def observe(app: Runtime, span_factory: SpanFactory) -> Callable[[], None]:
+    """Call `observe` of every extension; return a function that stops all of them."""
+    return observe_all(app.extensions, span_factory)
+
+
+def observe_all(extensions: Sequence[Any], span_factory: SpanFactory) -> Callable[[], None]:
+    """Do the same for the extensions of an application whose boot may be in progress."""
+    stops: list[Callable[[], None]] = [
+        extension.observe(span_factory) for extension in extensions if hasattr(extension, "observe")
+    ]
+
+    def stop() -> None:
+        for one in stops:
+            one()
+
+    return stop
+
+
+@dataclass(frozen=True, slots=True)
+class _Unready:
+    topic: str
+    name: str
+    text: str
+    ok: bool = False
+    advice: str = ""
+
+
+async def readiness(app: Runtime, *, timeout: float = READY_TIMEOUT) -> list[Check]:
+    """Run the readiness checks of all extensions concurrently.
+
+    An extension that fails or takes longer is not ready. Its exception is reported by type only: a
+    message may quote an address.
+    """
+    asked = [extension for extension in app.extensions if hasattr(extension, "ready")]
+    answers = await asyncio.gather(*(_ask(extension, timeout) for extension in asked))
+    return [check for answer in answers for check in answer]
+
+
+async def _ask(extension: Any, timeout: float) -> Sequence[Check]:
+    name = type(extension).__name__
+    try:
+        async with asyncio.timeout(timeout):
+            return await extension.ready()
+    except TimeoutError:
+        return [_Unready("extension", name, f"does not answer within {timeout:g} s")]
+    except Exception as error:
+        return [_Unready("extension", name, f"cannot say: it raised {type(error).__name__}")]
+
+
+async def release(app: Runtime) -> None:
+    """Shut the installed extensions down after `setup`, for a tool that serves nothing."""
+    for extension in reversed(app.installed):
+        if hasattr(extension, "shutdown"):
+            await run_anywhere(app.threads, extension.shutdown)
+
+
+def pending(app: Runtime) -> list[Pending]:
+    """Return the steps that are missing before an application can serve; it may block.
+
+    The models must be loaded: by a boot, or by `load_models`.
+    """
+    return [
+        one
+        for extension in app.extensions
+        if hasattr(extension, "pending")
+        for one in extension.pending()
+    ]
+
+
+def apply(app: Runtime) -> list[str] | None:
+    """Call `apply` of the extensions of a booted application; it may block.
+
+    Returns:
+        A line for each step; None if no extension has anything to apply.
+    """
+    outcomes: list[Sequence[str] | None] = [
+        extension.apply() for extension in app.extensions if hasattr(extension, "apply")
+    ]
+    if all(lines is None for lines in outcomes):
+        return None
+    return [line for lines in outcomes for line in lines or ()]
+
+
+async def explain(app: Runtime, error: BaseException) -> str:
+    """Add the explanations of all extensions to an error, as notes below its message.
+
+    Returns:
+        The sentences, joined; empty if no extension explains the error.
+    """
+    said: list[str] = []
+    for extension in app.extensions:
+        if not hasattr(extension, "explain"):
+            continue
+        try:
+            sentence: str = await app.in_thread(extension.explain, error)
+        except Exception as failure:
+            name = type(extension).__name__
+            get_logger().warning("extension %s failed to explain an error", name, exc_info=failure)
+            continue
+        if sentence and sentence not in getattr(error, "__notes__", ()):
+            error.add_note(sentence)
+        if sentence:
+            said.append(sentence)
+    return " ".join(said)
+
+
+def prepare_tests(app: Runtime) -> None:
+    """Apply the pending steps for the tests of a booted application.
+
+    If no extension has steps to apply, call `prepare_tests` of the extensions instead.
+    """
+    if apply(app) is None:
+        for extension in app.extensions:
+            if hasattr(extension, "prepare_tests"):
+                extension.prepare_tests()

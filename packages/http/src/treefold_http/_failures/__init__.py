@@ -1,0 +1,1 @@
+"""From exceptions to responses: problem documents, exception handlers, the page for a 404."""

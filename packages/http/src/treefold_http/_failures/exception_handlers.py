@@ -1,0 +1,52 @@
+"""Exception handlers by type: their responses replace the problem documents."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+if TYPE_CHECKING:
+    from treefold_http._requests.request import Request
+    from treefold_http._runtime.runtime import Runtime
+
+ExceptionHandler: TypeAlias = "Callable[[Request, Any], Any]"
+_Run: TypeAlias = "Callable[[Runtime, Request, BaseException], Awaitable[Any]]"
+
+
+class ExceptionHandlers:
+    """The exception handlers of an application; the first in the MRO of an exception is called."""
+
+    def __init__(self) -> None:
+        self._by_type: dict[type[BaseException], _Run] = {}
+
+    def adder(self, kind: type[BaseException]) -> Callable[[ExceptionHandler], ExceptionHandler]:
+        """Return a decorator that registers a handler for an exception type.
+
+        Raises:
+            TypeError: when `kind` is no exception type.
+        """
+        given = cast("object", kind)
+        if not (isinstance(given, type) and issubclass(given, BaseException)):
+            raise TypeError(
+                f"An exception handler must be for an exception class such as ValueError,"
+                f" got {kind!r}"
+            )
+
+        def add(handler: ExceptionHandler) -> ExceptionHandler:
+            self._by_type[kind] = _runner(handler)
+            return handler
+
+        return add
+
+    def find(self, error: BaseException) -> _Run | None:
+        """Return a function that runs the handler of an exception; None if there is no handler."""
+        if not self._by_type:
+            return None
+        return next((self._by_type[k] for k in type(error).__mro__ if k in self._by_type), None)
+
+
+def _runner(handler: ExceptionHandler) -> _Run:
+    if inspect.iscoroutinefunction(handler):
+        return lambda app, request, error: handler(request, error)
+    return lambda app, request, error: app.in_thread(handler, request, error)

@@ -1,0 +1,80 @@
+"""Error responses: every failure becomes an `application/problem+json` document (RFC 9457).
+
+This is the one place that decides which details of an error a client may read. A 500 shows the
+exception only if the application runs with `dev=True`, and then `<`, `>` and `&` are escaped.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from treefold_http._failures.not_found_page import miss_page
+from treefold_http._responses.response import Response, plain_response
+from treefold_http._wire.errors import HTTPError
+from treefold_http._wire.json import dumps
+
+if TYPE_CHECKING:
+    from treefold_http._requests.connection import Connection
+
+PROBLEM_TYPE = (b"content-type", b"application/problem+json")
+
+_MARKUP = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
+
+
+def problem(error: HTTPError, connection: Connection) -> Response:
+    """Render an `HTTPError`: `type title status detail instance request_id` and `errors`.
+
+    In development a browser whose request matched no route gets a page with the reason instead.
+    """
+    if connection.app.dev and (page := miss_page(error, connection)) is not None:
+        return page
+    document = _document(error.title, error.status, error.message or error.title, connection)
+    if error.errors is not None:
+        document["errors"] = error.errors
+    return _response(document, error.headers)
+
+
+def crash(error: BaseException, connection: Connection) -> Response:
+    """Render an unhandled exception as a 500 (interface, 'Errors'; S-56)."""
+    document = _document("Internal Server Error", 500, _HIDDEN, connection)
+    if connection.app.dev:
+        document["detail"] = _text("".join(traceback.format_exception_only(error)).strip())
+        document["traceback"] = [_text(line) for line in traceback.format_exception(error)]
+    return _response(document, {})
+
+
+def departed(connection: Connection) -> Response:
+    """Return the response to a request whose client has disconnected: it is logged, never received.
+
+    A server that stopped waiting for the client and answered itself passes its status in the scope.
+    """
+    status: int = connection.scope.get("treefold.answered", 499)
+    return _response(_document("Client Closed Request", status, "The client left", connection), {})
+
+
+_HIDDEN = "The server failed to answer this request"
+
+
+def _document(title: str, status: int, detail: str, connection: Connection) -> dict[str, Any]:
+    return {
+        "type": "about:blank",
+        "title": title,
+        "status": status,
+        "detail": _text(detail),
+        "instance": connection.raw_path.decode("ascii", "backslashreplace"),
+        "request_id": connection.id,
+    }
+
+
+def _text(text: str) -> str:
+    """Make text encodable in UTF-8: an exception may quote half of a surrogate pair."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _response(document: dict[str, Any], headers: Mapping[str, str]) -> Response:
+    body = dumps(document).decode().translate(_MARKUP).encode()
+    made = plain_response(body, PROBLEM_TYPE, document["status"])
+    made.headers.update(headers)
+    return made

@@ -1,0 +1,1 @@
+"""Parameters of handlers: markers, their sources, providers, and the compiler to one coroutine."""

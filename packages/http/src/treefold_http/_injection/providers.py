@@ -1,0 +1,136 @@
+"""Providers: values by type or by name, for the whole application or for one request.
+
+`providers.py` and `app.provide` fill the registry; `_injection.resolver` reads it while it plans. A
+value of the application is made at its first use and cleaned up when the application stops.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+Key: TypeAlias = type | str
+ProviderScope: TypeAlias = Literal["app", "request"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Provider:
+    """The factory of a key's values, and their lifetime.
+
+    Attributes:
+        factory: a function, class or generator, as for `Depends`.
+        scope: `app` for one value in the application's life, `request` for one in each request.
+    """
+
+    factory: Callable[..., Any]
+    scope: ProviderScope = "request"
+
+
+class Providers:
+    """The registry of an application.
+
+    Args:
+        changed: called after every change, to plan the routes again.
+
+        Attributes:
+            values: the existing values of the application.
+            declared: the providers of `providers.py`; `app.provide` takes precedence.
+            open_scope: returns the scope in which a value is made; set by the application.
+    """
+
+    def __init__(self, changed: Callable[[], None]) -> None:
+        self._changed = changed
+        self.open_scope: Callable[[], Any] = object
+        self.declared: dict[Key, Provider] = {}
+        self._added: dict[Key, Provider] = {}
+        self.values: dict[Provider, Any] = {}
+        self._scopes: list[tuple[Provider, Any]] = []
+        self._making: dict[Provider, asyncio.Future[Any]] = {}
+
+    def add(self, key: Key, provider: Any) -> None:
+        """Register the provider of a type or a parameter name; a later one replaces an earlier.
+
+        Raises:
+            TypeError: for a key that is neither, or a factory that cannot be called.
+        """
+        self._added[key] = _checked(key, provider)
+        self._changed()
+
+    def declare(self, providers: Mapping[Key, Any]) -> None:
+        """Replace the declared providers by the current ones of `providers.py`.
+
+        A provider whose factory and scope are unchanged stays the same object and keeps its value.
+
+        Raises:
+            TypeError: as `add`; the declared providers are then unchanged.
+        """
+        former = self.declared
+        made = {key: _checked(key, provider) for key, provider in providers.items()}
+        self.declared = {key: _same(former.get(key), provider) for key, provider in made.items()}
+
+    def find(self, annotation: Any, name: str) -> Provider | None:
+        """Return the provider of a parameter, by its type or else by its name."""
+        found = self._of(annotation) if isinstance(annotation, type) else None
+        return found or self._of(name)
+
+    def _of(self, key: Key) -> Provider | None:
+        return self._added.get(key) or self.declared.get(key)
+
+    async def value(self, provider: Provider, make: Callable[[Any], Awaitable[Any]]) -> Any:
+        """Return the application's value of a provider; concurrent callers share one `make`."""
+        if provider in self.values:
+            return self.values[provider]
+        making = self._making.get(provider)
+        if making is None:
+            scope = self.open_scope()
+            making = self._making[provider] = asyncio.ensure_future(make(scope))
+            making.add_done_callback(lambda done: self._keep(provider, scope, done))
+        return await asyncio.shield(making)
+
+    async def close(self, providers: Iterable[Provider] | None = None) -> None:
+        """Clean up the values of the application, in reverse order of creation.
+
+        Args:
+            providers: only the values of these; None for all.
+
+        Raises:
+            BaseException: the first exception after a `yield`; all other cleanups still run.
+        """
+        chosen = {made for made, _ in self._scopes} if providers is None else set(providers)
+        ending = [(made, scope) for made, scope in reversed(self._scopes) if made in chosen]
+        self._scopes = [pair for pair in self._scopes if pair not in ending]
+        failure: BaseException | None = None
+        for provider, scope in ending:
+            self.values.pop(provider, None)
+            try:
+                await scope.close()
+            except BaseException as error:  # the other cleanups still run
+                failure = failure or error
+        if failure is not None:
+            raise failure
+
+    def _keep(self, provider: Provider, scope: Any, done: asyncio.Future[Any]) -> None:
+        del self._making[provider]
+        self._scopes.append((provider, scope))  # also after a failure: generators may be entered
+        if not done.cancelled() and done.exception() is None:
+            self.values[provider] = done.result()
+
+
+def _checked(key: Any, provider: Any) -> Provider:
+    made = provider if isinstance(provider, Provider) else Provider(provider)
+    if not isinstance(key, (type, str)):
+        raise TypeError(f"A provider key must be a type or a name, got {key!r}")
+    if not callable(made.factory):
+        raise TypeError(
+            f"The provider of {key!r} must be a function, a class or a generator, got"
+            f" {type(made.factory).__qualname__!r}"
+        )
+    return made
+
+
+def _same(former: Provider | None, made: Provider) -> Provider:
+    if former is not None and (former.factory, former.scope) == (made.factory, made.scope):
+        return former
+    return made

@@ -1,0 +1,375 @@
+"""Resolve the source of a parameter that is neither a dependency nor has a provider.
+
+Explicit markers first, then uploads and body models, then scalars from path or query (rulings,
+'Handlers and injection', 3 to 8). The result is an input of the contract, or None for the
+parameter's own default.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Annotated, Any, TypeAlias
+
+from treefold_http._bodies.uploads import UploadFile
+from treefold_http._injection import sources
+from treefold_http._injection.contract import Input, Place
+from treefold_http._injection.dependencies import Dependency
+from treefold_http._types import constraints, tree
+from treefold_http._types.decode import Decoder, model_decoder, text_converter
+from treefold_http._types.parameters import EMPTY, InjectionError, label, shown
+from treefold_http._types.read import read
+from treefold_http._types.scalars import Converter, converter
+from treefold_http._types.validate import Errors, entry
+from treefold_http._wire.errors import UnprocessableEntity
+from treefold_http._wire.json import loads
+
+_PLACES: dict[type[sources.Source], Place] = {
+    sources.Query: "query",
+    sources.Header: "header",
+    sources.Cookie: "cookie",
+    sources.Body: "json",
+    sources.Form: "form",
+    sources.File: "file",
+}
+
+
+def resolve_source(
+    parameter: inspect.Parameter,
+    node: tree.TypeNode,
+    source: sources.Source | None,
+    *,
+    in_path: bool,
+    function: Callable[..., Any],
+    kind: str,
+) -> Input | None:
+    """Return the input that provides a parameter; None if its own default is used.
+
+    Args:
+        source: the source that its annotation names.
+        in_path: True if the route has a path parameter of that name.
+        kind: the connection of the call: `request`, `websocket` or `nothing`.
+
+    Raises:
+        InjectionError: when no source can provide the value.
+    """
+    constraints.check_markers(node.markers)
+    kept = tuple(m for m in node.markers if constraints.family_of(m) or hasattr(m, "documentation"))
+    if kept != node.markers:
+        annotation = Annotated[node.bare, *kept] if kept else node.bare
+        node = replace(node, annotation=annotation, markers=kept)
+    if in_path:
+        return _path(parameter, node, function)
+    if kind != "nothing":
+        _refuse_default(parameter, function)
+        found = _explicit if source is not None else _implied
+        sent = found(parameter, node, source or sources.Query(), function)
+        if sent is not None and sent.binder.waits and kind == "websocket":
+            raise _refusal(
+                parameter,
+                function,
+                "comes from a body, and a WebSocket has none; receive it as a message",
+            )
+        if sent is not None:
+            return sent
+    if parameter.default is not EMPTY:
+        return None
+    raise InjectionError(
+        f"Nothing provides parameter {parameter.name!r} of {label(function)}; name it after a path"
+        " parameter, annotate it with a scalar for the query or a model for the body, or give it"
+        " Depends(...)"
+    )
+
+
+def find_marker(
+    node: tree.TypeNode, name: str, function: Callable[..., Any]
+) -> sources.Source | Dependency | None:
+    """Return the marker that says where a parameter comes from, None without one.
+
+    `Annotated[str, Header()] | None` means the same as `Annotated[str | None, Header()]`. If a
+    marker inside a union were ignored, a client could send in the query a value that a dependency
+    should provide.
+
+    Raises:
+        InjectionError: for a marker inside a list, or on one of several types.
+    """
+    own = list(filter(_says_where, node.markers))
+    options = tree.without_none(node)
+    if len(options) == 1 and options[0] is not node:
+        inner = options[0]
+        own = [*(_of(inner.bare, m) for m in inner.markers if _says_where(m)), *own]
+        hidden = next(_hidden(inner), None)
+    else:
+        hidden = next(_hidden(node), None)
+    if hidden is not None:
+        kind = "Depends" if isinstance(hidden, Dependency) else _class_of(hidden).__name__
+        raise InjectionError(
+            f"{kind}() of parameter {name!r} of {label(function)} has no effect inside"
+            f" another type; write Annotated[..., {kind}(...)] around the whole type"
+        )
+    first = next((marker for marker in own if isinstance(marker, Dependency)), None)
+    found = first or next(iter(own), None)
+    return found() if isinstance(found, type) else found
+
+
+def _refusal(
+    parameter: inspect.Parameter, function: Callable[..., Any], text: str
+) -> InjectionError:
+    return InjectionError(f"Parameter {parameter.name!r} of {label(function)} {text}")
+
+
+def _bare_name(node: tree.TypeNode) -> str:
+    return shown(constraints.unconstrained(node))
+
+
+def _says_where(marker: Any) -> bool:
+    return isinstance(marker, Dependency) or _is_source(marker)
+
+
+def _is_source(marker: Any) -> bool:
+    return isinstance(marker, sources.Source) or (
+        isinstance(marker, type) and issubclass(marker, sources.Source)
+    )
+
+
+def _of(kind: Any, marker: Any) -> Any:
+    nameless = isinstance(marker, Dependency) and marker.call is None
+    return replace(marker, call=kind) if nameless else marker
+
+
+def _class_of(source: Any) -> type:
+    return source if isinstance(source, type) else type(source)
+
+
+def _hidden(node: tree.TypeNode) -> Iterator[Any]:
+    """Yield the source and dependency markers inside unions and lists."""
+    if isinstance(node, tree.UnionType) or (isinstance(node, tree.ListType) and node.kind is list):
+        for part in node.parts:
+            yield from filter(_says_where, part.markers)
+            yield from _hidden(part)
+
+
+Taken: TypeAlias = tuple[Callable[..., Any], str, Input]
+"""A function, the name of its parameter, and its input."""
+
+
+def check_bodies(taken: Sequence[Taken]) -> None:
+    """Refuse a function with two JSON bodies, and a JSON body beside parts of a form.
+
+    Args:
+        taken: the bound parameters of a handler and its dependencies, grouped by function.
+
+    Raises:
+        InjectionError: with the names of the two parameters; a request has one body, and each
+            parameter would get all of it.
+    """
+    models = [(function, name) for function, name, sent in taken if sent.binder.body == "json"]
+    forms = [(function, name) for function, name, sent in taken if sent.binder.body == "form"]
+    for (function, name), (other, again) in itertools.pairwise(models):
+        if function is other and name != again:
+            raise InjectionError(
+                f"{label(function)} takes the body twice, as {name!r} and as {again!r};"
+                " put both into one model"
+            )
+    if models and forms:
+        (function, model), (other, field) = models[0], forms[0]
+        beside = "" if function is other else f"{label(other)} takes "
+        raise InjectionError(
+            f"{label(function)} takes {model!r} from a JSON body and {beside}{field!r} from"
+            " a form; a request has one body, so remove one of them"
+        )
+
+
+def _path(parameter: inspect.Parameter, node: tree.TypeNode, function: Callable[..., Any]) -> Input:
+    convert = converter(node) or text_converter(node)
+    if convert is None:
+        raise InjectionError(
+            f"Path parameter {parameter.name!r} of {label(function)} is annotated"
+            f" {_bare_name(node)}, which text cannot be converted to; use str, int, UUID, an enum"
+            " or a date"
+        )
+    binder = sources.path_binder(parameter.name, _checked(convert, constraints.value_check(node)))
+    return Input(place="path", name=parameter.name, type=node, binder=binder)
+
+
+def _refuse_default(parameter: inspect.Parameter, function: Callable[..., Any]) -> None:
+    """Refuse a marker or a constraint as the default, where it would be ignored."""
+    if constraints.is_constraint(parameter.default):
+        text = "has a constraint as its default; write it into Annotated[..., ...]"
+        raise _refusal(parameter, function, text)
+    if _is_source(parameter.default):
+        name = _class_of(parameter.default).__name__
+        text = f"has {name}() as its default; write Annotated[..., {name}()]"
+        raise _refusal(parameter, function, text)
+
+
+def _explicit(
+    parameter: inspect.Parameter,
+    node: tree.TypeNode,
+    source: sources.Source,
+    function: Callable[..., Any],
+) -> Input:
+    if isinstance(source, sources.Body):
+        if source.alias is not None:
+            raise InjectionError(
+                f"Body({source.alias!r}) of parameter {parameter.name!r} of"
+                f" {label(function)} names a member, but a parameter takes the whole body;"
+                " declare a model with that member"
+            )
+        decoder = model_decoder(node, anything=True)
+        assert decoder is not None  # noqa: S101 - guaranteed by `anything`
+        return _body(parameter, node, decoder)
+    if isinstance(source, sources.File):
+        many = is_upload(node)
+        if many is None and node.annotation is not EMPTY:
+            text = f"is annotated {shown(node.bare)}, which File() cannot provide"
+            raise _refusal(parameter, function, f"{text}; use UploadFile or a list of it")
+        return _file(parameter, node, source, many=bool(many))
+    reader = _text_reader(node, anything=True)
+    if reader is None:
+        text = f"is annotated {_bare_name(node)}, which {type(source).__name__}() cannot provide"
+        raise _refusal(parameter, function, f"{text}; use a scalar or a list of scalars")
+    return _text(parameter, node, source, reader)
+
+
+def _implied(
+    parameter: inspect.Parameter,
+    node: tree.TypeNode,
+    source: sources.Source,
+    function: Callable[..., Any],
+) -> Input | None:
+    if node.annotation is EMPTY:
+        return None
+    uploads = is_upload(node)
+    if uploads is not None:
+        return _file(parameter, node, source, many=uploads)
+    decoder = model_decoder(node)
+    if decoder is not None:
+        return _body(parameter, node, decoder)
+    constrained = bool(constraints.families(node))
+    reader = _text_reader(node, anything=constrained)
+    if reader is not None:
+        return _text(parameter, node, source, reader)
+    if constrained:
+        raise InjectionError(
+            f"The constraint on parameter {parameter.name!r} cannot be checked on"
+            f" {_bare_name(node)}; use a scalar or a list of scalars"
+        )
+    return None
+
+
+def _text(
+    parameter: inspect.Parameter,
+    node: tree.TypeNode,
+    source: sources.Source,
+    reader: sources.TextReader,
+) -> Input:
+    place, name, default = _PLACES[type(source)], _name_in(source, parameter), parameter.default
+    if place == "form":
+        binder = sources.form_binder(name, reader, default)
+    else:
+        binder = sources.text_binder(place, name, reader, default)
+    return Input(place=place, name=name, type=node, default=default, binder=binder)
+
+
+def _file(
+    parameter: inspect.Parameter, node: tree.TypeNode, source: sources.Source, *, many: bool
+) -> Input:
+    name, default = _name_in(source, parameter), parameter.default
+    binder = sources.file_binder(name, default, many=many)
+    return Input(place="file", name=name, type=node, default=default, many=many, binder=binder)
+
+
+def _name_in(source: sources.Source, parameter: inspect.Parameter) -> str:
+    """The name of a parameter in its source."""
+    if source.alias is not None:
+        return source.alias
+    name = parameter.name
+    return name.replace("_", "-") if isinstance(source, sources.Header) else name
+
+
+def is_upload(node: tree.TypeNode) -> bool | None:
+    """Return True for a list of uploads, False for one upload, each also with None; else None."""
+    options = tree.without_none(node)
+    if len(options) != 1:
+        return None
+    item = _item(node)
+    kind = item or options[0]
+    return item is not None if kind.bare is UploadFile else None
+
+
+def _text_reader(node: tree.TypeNode, *, anything: bool) -> sources.TextReader | None:
+    """The reader of a scalar or of a list of scalars; None for any other type.
+
+    Args:
+        anything: also types that only pydantic can convert from text.
+    """
+    if node.annotation is EMPTY:
+        node = read(str)
+    item = _item(node)
+    wanted = item or node
+    convert = converter(wanted)
+    if convert is None and anything:
+        convert = text_converter(wanted)
+    if convert is None:
+        return None
+    if item is None:
+        return sources.TextReader(_checked(convert, constraints.value_check(node)))
+    if constraints.families(node, items=False):
+        return sources.TextReader(convert, many=True, whole=constraints.value_check(node))
+    return sources.TextReader(_checked(convert, constraints.value_check(item)), many=True)
+
+
+def _item(node: tree.TypeNode) -> tree.TypeNode | None:
+    """The type of the items of a list, also of a list or None; None for other types."""
+    options = tree.without_none(node)
+    if (
+        len(options) != 1
+        or not isinstance(options[0], tree.ListType)
+        or options[0].kind is not list
+    ):
+        return None
+    return None if options[0].item.annotation is EMPTY else options[0].item
+
+
+def _checked(convert: Converter, check: constraints.Check | None) -> Converter:
+    if check is None:
+        return convert
+    return lambda text: check(convert(text))
+
+
+def _body(parameter: inspect.Parameter, node: tree.TypeNode, decoder: Decoder) -> Input:
+    quick = decoder.quick
+
+    async def bind(connection: Any, errors: Errors) -> Any:
+        fields = connection.fields
+        if fields.get(b"content-type") != b"application/json" or b"content-encoding" in fields:
+            connection.check_json_type()
+        reader = connection.reader
+        body = await reader.read()
+        if body:
+            try:
+                if quick is not None and (found := quick.decode(body)) is not None:
+                    reader.names = quick.names
+                    return found
+                document = loads(body)
+                if not decoder.shares:
+                    reader.document = document
+                return decoder.decode(body, document)
+            except UnprocessableEntity as error:
+                errors.extend(map(dict, error.errors or ()))
+                return None
+        if parameter.default is EMPTY:
+            errors.append(entry(["body"], "is required", "missing"))
+        return parameter.default
+
+    binder = sources.Binder(bind, waits=True, body="json")
+    return Input(
+        place="json",
+        name=parameter.name,
+        type=node,
+        default=parameter.default,
+        binder=binder,
+    )

@@ -1,0 +1,272 @@
+"""Resolve the parameters of a handler to its contract, once, at boot.
+
+The walk over a signature and its dependencies is here; `_compile` turns the steps into a coroutine,
+and the documents read the inputs. What cannot be resolved is an error of the file at boot.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from types import FunctionType
+from typing import Any, Literal, TypeAlias
+
+from treefold_http._injection.compiler import compile_call
+from treefold_http._injection.contract import (
+    OPAQUE,
+    Argument,
+    Call,
+    Contract,
+    Input,
+    Shared,
+    Step,
+)
+from treefold_http._injection.dependencies import Dependency
+from treefold_http._injection.providers import Provider, Providers
+from treefold_http._injection.resolve_source import Taken, check_bodies, find_marker, resolve_source
+from treefold_http._injection.secured import Security, join_security, security_of
+from treefold_http._requests.connection import Connection
+from treefold_http._requests.request import Request
+from treefold_http._responses.endpoints import Endpoint
+from treefold_http._runtime.background import BackgroundTasks
+from treefold_http._types.parameters import EMPTY, InjectionError, label, parameters_of
+from treefold_http._types.read import annotation_of, read
+from treefold_http._websockets.websocket import WebSocket
+
+Kind: TypeAlias = Literal["request", "websocket", "nothing"]
+"""The connection of a call: a request, a socket, or none in a scope of the application."""
+
+_FACTORY = "<factory>"
+"""The repr of a `default_factory` in the signatures of dataclasses, structs and models."""
+_GATHERING = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+_CONNECTIONS: Mapping[Any, Kind] = {Request: "request", WebSocket: "websocket"}
+
+
+def is_direct(handler: Callable[..., Any], name: str = "request") -> bool:
+    """Return True if the only parameter is `name`, without a default (interface)."""
+    if not isinstance(handler, FunctionType) or hasattr(handler, "__wrapped__"):
+        parameters = list(inspect.signature(handler).parameters.values())
+        return [(p.name, p.default) for p in parameters] == [(name, EMPTY)]
+    code = handler.__code__  # a signature object would cost 10 us a file at boot
+    alone = code.co_argcount == 1 and not code.co_kwonlyargcount
+    gathers = code.co_flags & _GATHERING
+    return alone and not gathers and code.co_varnames[0] == name and not handler.__defaults__
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Injection:
+    """The context in which calls are planned; one for each application.
+
+    Attributes:
+        in_thread: runs a plain function in a worker thread.
+        overrides: replacements of dependencies and providers.
+        providers: values by type and name.
+    """
+
+    in_thread: Callable[..., Any]
+    overrides: Mapping[Any, Callable[..., Any]]
+    providers: Providers
+
+
+def plan_call(
+    handler: Callable[..., Any],
+    injection: Injection,
+    *,
+    path_parameters: tuple[str, ...] = (),
+    kind: Kind = "request",
+    inside: tuple[Callable[..., Any], ...] = (),
+) -> tuple[Endpoint, Contract]:
+    """Resolve the parameters of a function and compile its call.
+
+    Args:
+        handler: a handler, or any function for `Scope.call`.
+        path_parameters: the names in `path_params` on this route.
+        kind: the connection of the call.
+        inside: the dependencies that are being planned already, to detect circles.
+
+    Returns:
+        A coroutine function that takes the connection and returns the handler's result, and the
+        contract that it was made from.
+
+    Raises:
+        InjectionError: for a parameter that nothing can provide, or dependencies in a circle.
+    """
+    contract = _Resolver(injection, kind, path_parameters, inside).resolve(handler)
+    values = {"in_thread": injection.in_thread, "app_value": injection.providers.value}
+    return compile_call(handler, contract, values), contract
+
+
+def direct_contract(handler: Callable[..., Any]) -> Contract:
+    """Return the contract of a handler that takes the connection alone."""
+    security = join_security(security_of(handler))
+    return replace(OPAQUE, security=security) if security else OPAQUE
+
+
+class _Resolver:
+    """Resolves one handler; `steps` are added as parameters are resolved."""
+
+    def __init__(
+        self,
+        injection: Injection,
+        kind: Kind,
+        path_parameters: tuple[str, ...],
+        inside: tuple[Callable[..., Any], ...],
+    ) -> None:
+        self.injection = injection
+        self.kind: Kind = kind
+        self.path_parameters = path_parameters
+        self.steps: list[Step] = []
+        self.values: dict[Callable[..., Any], Argument] = {}
+        self.taken: list[Taken] = []
+        self.security: list[Security] = []
+        self.calls = 1
+        self.ancestors = list(inside)
+
+    def resolve(self, handler: Callable[..., Any]) -> Contract:
+        arguments = self.arguments(handler, self.calls)
+        inputs: dict[tuple[str, str], Input] = {}
+        for sent in (step for step in self.steps if isinstance(step, Input)):
+            known = inputs.get((sent.place, sent.name), sent)
+            inputs[sent.place, sent.name] = replace(sent, default=EMPTY) if known.required else sent
+        return Contract(
+            inputs=tuple(inputs.values()),
+            steps=tuple(self.steps),
+            arguments=arguments,
+            security=join_security([*self.security, *security_of(handler)]),
+        )
+
+    def add(self, step: Step) -> Argument:
+        self.steps.append(step)
+        return Argument("step", len(self.steps) - 1)
+
+    def arguments(self, function: Callable[..., Any], call: int) -> tuple[Argument, ...]:
+        """Add the steps for the parameters of a function; return its arguments."""
+        made: list[Argument] = []
+        found: list[Taken] = []
+        for parameter in parameters_of(function):
+            positional = parameter.kind is inspect.Parameter.POSITIONAL_ONLY
+            argument = self.argument(parameter, function, call)
+            if isinstance(argument, Input):
+                found.append((function, parameter.name, argument))
+                argument = self.add(argument)
+            if argument is None and not positional:
+                continue
+            argument = argument or Argument("default", parameter.default)
+            if not positional:
+                omitted_for = _omitted_for(parameter, function)
+                argument = argument._replace(name=parameter.name, omitted_for=omitted_for)
+            made.append(argument)
+        if found:
+            self.taken += found
+            check_bodies(self.taken)
+        return tuple(made)
+
+    def argument(
+        self, parameter: inspect.Parameter, function: Callable[..., Any], call: int
+    ) -> Argument | Input | None:
+        """Return the argument for a parameter, or its input; None for its own default.
+
+        The order is that of the rulings: dependency, connection, path, provider, explicit source,
+        body model, query.
+        """
+        name, default = parameter.name, parameter.default
+        if name in ("request", "websocket"):
+            return self.connection(name, function)
+        if isinstance(default, Dependency) and default.call is not None:
+            return self.dependency(default.call, function, cached=default.use_cache)
+        node = read(annotation_of(parameter, function))
+        marker = find_marker(node, name, function)
+        if isinstance(default, Dependency):
+            marker = default
+        kind = node.bare
+        if isinstance(marker, Dependency):
+            return self.dependency(marker.call or kind, function, cached=marker.use_cache)
+        if kind is Connection:  # a dependency for requests and sockets alike
+            return self.connection("request" if self.kind == "nothing" else self.kind, function)
+        if isinstance(kind, type) and kind in _CONNECTIONS:
+            return self.connection(_CONNECTIONS[kind], function)
+        if name == "background" or kind is BackgroundTasks:
+            return Argument("background")
+        in_path = name in self.path_parameters
+        if in_path and kind in (EMPTY, str, Any) and not node.markers:
+            return Argument("path", name)
+        provider = None if in_path else self.injection.providers.find(kind, name)
+        if provider is not None:
+            return self.provided(provider, kind, function)
+        sent = resolve_source(
+            parameter, node, marker, in_path=in_path, function=function, kind=self.kind
+        )
+        return replace(sent, call=call) if sent is not None and call > 1 else sent
+
+    def connection(self, wanted: str, function: Callable[..., Any]) -> Argument:
+        if wanted != self.kind:
+            raise InjectionError(
+                f"{label(function)} needs the {wanted}, but this call has {_HAS[self.kind]}"
+            )
+        return Argument("connection")
+
+    def provided(self, provider: Provider, key: Any, user: Callable[..., Any]) -> Argument:
+        """Return a provider's value; with scope `app`, a value made once."""
+        overrides = self.injection.overrides
+        replacement = overrides.get(provider.factory) or (
+            overrides.get(key) if isinstance(key, (type, str)) else None
+        )
+        if replacement is not None or provider.scope == "request":
+            return self.dependency(replacement or provider.factory, user, cached=True)
+        self.refuse_circle(provider.factory)
+        make, _ = plan_call(
+            _returning(provider.factory),
+            self.injection,
+            kind="nothing",
+            inside=tuple(self.ancestors),
+        )
+        return self.add(Shared(provider, make))
+
+    def dependency(self, call: Any, user: Callable[..., Any], *, cached: bool) -> Argument:
+        if not callable(call) or call is EMPTY:
+            raise InjectionError(f"Depends() in {label(user)} must name a function or a class")
+        call = self.injection.overrides.get(call, call)
+        self.refuse_circle(call)
+        if cached and call in self.values:
+            return self.values[call]
+        self.security += security_of(call)
+        self.ancestors.append(call)
+        self.calls += 1
+        number = self.calls
+        arguments = self.arguments(call, number)
+        self.ancestors.pop()
+        value = self.add(Call(call, arguments, number))
+        if cached:
+            self.values[call] = value
+        return value
+
+    def refuse_circle(self, call: Callable[..., Any]) -> None:
+        if call in self.ancestors:
+            circle = [*self.ancestors[self.ancestors.index(call) :], call]
+            raise InjectionError(
+                f"Dependencies form a cycle: {' -> '.join(map(label, circle))}; break it at"
+                " one of them"
+            )
+
+
+def _omitted_for(parameter: inspect.Parameter, function: Callable[..., Any]) -> Any:
+    """The default of a parameter with a `default_factory`, which only the class can make."""
+    made = isinstance(function, type) and repr(parameter.default) == _FACTORY
+    return parameter.default if made else EMPTY
+
+
+def _returning(factory: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that depends on the factory, so that a generator factory is entered."""
+
+    async def give(value: Any = Dependency(factory)) -> Any:  # noqa: B008 - a marker
+        return value
+
+    return give
+
+
+_HAS: Mapping[Kind, str] = {
+    "request": "a request",
+    "websocket": "a WebSocket",
+    "nothing": "no connection",
+}

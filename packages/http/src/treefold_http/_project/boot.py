@@ -1,0 +1,279 @@
+"""Boot: read a project and build the `LoadedProject` that serves it.
+
+Scan, import, `init()`, plan, compose, one summary line. A handler file that fails never stops the
+boot; a boot file that fails does, after every failure has been reported. Nothing is served here:
+the result is one `LoadedProject`, which the application swaps in as a whole.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from treefold_http._project.boot_files import BootFiles, read_boot_files
+from treefold_http._project.development import development_entries, local_hosts
+from treefold_http._project.fallbacks import ScopedFallbacks, plan_fallback, plan_scoped_fallbacks
+from treefold_http._project.findings import Findings, cause_of
+from treefold_http._project.handlers import HandlerModule, load_handler
+from treefold_http._project.middleware_chain import compose, entries_for
+from treefold_http._project.modules import ModuleSpace, dotted, write_bytecode
+from treefold_http._project.plans import WEBSOCKET, Plan, broken_plan, make_plan
+from treefold_http._requests.connection import below_root
+from treefold_http._responses.endpoints import CallNext
+from treefold_http._responses.response import Response
+from treefold_http._runtime.boot_report import BootError, BootReport, BrokenFile
+from treefold_logging import get_logger, request_target
+from treefold_router import Route, RouterError, RouteTable
+
+if TYPE_CHECKING:
+    from treefold_http._project.runtime import ProjectRuntime
+    from treefold_http._requests.connection import Connection
+    from treefold_http._requests.request import Request
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedProject:
+    """A loaded project: everything that serves requests, replaced as a whole by a reload.
+
+    Attributes:
+        table: path to route.
+        plans: route to plan.
+        fallback: the plan for 404, 405 and synthesised OPTIONS, inside the project's middleware.
+        scoped_fallbacks: the same for subtrees and routes with middleware of their own.
+        modules: the handler module of each route, or the error of a broken file.
+        middlewares: the middleware of every request: that of development mode, then `listed`.
+        listed: the entries of `Middleware/`.
+        default_version: the version that serves unversioned requests; None for no version.
+        extensions: objects of `extensions.py`, in order.
+        good: by file, the last module and plan that loaded; empty without `dev=True`.
+        kept: a cache of values derived from the project, such as OpenAPI documents.
+    """
+
+    table: RouteTable
+    plans: dict[Route, Plan]
+    fallback: Plan
+    scoped_fallbacks: ScopedFallbacks
+    modules: dict[Route, HandlerModule | BrokenFile]
+    middlewares: Sequence[Any]
+    listed: Sequence[Any]
+    on_startup: Sequence[Callable[..., Any]]
+    on_shutdown: Sequence[Callable[..., Any]]
+    report: BootReport
+    default_version: str | None
+    extensions: Sequence[Any]
+    good: dict[str, tuple[HandlerModule, Plan]]
+    kept: dict[str, Any] = field(init=False, default_factory=dict[str, Any])
+
+    def masked_in(self, raw_path: bytes, root_path: str) -> tuple[int, ...]:
+        """Return the indexes of the path segments to mask in logs, for a request without a route.
+
+        The path may still belong to a route: one of another method, or one whose middleware refused
+        the request.
+
+        Args:
+            root_path: the prefix that the application is mounted at.
+        """
+        path = below_root(raw_path, root_path)
+        route = self.route_at(path)
+        return () if route is None else self.plans[route].masked_in(raw_path)
+
+    def log_default(self, method: str, connection: Connection, route: Route) -> None:
+        """Log that a route of the default version serves a request without a version."""
+        masked = self.plans[route].masked_in(connection.raw_path)
+        shown = request_target(connection.raw_path, b"", masked_segments=masked)
+        served = self.default_version
+        get_logger().info("no version in %s %s -> served %s", method, shown, served)
+
+    def route_at(self, path: bytes | str) -> Route | None:
+        """Return a route at a path, below the default version where the path has none."""
+        route = self.table.route_at(path)
+        if route is None and self.default_version is not None:
+            route = self.table.route_at(path, self.default_version)
+        return route
+
+
+def load_project(
+    app: ProjectRuntime,
+    former: LoadedProject | None = None,
+    *,
+    modules_before: Collection[str] = (),
+    broken: Sequence[BrokenFile] = (),
+) -> LoadedProject:
+    """Read the project of an application.
+
+    Args:
+        former: in a reload, the project that serves now: a file that fails keeps its version there,
+            and extensions are not set up again.
+        modules_before: modules that were loaded and are imported again if their files exist.
+        broken: known failures, which are not tried again.
+
+    Raises:
+        BootError: when there is no `Api/` folder or a boot file fails; the message says which.
+    """
+    started = time.perf_counter()
+    table = _scan(app)
+    space = ModuleSpace.of(app.root)
+    space.enter()
+    findings = Findings(str(space.root), former, list(broken))
+    mounted = app.mounts.snapshot()
+    files = read_boot_files(app, space, findings)
+    modules = {route: _load(space, route, table.packages, findings) for route in table.routes}
+    handlers = {dotted(f"Api/{route.file.removesuffix('.py')}") for route in table.routes}
+    for name in sorted(set(modules_before) - handlers):
+        _load_again(space, name, findings)
+    middlewares = _with_development(app, files) if app.dev else files.middlewares
+    plans = plan_routes(app, modules, middlewares, findings)
+    fallback = plan_fallback(app, entries_for(None, middlewares))
+    good = _good(modules, plans, findings) if app.dev else {}
+    if app.dev and findings.broken:
+        plans = {route: _telling(app, plan, findings) for route, plan in plans.items()}
+        fallback = _telling(app, fallback, findings)
+    project = LoadedProject(
+        table=table,
+        plans=plans,
+        fallback=fallback,
+        scoped_fallbacks=plan_scoped_fallbacks(app, modules, middlewares),
+        modules=modules,
+        middlewares=middlewares,
+        listed=files.middlewares,
+        on_startup=files.on_startup,
+        on_shutdown=files.on_shutdown,
+        default_version=_default_version(app, table),
+        extensions=files.extensions,
+        good=good,
+        report=findings.report(table, middleware=len(files.middlewares)),
+    )
+    write_bytecode()
+    _log(project, former, time.perf_counter() - started)
+    if findings.fatal:
+        app.mounts.restore(mounted)
+        raise BootError(findings.fatal_message, project.report)
+    return project
+
+
+def _with_development(app: ProjectRuntime, files: BootFiles) -> Sequence[Any]:
+    told = development_entries([*app.installed, *files.extensions])
+    return [*told, *local_hosts(files.middlewares), *files.middlewares]
+
+
+def _scan(app: ProjectRuntime) -> RouteTable:
+    automatic = {"auto_head": app.settings.auto_head, "auto_options": app.settings.auto_options}
+    try:
+        return RouteTable.scan(app.root / "Api", **automatic)
+    except RouterError as error:
+        raise BootError(str(error)) from error
+
+
+def plan_routes(
+    app: ProjectRuntime,
+    modules: dict[Route, HandlerModule | BrokenFile],
+    middlewares: Sequence[Any],
+    findings: Findings | None = None,
+) -> dict[Route, Plan]:
+    """Compose the plan of every route; a route whose parameters cannot be provided is broken.
+
+    In a reload, a broken file keeps its last good module, written back to `modules`, and also its
+    last good plan if no plan can be composed from that module now.
+    """
+    findings = findings or Findings(str(app.root))
+    plans: dict[Route, Plan] = {}
+    for route, module in list(modules.items()):
+        if isinstance(module, HandlerModule):
+            try:
+                plans[route] = make_plan(app, route, module, middlewares)
+                continue
+            except Exception as error:  # reading a signature runs user code
+                module = findings.add(route.file, error)
+        good = findings.last_good(route.file)
+        if good is None:
+            plans[route] = broken_plan(app, route, module.error, middlewares)
+            continue
+        modules[route], former = good
+        try:
+            plans[route] = make_plan(app, route, good[0], middlewares)
+        except Exception:  # a provider is gone: the former plan still holds it
+            plans[route] = replace(former, route=route)
+    return plans
+
+
+def _good(
+    modules: dict[Route, HandlerModule | BrokenFile], plans: dict[Route, Plan], findings: Findings
+) -> dict[str, tuple[HandlerModule, Plan]]:
+    lost = {broken.file for broken in findings.broken if not broken.kept}
+    return {
+        route.file: (module, plans[route])
+        for route, module in modules.items()
+        if isinstance(module, HandlerModule) and route.file not in lost
+    }
+
+
+def _telling(app: ProjectRuntime, plan: Plan, findings: Findings) -> Plan:
+    """The same plan with a response header that names the broken file; only with `dev=True`."""
+    if plan.route is not None and plan.route.method == WEBSOCKET:
+        return plan
+    first = findings.broken[0]
+    text = f"{first.cause}: {first.error}".encode("ascii", "backslashreplace").decode()
+
+    async def tell(request: Request, call_next: CallNext) -> Response:
+        response = await call_next(request)
+        response.headers["X-Treefold-Broken"] = text
+        return response
+
+    return replace(plan, run=compose(app, [tell], plan.run, status=plan.status))
+
+
+def _load(
+    space: ModuleSpace, route: Route, packages: Collection[str], findings: Findings
+) -> HandlerModule | BrokenFile:
+    try:
+        return load_handler(space, route, packages)
+    except KeyboardInterrupt:
+        raise  # Ctrl-C at the terminal ends the boot
+    except BaseException as error:
+        return findings.add(route.file, error)
+
+
+def _load_again(space: ModuleSpace, name: str, findings: Findings) -> None:
+    """Import a module that only function bodies import.
+
+    Without this, its failure would surface in a request, with no last good version to fall back on.
+    """
+    try:
+        space.load(name)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        if isinstance(error, ModuleNotFoundError) and f"{name}.".startswith(f"{error.name}."):
+            return  # its file is gone
+        cause = cause_of(error, findings.root) or name
+        if cause not in [broken.cause for broken in findings.broken]:
+            findings.add(cause.removeprefix("Api/"), error, fatal=True)
+
+
+def _default_version(app: ProjectRuntime, table: RouteTable) -> str | None:
+    chosen = app.settings.default_version
+    return table.latest if chosen == "latest" else chosen
+
+
+def _log(project: LoadedProject, former: LoadedProject | None, seconds: float) -> None:
+    log = get_logger()
+    report = project.report
+    for skipped in report.skipped:
+        if former is None or skipped not in former.report.skipped:
+            log.warning("skipped %s: %s", skipped.file, skipped.reason)
+    for duplicate in project.table.duplicates:
+        if former is None or duplicate not in former.table.duplicates:
+            log.warning(
+                "duplicate %s %s: %s", duplicate.method, duplicate.url, ", ".join(duplicate.files)
+            )
+    if former is None:
+        log.info(
+            "booted in %.0f ms: routes %d, middleware %d, files with errors %d, skipped files %d",
+            seconds * 1000,
+            report.routes,
+            report.middleware,
+            len(report.broken),
+            len(report.skipped),
+        )

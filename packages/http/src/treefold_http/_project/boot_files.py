@@ -1,0 +1,191 @@
+"""The files of a project that every request depends on, read at boot.
+
+`Models/`, `Middleware/`, `providers.py`, `extensions.py` and `hooks.py` (rulings, 'Middleware,
+lifecycle, background'). A file that fails is a fatal finding, and the others are still read, so
+that a boot reports all failures at once. `_project.handlers` reads the files of handlers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+
+from treefold_http._project.findings import Findings
+from treefold_http._project.installed import install, model_modules
+from treefold_http._project.middleware_chain import check_entry, prepare_entries
+from treefold_http._project.modules import ModuleSpace
+from treefold_http._runtime.boot_report import BootError
+
+if TYPE_CHECKING:
+    from treefold_http._project.runtime import ProjectRuntime
+
+
+T = TypeVar("T")
+
+
+class BootFiles(NamedTuple):
+    """The entries of the boot files, in their order."""
+
+    middlewares: Sequence[Any]
+    extensions: Sequence[Any]
+    on_startup: Sequence[Callable[..., Any]]
+    on_shutdown: Sequence[Callable[..., Any]]
+
+
+def read_boot_files(app: ProjectRuntime, space: ModuleSpace, findings: Findings) -> BootFiles:
+    """Import the models and read the boot files; add failures to the findings.
+
+    In a reload, a file that fails keeps its previous entries.
+    """
+    _load_models(app, space, findings)
+    middlewares = findings.boot_file(
+        lambda: _middlewares(space, findings), lambda project: project.listed
+    )
+    _provide(app, space, findings)
+    extensions = findings.boot_file(
+        lambda: _extensions(app, space, findings), lambda project: project.extensions
+    )
+    on_startup, on_shutdown = findings.boot_file(
+        lambda: _hooks(space, findings), lambda project: [project.on_startup, project.on_shutdown]
+    )
+    middlewares = findings.boot_file(
+        lambda: _prepared(app, middlewares, extensions, findings), lambda project: project.listed
+    )
+    return BootFiles(middlewares, extensions, on_startup, on_shutdown)
+
+
+def load_models(app: ProjectRuntime) -> None:
+    """Set installed extensions up and import the models of a project, and no other module of it.
+
+    For tools that need no handler. A boot that follows imports the same modules.
+
+    Raises:
+        BootError: an extension or a model cannot be used; the message says which.
+    """
+    _read(app, _load_models)
+
+
+def load_middlewares(app: ProjectRuntime) -> Sequence[Any]:
+    """Read the boot files of a project, and no handler; return the entries of `Middleware/`.
+
+    For tools that serve nothing: extensions are set up, entries are made ready, hooks do not run.
+
+    Raises:
+        BootError: a boot file cannot be used; the message says which.
+    """
+    return _read(app, read_boot_files).middlewares
+
+
+def _read(app: ProjectRuntime, read: Callable[[ProjectRuntime, ModuleSpace, Findings], T]) -> T:
+    space = ModuleSpace.of(app.root)
+    space.enter()
+    findings = Findings(str(space.root))
+    result = read(app, space, findings)
+    if findings.fatal is not None:
+        raise BootError(findings.fatal_message)
+    return result
+
+
+def _load_models(app: ProjectRuntime, space: ModuleSpace, findings: Findings) -> None:
+    """Set installed extensions up, then import every module below `Models/` (rulings, 'ORM')."""
+    if findings.former is None:
+        install(app, lambda name, error: findings.add(name, error, fatal=True))
+        if findings.fatal is not None:
+            return
+    for name in model_modules(space.root):
+        _load(space, name, f"{name.replace('.', '/')}.py", findings)
+
+
+def _boot_module(space: ModuleSpace, name: str, findings: Findings) -> ModuleType | None:
+    file = space.root / f"{name}.py"
+    if not file.is_file() and not (space.root / name / "__init__.py").is_file():
+        return None
+    shown = file.name if file.is_file() else f"{name}/__init__.py"
+    return _load(space, name, shown, findings)
+
+
+def _load(space: ModuleSpace, name: str, shown: str, findings: Findings) -> ModuleType | None:
+    try:
+        return space.load(name)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        findings.add(shown, error, fatal=True)
+        return None
+
+
+def _listed(module: ModuleType | None, name: str) -> Sequence[Any]:
+    entries: Any = getattr(module, name, [])
+    if not isinstance(entries, (list, tuple)):
+        raise TypeError(f"`{name}` must be a list, got {type(entries).__qualname__!r}")
+    return cast("Sequence[Any]", entries)
+
+
+def _middlewares(space: ModuleSpace, findings: Findings) -> Sequence[Any]:
+    module = _boot_module(space, "Middleware", findings)
+    try:
+        listed = _listed(module, "middlewares")
+        for entry in listed:
+            check_entry(entry)
+    except TypeError as error:
+        findings.add("Middleware/__init__.py", error, fatal=True)
+        return []
+    return listed
+
+
+def _prepared(
+    app: ProjectRuntime, entries: Sequence[Any], extensions: Sequence[Any], findings: Findings
+) -> Sequence[Any]:
+    try:
+        prepare_entries(app, entries, [*app.installed, *extensions])
+    except Exception as error:
+        findings.add("Middleware/__init__.py", error, fatal=True)
+        return []
+    return entries
+
+
+def _callables(
+    module: ModuleType | None, name: str, findings: Findings
+) -> Sequence[Callable[..., Any]]:
+    try:
+        listed = _listed(module, name)
+        for entry in listed:
+            if not callable(entry):
+                raise TypeError(f"`{name}` must be a list of functions, got the entry {entry!r}")
+    except TypeError as error:
+        findings.add("hooks.py", error, fatal=True)
+        return []
+    return listed
+
+
+def _hooks(space: ModuleSpace, findings: Findings) -> Sequence[Sequence[Callable[..., Any]]]:
+    module = _boot_module(space, "hooks", findings)
+    return [_callables(module, name, findings) for name in ("on_startup", "on_shutdown")]
+
+
+def _provide(app: ProjectRuntime, space: ModuleSpace, findings: Findings) -> None:
+    count = len(findings.broken)
+    module = _boot_module(space, "providers", findings)
+    if len(findings.broken) > count:
+        return
+    providers: Any = getattr(module, "providers", {})
+    try:
+        if not isinstance(providers, dict):
+            raise TypeError(f"`providers` must be a dict, got {type(providers).__qualname__!r}")
+        app.providers.declare(cast("dict[Any, Any]", providers))
+    except TypeError as error:
+        findings.add("providers.py", error, fatal=True)
+
+
+def _extensions(app: ProjectRuntime, space: ModuleSpace, findings: Findings) -> Sequence[Any]:
+    module = _boot_module(space, "extensions", findings)
+    try:
+        listed = _listed(module, "extensions")
+        for extension in listed if findings.former is None else ():
+            if (setup := getattr(extension, "setup", None)) is not None:
+                setup(app)
+    except (Exception, SystemExit) as error:
+        findings.add("extensions.py", error, fatal=True)
+        return []
+    return listed

@@ -1,0 +1,109 @@
+"""The outermost middleware with `dev=True`: notes on each request, and local hosts only.
+
+Extensions may watch a request: `watch()` starts it and returns a function that ends it and returns
+a note. On a terminal a short summary is printed beside the request line, which itself never
+changes. Without `dev=True` nothing of this is in any chain.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Protocol
+
+from treefold_http._project.middleware_chain import Check, until_over
+from treefold_http._wire.errors import BadRequest
+from treefold_logging import log_summary, request_target, shows_summaries
+
+if TYPE_CHECKING:
+    from treefold_http._requests.connection import Connection
+    from treefold_http._requests.request import Request
+    from treefold_http._responses.endpoints import CallNext
+    from treefold_http._responses.response import Response
+
+Watch = Callable[[], Callable[[], str]]
+
+
+class Write(Protocol):
+    """Writes a summary; `treefold_logging.log_summary` is one."""
+
+    def __call__(
+        self, method: str, target: str, status: int, *, seconds: float, notes: Sequence[str]
+    ) -> None: ...
+
+
+def development_entries(extensions: Sequence[Any]) -> list[Any]:
+    """Return the outermost middleware, if extensions watch requests or summaries are shown."""
+    watches = [extension.watch for extension in extensions if hasattr(extension, "watch")]
+    write = log_summary if shows_summaries() else None
+    return [Development(watches, write=write)] if watches or write else []
+
+
+def local_hosts(middlewares: Sequence[Any]) -> list[Any]:
+    """Return the middleware that refuses foreign host names, unless the project has its own."""
+    checked = any(getattr(entry, "checks_hosts", None) is True for entry in middlewares)
+    return [] if checked else [LocalHosts()]
+
+
+class Development:
+    """Watches each request to its very end, a stream included.
+
+    Args:
+        watches: functions that start watching and return one that ends it and returns a note.
+        write: writes the summary; None if no terminal shows it.
+    """
+
+    def __init__(self, watches: Sequence[Watch], *, write: Write | None) -> None:
+        self._watches = watches
+        self._write = write
+
+    async def http(self, request: Request, call_next: CallNext) -> Response:
+        """Return the response of `call_next`; write the summary when the request is over."""
+        ends = [watch() for watch in self._watches]
+        started = perf_counter()
+
+        def tell(response: Response | None) -> None:
+            if response is None:
+                return
+            notes = [note for end in reversed(ends) if (note := end())]
+            if self._write is not None:
+                seconds = perf_counter() - started
+                masked = request.masked_segments()
+                target = request_target(request.raw_path, b"", masked_segments=masked)
+                status = response.status
+                self._write(request.method, target, status, seconds=seconds, notes=notes)
+
+        return await until_over(request, call_next, tell)
+
+
+_LOCAL_NAMES = (".localhost", ".local")
+
+
+class LocalHosts(Check):
+    """The outermost middleware with `dev=True`, if the project has no `TrustedHosts` (S-117).
+
+    A foreign web page can resolve its own host name to this machine (DNS rebinding) and read the
+    responses of a development server. Production lists its hosts with `TrustedHosts`; so may a
+    project that is developed under a public name, and then this middleware is not used.
+    """
+
+    def before(self, connection: Connection) -> None:
+        """Refuse a request or a socket whose host is neither a local name nor an address."""
+        host = connection.host
+        name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
+        if not _is_local(name.lower().removesuffix(".")):
+            raise BadRequest(
+                f"In development only local names and addresses are answered, not {name!r};"
+                " list it in TrustedHosts in Middleware/"
+            )
+
+
+def _is_local(name: str) -> bool:
+    if "." not in name and ":" not in name:
+        return True  # localhost or a machine of this network: public names have two or more labels
+    try:
+        ipaddress.ip_address(name.strip("[]"))
+    except ValueError:
+        return name.endswith(_LOCAL_NAMES)
+    return True

@@ -1,0 +1,117 @@
+"""Plans for requests that match no route: 404, 405, `OPTIONS`, and preflights of CORS.
+
+The middleware of a subtree (`under`) runs for every response below its prefix, whatever the method.
+A preflight names the method of a later request: it runs through that route's middleware, as far as
+that middleware answers preflights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+from treefold_http._project.middleware_chain import compose, entries_for, layers_for
+from treefold_http._project.plans import WEBSOCKET, Plan
+from treefold_http._responses.response import Response
+from treefold_http._wire.errors import (
+    NOTHING_HERE,
+    BadRequest,
+    HTTPError,
+    MethodNotAllowed,
+    NotFound,
+)
+from treefold_router import Found, MalformedPath, Route, RouteTable
+
+if TYPE_CHECKING:
+    from treefold_http._project.handlers import HandlerModule
+    from treefold_http._project.runtime import ProjectRuntime
+    from treefold_http._requests.request import Request
+
+ASKED = b"access-control-request-method"
+
+
+@dataclass(frozen=True, slots=True)
+class ScopedFallbacks:
+    """The plans without a route that have more middleware than the common one.
+
+    Attributes:
+        below: by template, for templates that entries of a subtree cover.
+        preflights: by route, for modules with middleware that answers preflights.
+    """
+
+    below: Mapping[str, Plan] = field(default_factory=dict[str, Plan])
+    preflights: Mapping[Route, Plan] = field(default_factory=dict[Route, Plan])
+
+    def __bool__(self) -> bool:
+        return bool(self.below or self.preflights)
+
+    def find(
+        self, request: Request, table: RouteTable, path: bytes | str, version: str | None
+    ) -> Plan | None:
+        """Return the plan of a request that no route serves; None for the common plan."""
+        preflight = request.fields.get(ASKED) if request.method == "OPTIONS" else None
+        if preflight is not None and self.preflights:
+            asked = preflight.decode("latin-1")
+            outcome = table.resolve(asked, path, version)
+            if isinstance(outcome, Found) and outcome.route in self.preflights:
+                # Other methods of the path may have other middleware, or none.
+                request.fallback = MethodNotAllowed(headers={"Allow": asked})
+                return self.preflights[outcome.route]
+        if not self.below:
+            return None
+        route = table.route_at(path, version)
+        return None if route is None else self.below.get(route.template)
+
+
+def plan_fallback(app: ProjectRuntime, entries: Sequence[Any]) -> Plan:
+    """Compose the plan that responds with `request.fallback`, inside middleware."""
+    run = compose(app, layers_for(None, entries), _answer_miss)
+    return Plan(route=None, run=run, max_body=app.settings.max_body)
+
+
+def plan_scoped_fallbacks(
+    app: ProjectRuntime, modules: Mapping[Route, HandlerModule | Any], middlewares: Sequence[Any]
+) -> ScopedFallbacks:
+    """Compose the additional plans for the templates and routes that need their own."""
+    common = entries_for(None, middlewares)
+    made: dict[tuple[int, ...], Plan] = {}
+
+    def plan(entries: Sequence[Any]) -> Plan:
+        key = tuple(map(id, entries))
+        if key not in made:
+            made[key] = plan_fallback(app, entries)
+        return made[key]
+
+    below: dict[str, Plan] = {}
+    preflights: dict[Route, Plan] = {}
+    for route, module in modules.items():
+        covering = entries_for(route, middlewares)
+        if len(covering) > len(common):
+            below[route.template] = plan(covering)
+        own = [each for each in getattr(module, "middlewares", ()) if _answers_preflights(each)]
+        own = entries_for(route, own)
+        if own and route.method != WEBSOCKET:
+            preflights[route] = plan([*covering, *own])
+    return ScopedFallbacks(below, preflights)
+
+
+def refusal_of(outcome: object) -> HTTPError:
+    """Return the 404 or 400 of a path without a route."""
+    if isinstance(outcome, MalformedPath):
+        return BadRequest(outcome.reason)
+    return NotFound(NOTHING_HERE)
+
+
+def _answers_preflights(entry: Any) -> bool:
+    return getattr(getattr(entry, "entry", entry), "answers_preflights", False)
+
+
+async def _answer_miss(request: Request) -> Any:
+    fallback = request.fallback
+    if isinstance(fallback, HTTPError):
+        raise fallback
+    if isinstance(fallback, Response):
+        return fallback
+    answer = cast("Callable[[Request], Awaitable[Response]]", fallback)
+    return await answer(request)

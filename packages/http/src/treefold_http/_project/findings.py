@@ -1,0 +1,134 @@
+"""Failures while a project is loaded: each is logged once and kept as data.
+
+This module records failures and finds the last good version that a reload falls back on.
+`_project.boot` decides which files are read, and when.
+"""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import TYPE_CHECKING, TypeVar
+
+from treefold_http._runtime.boot_report import BootReport, BrokenFile
+from treefold_logging import get_logger
+from treefold_router import RouteTable
+
+if TYPE_CHECKING:
+    from treefold_http._project.boot import LoadedProject
+    from treefold_http._project.handlers import HandlerModule
+    from treefold_http._project.plans import Plan
+
+T = TypeVar("T")
+
+_LONGEST_ERROR = 500
+_OURS = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
+
+
+@dataclass(slots=True)
+class Findings:
+    """The failures of one boot or reload, and the last good versions to fall back on.
+
+    Attributes:
+        root: the application root, as the prefix of its modules' files.
+        former: the project that serves now, in a reload.
+        broken: the files that failed, in order; may begin with earlier failures.
+        notes: information for the boot report that is no failure.
+        fatal: the boot file that stops a boot; a reload is never stopped.
+    """
+
+    root: str
+    former: LoadedProject | None = None
+    broken: list[BrokenFile] = field(default_factory=list[BrokenFile])
+    notes: list[str] = field(default_factory=list[str])
+    fatal: BrokenFile | None = None
+
+    def add(self, file: str, error: BaseException, *, fatal: bool = False) -> BrokenFile:
+        """Record a file that failed, and log it; a reload logs each cause only once.
+
+        Args:
+            fatal: True for a boot file: it stops a boot, and a reload keeps its previous version.
+        """
+        cause = cause_of(error, self.root) or (file if fatal else f"Api/{file}")
+        kept = self.former is not None and (fatal or self.last_good(file) is not None)
+        found = broken_file(file, error, cause=cause, kept=kept)
+        if fatal and self.former is None:
+            self.fatal = found
+        if self.former is None:
+            get_logger().error("%s failed to load: %s", file, found.error, exc_info=error)
+        elif (found.cause, found.error) not in [
+            (one.cause, one.error) for one in (*self.former.report.broken, *self.broken)
+        ]:
+            get_logger().error("%s failed to load: %s", cause, found.error, exc_info=error)
+        if (file, found.error) not in [(one.file, one.error) for one in self.broken]:
+            self.broken.append(found)
+        return found
+
+    @property
+    def fatal_message(self) -> str:
+        """The message of the error that stops the boot."""
+        return f"{self.fatal.file} cannot be used: {self.fatal.error}" if self.fatal else ""
+
+    def last_good(self, file: str) -> tuple[HandlerModule, Plan] | None:
+        """Return the last module and plan of a route's file that loaded without an error."""
+        return self.former.good.get(file) if self.former is not None else None
+
+    def report(self, table: RouteTable, *, middleware: int) -> BootReport:
+        """Return the report of the boot, with the number of middleware entries."""
+        return BootReport(
+            routes=len(table.routes),
+            middleware=middleware,
+            broken=tuple(self.broken),
+            skipped=table.skipped,
+            notes=tuple(self.notes),
+        )
+
+    def boot_file(self, read: Callable[[], T], former: Callable[[LoadedProject], T]) -> T:
+        """Read a boot file; if that fails during a reload, return its previous value."""
+        count = len(self.broken)
+        said = read()
+        failed = len(self.broken) > count
+        return former(self.former) if failed and self.former is not None else said
+
+
+def broken_file(file: str, error: BaseException, *, cause: str, kept: bool) -> BrokenFile:
+    """Return the record of a failure; strip import frames from the traceback of the error."""
+    error = error.with_traceback(_own_frames(error))
+    text = "".join(traceback.format_exception(error))
+    return BrokenFile(file, _one_line(error), text, cause=cause, kept=kept)
+
+
+def _one_line(error: BaseException) -> str:
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    return text if len(text) <= _LONGEST_ERROR else f"{text[:_LONGEST_ERROR]}..."
+
+
+def cause_of(error: BaseException, root: str) -> str:
+    """Return the innermost project file whose import raised, relative to the root; "" for none."""
+    files = [
+        frame.f_code.co_filename
+        for frame, _ in traceback.walk_tb(error.__traceback__)
+        if frame.f_code.co_name == "<module>"
+    ]
+    if isinstance(error, SyntaxError) and error.filename:
+        files.append(error.filename)
+    own = [file for file in files if file.startswith(os.path.join(root, ""))]
+    return os.path.relpath(own[-1], root).replace(os.sep, "/") if own else ""
+
+
+def _own_frames(error: BaseException) -> TracebackType | None:
+    """The traceback without the frames of the import system and of this package."""
+    frames: list[TracebackType] = []
+    step = error.__traceback__
+    while step is not None:
+        frames.append(step)
+        step = step.tb_next
+    foreign = ("<frozen importlib", _OURS)
+    own = [step for step in frames if not step.tb_frame.f_code.co_filename.startswith(foreign)]
+    kept: TracebackType | None = None
+    for step in reversed(own or frames[:1]):
+        kept = TracebackType(kept, step.tb_frame, step.tb_lasti, step.tb_lineno)
+    return kept

@@ -1,0 +1,331 @@
+"""Middleware: checks the entries of `middlewares` and composes them into one chain.
+
+A chain is composed once per route. Every layer of an HTTP chain receives a response from the next
+one, never an exception: an inner failure is rendered there, so that headers set by outer layers are
+on every error too. Hooks are synchronous layers: `before(request)` returns None, a response or
+raises, `after(request, response)` returns None or another response. `_project.plans` selects the
+entries of a route; docs/middleware.md is the contract for authors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from treefold_http._responses.coercion import to_response
+from treefold_http._responses.endpoints import CallNext, Endpoint
+from treefold_router import Route
+
+if TYPE_CHECKING:
+    from treefold_http._requests.request import Request
+    from treefold_http._responses.response import Response
+    from treefold_http._runtime.runtime import Runtime
+    from treefold_http._websockets.websocket import WebSocket
+
+
+@dataclass(frozen=True, slots=True)
+class Under:
+    """A middleware entry for the routes below a prefix; made by `under`.
+
+    Attributes:
+        prefix: segments of a template, without the leading slash.
+        entry: the middleware.
+    """
+
+    prefix: tuple[str, ...]
+    entry: Any
+
+    def covers(self, route: Route | None) -> bool:
+        """Return True if a route lies below the prefix; False for None, the route of a 404."""
+        segments = route.template.split("/")[1:] if route is not None else []
+        return tuple(segments[: len(self.prefix)]) == self.prefix
+
+
+def under(prefix: str, entry: Any) -> Under:
+    """Scope a middleware to a subtree: `under("/v1/admin", guard)`.
+
+    It is matched on the resolved route, never on the path as sent (S-06).
+
+    Args:
+        prefix: a path in the form of folders or of templates: `/v1/User/[id]` is `/v1/user/{id}`.
+
+    Raises:
+        ValueError: when the prefix does not start with `/`.
+        TypeError: when the entry is no middleware.
+    """
+    if not prefix.startswith("/"):
+        raise ValueError(
+            f"Prefix must start with '/', got {prefix!r}; write a path such as '/v1/admin'"
+        )
+    check_entry(entry)
+    segments = [_segment(part) for part in prefix.split("/") if part]
+    return Under(tuple(segments), entry)
+
+
+def _segment(text: str) -> str:
+    if text[0] in "[{" and text[-1] in "]}":
+        return f"{{{text[1:-1]}}}"
+    return text.lower()
+
+
+def check_entry(entry: Any) -> None:
+    """Refuse an entry that is neither callable nor an object with one of the middleware methods.
+
+    Raises:
+        TypeError: the message names the entry (rulings, 'Middleware': a boot error).
+    """
+    if isinstance(entry, Under):
+        return
+    if isinstance(entry, type):
+        raise TypeError(
+            f"A middleware entry must be an instance, got the class {entry.__qualname__}; put"
+            " an instance in the list"
+        )
+    methods = [getattr(entry, name, None) for name in (*_HOOKS, "for_route", "http", "websocket")]
+    if not callable(entry) and not any(map(callable, methods)):
+        raise TypeError(
+            "A middleware entry must be an `async def (request, call_next)` or an object"
+            f" with a method `http`, `before`, `after` or `websocket`, got {entry!r}"
+        )
+
+
+def prepare_entries(app: Runtime, entries: Sequence[Any], extensions: Sequence[Any]) -> None:
+    """Call the `prepare` methods of the entries, at boot.
+
+    Args:
+        extensions: the extensions of the application, whose boot may be in progress.
+
+    Raises:
+        Exception: any exception of an entry; it stops the boot.
+    """
+    inner = [entry.entry if isinstance(entry, Under) else entry for entry in entries]
+    for entry in inner:
+        if hasattr(entry, "prepare"):
+            entry.prepare(app, extensions)
+    _with_beside(inner)  # `beside` raises if the entry is at a wrong place
+
+
+def _with_beside(entries: Sequence[Any]) -> list[Any]:
+    """Insert, after each entry with a method `beside`, the inner entries that it requires."""
+    complete: list[Any] = []
+    for entry in entries:
+        complete.append(entry)
+        if hasattr(entry, "beside"):
+            complete.extend(entry.beside(entries))
+    return complete
+
+
+def entries_for(route: Route | None, entries: Sequence[Any]) -> list[Any]:
+    """Return the middleware entries of a route; those of a subtree are unwrapped."""
+    chosen: list[Any] = []
+    for entry in entries:
+        if not isinstance(entry, Under):
+            chosen.append(entry)
+        elif entry.covers(route):
+            chosen.append(entry.entry)
+    return _with_beside(chosen)
+
+
+def layers_for(route: Route | None, entries: Sequence[Any]) -> list[Any]:
+    """Return the layers of a route; an entry with `for_route` returns its own variant for it.
+
+    Args:
+        entries: the result of `entries_for`.
+    """
+    return [
+        entry.for_route(route, entries) if hasattr(entry, "for_route") else entry
+        for entry in entries
+    ]
+
+
+def compose(
+    app: Runtime, entries: Sequence[Any], endpoint: Endpoint, *, status: int | None = None
+) -> Endpoint:
+    """Put the HTTP side of middleware around an endpoint, the first entry outermost.
+
+    Adjacent entries that only have hooks (`before`, `after`) share one layer. If that layer is the
+    outermost and has no `after`, it is no coroutine and passes the endpoint's result unchanged.
+
+    Args:
+        status: the status of a plain value that the endpoint returns.
+    """
+    layers = _layers(entries)
+    chain = endpoint
+    for index in reversed(range(len(layers))):
+        layer = layers[index]
+        own = status if chain is endpoint else None
+        if isinstance(layer, _Hooks):
+            if index == 0 and not layer.ends:
+                return _gate(tuple(layer.begins), chain)
+            chain = _hooked(app, layer, chain, own)
+        else:
+            inner = _rendered(app, chain, own) if chain is endpoint else chain
+            chain = _rendered(app, _bound(layer, inner), None, layer)
+    return _rendered(app, endpoint, status) if chain is endpoint else chain
+
+
+def compose_sockets(entries: Sequence[Any], endpoint: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Put the socket side of middleware around an endpoint, the first entry outermost."""
+    chain = endpoint
+    for entry in reversed(entries):
+        layer = getattr(entry, "websocket", None)
+        if layer is not None:
+            chain = _bound(layer, chain)
+    return chain
+
+
+class Check:
+    """A middleware whose check of a request is also that of a socket."""
+
+    def before(self, connection: Any) -> None:
+        """Check a connection; raise to refuse it."""
+
+    async def websocket(self, websocket: WebSocket, call_next: Any) -> None:
+        """Check a socket as `before` checks a request."""
+        self.before(websocket)
+        await call_next(websocket)
+
+
+class _Hooks:
+    """The hooks of adjacent entries.
+
+    Attributes:
+        begins: their `before`, the outermost first.
+        ends: their `after`, the innermost first.
+        outside: for each of `begins`, the number of `ends` in entries around it.
+    """
+
+    def __init__(self) -> None:
+        self.begins: list[Callable[[Any], Any]] = []
+        self.ends: list[Callable[[Any, Any], Any]] = []
+        self.outside: list[int] = []
+
+    def add(self, entry: Any) -> None:
+        if (before := getattr(entry, "before", None)) is not None:
+            self.begins.append(before)
+            self.outside.append(len(self.ends))
+        if (after := getattr(entry, "after", None)) is not None:
+            self.ends.insert(0, after)
+
+    def ends_by_progress(self) -> list[tuple[Callable[[Any, Any], Any], ...]]:
+        """By the number of completed `begins`, the hooks of `ends` to run afterwards."""
+        count = len(self.ends)
+        return [tuple(self.ends[count - outside :]) for outside in (*self.outside, count)]
+
+
+_HOOKS = ("before", "after")
+
+
+def _layers(entries: Sequence[Any]) -> list[Any]:
+    """The HTTP side of each entry, the outermost first; adjacent hooks as one `_Hooks`."""
+    layers: list[Any] = []
+    for entry in entries:
+        layer: Any = getattr(entry, "http", None)
+        if layer is not None:
+            layers.append(layer)
+        elif any(hasattr(entry, name) for name in _HOOKS):
+            if not layers or not isinstance(layers[-1], _Hooks):
+                layers.append(_Hooks())
+            layers[-1].add(entry)
+        elif not hasattr(entry, "websocket"):
+            layers.append(entry)
+    return layers
+
+
+def _gate(begins: tuple[Callable[[Any], Any], ...], endpoint: Endpoint) -> Endpoint:
+    def enter(request: Request) -> Awaitable[Any]:
+        for before in begins:
+            answer = before(request)
+            if answer is not None:
+                return _answered(answer)
+        return endpoint(request)
+
+    return enter
+
+
+async def _answered(answer: Any) -> Any:
+    return answer
+
+
+def _hooked(app: Runtime, hooks: _Hooks, run: Endpoint, status: int | None) -> CallNext:
+    begins, ends = tuple(hooks.begins), hooks.ends_by_progress()
+
+    async def call(request: Request) -> Response:
+        passed = 0
+        try:
+            for before in begins:
+                answer = before(request)
+                if answer is not None:
+                    response = to_response(answer)
+                    break
+                passed += 1
+            else:
+                response = to_response(await run(request), status)
+        except BaseException as error:  # render re-raises cancellations
+            response = await app.render(error, request)
+        waiting = iter(ends[passed])
+        while True:
+            try:
+                for after in waiting:
+                    answer = after(request, response)
+                    if answer is not None:
+                        response = to_response(answer)
+                return response
+            except BaseException as error:  # the hooks outside of the failed one still run
+                response = await app.render(error, request)
+
+    return call
+
+
+def _bound(layer: Callable[[Any, Any], Any], call_next: Any) -> Callable[[Any], Any]:
+    return lambda connection: layer(connection, call_next)
+
+
+def _rendered(app: Runtime, run: Endpoint, status: int | None, layer: Any = None) -> CallNext:
+    async def call(request: Request) -> Response:
+        try:
+            result = await run(request)
+            if result is None and layer is not None:
+                raise _no_answer(layer)
+            return to_response(result, status)
+        except BaseException as error:  # render re-raises cancellations
+            return await app.render(error, request)
+
+    return call
+
+
+def _no_answer(layer: Any) -> TypeError:
+    name = getattr(layer, "__qualname__", type(layer).__qualname__)
+    return TypeError(
+        f"Middleware {name} must return a response, got None; return the result of call_next, or"
+        " Response.empty()"
+    )
+
+
+async def until_over(
+    request: Request, call_next: CallNext, end: Callable[[Response | None], None]
+) -> Response:
+    """Return the response of `call_next`; call `end` when the request is over, a stream included.
+
+    Args:
+        end: takes the response; None for a cancellation, when the client left or the server stops.
+    """
+    answered: list[Response] = []
+    is_over = False
+
+    async def leave(error: BaseException | None) -> None:
+        nonlocal is_over
+        is_over = True
+        if answered:
+            end(answered[0])
+
+    request.on_exit(leave)
+    try:
+        answered.append(await call_next(request))
+    except BaseException:
+        end(None)
+        raise
+    if is_over:  # an inner error: exit callbacks ran before the response was made
+        end(answered[0])
+    return answered[0]

@@ -1,0 +1,153 @@
+"""Compose the plans of routes, once at boot.
+
+`Plan.run` is the whole chain as one coroutine function. Without middleware, and with a handler that
+takes only the request, it *is* the handler; every layer is added here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from treefold_http._injection.contract import OPAQUE, Contract
+from treefold_http._injection.resolver import direct_contract, is_direct, plan_call
+from treefold_http._project.middleware_chain import (
+    compose,
+    compose_sockets,
+    entries_for,
+    layers_for,
+    prepare_entries,
+)
+from treefold_http._responses.endpoints import Endpoint
+from treefold_http._runtime.plan import RoutePlan
+from treefold_http._types.outputs import declared_outputs
+from treefold_http._types.parameters import InjectionError
+from treefold_http._wire.errors import HTTPError, ServiceUnavailable
+from treefold_http._wire.limits import DEFAULT_LIMITS, Limits
+from treefold_logging import is_sensitive
+from treefold_router import Route
+
+if TYPE_CHECKING:
+    from treefold_http._project.handlers import HandlerModule
+    from treefold_http._project.runtime import ProjectRuntime
+
+WEBSOCKET = "WEBSOCKET"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Plan(RoutePlan):
+    """The plan of one route, with what its handler takes and gives."""
+
+    contract: Contract = OPAQUE
+
+
+def make_plan(
+    app: ProjectRuntime, route: Route, module: HandlerModule, outer: Sequence[Any]
+) -> Plan:
+    """Compose the plan of a route.
+
+    Args:
+        outer: the project's middleware, outermost first; the module's own run inside them.
+
+    Raises:
+        InjectionError: when a parameter of the handler cannot be provided.
+    """
+    if module.middlewares:
+        prepare_entries(app, module.middlewares, app.extensions)
+    entries = layers_for(route, entries_for(route, [*outer, *module.middlewares]))
+    run, contract = _endpoint(app, route, module.handler)
+    outputs = ()
+    if module.response_model is not None or module.responses:
+        outputs = declared_outputs(module.response_model, module.responses)
+        contract = replace(contract, outputs=outputs)
+    if module.response_model is not None:
+        # Imported for the first module that has one: other projects do not pay for it.
+        from treefold_http._responses.response_model import (
+            apply_message_model,
+            apply_response_model,
+        )
+
+        if route.method == WEBSOCKET:
+            run = apply_message_model(run, outputs, route.file)
+        else:
+            run = apply_response_model(run, outputs, module.status_code, route.file)
+    if module.timeout is not None:
+        run = _within(run, module.timeout)
+    if route.method == WEBSOCKET:
+        run = compose_sockets(entries, run)
+    elif entries:
+        run = compose(app, entries, run, status=module.status_code)
+    return Plan(
+        route=route,
+        contract=contract,
+        run=run,
+        status=module.status_code,
+        max_body=app.settings.max_body if module.max_body is None else module.max_body,
+        form_limits=_form_limits(app.settings.max_body, module.max_body),
+        masked=_masked(route),
+        log_payload=module.log_payload,
+    )
+
+
+def broken_plan(app: ProjectRuntime, route: Route, error: str, outer: Sequence[Any]) -> Plan:
+    """Return the plan of a file that failed to load: it answers 500 (rulings, 'Routing')."""
+    detail = f"handler failed to load: {error}" if app.dev else "handler failed to load"
+
+    async def run(connection: Any) -> Any:
+        raise HTTPError(500, detail)
+
+    entries = layers_for(route, entries_for(route, outer))
+    if route.method == WEBSOCKET:
+        chain = compose_sockets(entries, run)
+    else:
+        chain = compose(app, entries, run) if entries else run
+    return Plan(route=route, run=chain, max_body=app.settings.max_body, masked=_masked(route))
+
+
+def _endpoint(
+    app: ProjectRuntime, route: Route, handler: Callable[..., Any]
+) -> tuple[Endpoint, Contract]:
+    socket = route.method == WEBSOCKET
+    if socket and not inspect.iscoroutinefunction(handler):
+        raise InjectionError(
+            "The handler of a WebSocket must be an `async def`: it awaits messages"
+        )
+    name = "websocket" if socket else "request"
+    if is_direct(handler, name) and inspect.iscoroutinefunction(handler):
+        return handler, direct_contract(handler)
+    return plan_call(handler, app.injection, path_parameters=route.parameters, kind=name)
+
+
+def _within(run: Endpoint, seconds: float) -> Endpoint:
+    async def limited(connection: Any) -> Any:
+        limit = asyncio.timeout(seconds)
+        try:
+            async with limit:
+                return await run(connection)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise ServiceUnavailable(f"The handler took longer than {seconds:g} seconds") from None
+
+    return limited
+
+
+@lru_cache(maxsize=64)
+def _form_limits(default: int, own: int | None) -> Limits:
+    if own is None:
+        return replace(DEFAULT_LIMITS, urlencoded=default)
+    return replace(DEFAULT_LIMITS, urlencoded=own, total=own)
+
+
+def _masked(route: Route) -> tuple[int, ...]:
+    """The segments whose parameter name is sensitive, counted from the end of the path."""
+    segments = route.template.split("/")[1:]
+    return tuple(
+        index - len(segments)
+        for index, segment in enumerate(segments)
+        if segment.startswith("{") and is_sensitive(segment[1:-1])
+    )

@@ -1,0 +1,1 @@
+"""Reload in process: the changed files, what they reach, and the swap."""

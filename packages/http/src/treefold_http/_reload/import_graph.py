@@ -1,0 +1,120 @@
+"""The import graph of a project; used only by a reload.
+
+Source text is parsed, nothing is run. A false dependency costs one import too many, a missed one
+leaves old code in place. So imports inside functions count, and so do the modules that define the
+classes, functions or instances among a module's globals.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from types import FunctionType, ModuleType
+from typing import Any
+
+
+def parse_imports(source: bytes, package: str) -> frozenset[str]:
+    """Return the dotted names that a source may import; `from a import b` counts as `a.b` too.
+
+    Args:
+        source: the text of a module.
+        package: the package that its relative imports start from.
+
+    Returns:
+        The names; none if the source cannot be parsed.
+    """
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return frozenset()
+    return frozenset(_imported_names(tree, package))
+
+
+def _imported_names(tree: ast.AST, package: str) -> Iterator[str]:
+    pending: list[ast.AST] = [tree]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.If) and _is_type_checking(node.test):
+            pending.extend(node.orelse)
+            continue
+        pending.extend(ast.iter_child_nodes(node))
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield from [alias.name] if alias.asname else _with_parents(alias.name)
+        elif isinstance(node, ast.ImportFrom):
+            base = _absolute(node.module or "", node.level, package)
+            yield base
+            yield from (f"{base}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Call):
+            yield from _dynamic_imports(node, package)
+
+
+def _dynamic_imports(call: ast.Call, package: str) -> Iterator[str]:
+    """`import_module("Services.mail")` and `import_module(".mail", __package__)`."""
+    called = getattr(call.func, "attr", None) or getattr(call.func, "id", None)
+    if called not in ("import_module", "__import__") or not call.args:
+        return
+    name = call.args[0]
+    if isinstance(name, ast.Constant) and isinstance(name.value, str):
+        bare = name.value.lstrip(".")
+        yield _absolute(bare, len(name.value) - len(bare), package)
+
+
+def _absolute(name: str, level: int, package: str) -> str:
+    if not level:
+        return name
+    parts = package.split(".")
+    above = parts[: len(parts) - level + 1]
+    return ".".join([*above, name] if name else above)
+
+
+def _with_parents(name: str) -> Iterator[str]:
+    """The name and its packages: `import a.b.c` binds `a`, and the code uses `b` through it."""
+    parts = name.split(".")
+    return (".".join(parts[:count]) for count in range(1, len(parts) + 1))
+
+
+def _is_type_checking(test: ast.expr) -> bool:
+    return "TYPE_CHECKING" in (getattr(test, "id", None), getattr(test, "attr", None))
+
+
+def referenced_modules(module: ModuleType) -> Iterator[str]:
+    """Yield the names of the modules that define the values of a module's globals."""
+    own = f"{module.__name__}."
+    for value in list(vars(module).values()):
+        origin = _defining_module(value)
+        # A submodule becomes an attribute of its package by its import, whether or not it is used.
+        if isinstance(origin, str) and not (
+            isinstance(value, ModuleType) and origin.startswith(own)
+        ):
+            yield origin
+
+
+def _defining_module(value: Any) -> Any:
+    if isinstance(value, ModuleType):
+        return value.__name__
+    made_of = value if isinstance(value, (type, FunctionType)) else type(value)
+    return getattr(made_of, "__module__", None)
+
+
+def importers_by_module(
+    loaded: Mapping[str, ModuleType], imports: Mapping[str, Iterable[str]]
+) -> dict[str, set[str]]:
+    """Invert the import graph: by name, the loaded modules that import it or hold its objects."""
+    importers: dict[str, set[str]] = {}
+    for name, module in loaded.items():
+        for imported in {*imports[name], *referenced_modules(module)} - {name}:
+            importers.setdefault(imported, set()).add(name)
+    return importers
+
+
+def transitive_closure(names: Iterable[str], edges: Mapping[str, Iterable[str]]) -> set[str]:
+    """Return the transitive closure of some names, themselves included."""
+    found: set[str] = set()
+    pending = list(names)
+    while pending:
+        name = pending.pop()
+        if name not in found:
+            found.add(name)
+            pending.extend(edges.get(name, ()))
+    return found

@@ -1,0 +1,262 @@
+"""Reload: build another site from the changed files, then swap it with the running one.
+
+Changed modules and their importers are imported again; all other modules stay the same objects. A
+file that fails keeps its last good version. A change that cannot be swapped asks for a restart of
+the process. This module watches no files and handles no requests.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from treefold_http._injection.providers import Provider
+from treefold_http._project.boot import LoadedProject, load_project
+from treefold_http._project.installed import is_wanted
+from treefold_http._project.modules import ModuleSpace, lock_imports
+from treefold_http._reload.import_graph import parse_imports, transitive_closure
+from treefold_http._reload.module_swap import ModuleSwap, SourceOnlyLoader
+from treefold_http._reload.plan import ModuleGraph, ReloadPlan, is_compiled, kept_modules
+from treefold_http._runtime.boot_report import BrokenFile
+from treefold_http._runtime.settings import Settings
+from treefold_http._wire.interpreter import no_running_loop
+from treefold_router import Route
+
+if TYPE_CHECKING:
+    from treefold_http._serving.host import Host
+
+_SETTINGS_FILES = frozenset({"pyproject.toml", "treefold.toml"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reloaded:
+    """The result of a reload: another site serves now.
+
+    Attributes:
+        files: the reloaded files, below the application root.
+        added: the new routes.
+        removed: the removed routes.
+        broken: every file that does not load now, including older failures.
+        deferred: changed files that need a restart, which waits until no file is broken.
+        seconds: the duration.
+        replaced: former providers whose application values are no longer used.
+    """
+
+    files: tuple[str, ...]
+    added: tuple[Route, ...]
+    removed: tuple[Route, ...]
+    broken: tuple[BrokenFile, ...]
+    deferred: tuple[str, ...]
+    seconds: float
+    replaced: tuple[Provider, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RestartNeeded:
+    """A change that requires a restart of the process; the former project continues to serve.
+
+    Attributes:
+        reason: the reason, in one line.
+    """
+
+    reason: str
+
+
+class Reloader:
+    """Keeps a booted application up to date with its files.
+
+    Args:
+        app: the application, with `dev=True`; without it no last good versions are kept.
+    """
+
+    def __init__(self, app: Host) -> None:
+        self._app = app
+        self._space = ModuleSpace.of(app.root)
+        self._settings = Settings.load(app.root)
+        self._imports: dict[str, tuple[ModuleType, frozenset[str]]] = {}
+        self._failed: frozenset[str] = frozenset()
+        self._pending: frozenset[str] = frozenset()
+        self._space.loader = SourceOnlyLoader
+        lock_imports()
+
+    def read_imports(self) -> None:
+        """Read the imports of each module now, which makes the first reload faster."""
+        with self._space.current():
+            self._current_imports(self._space.loaded())
+
+    def reload(self, changed: Iterable[str]) -> Reloaded | RestartNeeded | None:
+        """Reload changed files.
+
+        Called on the event loop, from a callback: no request runs meanwhile, and imported modules
+        see no running loop, as at boot.
+
+        Args:
+            changed: files below the application root that are new, different or removed.
+
+        Returns:
+            The result; None if nothing that serves has changed.
+
+        Raises:
+            SettingsError: a changed settings file is invalid; the former settings stay.
+            BootError: `Api/` is missing; the former project continues to serve.
+            BaseException: an import raised `KeyboardInterrupt`; everything is as before.
+        """
+        changed = frozenset(changed)
+        self._pending |= changed
+        if (reason := self._settings_reason(self._pending)) is not None:
+            return RestartNeeded(reason)
+        deferred: _DeferredChange | None = None
+        with self._space.current(), no_running_loop():
+            try:
+                outcome = self._build(changed)
+            except _Restart as needed:
+                return RestartNeeded(str(needed))
+            except _DeferredChange as error:
+                deferred = error.with_traceback(None)  # else its frames keep both sites alive
+                outcome = self._build(changed, deferred)
+        self._pending = deferred.files if deferred is not None else frozenset()
+        return outcome
+
+    def _settings_reason(self, changed: Collection[str]) -> str | None:
+        if not self._app.installed.is_complete and is_wanted(self._app):
+            return "the project has models now"
+        names = sorted(name for name in changed if "/" not in name)
+        for name in names:
+            if name == ".env" or name.startswith(".env."):
+                return f"{name} changed"
+            if name in _SETTINGS_FILES and Settings.load(self._app.root) != self._settings:
+                return f"the settings in {name} changed"
+        return None
+
+    def _build(
+        self, changed: Collection[str], deferred: _DeferredChange | None = None
+    ) -> Reloaded | None:
+        started = time.perf_counter()
+        app, former, declared = self._app, self._app.project, self._app.providers.declared
+        loaded = self._space.loaded()
+        imports = self._current_imports(loaded)
+        graph = ModuleGraph(self._space.root, loaded, imports)
+        plan = graph.plan(self._pending, self._failed, defers=deferred is not None)
+        for name in plan.stale:
+            if is_compiled(loaded[name]):
+                raise _Restart(f"{graph.file_of(loaded[name])} is compiled")
+        self._space.refresh_names()
+        undo = [one.reload(plan.stale) for one in app.extensions if hasattr(one, "reload")]
+        broken = deferred.broken if deferred is not None else ()
+        try:
+            with ModuleSwap(self._space, plan.stale) as swap:
+                project = load_project(app, former, modules_before=plan.stale, broken=broken)
+                if plan.at_start:
+                    _check_restart(former, project, plan, graph.used_at_start(self._pending))
+                failed = swap.restore(
+                    transitive_closure(kept_modules(project.report.broken), imports)
+                )
+        except BaseException:
+            app.providers.declared = declared
+            _restore_in_extensions(undo, plan.stale)
+            raise
+        _restore_in_extensions(undo, frozenset(failed))
+        fresh = plan.stale - failed
+        self._failed = self._failed - plan.stale | failed
+        app.exchange_project(project)
+        for name in fresh:
+            self._imports.pop(name, None)  # otherwise old modules stay alive until the next reload
+        used = set(app.providers.declared.values())
+        return _compare(
+            former,
+            project,
+            files=tuple(sorted({graph.file_of(loaded[name]) for name in fresh})),
+            deferred=tuple(sorted(deferred.files & {*changed})) if deferred is not None else (),
+            replaced=tuple(one for one in declared.values() if one not in used),
+            seconds=time.perf_counter() - started,
+        )
+
+    def _current_imports(self, loaded: dict[str, ModuleType]) -> dict[str, frozenset[str]]:
+        known = self._imports
+        self._imports = {
+            name: known[name]
+            if name in known and known[name][0] is module
+            else (module, _imports_of_file(module))
+            for name, module in loaded.items()
+        }
+        return {name: names for name, (_, names) in self._imports.items()}
+
+
+class _Restart(Exception):
+    """Ends a reload that requires a restart of the process."""
+
+
+class _DeferredChange(Exception):
+    """Ends a reload that requires a restart while a file serves by its last good version only.
+
+    Attributes:
+        files: the changed files that wait for the restart.
+        broken: the files that keep their last good version.
+    """
+
+    def __init__(self, files: frozenset[str], broken: tuple[BrokenFile, ...]) -> None:
+        super().__init__()
+        self.files = files
+        self.broken = broken
+
+
+def _imports_of_file(module: ModuleType) -> frozenset[str]:
+    file = getattr(module, "__file__", None)
+    if file is None or not str(file).endswith(".py"):
+        return frozenset()
+    try:
+        return parse_imports(Path(file).read_bytes(), module.__package__ or "")
+    except OSError:
+        return frozenset()
+
+
+def _check_restart(
+    former: LoadedProject, project: LoadedProject, plan: ReloadPlan, files: frozenset[str]
+) -> None:
+    """Ask for a restart if hooks or extensions are others; later if a file is broken.
+
+    Another process has no last good version to fall back on.
+    """
+    broken = tuple(one for one in project.report.broken if one.kept)
+    reason = ""
+    if not _same_objects(former.extensions, project.extensions):
+        reason = "extensions.py, or what it imports, changed"
+    elif not _same_objects(former.on_startup, project.on_startup) or not _same_objects(
+        former.on_shutdown, project.on_shutdown
+    ):
+        reason = "hooks.py, or what it imports, changed"
+    if broken and (reason or not kept_modules(broken).isdisjoint(plan.at_start)):
+        raise _DeferredChange(files, broken)
+    if reason:
+        raise _Restart(reason)
+
+
+def _same_objects(former: Collection[Any], now: Collection[Any]) -> bool:
+    return list(map(id, former)) == list(map(id, now))
+
+
+def _restore_in_extensions(
+    undo: Iterable[Callable[[frozenset[str]], Any] | None], names: frozenset[str]
+) -> None:
+    for restore in undo:
+        if restore is not None and names:
+            restore(names)
+
+
+def _compare(former: LoadedProject, project: LoadedProject, **facts: Any) -> Reloaded | None:
+    before = {(route.method, route.template, route.file): route for route in former.table.routes}
+    after = {(route.method, route.template, route.file): route for route in project.table.routes}
+    changed_report = former.report.broken != project.report.broken
+    anything = facts["files"] or facts["deferred"] or changed_report
+    if not anything and before.keys() == after.keys():
+        return None
+    return Reloaded(
+        added=tuple(route for key, route in after.items() if key not in before),
+        removed=tuple(route for key, route in before.items() if key not in after),
+        broken=project.report.broken,
+        **facts,
+    )

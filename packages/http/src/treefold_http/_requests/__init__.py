@@ -1,0 +1,1 @@
+"""The request that a handler takes, and its line in the log."""

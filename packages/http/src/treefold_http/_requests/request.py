@@ -1,0 +1,208 @@
+"""The request a handler sees: a `Connection` with a method and a body.
+
+It holds no policy: limits come from the route, and the parsers that it calls refuse bad input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from functools import lru_cache
+from typing import Any, cast
+
+from treefold_http._bodies.forms import URLENCODED, FormData, ParsedForm, parse_form
+from treefold_http._bodies.multipart import MULTIPART
+from treefold_http._bodies.parts import Part, stream_parts
+from treefold_http._bodies.reader import UNREAD, BodyReader
+from treefold_http._bodies.uploads import UploadFile
+from treefold_http._requests.connection import Connection
+from treefold_http._wire.client_names import ClientObject
+from treefold_http._wire.datastructures import MultiMapping
+from treefold_http._wire.errors import BadRequest, UnsupportedMediaType
+from treefold_http._wire.header_params import parse_header
+from treefold_http._wire.json import loads
+from treefold_http._wire.limits import DEFAULT_LIMITS, Limits
+from treefold_http._wire.media_types import is_json
+
+
+@lru_cache(maxsize=256)
+def _media_type(field: bytes) -> str:
+    return field.decode("latin-1").partition(";")[0].strip().lower()
+
+
+def _check_charset(content_type: str) -> None:
+    try:
+        charset = parse_header(content_type)[1].get("charset", "utf-8")
+    except ValueError as error:
+        raise BadRequest(f"Content-Type {error}") from None
+    if charset.lower() not in ("utf-8", "utf8", "us-ascii"):
+        raise BadRequest(f"A JSON body must be UTF-8, got charset {charset!r}")
+
+
+class Request(Connection):
+    """One HTTP request (interface, 'Request'; rulings, 'Request, response').
+
+    Attributes:
+        fallback: the response, the error, or the function that answers a request without a route;
+            otherwise not set.
+        parsed_form: the parsed fields and files; not set before the first use of the form.
+    """
+
+    __slots__ = ("fallback", "parsed_form")
+
+    fallback: object
+    parsed_form: ParsedForm
+
+    @property
+    def method(self) -> str:
+        """The HTTP method, in capitals."""
+        return self.scope["method"]
+
+    @property
+    def content_type(self) -> str:
+        """The media type of the body in lower case, without parameters; empty without one."""
+        return _media_type(self.fields.get(b"content-type", b""))
+
+    @property
+    def reader(self) -> BodyReader:
+        """The one reader of the body, with the limit of the route."""
+        reader = self._reader
+        if reader is None:
+            limit = self.plan.max_body if self.plan else self.app.settings.max_body
+            reader = self._reader = BodyReader(self._receive, self._declared(), limit=limit)
+        return reader
+
+    def _declared(self) -> int | None:
+        """The announced size of the body; 0 if HTTP/1.1 framing says that there is none."""
+        length = self.fields.get(b"content-length", b"")
+        if length.isdigit():
+            return int(length)
+        known = self.scope.get("http_version", "1.1").startswith("1")
+        return 0 if known and b"transfer-encoding" not in self.fields else None
+
+    async def body(self) -> bytes:
+        """Return the whole body as bytes.
+
+        Raises:
+            PayloadTooLarge: above the limit of the route.
+            ClientDisconnect: when the client left before the end.
+        """
+        return await self.reader.read()
+
+    async def json(self) -> Any:
+        """Return the body parsed as JSON, whatever its Content-Type; None for an empty body.
+
+        Raises:
+            BadRequest: when the body is not valid JSON.
+            PayloadTooLarge, ClientDisconnect: as `body`.
+        """
+        reader = self._reader or self.reader
+        if reader.json is UNREAD:
+            self._refuse_coding()
+            body = await reader.read()
+            value: Any = loads(body) if body else None
+            if self.app.installed and type(value) is dict:
+                value = ClientObject(cast("dict[str, Any]", value))
+            reader.json = value
+        return reader.json
+
+    def check_json_type(self) -> None:
+        """Refuse a body that cannot be read as a model: another media type, or a content coding.
+
+        Raises:
+            UnsupportedMediaType: for another media type, or a content coding.
+            BadRequest: for a charset other than UTF-8 (RFC 8259, 8.1; S-30).
+        """
+        if not is_json(self.content_type):
+            raise UnsupportedMediaType(f"The body is {self.content_type!r}; send application/json")
+        if b";" in self.fields.get(b"content-type", b""):
+            _check_charset(self._form_type())
+        self._refuse_coding()
+
+    def _refuse_coding(self) -> None:
+        coding = self.fields.get(b"content-encoding")
+        if coding is not None and coding.strip().lower() not in (b"", b"identity"):
+            raise UnsupportedMediaType(
+                f"Content-Encoding {coding.decode('latin-1')!r} is not supported; send the body"
+                " uncompressed",
+                headers={"Accept-Encoding": "identity"},
+            )
+
+    async def form(self) -> FormData:
+        """Return the text fields of an urlencoded or multipart form; parsed once, with `files`.
+
+        A request without a body and without a content type has an empty form.
+
+        Raises:
+            UnsupportedMediaType: when the body is no form.
+            BadRequest: when it is malformed, or has too many parts.
+            PayloadTooLarge, ClientDisconnect: as `body`.
+        """
+        return (await self._parsed_form()).fields
+
+    async def files(self) -> MultiMapping[UploadFile]:
+        """Return the uploaded files of a multipart form; they live as long as the request.
+
+        Raises:
+            As `form`.
+        """
+        return (await self._parsed_form()).files
+
+    async def parts(self) -> AsyncIterator[Part]:
+        """Yield the parts of a multipart form as they arrive, for uploads larger than memory.
+
+        Raises:
+            As `form`, while iterating.
+        """
+        limits = self._form_limits()
+        async with aclosing(self.reader.stream()) as chunks:
+            async for part in stream_parts(self._form_type(), chunks, limits=limits):
+                yield part
+
+    async def _parsed_form(self) -> ParsedForm:
+        try:
+            return self.parsed_form
+        except AttributeError:
+            if self.reader.declared == 0 and not self.content_type:
+                form = ParsedForm(FormData(), MultiMapping())  # no body
+            else:
+                form = await self._read_form()
+            self.parsed_form = form
+            return form
+
+    async def _read_form(self) -> ParsedForm:
+        limits = self._form_limits()
+        if self.content_type == URLENCODED:
+            await self.reader.read()  # kept for the log, and for body() after form()
+        async with aclosing(self.reader.stream()) as chunks:
+            form = await parse_form(self._form_type(), chunks, limits=limits)
+        self.on_exit(form.close)
+        return form
+
+    def _form_type(self) -> str:
+        return self.headers.get("content-type", "")
+
+    def _form_limits(self) -> Limits:
+        self._refuse_coding()
+        limits = self.plan.form_limits if self.plan else DEFAULT_LIMITS
+        if self.content_type == MULTIPART:
+            self.reader.limit = limits.total
+        return limits
+
+    def stream(self) -> AsyncGenerator[bytes]:
+        """Return an iterator over the body's chunks as they arrive; they are not kept.
+
+        Raises:
+            PayloadTooLarge, ClientDisconnect: as `body`, while iterating.
+        """
+        return self.reader.stream()
+
+    async def is_disconnected(self) -> bool:
+        """Return True if the client has disconnected; does not wait, the body stays readable."""
+        reader = self.reader
+        if not reader.looking:
+            self.on_exit(reader.stop_looking)
+        return await reader.is_disconnected()
+
+    def __repr__(self) -> str:
+        return f"<Request {self.method} {self.path!r} id={self.id}>"

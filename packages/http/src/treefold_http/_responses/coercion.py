@@ -1,0 +1,159 @@
+"""Return values of handlers to responses (interface, 'Response and return coercion').
+
+A table from type to conversion; the exact type is looked up first because it matches nearly always.
+A type outside of the table is refused by name; no value is rendered through `str` or `repr`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from typing import Any, cast
+
+from treefold_http._responses.response import (
+    BYTES_TYPE,
+    JSON_TYPE,
+    TEXT_TYPE,
+    Response,
+    check_status,
+    plain_response,
+)
+from treefold_http._responses.streams import StreamingResponse
+from treefold_http._wire.json import dumps, msgspec
+
+
+def to_response(result: Any, status: int | None = None) -> Response:
+    """Return the response for a handler's return value.
+
+    Args:
+        result: the return value; a `Response` is returned unchanged.
+        status: the status of a plain value; None for the default of its type.
+
+    Raises:
+        TypeError: for a type that has no response form; the message names it.
+        ValueError: for NaN, a status out of range, or a header that cannot be sent.
+    """
+    kind = result.__class__
+    plain = PLAIN.get(kind)
+    if plain is not None:
+        return _plain(plain, result, status)
+    return _OTHERS.get(kind, _learn)(result, status)
+
+
+PLAIN: dict[type, tuple[Callable[[Any], bytes], tuple[bytes, bytes]]] = {
+    dict: (dumps, JSON_TYPE),
+    list: (dumps, JSON_TYPE),
+    str: (str.encode, TEXT_TYPE),
+    bytes: (bytes, BYTES_TYPE),
+}
+"""Type to encoder and Content-Type; subclasses and records are added at their first use."""
+
+_LEARNED = 1024
+
+
+def _plain(
+    plain: tuple[Callable[[Any], bytes], tuple[bytes, bytes]], result: Any, status: int | None
+) -> Response:
+    return plain_response(
+        plain[0](result), plain[1], 200 if status is None else check_status(status)
+    )
+
+
+def _learn(result: Any, status: int | None) -> Response:
+    """Find the conversion of a new type, remember it, and apply it."""
+    kind = result.__class__
+    if issubclass(kind, Response):
+        return result
+    for base in (dict, list, str, bytes):
+        if issubclass(kind, base):
+            found = PLAIN[base]
+            break
+    else:
+        if issubclass(kind, (bytearray, memoryview)):
+            found = PLAIN[bytes]
+        elif hasattr(kind, "model_dump_json"):
+            found = (_dump_model, JSON_TYPE)
+        elif _is_record(kind):
+            found = PLAIN[dict]
+        else:
+            return _other(kind)(result, status)
+    if len(PLAIN) < _LEARNED:
+        PLAIN[kind] = found
+    return _plain(found, result, status)
+
+
+def _other(kind: type[Any]) -> Callable[[Any, int | None], Response]:
+    if issubclass(kind, tuple) and not hasattr(cast("Any", kind), "_fields"):
+        return _tuple
+    if issubclass(kind, (AsyncIterator, Iterator)):
+        return _stream
+    raise TypeError(
+        "A handler must return a dict, list, str, bytes, None, a tuple of these with a"
+        f" status, or a Response, got {kind.__qualname__!r}"
+    )
+
+
+def _dump_model(model: Any) -> bytes:
+    """Encode a pydantic model; strictly if the result has a null, which pydantic writes for NaN."""
+    body = model.model_dump_json().encode()
+    return body if body.find(b"null") < 0 else dumps(model)
+
+
+def _is_record(kind: type[Any]) -> bool:
+    """Return True for a pydantic model, a dataclass or a msgspec struct."""
+    return (
+        dataclasses.is_dataclass(kind)
+        or hasattr(kind, "model_dump")
+        or (msgspec is not None and issubclass(kind, msgspec.Struct))
+    )
+
+
+def _as_it_is(response: Response, status: int | None) -> Response:
+    del status  # the response has its own
+    return response
+
+
+def _empty(content: None, status: int | None) -> Response:
+    return Response(content, 204 if status is None else status)
+
+
+def _stream(content: Any, status: int | None) -> Response:
+    return StreamingResponse(content, 200 if status is None else status)
+
+
+def _tuple(content: tuple[Any, ...], status: int | None) -> Response:
+    del status  # the tuple has its own
+    if len(content) not in (2, 3):
+        raise TypeError(
+            f"A handler returned a tuple of {len(content)};"
+            " return (content, status) or (content, status, headers)"
+        )
+    kind = content[0].__class__
+    plain = PLAIN.get(kind)
+    if plain is None and issubclass(kind, (tuple, Response)):
+        raise TypeError(
+            f"A handler returned a tuple that starts with {kind.__qualname__!r};"
+            " set the status on the response, or return its content"
+        )
+    status = check_status(content[1])
+    if plain is None:
+        response = to_response(content[0], status)
+    else:
+        response = plain_response(plain[0](content[0]), plain[1], status)
+    if len(content) == 3:
+        headers = content[2]
+        if not isinstance(headers, Mapping):
+            raise TypeError(
+                f"A handler returned headers of type {type(headers).__qualname__!r};"
+                " return a mapping of str to str"
+            )
+        response.headers.update(cast("Mapping[str, str]", headers))
+    return response
+
+
+_OTHERS: dict[type, Callable[[Any, int | None], Response]] = {
+    Response: _as_it_is,
+    StreamingResponse: _as_it_is,
+    tuple: _tuple,
+    type(None): _empty,
+}

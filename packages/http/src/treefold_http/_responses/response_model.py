@@ -1,0 +1,146 @@
+"""`response_model`: responses are checked against the type that the handler module declares.
+
+The check is composed into the plan at boot, only for routes that declare a model. The client gets
+the declared fields of a return value and no other; a value of another type is a 500 whose log
+line names the field. A `Response` object is sent unchecked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import Annotated, Any, Union, cast
+
+from treefold_http._responses.endpoints import Endpoint
+from treefold_http._responses.events import EventStream
+from treefold_http._responses.response import BODILESS, Response
+from treefold_http._types.outputs import Output
+from treefold_http._types.parameters import InjectionError, shown
+from treefold_http._types.read import read
+from treefold_http._types.serialize import SerializationError, Serializer, serializer
+from treefold_http._types.tree import Foreign, ListType, TupleType, TypeNode, options_of
+
+
+def apply_response_model(
+    run: Endpoint, outputs: Sequence[Output], status: int | None, file: str
+) -> Endpoint:
+    """Return an endpoint whose return values are serialized by the declared types.
+
+    Args:
+        run: the handler with its injection.
+        outputs: the declared types; that of the `response_model` first.
+        status: the status of its plain return values.
+        file: the path of the module, for error messages.
+
+    Raises:
+        InjectionError: for a type that cannot be a response model.
+    """
+    hold = _ResponseModel(outputs, status, file).hold
+
+    async def held(connection: Any) -> Any:
+        return hold(await run(connection))
+
+    return held
+
+
+def apply_message_model(run: Endpoint, outputs: Sequence[Output], file: str) -> Endpoint:
+    """Return a WebSocket endpoint that serializes its JSON messages by the `response_model`."""
+    shape = _named(outputs[0], file)
+
+    async def held(websocket: Any) -> Any:
+        websocket.shape = shape
+        return await run(websocket)
+
+    return held
+
+
+class _ResponseModel:
+    """The response models of one route, by status."""
+
+    def __init__(self, outputs: Sequence[Output], status: int | None, file: str) -> None:
+        self._status = status or 200
+        self._said = {output.status: _named(output, file) for output in outputs}
+        self._model = self._said[None]
+
+    def hold(self, result: Any) -> Any:
+        if isinstance(result, Response):
+            if isinstance(result, EventStream):
+                result.hold(self._model)
+            return result
+        if isinstance(result, (AsyncIterator, Iterator)):
+            return cast("object", result)  # text or bytes, which hold no fields
+        parts = cast("tuple[Any, ...]", result)
+        if not isinstance(result, tuple) or hasattr(parts, "_fields"):
+            return self._shape(self._status)(parts)
+        if len(parts) not in (2, 3) or isinstance(parts[0], (tuple, Response)):
+            return parts  # the coercion raises with the reason
+        return (self._shape(parts[1])(parts[0]), *parts[1:])
+
+    def _shape(self, status: Any) -> Serializer:
+        """The shape for a response status, as the OpenAPI document declares it."""
+        if status in BODILESS:
+            return _as_it_is
+        text = str(int(status)) if isinstance(status, int) else ""
+        known = self._said.get(text) or self._said.get(f"{text[:1]}XX")
+        if known is not None:
+            return known
+        return self._model if text.startswith("2") else self._said.get("default", _as_it_is)
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _named(output: Output, file: str) -> Serializer:
+    """The serializer of an output; its errors name the file and the option that declares it."""
+    status = output.status or ""
+    key = status if status.isdigit() else repr(status)
+    name = f"responses[{key}]" if status else "response_model"
+    options = options_of(output.type)
+    kinds = [kind for kind in options if not _passes(kind)]
+    if any(_is_tuple(kind) for kind in kinds):
+        raise InjectionError(
+            f"`{name}` must be the type of the content, got a tuple; set the status with"
+            " `status_code`"
+        )
+    try:
+        node = output.type if kinds == list(options) else _narrowed(output.type, kinds)
+        shape = serializer(node) if kinds else _none_of_it
+    except InjectionError as error:
+        raise InjectionError(
+            f"`{name}` must be a type that responses can be checked against, got"
+            f" {shown(output.type.annotation)}: {error}; use a dataclass, a TypedDict, a model"
+            " of pydantic or msgspec, or a list or union of these"
+        ) from error
+
+    def shaped(value: Any) -> Any:
+        try:
+            return shape(value)
+        except SerializationError as error:
+            raise TypeError(
+                f"The result of Api/{file} does not fit its `{name}`: {error}"
+            ) from None
+
+    return shaped
+
+
+def _narrowed(node: TypeNode, options: list[TypeNode]) -> TypeNode:
+    """Return the union of some options of a union, with the `Annotated` metadata of the union."""
+    union = Union[tuple(option.annotation for option in options) or (None,)]  # noqa: UP007
+    return read(Annotated[union, *node.markers] if node.markers else union)
+
+
+def _is_tuple(node: TypeNode) -> bool:
+    return isinstance(node, TupleType) or (isinstance(node, ListType) and node.kind is tuple)
+
+
+def _passes(node: TypeNode) -> bool:
+    """Return True for a `Response` or iterator type, whose content is not checked."""
+    return (
+        isinstance(node, Foreign)
+        and isinstance(node.kind, type)
+        and issubclass(node.kind, (Response, AsyncIterator, Iterator))
+    )
+
+
+def _none_of_it(value: Any) -> Any:
+    raise SerializationError("should be a response")

@@ -1,0 +1,1 @@
+"""What all connections share: settings, threads, background tasks, exit callbacks, `Runtime`."""

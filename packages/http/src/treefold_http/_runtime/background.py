@@ -1,0 +1,102 @@
+"""Work that outlives its answer: owned by the application, logged, drained when it stops.
+
+Each task runs after the response is sent, in the context of its request, so its log lines carry the
+request id. The application keeps a strong reference to every one until it ends (R-19, R-20).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable
+from functools import partial
+from typing import Any, ParamSpec, TypeAlias
+
+from treefold_http._runtime.exit_callbacks import is_outer_cancellation
+from treefold_http._runtime.threads import WorkerThreads
+from treefold_logging import get_logger
+
+P = ParamSpec("P")
+
+Call: TypeAlias = Callable[[], Any]
+
+
+class BackgroundTasks:
+    """Calls to run, in the order added, once the answer is sent (rulings, 'Background')."""
+
+    __slots__ = ("calls",)
+
+    def __init__(self) -> None:
+        self.calls: list[Call] = []
+
+    def add(self, fn: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> None:
+        """Add a call of an async or plain function; a plain one runs in a worker thread."""
+        self.calls.append(partial(fn, *args, **kwargs))
+
+    async def __call__(self) -> None:
+        raise TypeError("BackgroundTasks is run by the application; return it with the response")
+
+
+class BackgroundOwner:
+    """Starts the background work of all requests and waits for it at the end."""
+
+    def __init__(self, threads: WorkerThreads) -> None:
+        self._threads = threads
+        self._tasks: dict[asyncio.Task[None], str] = {}
+
+    def start(self, work: BackgroundTasks | Call) -> None:
+        """Run the work in a task of its own, in the caller's context."""
+        calls = work.calls if isinstance(work, BackgroundTasks) else [work]
+        if not calls:
+            return
+        task = asyncio.ensure_future(self._run(calls))
+        self._tasks[task] = ", ".join(_name(call) for call in calls)
+        task.add_done_callback(lambda done: self._tasks.pop(done, None))
+
+    def busy(self) -> set[asyncio.Task[None]]:
+        """Return the unfinished tasks."""
+        return set(self._tasks)
+
+    async def drain(self, grace: float) -> None:
+        """Wait for the running tasks; after `grace` seconds, log and cancel the unfinished ones."""
+        if not self._tasks:
+            return
+        _, late = await asyncio.wait(list(self._tasks), timeout=grace)
+        for task in late:
+            get_logger().warning("background task %s unfinished, cancelled", self._tasks.get(task))
+            task.cancel()
+        if late:
+            await asyncio.wait(late, timeout=1.0)
+
+    async def _run(self, calls: list[Call]) -> None:
+        for call in calls:
+            try:
+                await run_anywhere(self._threads, call)
+            except BaseException as error:  # the next call still runs (R-20, R-21)
+                if is_outer_cancellation(error):
+                    raise
+                get_logger().error("background task %s failed", _name(call), exc_info=error)
+
+
+async def run_anywhere(threads: WorkerThreads, call: Call) -> Any:
+    """Call an async function on the loop, or a plain one in a worker thread; return its result."""
+    if is_async(call):
+        return await call()
+    outcome = await threads.run(call)
+    return await outcome if inspect.isawaitable(outcome) else outcome
+
+
+def is_async(call: Callable[..., Any]) -> bool:
+    """Return True if calling the object returns a coroutine; the object is not called."""
+    target: Any = call
+    while isinstance(target, partial):
+        target = target.func
+    return inspect.iscoroutinefunction(target) or inspect.iscoroutinefunction(
+        getattr(target, "__call__", None)  # noqa: B004 - the method, to see whether it is async
+    )
+
+
+def _name(call: Any) -> str:
+    while isinstance(call, partial):
+        call = call.func
+    return getattr(call, "__qualname__", type(call).__qualname__)

@@ -1,0 +1,81 @@
+"""`Runtime`: the part of an application that requests, responses and middleware use.
+
+Modules name this protocol in place of the class `Application`, so that no room depends on the
+module that composes all of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from treefold_http._runtime.background import BackgroundOwner
+    from treefold_http._runtime.disconnect_watcher import DisconnectWatcher
+    from treefold_http._runtime.settings import Settings
+    from treefold_http._runtime.threads import WorkerThreads
+    from treefold_http._wire.datastructures import State
+    from treefold_router import Route, RouteTable
+
+
+class Runtime(Protocol):
+    """The application that serves a connection.
+
+    Attributes:
+        root: the application root, the folder that holds `Api/`.
+        dev: True in development.
+        state: attributes of the project, set by its startup hooks.
+        threads: worker threads for plain functions.
+        background: runs background tasks.
+        disconnects: watches for disconnects during streams.
+    """
+
+    root: Path
+    dev: bool
+    state: State
+    threads: WorkerThreads
+    background: BackgroundOwner
+    disconnects: DisconnectWatcher
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the application."""
+        ...
+
+    @property
+    def stopping(self) -> asyncio.Event:
+        """Set at shutdown; long-lived streams wait on it."""
+        ...
+
+    @property
+    def table(self) -> RouteTable:
+        """The route table."""
+        ...
+
+    @property
+    def extensions(self) -> Sequence[Any]:
+        """The extensions: installed ones, then those of `extensions.py`."""
+        ...
+
+    @property
+    def installed(self) -> Sequence[Any]:
+        """The extensions of installed distributions."""
+        ...
+
+    async def in_thread(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        """Call a plain function in a worker thread; await its result here if it is awaitable."""
+        ...
+
+    async def render(self, error: BaseException, request: Any) -> Any:
+        """Return the response for an exception of a request."""
+        ...
+
+    def route_at(self, path: bytes | str) -> Route | None:
+        """Return a route at a path, of any method; None without one, or before the boot."""
+        ...
+
+    def masked_at(self, raw_path: bytes, root_path: str) -> tuple[int, ...]:
+        """Return the indexes of path segments to mask in logs, for a path without a plan."""
+        ...

@@ -1,0 +1,269 @@
+"""Settings of an application: names, types and sources.
+
+Precedence: arguments, `TREEFOLD_<NAME>` in the environment, `treefold.toml`, `[tool.treefold]` in
+`pyproject.toml` (rulings, 'Names'). An unknown name is an error that suggests the nearest one; a
+secret is never shown.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import logging
+import math
+import os
+import re
+import typing
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal, cast
+
+from treefold_http._runtime.boot_report import SettingsError
+from treefold_logging import mask
+
+_NO_DATABASES: Mapping[str, str] = MappingProxyType({})
+_ADDRESSES = {
+    "databases": "TREEFOLD_DATABASE_URL",
+    "test_databases": "TREEFOLD_TEST_DATABASE_URL",
+    "caches": "TREEFOLD_CACHE_URL",
+}
+"""Settings that map aliases to addresses, and the variable that sets their `default`."""
+_SECRETS = ("secret_key", "secret_key_fallbacks", "redis_url")
+"""Settings that no message shows."""
+SPELLINGS = dict.fromkeys(["true", "1", "on", "yes"], True) | dict.fromkeys(
+    ["false", "0", "off", "no"], False
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Settings:
+    """The settings that can be configured from outside the code.
+
+    Attributes:
+        default_version: serve unversioned requests from `latest` or a fixed `vN`; off when None.
+        docs: serve the docs UI and the OpenAPI documents; None follows `dev`.
+        health: serve `/livez` and `/readyz`.
+        auto_head: answer HEAD from `Get.py` where there is no `Head.py`.
+        auto_options: answer OPTIONS from the route table where there is no `Options.py`.
+        log_format: `text` or `json`.
+        log_level: the least level that is written, such as `INFO`.
+        max_body: the most bytes of a request body; a handler module's `max_body` wins.
+        limit_concurrency: the most requests that one process works on; above it the server answers
+            503. Open sockets and idle connections do not count.
+        grace: seconds that shutdown waits for running work.
+        startup_timeout: seconds that a startup hook may take.
+        ws_allowed_origins: origins besides the site's own that may open a socket.
+        secret_key: signs cookies and tokens; at least 32 bytes.
+        secret_key_fallbacks: former secrets whose signatures still count.
+        redis_url: the Redis of sessions, caches and limits that name none of their own.
+        databases: alias to database URL, for `treefold-orm`.
+        test_databases: alias to the URL of the database that tests use instead; the table
+            `[test.databases]`. Without one, tests make their own.
+        caches: alias to address of a cache: `memory://` or a Redis URL.
+        installed_extensions: look for extensions of installed distributions; None looks where the
+            project has models or a `databases` setting.
+    """
+
+    default_version: str | None = None
+    docs: bool | None = None
+    health: bool = False
+    auto_head: bool = False
+    auto_options: bool = False
+    log_format: Literal["text", "json"] = "text"
+    log_level: str = "INFO"
+    max_body: int = 1024 * 1024
+    limit_concurrency: int = 1000
+    grace: float = 20.0
+    startup_timeout: float = 60.0
+    ws_allowed_origins: tuple[str, ...] = ()
+    secret_key: str | None = None
+    secret_key_fallbacks: tuple[str, ...] = ()
+    redis_url: str | None = None
+    databases: Mapping[str, str] = field(default_factory=lambda: _NO_DATABASES)
+    test_databases: Mapping[str, str] = field(default_factory=lambda: _NO_DATABASES)
+    caches: Mapping[str, str] = field(default_factory=lambda: _NO_DATABASES)
+    installed_extensions: bool | None = None
+
+    def __post_init__(self) -> None:
+        version = self.default_version
+        if version is not None and version != "latest" and not re.fullmatch("v[0-9]+", version):
+            raise SettingsError(
+                "Setting default_version must be 'latest' or a version such as 'v1', got"
+                f" {version!r}"
+            )
+
+        if self.limit_concurrency < 1:
+            raise SettingsError(
+                f"Setting limit_concurrency must be a number from 1, got {self.limit_concurrency!r}"
+            )
+        for name in ("grace", "startup_timeout", "max_body"):
+            value = getattr(self, name)
+            if not 0 <= value < math.inf:
+                raise SettingsError(f"Setting {name} must be a finite number from 0, got {value!r}")
+        if self.log_level.upper() not in logging.getLevelNamesMapping():
+            raise SettingsError(
+                "Setting log_level must be a level such as 'INFO' or 'WARNING', got"
+                f" {self.log_level!r}"
+            )
+
+    def __repr__(self) -> str:
+        values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        for name in _ADDRESSES:
+            values[name] = dict.fromkeys(values[name], "***")
+        for name in _SECRETS:
+            values[name] = "***" if values[name] else values[name]
+        shown = ", ".join(f"{name}={value!r}" for name, value in mask(values).items())
+        return f"Settings({shown})"
+
+    @classmethod
+    def load(cls, app_dir: Path, **arguments: Any) -> Settings:
+        """Read the settings of a project.
+
+        Args:
+            app_dir: the application root, where `treefold.toml` or `pyproject.toml` may lie.
+            arguments: values that win over files and environment; None means not given.
+
+        Raises:
+            SettingsError: for an unknown name, a wrong type or a file that is no TOML.
+        """
+        values = _from_files(app_dir)
+        values.update(_from_environment(values))
+        values.update({name: value for name, value in arguments.items() if value is not None})
+        return cls.of(values)
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any], *, source: str = "settings") -> Settings:
+        """Make settings of a mapping, each name and type checked.
+
+        Raises:
+            SettingsError: for an unknown name or a wrong type.
+        """
+        types = typing.get_type_hints(cls)
+        return cls(**{name: _checked(name, value, types, source) for name, value in values.items()})
+
+
+def _from_files(app_dir: Path) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    types = typing.get_type_hints(Settings)
+    for name, path in (("pyproject.toml", ("tool", "treefold")), ("treefold.toml", ())):
+        if (app_dir / name).is_file():
+            table = _table(_read_toml(app_dir / name), path, name)
+            if "test" in table:
+                table = _with_test(table, ".".join((*path, "test")), name)
+            values |= {key: _checked(key, value, types, name) for key, value in table.items()}
+    return values
+
+
+def _table(content: dict[str, Any], path: Sequence[str], file: str) -> dict[str, Any]:
+    for key in path:
+        inner: object = content.get(key, {})
+        if not isinstance(inner, dict):
+            raise SettingsError(f"{key!r} in {file} must be a table; write [{'.'.join(path)}]")
+        content = cast("dict[str, Any]", inner)
+    return content
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    import tomllib  # 6 ms: not imported without a settings file
+
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"Cannot read {path.name}: {error}; correct the file") from error
+
+
+def _with_test(table: Mapping[str, Any], name: str, file: str) -> dict[str, Any]:
+    """Return the settings with the table `test` in their flat form."""
+    test: object = table["test"]
+    known = isinstance(test, dict) and not set(cast("dict[str, Any]", test)) - {"databases"}
+    if not known:
+        raise SettingsError(
+            f"{name!r} in {file} must have one table, databases; write [{name}.databases]"
+        )
+    flat = {key: value for key, value in table.items() if key != "test"}
+    return {**flat, **{f"test_{k}": v for k, v in cast("dict[str, Any]", test).items()}}
+
+
+def _from_environment(given: Mapping[str, Any]) -> dict[str, Any]:
+    types = typing.get_type_hints(Settings)
+    values: dict[str, Any] = {}
+    for name in types:
+        variable = f"TREEFOLD_{name.upper()}"
+        if variable in os.environ and name not in _ADDRESSES:
+            values[name] = _from_text(os.environ[variable], name, types[name], variable)
+    for name, variable in _ADDRESSES.items():
+        if url := os.environ.get(variable):
+            values[name] = {**given.get(name, _NO_DATABASES), "default": url}
+    return values
+
+
+def _from_text(text: str, name: str, wanted: Any, variable: str) -> Any:
+    kinds = _kinds(wanted)
+    try:
+        if bool in kinds:
+            return SPELLINGS[text.strip().lower()]
+        if int in kinds or float in kinds:
+            return (int if int in kinds else float)(text)
+    except (ValueError, KeyError):
+        raise _wrong(name, text, wanted, variable) from None
+    if tuple in kinds:
+        return tuple(part.strip() for part in text.split(",") if part.strip())
+    return _checked(name, text, {name: wanted}, variable)
+
+
+def _kinds(wanted: Any) -> set[Any]:
+    options = typing.get_args(wanted) if typing.get_origin(wanted) is not None else (wanted,)
+    if typing.get_origin(wanted) in (tuple, Mapping):
+        options = (wanted,)
+    return {typing.get_origin(option) or option for option in options}
+
+
+def _checked(name: str, value: Any, types: Mapping[str, Any], source: str) -> Any:
+    if name not in types:
+        near = difflib.get_close_matches(name, types, 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known settings: {', '.join(types)}"
+        raise SettingsError(f"Unknown setting {name!r} in {source}; {hint}")
+    wanted = types[name]
+    kinds = _kinds(wanted)
+    if typing.get_origin(wanted) is Literal:
+        good = value in typing.get_args(wanted)
+    elif tuple in kinds and isinstance(value, (list, tuple)):
+        value = tuple(cast("list[object]", value))
+        good = all(isinstance(part, str) for part in value)
+    elif Mapping in kinds:
+        good = _is_text_table(value)
+    else:
+        if float in kinds and type(value) is int:
+            value = float(value)
+        good = type(value) in kinds or (value is None and type(None) in kinds)
+    if not good:
+        raise _wrong(name, value, wanted, source)
+    return value
+
+
+def _is_text_table(value: object) -> bool:
+    if not isinstance(value, Mapping):
+        return False
+    items = cast("Mapping[object, object]", value).items()
+    return all(isinstance(key, str) and isinstance(text, str) for key, text in items)
+
+
+def _wrong(name: str, value: Any, wanted: Any, source: str) -> SettingsError:
+    if name in _ADDRESSES:  # its values carry passwords
+        text = f'Setting {name} in {source} must be a table of alias = "url"'
+        return SettingsError(text)
+    shown_value = "a value of a wrong type" if name in _SECRETS else repr(value)
+    return SettingsError(f"Setting {name} in {source} must be {_words(wanted)}, got {shown_value}")
+
+
+def _words(wanted: Any) -> str:
+    """The allowed values of a type, as written in a settings file."""
+    if typing.get_origin(wanted) is Literal:
+        return " or ".join(map(repr, typing.get_args(wanted)))
+    return (
+        "a list of str"
+        if typing.get_origin(wanted) is tuple
+        else getattr(wanted, "__name__", str(wanted))
+    )

@@ -1,0 +1,1 @@
+"""The ASGI protocol: a WebSocket from handshake to log line, and the lifespan."""

@@ -1,0 +1,39 @@
+"""`Host`: the application as sockets, lifespan, reload and documents see it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from treefold_http._project.runtime import ProjectRuntime
+
+if TYPE_CHECKING:
+    from treefold_http._project.boot import LoadedProject
+    from treefold_http._serving.sockets import OpenSockets
+
+
+class Host(ProjectRuntime, Protocol):
+    """An application that has booted, or boots at the first access to `project`.
+
+    Attributes:
+        sockets: the open sockets, closed at shutdown.
+    """
+
+    sockets: OpenSockets
+
+    @property
+    def has_docs(self) -> bool:
+        """True if the OpenAPI documents and docs are served."""
+        ...
+
+    @property
+    def project(self) -> LoadedProject:
+        """The loaded project that serves requests; the first access boots."""
+        ...
+
+    def boot(self) -> None:
+        """Read the project; a second call does nothing."""
+        ...
+
+    def exchange_project(self, project: LoadedProject) -> None:
+        """Replace the loaded project; requests in progress finish on the previous one."""
+        ...

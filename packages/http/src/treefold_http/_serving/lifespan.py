@@ -1,0 +1,209 @@
+"""Start and end of an application: boot, hooks, the ASGI lifespan protocol.
+
+Startup hooks run in list order; a failure undoes the completed part and stops the server.
+Shutdown drains background work, runs the shutdown hooks, ends the threads and flushes the log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import signal
+import sys
+import threading
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from functools import partial
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from treefold_http._extensions.calls import explain
+from treefold_http._redis.client import close_shared
+from treefold_http._runtime.background import run_anywhere
+from treefold_http._runtime.boot_report import BootError, TreefoldError
+from treefold_http._runtime.exit_callbacks import is_outer_cancellation
+from treefold_http._runtime.threads import release_disk_threads
+from treefold_http._runtime.unhandled import report_to_test_client
+from treefold_http._wire.asgi import Receive, Scope, Send
+from treefold_logging import flush, get_logger
+
+if TYPE_CHECKING:
+    from treefold_http._serving.host import Host
+
+
+class Lifespan:
+    """Runs the startup and the shutdown of an application, each once.
+
+    Attributes:
+        started: True once the startup is complete and requests may be served.
+        stopping: set when the shutdown begins; event streams wait on it.
+    """
+
+    def __init__(self, app: Host) -> None:
+        self.app = app
+        self.started = False
+        self.stopping = asyncio.Event()
+        self._starting: asyncio.Future[None] | None = None
+        self._undo: list[Callable[[], Awaitable[None]]] = []
+
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Speak the lifespan protocol (ASGI, lifespan 2.0)."""
+        await receive()
+        try:
+            await self.start()
+        except TreefoldError as error:
+            report_to_test_client(scope, error)
+            await send({"type": "lifespan.startup.failed", "message": str(error)})
+            return
+        scope.get("state", {}).update(vars(self.app.state))
+        await send({"type": "lifespan.startup.complete"})
+        with notice_stop_signals(self.begin_shutdown):
+            await receive()
+        await self.stop()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def start(self) -> None:
+        """Boot and run the startup hooks, once.
+
+        Concurrent calls share one attempt; a call after a failed attempt tries again.
+
+        Raises:
+            BootError: when the project cannot be read or a startup hook fails.
+        """
+        if self._starting is None:
+            self._starting = asyncio.ensure_future(self._start())
+            self._starting.add_done_callback(self._forget_failure)
+        await asyncio.shield(self._starting)
+
+    def _forget_failure(self, start: asyncio.Future[None]) -> None:
+        if start.cancelled() or start.exception() is not None:
+            self._starting = None
+
+    def begin_shutdown(self) -> None:
+        """End the long-lived connections: event streams and open sockets."""
+        if not self.stopping.is_set():
+            self.stopping.set()
+            self.app.background.start(self.app.sockets.close_all)
+
+    async def stop(self) -> None:
+        """Drain background work, run the shutdown hooks, end the threads, flush the log; once."""
+        if self._starting is None:
+            return
+        self.begin_shutdown()
+        await self.app.background.drain(self.app.settings.grace)
+        await self._run_undo()
+        await close_shared()
+        if "treefold_http.cache" in sys.modules:  # otherwise no cache was used
+            sys.modules["treefold_http.cache"].clear_memory()
+        self._starting = None
+        self.started = False
+        self.app.threads.shutdown()
+        release_disk_threads()
+        flush()
+
+    async def _start(self) -> None:
+        app = self.app
+        self.stopping = asyncio.Event()  # bound to the running loop
+        self._undo.append(self._end_installed)  # first in, so that extensions end last
+        try:
+            app.boot()
+        except BaseException:
+            await self._run_undo()  # a module may have opened a database connection
+            raise
+        for extension in app.installed:
+            await self._attempt(getattr(extension, "startup", None))
+        self._undo.append(partial(self._end, app.providers.close))
+        for extension in app.project.extensions:
+            await self._attempt(getattr(extension, "startup", None))
+            self._undo.append(partial(self._end, getattr(extension, "shutdown", None)))
+        # Shutdown hooks undo startup hooks, so a failure of the first startup hook skips them.
+        for hook in app.project.on_startup[:1]:
+            await self._attempt(hook)
+        self._undo.append(self._shutdown_hooks)
+        for hook in app.project.on_startup[1:]:
+            await self._attempt(hook)
+        self.started = True
+
+    async def _end_installed(self) -> None:
+        for extension in reversed(self.app.installed):
+            await self._end(getattr(extension, "shutdown", None))
+
+    async def _attempt(self, hook: Callable[..., Any] | None) -> None:
+        if hook is None:
+            return
+        try:
+            async with asyncio.timeout(self.app.settings.startup_timeout):
+                await self._run(hook)
+        except BaseException as error:
+            if is_outer_cancellation(error):
+                raise
+            more = await explain(self.app, error)
+            get_logger().error("startup hook %s failed", _name_of(hook), exc_info=error)
+            await self._run_undo()
+            said = f"{error!r}; {more}" if more else repr(error)
+            raise BootError(f"Startup hook {_name_of(hook)} failed: {said}") from error
+
+    async def _run_undo(self) -> None:
+        while self._undo:
+            await self._undo.pop()()
+
+    async def _shutdown_hooks(self) -> None:
+        for hook in self.app.project.on_shutdown:
+            await self._end(hook)
+
+    async def _end(self, hook: Callable[..., Any] | None) -> None:
+        if hook is None:
+            return
+        try:
+            await self._run(hook)
+        except BaseException as error:
+            if is_outer_cancellation(error):
+                raise
+            get_logger().error("shutdown hook %s failed", _name_of(hook), exc_info=error)
+
+    async def _run(self, hook: Callable[..., Any]) -> None:
+        call = partial(hook, self.app) if _takes_app(hook) else hook
+        await run_anywhere(self.app.threads, call)
+
+
+@contextmanager
+def notice_stop_signals(notice: Callable[[], None]) -> Generator[None]:
+    """Call `notice` on a stop signal, before the server's own handler.
+
+    A server waits for open connections before it ends the lifespan, and an event stream ends only
+    with the lifespan: without this, each would wait for the other until the grace period is over.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    loop = asyncio.get_running_loop()
+    former: dict[int, Any] = {}
+
+    def relay(number: int, frame: FrameType | None) -> None:
+        loop.call_soon_threadsafe(notice)
+        former[number](number, frame)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        handler = signal.getsignal(number)
+        if callable(handler):
+            former[number] = handler
+            signal.signal(number, relay)
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            if signal.getsignal(number) is relay:
+                signal.signal(number, handler)
+
+
+def _takes_app(hook: Callable[..., Any]) -> bool:
+    """Return True if a hook takes the application: a parameter without default, or named `app`."""
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return any(
+        p.kind in positional and (p.default is inspect.Parameter.empty or p.name == "app")
+        for p in inspect.signature(hook).parameters.values()
+    )
+
+
+def _name_of(hook: Callable[..., Any]) -> str:
+    return getattr(hook, "__qualname__", type(hook).__qualname__)

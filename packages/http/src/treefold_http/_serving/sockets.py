@@ -1,0 +1,210 @@
+"""One WebSocket from handshake to log line: checks, origin, route, middleware, handler, close.
+
+A socket is refused before it is accepted, with an HTTP response if the server can send one. A
+handler that returns closes with 1000, one that raises with 1011 (rulings, 'WebSocket').
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from treefold_http._extensions.calls import explain
+from treefold_http._failures.problems import crash, problem
+from treefold_http._project.fallbacks import refusal_of
+from treefold_http._requests.connection import below_root
+from treefold_http._requests.log_payload import log_connection
+from treefold_http._responses.response import NOSNIFF, Response, missing_in
+from treefold_http._runtime.exit_callbacks import is_outer_cancellation
+from treefold_http._websockets.websocket import (
+    FAILED,
+    LAST_WORD,
+    LOST,
+    MAX_REASON,
+    NORMAL,
+    REFUSED,
+    RESTART,
+    WebSocket,
+    WebSocketDisconnect,
+)
+from treefold_http._wire.asgi import Receive, Scope, Send
+from treefold_http._wire.errors import Forbidden, HTTPError, MethodNotAllowed
+from treefold_http._wire.origins import parse_origin
+from treefold_http._wire.request_guard import check_request
+from treefold_http._wire.request_id import assign_request_id
+from treefold_logging import request_id
+from treefold_router import Found, MalformedPath, NotFound as NoRoute
+
+if TYPE_CHECKING:
+    from treefold_http._project.plans import Plan
+    from treefold_http._serving.host import Host
+
+_HTTP_SCHEME = {"ws": "http", "wss": "https"}
+
+
+class OpenSockets:
+    """The open sockets of an application; the shutdown closes them."""
+
+    def __init__(self) -> None:
+        self._open: set[WebSocket] = set()
+
+    def add(self, websocket: WebSocket) -> None:
+        """Register an open socket."""
+        self._open.add(websocket)
+
+    def discard(self, websocket: WebSocket) -> None:
+        """Remove a socket whose handler has ended."""
+        self._open.discard(websocket)
+
+    async def close_all(self) -> None:
+        """Close every accepted socket with 1012, service restart (RFC 6455, 7.4)."""
+        accepted = [websocket for websocket in self._open if websocket.accepted]
+        # Concurrently: a lost peer may block its send, and a send may fail.
+        await asyncio.gather(
+            *(_close(websocket) for websocket in accepted),
+            return_exceptions=True,
+        )
+
+
+async def _close(websocket: WebSocket) -> None:
+    async with asyncio.timeout(LAST_WORD):
+        await websocket.close(RESTART, "The server is restarting")
+
+
+async def serve_socket(app: Host, scope: Scope, receive: Receive, send: Send) -> None:
+    """Serve one WebSocket scope (ASGI, websocket 2.3)."""
+    started = perf_counter()
+    fields = dict(scope["headers"])
+    identity = assign_request_id(fields, scope["headers"])
+    websocket = WebSocket(scope, receive, app, identity, send)
+    websocket.task = asyncio.current_task()
+    token = request_id.set(identity)
+    refusal: int | None = None
+    app.sockets.add(websocket)
+    try:
+        await receive()
+        try:
+            check_request(scope, fields, scope.get("raw_path") or scope["path"])
+            _adjust(app, websocket)
+            check_origin(websocket)
+            await find_plan(app, websocket).run(websocket)
+        except BaseException as error:
+            if _was_dropped(websocket, error):
+                error = WebSocketDisconnect(websocket.code or NORMAL)
+            outcome = await websocket.leave(error)
+            if websocket.dropped:
+                await websocket.say_dropped()
+            if is_outer_cancellation(error):
+                raise
+        else:
+            outcome = await websocket.leave(None)
+        refusal = await _end(websocket, outcome, send)
+    finally:
+        app.sockets.discard(websocket)
+        if websocket.work is not None:
+            app.background.start(websocket.work)
+        status = refusal or websocket.code or LOST
+        log_connection(websocket, "WEBSOCKET", status, perf_counter() - started)
+        request_id.reset(token)
+
+
+def _adjust(app: Host, websocket: WebSocket) -> None:
+    """Call the `adjust` of middleware, which applies proxy headers, before the origin check."""
+    for entry in app.project.middlewares:
+        if (adjust := getattr(entry, "adjust", None)) is not None:
+            adjust(websocket)
+
+
+def _was_dropped(websocket: WebSocket, error: BaseException) -> bool:
+    """Return True if `drop` cancelled the task and nothing else did; undo that cancellation."""
+    if not websocket.dropped or not isinstance(error, asyncio.CancelledError):
+        return False
+    task = websocket.task
+    return task is not None and task.uncancel() == 0
+
+
+def check_origin(websocket: WebSocket) -> None:
+    """Refuse a socket of a foreign origin; accept one without `Origin`, from no browser (S-70).
+
+    Raises:
+        Forbidden: for an `Origin` that is neither this site's nor allowed.
+    """
+    origins = websocket.headers.getlist("origin")
+    if not origins:
+        return
+    allowed = websocket.app.settings.ws_allowed_origins
+    own = parse_origin(f"{_HTTP_SCHEME.get(websocket.scheme, websocket.scheme)}://{websocket.host}")
+    if len(origins) > 1 or (origins[0] not in allowed and (parse_origin(origins[0]) or "?") != own):
+        raise Forbidden(f"A page of origin {origins[0]!r} may not open this socket")
+
+
+def find_plan(app: Host, websocket: WebSocket) -> Plan:
+    """Return the plan of the socket's path.
+
+    Raises:
+        HTTPError: 400, 404 or 405, as for HTTP.
+    """
+    project = app.project
+    scope = websocket.scope
+    path = scope.get("raw_path") or scope["path"]
+    if scope.get("root_path"):
+        path = below_root(path, scope["root_path"])
+    outcome = project.table.resolve_socket(path)
+    if isinstance(outcome, NoRoute) and outcome.unversioned and project.default_version:
+        outcome = project.table.resolve_socket(path, version=project.default_version)
+        if isinstance(outcome, Found):
+            project.log_default("WEBSOCKET", websocket, outcome.route)
+    if isinstance(outcome, Found):
+        websocket.path_params = outcome.params
+        plan = websocket.plan = project.plans[outcome.route]
+        return plan
+    if isinstance(outcome, (NoRoute, MalformedPath)):
+        raise refusal_of(outcome)
+    raise MethodNotAllowed(
+        "This path does not accept WebSocket connections", headers={"Allow": outcome.allow}
+    )
+
+
+async def _end(websocket: WebSocket, error: BaseException | None, send: Send) -> int | None:
+    """Close an accepted socket, refuse another; return the HTTP status of a refusal."""
+    if error is not None and not isinstance(error, (HTTPError, WebSocketDisconnect)):
+        websocket.error = error
+        await explain(websocket.app, error)
+    if websocket.accepted:
+        await websocket.close(*_closing(error))
+        return None
+    if websocket.code is not None:  # the client disconnected, or the handler called `close`
+        return None if isinstance(error, WebSocketDisconnect) else Forbidden.code
+    response = _refusal(websocket, error)
+    with suppress(OSError):  # the client has disconnected
+        if "websocket.http.response" in websocket.scope.get("extensions", {}):
+            common = [NOSNIFF, (b"x-request-id", websocket.id.encode())]
+            common += missing_in(response, websocket.answer_fields or [])
+            start, body = response.messages(common, False)
+            await send({**start, "type": "websocket.http.response.start"})
+            await send({**body, "type": "websocket.http.response.body"})
+        else:
+            await send({"type": "websocket.close", "code": REFUSED})
+    return response.status
+
+
+def _closing(error: BaseException | None) -> tuple[int, str]:
+    """The close code and the reason for an accepted socket (S-74)."""
+    if error is None or isinstance(error, WebSocketDisconnect):
+        return NORMAL, ""
+    if isinstance(error, HTTPError) and error.status < 500:
+        return REFUSED, str(error).encode("utf-8", "replace")[:MAX_REASON].decode(errors="ignore")
+    return FAILED, ""
+
+
+def _refusal(websocket: WebSocket, error: BaseException | None) -> Response:
+    if error is None or isinstance(error, WebSocketDisconnect):
+        error = Forbidden("This socket was not accepted")
+    if isinstance(error, HTTPError):
+        try:
+            return problem(error, websocket)
+        except Exception as unfit:  # its `errors` have no JSON form
+            error = websocket.error = unfit
+    return crash(error, websocket)

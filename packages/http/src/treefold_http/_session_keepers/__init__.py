@@ -1,0 +1,1 @@
+"""Keepers: load the session of a connection, save it, and set its cookie."""

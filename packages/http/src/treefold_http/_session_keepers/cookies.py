@@ -1,0 +1,98 @@
+"""The cookie of a session: its name, its attributes, and its size limit.
+
+`__Host-`, Secure, HttpOnly, SameSite=Lax, Path=/ and no Domain (RFC 6265bis); without `Secure` and
+the prefix only in development over plain HTTP, and not for a cookie in pages of other sites:
+browsers would drop it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from treefold_http._wire.cookies import SameSite
+
+if TYPE_CHECKING:
+    from treefold_http._requests.connection import Connection
+    from treefold_http._responses.response import Response
+
+LONGEST = 4096
+"""Bytes of a name and a value that every browser keeps (RFC 6265, 6.1)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CookieForm:
+    """The form of the cookie of one `Sessions`.
+
+    Attributes:
+        name: without a prefix, such as `session`.
+        domain: shares it with subdomains; None restricts it to this host.
+        partitioned: keeps it separate for each embedding site (CHIPS).
+    """
+
+    name: str
+    path: str = "/"
+    domain: str | None = None
+    samesite: SameSite = "lax"
+    partitioned: bool = False
+
+    @property
+    def full_name(self) -> str:
+        """The name with the prefix that its attributes allow."""
+        prefix = "__Host-" if self.domain is None and self.path == "/" else "__Secure-"
+        return prefix + self.name
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The possible names: with the prefix, and in development."""
+        return self.full_name, self.name
+
+    def read(self, connection: Connection) -> str:
+        """Return the cookie value of a request; empty without one."""
+        if b"cookie" not in connection.fields:
+            return ""
+        name = self.name if self._is_plain(connection) else self.full_name
+        return connection.cookies.get(name, "")
+
+    def set(self, connection: Connection, response: Response, value: str, seconds: float) -> None:
+        """Add the `Set-Cookie` field.
+
+        Raises:
+            ValueError: for a value that browsers would drop.
+        """
+        plain = self._is_plain(connection)
+        name = self.name if plain else self.full_name
+        if len(name) + len(value) > LONGEST:
+            raise ValueError(
+                f"The session cookie must have at most {LONGEST} bytes, got {len(value)};"
+                " store less, or leave out store='cookie'"
+            )
+        response.set_cookie(
+            name, value, max_age=max(1, math.ceil(seconds)), secure=not plain, **self._attributes()
+        )
+
+    def delete(self, connection: Connection, response: Response) -> None:
+        """Add the `Set-Cookie` field that deletes it, unless the response has one that sets it."""
+        plain = self._is_plain(connection)
+        name = self.name if plain else self.full_name
+        response.set_cookie(name, "", max_age=0, secure=not plain, **self._attributes())
+
+    def is_dropped(self, connection: Connection) -> bool:
+        """Return True if Fetch Metadata shows that a page of another site sent the request."""
+        sites = connection.headers.getlist("sec-fetch-site")
+        return self.samesite != "none" and sites == ["cross-site"]
+
+    def _attributes(self) -> Mapping[str, Any]:
+        return {
+            "path": self.path,
+            "domain": self.domain,
+            "samesite": self.samesite,
+            "partitioned": self.partitioned,
+        }
+
+    def _is_plain(self, connection: Connection) -> bool:
+        if self.samesite == "none" or self.partitioned:
+            return False
+        return connection.app.dev and connection.scheme in ("http", "ws")

@@ -1,0 +1,253 @@
+"""Load and save sessions: from a store, or from the cookie itself.
+
+A keeper belongs to one `Sessions` of one application. The cookie of a stored session is a random
+id with its signature; a forged id causes no access to the store.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import monotonic, time
+from typing import TYPE_CHECKING
+
+from treefold_http._redis import RedisUnavailable
+from treefold_http._session_keepers.cookies import CookieForm
+from treefold_http._session_keepers.origins import source_is_trusted
+from treefold_http._sessions.records import SessionRecord, decode_record
+from treefold_http._sessions.session import Session
+from treefold_http._sessions.signing import CsrfTokens, Signer, decode_bytes, encode_bytes, hashed
+from treefold_http._sessions.stores import MemorySessions
+from treefold_http._wire.errors import Forbidden, ServiceUnavailable
+from treefold_logging import get_logger
+
+if TYPE_CHECKING:
+    from treefold_http._extensions.members import SessionStore
+    from treefold_http._requests.connection import Connection
+    from treefold_http._responses.response import Response
+
+TOUCHES = 20_000
+"""Sessions whose last extension a process remembers."""
+RENEW_AFTER = 8
+"""A session is extended after an eighth of its idle timeout, not with every request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lifetimes:
+    """The timeouts of sessions, in seconds: idle, idle without a user, and absolute."""
+
+    idle: float
+    anonymous: float
+    absolute: float
+
+    def left(self, record: SessionRecord) -> float:
+        """Return the remaining lifetime of a record; 0 or less if it has expired."""
+        return min(self.idle_of(record), self.until_end(record))
+
+    def until_end(self, record: SessionRecord) -> float:
+        """Return the seconds until the absolute timeout of a record."""
+        return record.created + self.absolute - time()
+
+    def idle_of(self, record: SessionRecord) -> float:
+        """Return the idle timeout of a record."""
+        return self.anonymous if record.user is None else self.idle
+
+
+class Keeper(ABC):
+    """Loads and saves the sessions of requests.
+
+    Attributes:
+        waits: True if reading a session has to await a store.
+        loop: the event loop that serves; a plain function waits for it.
+        csrf: makes and verifies tokens.
+        trusted_origins: other origins that may log a user in; None for all of them.
+    """
+
+    waits = False
+    loop: asyncio.AbstractEventLoop | None = None
+    trusted_origins: frozenset[str] | None = None
+    _has_warned = False
+
+    def __init__(self, secrets: Sequence[bytes], cookie: CookieForm, lifetimes: Lifetimes) -> None:
+        self.cookie = cookie
+        self.csrf = CsrfTokens(secrets, cookie.name)
+        self._signer = Signer(secrets, ("session", cookie.name))
+        self._lifetimes = lifetimes
+
+    def open(self, connection: Connection, *, is_read_only: bool) -> Session:
+        """Return the session of a connection; it is read later."""
+        return Session(self, connection, is_read_only=is_read_only)
+
+    def has_cookie(self, connection: Connection) -> bool:
+        """Return True if the client sent a cookie of a session."""
+        return bool(self.cookie.read(connection))
+
+    @abstractmethod
+    def read(self, connection: Connection) -> tuple[SessionRecord, bytes] | None:
+        """Return the session record of a request and its stored form; only if not `waits`."""
+
+    async def load(self, connection: Connection) -> tuple[SessionRecord, bytes] | None:
+        """Return the same as `read`, from any store.
+
+        Raises:
+            ServiceUnavailable: if the store is unavailable.
+        """
+        return self.read(connection)
+
+    @abstractmethod
+    async def save(self, session: Session, connection: Connection, response: Response) -> None:
+        """Save the changes, and set or delete the cookie.
+
+        Raises:
+            ServiceUnavailable: if the store is unavailable.
+        """
+
+    def check_login(self, connection: Connection) -> None:
+        """Refuse a login that a page of another site sent.
+
+        Raises:
+            Forbidden: unless the origin of the request is trusted.
+        """
+        trusted = self.trusted_origins
+        if trusted is not None and source_is_trusted(connection, trusted) is False:
+            raise Forbidden("A page of another site sent this login")
+
+    def warn_of_dropped_login(self, connection: Connection) -> None:
+        """Log, once per process, that the browser drops the cookie of a login."""
+        if self._has_warned or not self.cookie.is_dropped(connection):
+            return
+        self._has_warned = True
+        get_logger().warning(
+            "login from %s, a page of another site: its browser drops the session, whose cookie is"
+            " SameSite=%s; serve both from one site, or set Sessions(samesite='none')",
+            connection.headers.get("origin", "an unknown origin"),
+            self.cookie.samesite.capitalize(),
+        )
+
+    def _alive(self, record: SessionRecord | None) -> bool:
+        return record is not None and self._lifetimes.left(record) > 0
+
+
+class StoreKeeper(Keeper):
+    """Keeps sessions in a store; the cookie has an id."""
+
+    def __init__(
+        self,
+        secrets: Sequence[bytes],
+        cookie: CookieForm,
+        lifetimes: Lifetimes,
+        store: SessionStore,
+    ) -> None:
+        super().__init__(secrets, cookie, lifetimes)
+        self._store = store
+        self._memory = store if isinstance(store, MemorySessions) else None
+        self.waits = self._memory is None
+        self._touched: OrderedDict[str, float] = OrderedDict()
+
+    def read(self, connection: Connection) -> tuple[SessionRecord, bytes] | None:
+        assert self._memory is not None  # noqa: S101 - called only if not `waits`
+        id = self._id(connection)
+        return None if id is None else self._found(id, self._memory.read(hashed(id)))
+
+    async def load(self, connection: Connection) -> tuple[SessionRecord, bytes] | None:
+        id = self._id(connection)
+        if id is None:
+            return None
+        try:
+            return self._found(id, await self._store.get(hashed(id)))
+        except RedisUnavailable as error:
+            raise _unavailable() from error
+
+    async def save(self, session: Session, connection: Connection, response: Response) -> None:
+        try:
+            if session.ended is not None:
+                await self._store.delete(hashed(session.ended))
+            outcome = session.outcome() if response.status < 500 else None
+            value = None if outcome is None else await self._write(session, *outcome)
+        except RedisUnavailable as error:
+            raise _unavailable() from error
+        if outcome is not None and value is not None:
+            left = self._lifetimes.until_end(outcome[0])
+            self.cookie.set(connection, response, value, left)
+        elif session.ended is not None:
+            self.cookie.delete(connection, response)
+
+    async def _write(
+        self, session: Session, record: SessionRecord, stored: bytes | None
+    ) -> str | None:
+        """Save the changes; return the cookie value if the client needs a new one."""
+        seconds = self._lifetimes.left(record)
+        former = session.former_id
+        if stored is not None and former is None:
+            value = record.encode()
+            if value == stored:
+                await self._extend(record.id, seconds)
+            else:  # False: a concurrent logout has removed the session, which stays removed
+                await self._store.replace(hashed(record.id), value, seconds=seconds)
+            return None
+        if not session.is_worth_keeping(record):
+            return None
+        existed = former is None or await self._store.delete(hashed(former))
+        if not (existed or session.is_login):
+            return None  # a concurrent logout: a new id must not revive the session
+        await self._store.set(hashed(record.id), record.encode(), seconds=seconds)
+        return f"{record.id}.{self._signer.sign(record.id.encode())}"
+
+    async def _extend(self, id: str, seconds: float) -> None:
+        now = monotonic()
+        if now - self._touched.get(id, float("-inf")) < self._lifetimes.anonymous / RENEW_AFTER:
+            return
+        self._touched[id] = now
+        self._touched.move_to_end(id)
+        if len(self._touched) > TOUCHES:
+            self._touched.popitem(last=False)
+        await self._store.touch(hashed(id), seconds=seconds)
+
+    def _id(self, connection: Connection) -> str | None:
+        id, _, signature = self.cookie.read(connection).rpartition(".")
+        return id if id and self._signer.verify(id.encode(), signature) else None
+
+    def _found(self, id: str, value: bytes | None) -> tuple[SessionRecord, bytes] | None:
+        record = None if value is None else decode_record(id, value)
+        if value is None or record is None or not self._alive(record):
+            return None
+        return record, value
+
+
+class CookieKeeper(Keeper):
+    """Keeps sessions in the cookie, signed and readable by the client; nothing can revoke them."""
+
+    def read(self, connection: Connection) -> tuple[SessionRecord, bytes] | None:
+        text, _, signature = self.cookie.read(connection).rpartition(".")
+        if not text or not self._signer.verify(text.encode("utf-8", "replace"), signature):
+            return None
+        renewed, id, value = (decode_bytes(text) or b"  ").split(b" ", 2)
+        record = decode_record(id.decode(), value)
+        if record is None or not self._alive(record):
+            return None
+        unused, idle = time() - float(renewed), self._lifetimes.idle_of(record)
+        if unused > idle:
+            return None
+        return record, b"" if unused > idle / RENEW_AFTER else value
+
+    async def save(self, session: Session, connection: Connection, response: Response) -> None:
+        outcome = session.outcome() if response.status < 500 else None
+        if outcome is not None and self._has_changed(session, *outcome):
+            record = outcome[0]
+            text = encode_bytes(b"%d %b %b" % (time(), record.id.encode(), record.encode()))
+            signed = f"{text}.{self._signer.sign(text.encode())}"
+            self.cookie.set(connection, response, signed, self._lifetimes.until_end(record))
+        elif session.ended is not None:
+            self.cookie.delete(connection, response)
+
+    def _has_changed(self, session: Session, record: SessionRecord, stored: bytes | None) -> bool:
+        if stored is None:
+            return session.is_worth_keeping(record)
+        return session.former_id is not None or record.encode() != stored
+
+
+def _unavailable() -> ServiceUnavailable:
+    return ServiceUnavailable("Sessions are not available now", headers={"Retry-After": "1"})

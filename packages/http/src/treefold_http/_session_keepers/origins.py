@@ -1,0 +1,57 @@
+"""The site that a request comes from, by Fetch Metadata, `Origin` or `Referer`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from treefold_http._wire.origins import parse_origin
+
+if TYPE_CHECKING:
+    from treefold_http._requests.connection import Connection
+
+
+def check_origins(origins: Sequence[str], name: str) -> frozenset[str]:
+    """Return origins as a set.
+
+    Raises:
+        ValueError: for one that is not `scheme://host` or `scheme://host:port`.
+    """
+    for origin in [origins] if isinstance(origins, str) else origins:
+        if isinstance(origins, str) or parse_origin(origin) is None or origin != origin.lower():
+            raise ValueError(
+                f"{name} must be a list of origins such as 'https://app.example.com',"
+                f" got {origin!r}"
+            )
+    return frozenset(origins)
+
+
+def source_is_trusted(connection: Connection, trusted: frozenset[str]) -> bool | None:
+    """Check that a request comes from this site, by Fetch Metadata, `Origin` or `Referer`.
+
+    Args:
+        trusted: other origins that may send requests, such as `https://app.example.com`.
+
+    Returns:
+        True for this site or a trusted origin, False for another one, None if the client sends none
+        of these fields, such as one that is not a browser.
+    """
+    headers = connection.headers
+    origins = headers.getlist("origin")
+    if len(origins) == 1 and origins[0] in trusted:
+        return True
+    sites = headers.getlist("sec-fetch-site")
+    if sites:
+        return sites in (["same-origin"], ["none"])
+    if origins:
+        return len(origins) == 1 and _is_own(connection, origins[0])
+    referers = headers.getlist("referer")
+    if referers:
+        origin = "/".join(referers[0].split("/", 3)[:3])
+        return len(referers) == 1 and (origin in trusted or _is_own(connection, origin))
+    return None
+
+
+def _is_own(connection: Connection, origin: str) -> bool:
+    own = parse_origin(f"{connection.scheme}://{connection.host}")
+    return own is not None and parse_origin(origin) == own

@@ -1,0 +1,1 @@
+"""Annotations: read once, then converted, validated, serialized and documented."""

@@ -1,0 +1,158 @@
+"""Constraints in annotations: `Annotated[int, Field(gt=0)]`, `Annotated[str, Meta(max_length=9)]`.
+
+A value is converted as without constraints, then checked by the package that defines them; a
+constraint that cannot be checked is an error at boot.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias, Union
+
+from treefold_http._types.parameters import InjectionError, shown
+from treefold_http._types.tree import ListType, TypeNode, UnionType
+
+Check: TypeAlias = Callable[[Any], Any]
+"""Returns a valid converted value, or raises `ValueError` with a message for the client."""
+
+PYDANTIC, MSGSPEC = "pydantic", "msgspec"
+_FAMILIES = {"annotated_types": PYDANTIC, "pydantic": PYDANTIC, "msgspec": MSGSPEC}
+
+
+def families(node: TypeNode, *, items: bool = True) -> frozenset[str]:
+    """Return the packages that define the constraints of a type or its union members.
+
+    Args:
+        items: include constraints on the items of a list.
+    """
+    return frozenset(filter(None, map(family_of, _markers(node, items=items))))
+
+
+def family_of(marker: Any) -> str:
+    """Return the package that checks a constraint; "" for metadata that is no constraint."""
+    return _FAMILIES.get(type(marker).__module__.partition(".")[0], "")
+
+
+def check_markers(markers: tuple[Any, ...]) -> None:
+    """Refuse the metadata of a parameter that says more than checks of its value.
+
+    Raises:
+        InjectionError: for a `Field(...)` with another name or a default.
+    """
+    for marker in filter(family_of, markers):
+        named = getattr(marker, "alias", None) or getattr(marker, "validation_alias", None)
+        if named is not None:
+            raise InjectionError(
+                f"Field(alias={named!r}) does not rename a parameter; write the name into"
+                " Query(), Header() or the like"
+            )
+        required = getattr(marker, "is_required", None)
+        if callable(required) and not required():
+            raise InjectionError(
+                "Field(...) in an annotation cannot set a default; write it as the parameter's own"
+            )
+
+
+def is_constraint(value: Any) -> bool:
+    """Return True for the result of `Field(...)` or `Meta(...)`."""
+    return bool(family_of(value)) and type(value).__name__ in ("FieldInfo", "Meta")
+
+
+def is_only_words(marker: Any) -> bool:
+    """Return True for a `Field` or `Meta` that only documents a value and constrains nothing."""
+    name = type(marker).__name__
+    if name == "FieldInfo":
+        return not marker.metadata
+    checks = ("gt", "ge", "lt", "le", "multiple_of", "pattern", "min_length", "max_length", "tz")
+    return name == "Meta" and all(getattr(marker, check) is None for check in checks)
+
+
+def unconstrained(node: TypeNode) -> Any:
+    """Return the annotation of a type without constraints, also in its options and list items."""
+    if not families(node):
+        return node.bare
+    if isinstance(node, UnionType):
+        return Union[tuple(map(unconstrained, node.options))]  # noqa: UP007 - made of a tuple
+    if isinstance(node, ListType) and node.kind is list and families(node.item):
+        return list[unconstrained(node.item)]
+    return node.bare
+
+
+def value_check(node: TypeNode) -> Check | None:
+    """Return the check of the constraints, for values of the type; None without any.
+
+    Raises:
+        InjectionError: when no installed package can check them.
+    """
+    checks = [_CHECKS[family](node) for family in sorted(families(node))]
+    if len(checks) < 2:
+        return checks[0] if checks else None
+
+    def check(value: Any) -> Any:
+        for each in checks:
+            value = each(value)
+        return value
+
+    return check
+
+
+def _markers(node: TypeNode, *, items: bool) -> Iterator[Any]:
+    yield from node.markers
+    if isinstance(node, UnionType) or (isinstance(node, ListType) and items and node.kind is list):
+        for part in node.parts:
+            yield from _markers(part, items=items)
+
+
+def installed_pydantic() -> Any:
+    """Return pydantic, imported at its first use as it takes 150 ms; None if it is missing."""
+    try:
+        return importlib.import_module("pydantic")
+    except ImportError:
+        return None
+
+
+def pydantic_check(validate: Check) -> Check:
+    """Return a check by a validator of pydantic, with its first message for the client."""
+    invalid = installed_pydantic().ValidationError
+
+    def check(value: Any) -> Any:
+        try:
+            return validate(value)
+        except invalid as error:
+            raise ValueError(error.errors(include_url=False)[0]["msg"].lower()) from None
+
+    return check
+
+
+def _by_pydantic(node: TypeNode) -> Check:
+    pydantic = installed_pydantic()
+    if pydantic is None:
+        raise InjectionError(
+            f"The constraint on {shown(unconstrained(node))} needs pydantic; install it:"
+            ' pip install "treefold[pydantic]"'
+        )
+    return pydantic_check(pydantic.TypeAdapter(node.annotation).validate_python)
+
+
+def _by_msgspec(node: TypeNode) -> Check:
+    msgspec = importlib.import_module("msgspec")  # installed, since the annotation has its `Meta`
+    try:
+        msgspec.json.Decoder(
+            node.annotation
+        )  # `convert` looks at the type with the first value only
+    except TypeError as error:
+        raise InjectionError(
+            f"The constraint on {shown(unconstrained(node))} cannot be checked: {error}"
+        ) from error
+
+    def check(value: Any) -> Any:
+        try:
+            return msgspec.convert(value, node.annotation)
+        except msgspec.ValidationError as error:
+            raise ValueError(str(error).partition(" - at `$")[0].lower()) from None
+
+    return check
+
+
+_CHECKS: dict[str, Callable[[TypeNode], Check]] = {PYDANTIC: _by_pydantic, MSGSPEC: _by_msgspec}

@@ -1,0 +1,278 @@
+"""Body models: JSON bytes straight into the annotated type (rulings, 'Handlers', 6).
+
+msgspec decodes its structs; pydantic validates the types that its `TypeAdapter` accepts; `validate`
+checks records of the standard library if neither is installed, or if neither checks all of their
+constraints. They decode only bodies that `loads` has accepted, because none refuses repeated names,
+and not all refuse NaN or lone surrogates.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from treefold_http._types import constraints, tree
+from treefold_http._types.member_names import QuickDecoder, quick_decoder
+from treefold_http._types.parameters import InjectionError, shown
+from treefold_http._types.validate import Errors, json_check
+from treefold_http._wire.errors import BadRequest, UnprocessableEntity
+from treefold_http._wire.json import BOM, msgspec
+
+
+class Decoder(NamedTuple):
+    """Decodes bodies into an annotated type.
+
+    Attributes:
+        decode: takes the body and the result of `loads`; raises `UnprocessableEntity` for a body of
+            another type, with the places in its `errors`.
+        shares: True if the value may hold parts of the result of `loads`.
+        quick: decodes most bodies of a model whose members are all required.
+    """
+
+    decode: Callable[[bytes, Any], Any]
+    shares: bool = False
+    quick: QuickDecoder | None = None
+
+
+def model_decoder(node: tree.TypeNode, *, anything: bool = False) -> Decoder | None:
+    """Return the decoder of a valid JSON body into a type; None for no model.
+
+    A model is a record, a pydantic model or a struct, a list of one, or a union of these, also with
+    None.
+
+    Args:
+        anything: also for a type that is no model, because of an explicit `Body()`.
+
+    Raises:
+        InjectionError: for a type that needs a missing package, or a constraint that the decoder of
+            the type would ignore.
+    """
+    if not anything and not is_model(node):
+        return None
+    demands = _demands(node)
+    models, structs = (
+        constraints.PYDANTIC in demands.readers,
+        constraints.MSGSPEC in demands.readers,
+    )
+    if models or (
+        not structs and constraints.MSGSPEC not in demands.places and not demands.fills_base
+    ):
+        _refuse_unchecked(demands.places, constraints.PYDANTIC)
+        decoder = _pydantic_decoder(node, mixed=structs)
+        if decoder is not None:
+            return decoder
+        if models:
+            raise InjectionError(
+                "Before Python 3.12 pydantic does not support TypedDict of typing, and this"
+                " one needs pydantic; import TypedDict from typing_extensions"
+            )
+    if msgspec is not None and (structs or constraints.PYDANTIC not in demands.places):
+        _refuse_unchecked(demands.places, constraints.MSGSPEC)
+        try:
+            return _msgspec_decoder(node)
+        except TypeError:  # a union of records, which msgspec cannot distinguish, or a foreign type
+            if structs:
+                raise
+    return Decoder(_record_decoder(node), shares=True)
+
+
+def is_checked_here(node: tree.TypeNode) -> bool:
+    """Return True if `validate` checks a body; only these checks refuse unknown members.
+
+    Raises:
+        InjectionError: as `model_decoder`.
+    """
+    demands = _demands(node)
+    families = {record.family for record in demands.records}
+    if not families or not families <= {"dataclass", "typed_dict"}:
+        return False
+    others = constraints.MSGSPEC in demands.places or demands.fills_base
+    if not others and families == {"dataclass"} and constraints.installed_pydantic() is not None:
+        return False  # pydantic decodes it, and making its decoder would take a millisecond
+    decoder = model_decoder(node, anything=True)
+    return decoder is not None and decoder.shares
+
+
+class _Demands(NamedTuple):
+    """The requirements of the types inside a type on their decoder.
+
+    Attributes:
+        places: by package, the first place with a constraint of that package.
+        readers: the packages that a type requires as its decoder.
+        records: the records, models and structs among the types.
+    """
+
+    places: dict[str, str]
+    readers: set[str]
+    records: list[tree.Record]
+
+    @property
+    def fills_base(self) -> bool:
+        """True if pydantic would not read the types of a generic base."""
+        own = ("dataclass", "typed_dict")
+        return any(record.fills_base and record.family in own for record in self.records)
+
+
+def _demands(node: tree.TypeNode) -> _Demands:
+    found = _Demands({}, set(), [])
+    for each, place in tree.walk(node):
+        for marker in each.markers:
+            if (family := constraints.family_of(marker)) and not constraints.is_only_words(marker):
+                found.places.setdefault(family, place)
+            if getattr(marker, "validation_alias", None) is not None:
+                found.readers.add(constraints.PYDANTIC)
+        if isinstance(each, tree.Record):
+            found.records.append(each)
+            found.readers.update(filter(None, [each.reader]))
+    return found
+
+
+def _refuse_unchecked(places: dict[str, str], reader: str) -> None:
+    for family, place in places.items():
+        if family != reader:
+            raise InjectionError(
+                f"The constraint on {place} is of {family}, but {reader} reads the body and"
+                f" would ignore it; use a constraint of {reader}"
+            )
+
+
+def is_model(node: tree.TypeNode) -> bool:
+    """Return True if a parameter of that type is read from the body without a marker."""
+    kinds = list(tree.leaves(node))
+    return bool(kinds) and all(isinstance(kind, tree.Record) for kind in kinds)
+
+
+def _unknown_to_msgspec(info: Any, place: str, seen: set[int]) -> Iterator[str]:
+    """Yield the types that msgspec can describe but not decode; visit recursive types once."""
+    if id(info) in seen:
+        return
+    seen.add(id(info))
+    if type(info).__name__ == "CustomType":
+        yield f"{shown(info.cls)} in {place}"
+    for field in getattr(info, "fields", ()):
+        yield from _unknown_to_msgspec(field.type, f"{shown(info.cls)}.{field.name}", seen)
+    parts = [getattr(info, name, None) for name in ("item_type", "key_type", "value_type", "type")]
+    for part in (*parts, *getattr(info, "types", ()), *getattr(info, "item_types", ())):
+        if part is not None:
+            yield from _unknown_to_msgspec(part, place, seen)
+
+
+def _msgspec_decoder(node: tree.TypeNode) -> Decoder:
+    assert msgspec is not None  # noqa: S101 - the caller has looked
+    foreign = next(
+        _unknown_to_msgspec(msgspec.inspect.type_info(node.annotation), "a body", set()), ""
+    )
+    if foreign:
+        raise InjectionError(
+            f"msgspec cannot decode {foreign} and would reject every body; use a type that it"
+            " supports, or make the model one of pydantic"
+        )
+    decode = msgspec.json.Decoder(node.annotation).decode
+    invalid = msgspec.ValidationError
+
+    def run(body: bytes, document: Any) -> Any:
+        try:
+            return decode(body.removeprefix(BOM))
+        except invalid as error:
+            message, _, where = str(error).partition(" - at `$")
+            raise _invalid(
+                [{"loc": _steps(where), "msg": message, "type": "value_error"}]
+            ) from None
+        except RecursionError:
+            raise _too_deep() from None
+
+    return Decoder(run, quick=quick_decoder(node, decode))
+
+
+def _steps(path: str) -> list[str | int]:
+    """msgspec's `.items[0].name` as steps; `[...]` is any key or index."""
+    found = re.findall(r"\.([^.\[`]+)|\[(\d+|\.\.\.)\]", path)
+    steps: list[str | int] = ["body"]
+    for name, index in found:
+        steps.append(name or (int(index) if index.isdigit() else index))
+    return steps
+
+
+def _pydantic_decoder(node: tree.TypeNode, *, mixed: bool) -> Decoder | None:
+    pydantic = constraints.installed_pydantic()
+    if pydantic is None:
+        return None
+    try:
+        validate = pydantic.TypeAdapter(node.annotation).validate_json
+    except pydantic.PydanticUserError as error:
+        if error.code == "typed-dict-version":
+            return None  # before Python 3.12 pydantic refuses a `typing.TypedDict`
+        if mixed and isinstance(error, pydantic.errors.PydanticSchemaGenerationError):
+            raise InjectionError(
+                "A body must consist of msgspec structs or of pydantic models, not of both"
+            ) from error
+        raise
+    invalid = pydantic.ValidationError
+
+    def run(body: bytes, document: Any) -> Any:
+        try:
+            return validate(body.removeprefix(BOM))
+        except invalid as error:
+            found = error.errors(include_url=False, include_context=False, include_input=False)
+            first = found[0]  # without a place: only the parser of pydantic refuses the body
+            if first["type"] == "json_invalid" and not first["loc"]:
+                reason = first["msg"].removeprefix("Invalid JSON: ")
+                raise BadRequest(f"The body is not valid JSON: {reason}") from None
+            entries = [
+                {"loc": ["body", *item["loc"]], "msg": item["msg"], "type": item["type"]}
+                for item in found
+            ]
+            raise _invalid(entries) from None
+
+    return Decoder(run, quick=quick_decoder(node, validate))
+
+
+def _record_decoder(node: tree.TypeNode) -> Callable[[bytes, Any], Any]:
+    check = json_check(node)
+
+    def run(body: bytes, document: Any) -> Any:
+        errors: Errors = []
+        try:
+            value = check(document, ["body"], errors)
+        except RecursionError:
+            raise _too_deep() from None
+        if errors:
+            raise _invalid(errors)
+        return value
+
+    return run
+
+
+def _invalid(errors: Errors) -> UnprocessableEntity:
+    return UnprocessableEntity("The body is not valid; `errors` says where", errors=errors)
+
+
+def _too_deep() -> BadRequest:
+    return BadRequest("The body is not valid JSON: it is nested too deeply")
+
+
+def text_converter(node: tree.TypeNode) -> Callable[[str], Any] | None:
+    """Return a converter of one text for a type that only pydantic knows; None without pydantic.
+
+    None also for types that a single text cannot represent: lists, objects, records, Any.
+    """
+    pydantic = constraints.installed_pydantic()
+    if pydantic is None:
+        return None
+    try:
+        adapter = pydantic.TypeAdapter(constraints.unconstrained(node))
+        if not _is_written_as_text(adapter.json_schema()):
+            return None
+    except pydantic.PydanticUserError:
+        return None
+    return constraints.pydantic_check(adapter.validate_strings)
+
+
+def _is_written_as_text(schema: dict[str, Any]) -> bool:
+    """Return True if a schema allows only strings, numbers, booleans and null."""
+    named = {f"#/$defs/{name}": each for name, each in schema.get("$defs", {}).items()}
+    schema = named.get(schema.get("$ref", ""), schema)
+    options = schema.get("anyOf") or schema.get("oneOf") or [schema]
+    kinds = {named.get(o.get("$ref", ""), o).get("type") for o in options} - {"null"}
+    return bool(kinds) and kinds <= {"string", "number", "integer", "boolean"}

@@ -1,0 +1,52 @@
+"""Signatures: the parameters of a callable, read once when its call is planned."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import partial
+from typing import Any, cast
+
+EMPTY = inspect.Parameter.empty
+
+
+class InjectionError(Exception):
+    """A parameter that nothing can provide; the file counts as broken at boot."""
+
+
+def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """Return the parameters of a callable, without `*args` and `**kwargs`.
+
+    Raises:
+        InjectionError: when it has no readable signature.
+    """
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError) as error:
+        raise InjectionError(
+            f"The parameters of {label(function)} cannot be read: {error}; wrap it in a function"
+        ) from error
+    gathered = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [p for p in signature.parameters.values() if p.kind not in gathered]
+
+
+def label(function: Callable[..., Any]) -> str:
+    """Return the name of a function for a message."""
+    return f"{getattr(function, '__qualname__', type(function).__qualname__)}()"
+
+
+def shown(annotation: Any) -> str:
+    """Return the name of an annotation for a message."""
+    return getattr(annotation, "__name__", None) or str(annotation)
+
+
+def globals_of(call: Any) -> dict[str, Any]:
+    """Return the globals of the module that defines a callable, to resolve its annotations."""
+    call = inspect.unwrap(call)
+    while isinstance(call, partial):
+        call = inspect.unwrap(cast("partial[Any]", call).func)
+    if isinstance(call, type):
+        call = call.__init__
+    elif not inspect.isroutine(call):
+        call = call.__call__
+    return getattr(inspect.unwrap(call), "__globals__", {})

@@ -1,0 +1,330 @@
+"""Annotations to the type tree: the only module that calls `get_origin` and `get_args`.
+
+`read` takes any annotation and never fails: what it does not know becomes `Foreign`. The members of
+a record are read when they are asked for, with the types of a generic record filled in.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import dataclasses
+import enum
+import importlib
+import inspect
+import types
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, replace
+from functools import partial
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, cast, get_args, get_origin
+
+from treefold_http._types import tree
+from treefold_http._types.constraints import MSGSPEC, PYDANTIC, family_of
+from treefold_http._types.parameters import EMPTY, InjectionError, globals_of, label, shown
+from treefold_http._types.scalars import SCALARS
+
+_LISTS = (
+    *(list, set, frozenset, tuple, collections.abc.Sequence, collections.abc.Set),
+    *(collections.abc.Iterable, collections.abc.Collection),
+)
+_TABLES = (dict, collections.abc.Mapping, collections.abc.MutableMapping)
+_QUALIFIERS = ("Required", "NotRequired", "ReadOnly", "Final", "ClassVar")
+_SCALARS = {kind: tree.Scalar(annotation=kind, kind=kind) for kind in SCALARS}
+ANY = tree.AnyType(annotation=EMPTY)
+
+
+def read(annotation: Any) -> tree.TypeNode:
+    """Return the type that an annotation says."""
+    if isinstance(annotation, type):
+        known = _SCALARS.get(annotation)
+        if known is not None:
+            return known
+    elif annotation is None:
+        return _SCALARS[type(None)]
+    if annotation is Any or annotation in (object, EMPTY):
+        return tree.AnyType(annotation=annotation)
+    if is_alias(annotation):
+        return tree.Named(annotation=annotation, read=lambda: read(named(annotation)))
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is not None:
+        return _special(annotation, origin, arguments)
+    if isinstance(annotation, type):
+        return _class(annotation, annotation, ())
+    if isinstance(annotation, TypeVar):
+        bound = annotation.__bound__
+        return tree.AnyType(annotation=annotation) if bound is None else read(bound)
+    if isinstance(annotation, typing.NewType):
+        return replace(read(annotation.__supertype__), annotation=annotation)
+    return tree.Foreign(annotation=annotation, kind=annotation)
+
+
+def _special(annotation: Any, origin: Any, arguments: tuple[Any, ...]) -> tree.TypeNode:
+    if origin is Annotated:
+        inner = read(arguments[0])
+        whole = Annotated[inner.annotation, *arguments[1:]]
+        return replace(inner, annotation=whole, markers=(*inner.markers, *arguments[1:]))
+    if origin is Literal:
+        return tree.Choice(annotation=annotation, kind=None, members=arguments)
+    if getattr(origin, "_name", None) in _QUALIFIERS:
+        return read(arguments[0])
+    if origin in (typing.Union, types.UnionType):
+        return tree.UnionType(annotation=annotation, options=tuple(map(read, arguments)))
+    return _class(annotation, origin, arguments)
+
+
+def _class(annotation: Any, kind: type, arguments: tuple[Any, ...]) -> tree.TypeNode:
+    """Read a class, with the types in its brackets."""
+    is_bare = annotation in (tuple, typing.Tuple)  # noqa: UP006 - the two are not equal
+    if kind is tuple and arguments[-1:] != (Ellipsis,) and not is_bare:
+        return tree.TupleType(annotation=annotation, items=tuple(map(read, arguments)))
+    if kind in _LISTS:
+        item = read(arguments[0]) if arguments else ANY
+        return tree.ListType(annotation=annotation, kind=kind, item=item)
+    if kind in _TABLES:
+        key, value = map(read, arguments) if arguments else (ANY, ANY)
+        return tree.Table(annotation=annotation, kind=kind, key=key, value=value)
+    if not isinstance(cast("Any", kind), type):
+        return tree.Foreign(annotation=annotation, kind=kind, arguments=tuple(map(read, arguments)))
+    if issubclass(kind, enum.Enum):
+        return tree.Choice(annotation=annotation, kind=kind, members=tuple(kind))
+    if (family := _family(kind)) is not None:
+        return tree.Record(
+            annotation=annotation,
+            kind=kind,
+            arguments=arguments,
+            family=family,
+            reader=_reader(kind, family),
+            fills_base=_fills_base(kind),
+            read=partial(_members, annotation, kind, arguments),
+        )
+    return tree.Foreign(annotation=annotation, kind=kind, arguments=tuple(map(read, arguments)))
+
+
+def tuple_items(kind: Any) -> list[tree.TypeNode]:
+    """Return the types of the items of a named tuple."""
+    hints = _hints(kind)
+    return [read(hints.get(name, EMPTY)) for name in kind._fields]
+
+
+def _family(kind: Any) -> tree.Family | None:
+    if hasattr(kind, "__struct_config__"):
+        return "struct"
+    if hasattr(kind, "__pydantic_validator__"):
+        return "model"
+    if is_typed_dict(kind):
+        return "typed_dict"
+    return "dataclass" if dataclasses.is_dataclass(kind) else None
+
+
+def _reader(kind: Any, family: tree.Family) -> str:
+    """The package that alone evaluates all that a class says."""
+    if family == "struct":
+        return MSGSPEC
+    fields: Mapping[str, Any] = getattr(kind, "__dataclass_fields__", {})
+    configured = family == "model" or hasattr(kind, "__pydantic_config__")
+    return PYDANTIC if configured or any(family_of(f.default) for f in fields.values()) else ""
+
+
+def is_typed_dict(kind: Any) -> bool:
+    """Return True for a TypedDict, also one of typing_extensions."""
+    # Not `typing.is_typeddict`, which does not recognize those of typing_extensions.
+    given: Any = kind
+    return isinstance(kind, type) and issubclass(kind, dict) and hasattr(given, "__total__")
+
+
+def _members(annotation: Any, kind: Any, arguments: tuple[Any, ...]) -> tuple[tree.Member, ...]:
+    if hasattr(kind, "__struct_config__"):
+        return tuple(_struct_members(annotation))
+    if hasattr(kind, "__pydantic_validator__"):
+        return tuple(_model_members(kind))
+    parameters = getattr(kind, "__parameters__", ())
+    bound = _bound(kind, dict(zip(parameters, arguments, strict=False)))
+    hints = {name: _filled(hint, bound) for name, hint in _hints(kind).items()}
+    make = _typed_members if is_typed_dict(kind) else _dataclass_members
+    return tuple(make(kind, hints))
+
+
+def _struct_members(annotation: Any) -> Iterator[tree.Member]:
+    msgspec = importlib.import_module("msgspec")  # installed, since there is a struct
+    for field in msgspec.structs.fields(annotation):
+        given, made = field.default, field.default_factory
+        yield tree.Member(
+            name=field.name,
+            type=read(field.type),
+            read_as=field.encode_name,
+            written_as=field.encode_name,
+            required=field.required,
+            default=EMPTY if given is msgspec.NODEFAULT else given,
+            factory=None if made is msgspec.NODEFAULT else made,
+        )
+
+
+def _model_members(kind: Any) -> Iterator[tree.Member]:
+    fields = getattr(kind, "model_fields", None) or kind.__pydantic_fields__
+    config: Mapping[str, Any] = getattr(kind, "model_config", {})
+    for name, field in fields.items():
+        alias = field.validation_alias or field.alias or name
+        markers = tuple(field.metadata)
+        yield tree.Member(
+            name=name,
+            type=read(Annotated[field.annotation, *markers] if markers else field.annotation),
+            read_as=alias if isinstance(alias, str) else None,
+            written_as=field.serialization_alias or name
+            if config.get("serialize_by_alias")
+            else name,
+            required=field.is_required(),
+        )
+
+
+def _typed_members(kind: Any, hints: Mapping[str, Any]) -> Iterator[tree.Member]:
+    # `__required_keys__` ignores `Required` and `NotRequired` in annotations that are text.
+    known = {"Required": True, "NotRequired": False}
+    for name, hint in hints.items():
+        mark = getattr(get_origin(split(hint)[0]), "_name", None)
+        required = known.get(mark or "", name in kind.__required_keys__)
+        yield tree.Member(
+            name=name, type=read(hint), read_as=name, written_as=name, required=required
+        )
+
+
+def _dataclass_members(kind: Any, hints: Mapping[str, Any]) -> Iterator[tree.Member]:
+    fields: Mapping[str, dataclasses.Field[Any]] = kind.__dataclass_fields__
+    for name, field in fields.items():
+        hint = hints[name]
+        if ClassVar in (hint, get_origin(hint)):
+            continue
+        init_only = isinstance(hint, dataclasses.InitVar)
+        made: Any = field.default_factory
+        yield tree.Member(
+            name=name,
+            type=read(cast("Any", hint).type if init_only else hint),
+            read_as=name,
+            written_as=name,
+            required=field.default is made is MISSING,
+            default=EMPTY if field.default is MISSING else field.default,
+            factory=None if made is MISSING else made,
+            is_input=field.init,
+            is_output=not init_only,
+        )
+
+
+def _fills_base(kind: Any) -> bool:
+    bases = [get_origin(base) for base in getattr(kind, "__orig_bases__", ())]
+    return any(base not in (None, typing.Generic) for base in bases)
+
+
+def _hints(kind: Any) -> Mapping[str, Any]:
+    try:
+        return typing.get_type_hints(kind, include_extras=True)
+    except Exception as error:
+        raise InjectionError(
+            f"The annotations of {shown(kind)} cannot be resolved: {error};"
+            " import the names that they use"
+        ) from error
+
+
+def _bound(kind: Any, given: Mapping[Any, Any]) -> dict[Any, Any]:
+    """The types bound to the type variables of a record and of its generic bases."""
+    found = dict(given)
+    for base in getattr(kind, "__orig_bases__", ()):
+        origin = get_origin(base)
+        if origin is not None and origin is not typing.Generic:
+            arguments = [_filled(each, found) for each in get_args(base)]
+            parameters = getattr(origin, "__parameters__", ())
+            found |= _bound(origin, dict(zip(parameters, arguments, strict=False)))
+    return found
+
+
+def _filled(annotation: Any, bound: Mapping[Any, Any]) -> Any:
+    """Replace type variables in an annotation, at any depth, by the types bound to them."""
+    if isinstance(annotation, TypeVar):
+        return bound.get(annotation, annotation)
+    if isinstance(annotation, dataclasses.InitVar):
+        return dataclasses.InitVar(_filled(cast("Any", annotation).type, bound))
+    parameters = getattr(annotation, "__parameters__", ()) if bound else ()
+    if not parameters or isinstance(annotation, type):
+        return annotation
+    return annotation[tuple(bound.get(each, each) for each in parameters)]
+
+
+def annotation_of(parameter: inspect.Parameter, function: Callable[..., Any]) -> Any:
+    """Resolve the annotation of one parameter; unused annotations may have unresolvable names.
+
+    Raises:
+        InjectionError: when a name in it is unknown.
+    """
+    if _is_plain(parameter.annotation):
+        return parameter.annotation
+    holder = type("holder", (), {"__annotations__": {parameter.name: parameter.annotation}})
+    try:
+        hints = typing.get_type_hints(holder, globals_of(function), include_extras=True)
+        return unaliased(hints[parameter.name])
+    except Exception as error:
+        raise InjectionError(
+            f"The annotation {parameter.annotation!r} of {parameter.name!r} in {label(function)}"
+            f" cannot be resolved: {error}; import the names that it uses"
+        ) from error
+
+
+def _is_plain(annotation: Any) -> bool:
+    """Return True if an annotation needs no resolution: no text in it, and no None as a type.
+
+    A shortcut for common annotations, because `typing.get_type_hints` takes 50 us for them.
+    """
+    if isinstance(annotation, type):
+        return True
+    if isinstance(annotation, (types.GenericAlias, types.UnionType)):
+        return not is_alias(annotation) and all(map(_is_plain, annotation.__args__))
+    return get_origin(annotation) is Annotated and _is_plain(annotation.__origin__)
+
+
+def unaliased(annotation: Any, inside: tuple[Any, ...] = ()) -> Any:
+    """Replace names of `type` statements by their types, also in unions and lists.
+
+    Args:
+        inside: the names that are being replaced already; a recursive name stays.
+    """
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if is_alias(annotation):
+        alias = origin or annotation
+        return annotation if alias in inside else unaliased(named(annotation), (*inside, alias))
+    if origin is Annotated:
+        return Annotated[unaliased(arguments[0], inside), *annotation.__metadata__]
+    if origin is list and arguments:
+        return list[unaliased(arguments[0], inside)]
+    if origin in (typing.Union, types.UnionType):
+        options = tuple(unaliased(each, inside) for each in arguments)
+        return typing.Union[options]  # noqa: UP007 - made of a tuple
+    return annotation
+
+
+def is_alias(annotation: Any) -> bool:
+    """Return True for the name of a `type` statement, also with arguments: `Page[Item]`."""
+    alias = get_origin(annotation) or annotation
+    return type(alias).__name__ == "TypeAliasType"  # of typing or typing_extensions
+
+
+def named(annotation: Any) -> Any:
+    """Return the type that a `type` statement names, with arguments (`Page[Item]`) inserted."""
+    alias = get_origin(annotation) or annotation
+    return _filled(
+        alias.__value__, dict(zip(alias.__type_params__, get_args(annotation), strict=False))
+    )
+
+
+def split(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
+    """Return the type and the metadata of an annotation; no metadata if it is not `Annotated`."""
+    if get_origin(annotation) is Annotated:
+        first, *markers = get_args(annotation)
+        return first, tuple(markers)
+    return annotation, ()
+
+
+def name_of(annotation: Any) -> str:
+    """Return the name of a type, with those of the types in its brackets: `Page_Item`."""
+    arguments = get_args(annotation)
+    if isinstance(annotation, type) and not arguments:
+        return annotation.__name__
+    named = get_origin(annotation) or (annotation if is_alias(annotation) else None)
+    name = getattr(named, "__name__", "") or str(annotation)
+    return "_".join([name, *map(name_of, arguments)])

@@ -1,0 +1,167 @@
+"""Scalars: from text to the annotated type, and their JSON Schemas (rulings, 'Handlers').
+
+A converter takes the text of one value and returns the typed value, or raises `ValueError` with a
+message for the client. It ignores constraints, which `constraints` checks on the typed value.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import math
+import re
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from treefold_http._runtime.settings import SPELLINGS
+from treefold_http._types import tree
+from treefold_http._types.parameters import shown
+
+Converter: TypeAlias = Callable[[str], Any]
+
+
+class ScalarForm(NamedTuple):
+    """The forms of a scalar outside of Python.
+
+    Attributes:
+        schema: the JSON Schema of its JSON form.
+        convert: converts text; None for a type that path, query and header cannot have.
+    """
+
+    schema: Mapping[str, Any]
+    convert: Converter | None = None
+
+
+_integer = re.compile(r"[+-]?[0-9]{1,4300}").fullmatch
+_number = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]{1,6}+)?").fullmatch
+_uuid = re.compile(r"[0-9A-Fa-f]{8}-?(?:[0-9A-Fa-f]{4}-?){3}[0-9A-Fa-f]{12}").fullmatch
+
+
+def _int(text: str) -> int:
+    if not _integer(text):
+        raise ValueError("should be an integer")
+    return int(text)
+
+
+def _float(text: str) -> float:
+    if not _number(text) or math.isinf(value := float(text)):
+        raise ValueError("should be a finite number")
+    return value
+
+
+def _decimal(text: str) -> decimal.Decimal:
+    if not _number(text):
+        raise ValueError("should be a finite number")
+    return decimal.Decimal(text)
+
+
+def _uuid_value(text: str) -> uuid.UUID:
+    if not _uuid(text):
+        raise ValueError("should be a UUID")
+    return uuid.UUID(text)
+
+
+def _bool(text: str) -> bool:
+    try:
+        return SPELLINGS[text.lower()]
+    except KeyError:
+        raise ValueError("should be true or false") from None
+
+
+def _by(parse: Converter, words: str) -> Converter:
+    def convert(text: str) -> Any:
+        try:
+            return parse(text)
+        except (ValueError, OverflowError):
+            raise ValueError(words) from None
+
+    return convert
+
+
+def _text_of(form: str) -> Mapping[str, Any]:
+    return {"type": "string", "format": form}
+
+
+_BASE64 = {"type": "string", "contentEncoding": "base64"}
+SCALARS: Mapping[Any, ScalarForm] = {
+    type(None): ScalarForm({"type": "null"}),
+    bool: ScalarForm({"type": "boolean"}, _bool),
+    int: ScalarForm({"type": "integer"}, _int),
+    float: ScalarForm({"type": "number"}, _float),
+    str: ScalarForm({"type": "string"}, str),
+    bytes: ScalarForm(_BASE64),
+    bytearray: ScalarForm(_BASE64),
+    decimal.Decimal: ScalarForm(_text_of("decimal"), _decimal),
+    uuid.UUID: ScalarForm(_text_of("uuid"), _uuid_value),
+    datetime.datetime: ScalarForm(
+        _text_of("date-time"),
+        _by(datetime.datetime.fromisoformat, "should be a date and time in ISO 8601"),
+    ),
+    datetime.date: ScalarForm(
+        _text_of("date"), _by(datetime.date.fromisoformat, "should be a date in ISO 8601")
+    ),
+    datetime.time: ScalarForm(
+        _text_of("time"), _by(datetime.time.fromisoformat, "should be a time in ISO 8601")
+    ),
+    datetime.timedelta: ScalarForm(_text_of("duration")),
+}
+"""Type to its forms; subclasses of these types are foreign."""
+
+
+def converter(node: tree.TypeNode) -> Converter | None:
+    """Return the converter for a scalar, an enum, `Literal`, or a union of them, also with None.
+
+    None for any other type.
+    """
+    match node:
+        case tree.Scalar():
+            return SCALARS[node.kind].convert
+        case tree.Choice(kind=None):
+            return _member(dict(_spellings(node.members)))
+        case tree.Choice():
+            return _member(dict(zip(map(_text, node.values), node.members, strict=True)))
+        case tree.UnionType():
+            options = tree.without_none(node)
+            return _first_of(sorted(options, key=lambda option: option.bare is str))
+        case _:
+            return None
+
+
+def _spellings(choices: Sequence[Any]) -> Iterator[tuple[str, Any]]:
+    for choice in choices:
+        yield _text(choice), choice
+        if isinstance(choice, bool):
+            yield from (each for each in SPELLINGS.items() if each[1] is choice)
+
+
+def _first_of(options: Sequence[tree.TypeNode]) -> Converter | None:
+    """The converter of a union: the first option that takes the text, and str takes any."""
+    converters = [made for made in map(converter, options) if made is not None]
+    if len(converters) < 2 or len(converters) < len(options):
+        return converters[0] if len(converters) == len(options) == 1 else None
+    words = f"should be one of {', '.join(shown(option.bare) for option in options)}"
+
+    def convert(text: str) -> Any:
+        for each in converters:
+            try:
+                return each(text)
+            except ValueError:
+                continue
+        raise ValueError(words)
+
+    return convert
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else str(value)
+
+
+def _member(choices: Mapping[str, Any]) -> Converter:
+    def convert(text: str) -> Any:
+        try:
+            return choices[text]
+        except KeyError:
+            raise ValueError(f"should be one of {', '.join(choices)}") from None
+
+    return convert

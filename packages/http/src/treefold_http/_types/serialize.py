@@ -1,0 +1,317 @@
+"""Serialization by `response_model`: reduce a value to plain data with the declared fields only.
+
+A type becomes a tree of serializers once, at boot. A serializer takes a handler's return value and
+returns its declared fields, read from members of mappings or attributes of objects. A value of
+another type raises `SerializationError`, which reports the place and the reason but never the
+value: it may be a secret. pydantic reads and writes its own models; all other records are
+serialized here, even if msgspec or pydantic is installed.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import datetime
+import enum
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias, cast
+
+from treefold_http._types import tree
+from treefold_http._types.constraints import families, installed_pydantic, value_check
+from treefold_http._types.parameters import EMPTY, InjectionError, shown
+from treefold_http._types.validate import Errors, json_check
+from treefold_http._wire.json import msgspec
+
+Serializer: TypeAlias = Callable[[Any], Any]
+"""Takes a value and returns its serializable form; raises `SerializationError` for another type."""
+
+_BYTES = (bytes, bytearray, memoryview)
+_NO_OBJECTS = (str, int, float, type(None), *_BYTES, list, tuple, set, frozenset)
+_ABSENT = object()
+_UNSET = None if msgspec is None else msgspec.UnsetType
+"""A field with this value is left out of the response, so it is no member of a union here."""
+
+
+class SerializationError(Exception):
+    """A value is not of the declared type.
+
+    Attributes:
+        words: the expected type, as a text such as "should be an object".
+        steps: the path to the value, the innermost step last.
+    """
+
+    def __init__(self, words: str, steps: tuple[str | int, ...] = ()) -> None:
+        super().__init__(words, steps)
+        self.words = words
+        self.steps = steps
+
+    def below(self, step: str | int) -> SerializationError:
+        """Return the same error with one outer step added to the path."""
+        return SerializationError(self.words, (step, *self.steps))
+
+    def __str__(self) -> str:
+        where = ".".join(map(str, self.steps))
+        return f"{where!r} {self.words}" if where else f"it {self.words}"
+
+
+def serializer(node: tree.TypeNode) -> Serializer:
+    """Return the serializer of a type.
+
+    Raises:
+        InjectionError: for a type that cannot be checked.
+    """
+    return _Planner().plan(node)
+
+
+class _Planner:
+    """Plans each record once, so that a record may be recursive."""
+
+    def __init__(self) -> None:
+        self._records: dict[Any, _Record] = {}
+        self._named: dict[Any, Serializer] = {}
+
+    def plan(self, node: tree.TypeNode) -> Serializer:
+        kinds = list(tree.leaves(node))
+        if kinds and all(
+            isinstance(each, tree.Record) and each.family == "model" for each in kinds
+        ):
+            return _by_pydantic(node)
+        inner = self._unconstrained(node)
+        if not node.markers or not families(node, items=False):
+            return inner
+        check = value_check(node)
+        return inner if check is None else _checked(inner, check)
+
+    def _unconstrained(self, node: tree.TypeNode) -> Serializer:
+        match node:
+            case tree.AnyType():
+                return _anything
+            case tree.UnionType():
+                return self._union(node)
+            case tree.Record():
+                return self._record(node)
+            case tree.Named():
+                return tree.plan_named(node, self._named, self.plan)
+            case tree.TupleType():
+                return _fixed([self.plan(item) for item in node.items])
+            case tree.ListType():
+                return _list(self.plan(node.item))
+            case tree.Table():
+                return _table(
+                    self.plan(node.value), self.plan(node.key) if node.limits_names else _anything
+                )
+            case _:
+                return _leaf(node)
+
+    def _union(self, node: tree.UnionType) -> Serializer:
+        chosen = [option for option in tree.without_none(node) if option.annotation is not _UNSET]
+        serializers = [self.plan(option) for option in chosen]
+        may_be_none = any(map(tree.is_none, node.options))
+        pairs = zip(chosen, serializers, strict=True)
+        exact = {option.bare: made for option, made in pairs if isinstance(option.bare, type)}
+        words = f"should be one of {', '.join(shown(option.bare) for option in node.options)}"
+
+        def choose(value: Any) -> Any:
+            if value is None and may_be_none:
+                return None
+            own = exact.get(value.__class__)
+            if own is not None or len(serializers) == 1:
+                return (own or serializers[0])(value)
+            for serialize in serializers:
+                try:
+                    return serialize(value)
+                except SerializationError:
+                    continue
+            raise SerializationError(words)
+
+        return choose
+
+    def _record(self, node: tree.Record) -> Serializer:
+        known = self._records.get(node.key)
+        if known is None:
+            known = self._records[node.key] = _Record(node.kind)
+            known.members = [
+                (member, self.plan(member.type)) for member in node.members if member.is_output
+            ]
+        return known
+
+
+class _Record:
+    """The serializer of one dataclass, TypedDict or struct."""
+
+    def __init__(self, kind: Any) -> None:
+        self.members: list[tuple[tree.Member, Serializer]] = []
+        config: Any = getattr(kind, "__struct_config__", None)
+        self._tag_field: str | None = config.tag_field if config else None
+        self._tag: Any = config.tag if config else None
+        self._is_array: bool = config is not None and config.array_like
+
+    def __call__(self, value: Any) -> Any:
+        read = self._reader(value)
+        made: dict[str, Any] = {} if self._tag_field is None else {self._tag_field: self._tag}
+        for member, serialize in self.members:
+            part = read(member)
+            if part is _ABSENT:
+                if member.required:
+                    raise SerializationError("is required", (member.written_as,))
+                if member.factory is None and member.default is EMPTY:
+                    continue
+                part = member.default if member.factory is None else member.factory()
+            if msgspec is not None and part is msgspec.UNSET:
+                continue
+            try:
+                made[member.written_as] = serialize(part)
+            except SerializationError as error:
+                raise error.below(member.written_as) from None
+        return list(made.values()) if self._is_array else made
+
+    def _reader(self, value: Any) -> Callable[[tree.Member], Any]:
+        if isinstance(value, Mapping):
+            members = cast("Mapping[str, Any]", value)
+            if self._tag_field is not None and members.get(self._tag_field, self._tag) != self._tag:
+                raise SerializationError(f"should be {self._tag!r}", (self._tag_field,))
+            return lambda each: members.get(each.written_as, members.get(each.name, _ABSENT))
+        has_parts = hasattr(value, "_fields")  # a named tuple
+        if not has_parts and isinstance(value, _NO_OBJECTS):
+            raise SerializationError("should be an object")
+        return lambda each: getattr(value, each.name, _ABSENT)
+
+
+def _anything(value: Any) -> Any:
+    return value
+
+
+def _checked(serialize: Serializer, check: Callable[[Any], Any]) -> Serializer:
+    def serialized(value: Any) -> Any:
+        made = serialize(value)
+        try:
+            check(made)
+        except ValueError as error:
+            raise SerializationError(str(error)) from None
+        return made
+
+    return serialized
+
+
+def _items(value: Any) -> list[Any]:
+    if isinstance(value, (str, *_BYTES)) or not isinstance(
+        value, (collections.abc.Sequence, collections.abc.Set)
+    ):
+        raise SerializationError("should be a list")
+    return list(cast("collections.abc.Collection[Any]", value))
+
+
+def _list(item: Serializer) -> Serializer:
+    def serialized(value: Any) -> Any:
+        made: list[Any] = []
+        for index, each in enumerate(_items(value)):
+            try:
+                made.append(item(each))
+            except SerializationError as error:
+                raise error.below(index) from None
+        return made
+
+    return serialized
+
+
+def _fixed(serializers: list[Serializer]) -> Serializer:
+    def serialized(value: Any) -> Any:
+        items = _items(value)
+        if len(items) != len(serializers):
+            raise SerializationError(f"should have {len(serializers)} items")
+        return [serialize(each) for serialize, each in zip(serializers, items, strict=True)]
+
+    return serialized
+
+
+def _table(member: Serializer, key: Serializer) -> Serializer:
+    def serialized(value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            raise SerializationError("should be an object")
+        made: dict[Any, Any] = {}
+        for name, each in cast("Mapping[Any, Any]", value).items():
+            try:
+                made[key(name)] = member(each)
+            except SerializationError as error:
+                raise error.below(str(name)) from None
+        return made
+
+    return serialized
+
+
+_AS_THEY_ARE: Mapping[Any, tuple[type, ...]] = {
+    bytes: _BYTES,
+    bytearray: _BYTES,
+    datetime.timedelta: (datetime.timedelta,),
+}
+_NOT_MEANT = {(int, bool), (float, bool), (datetime.date, datetime.datetime)}
+"""Subclasses whose JSON form differs from that of the declared type."""
+
+
+def _leaf(node: tree.TypeNode) -> Serializer:
+    """The serializer of a scalar: takes an instance of the class, or its JSON form."""
+    kind = node.kind if isinstance(node, (tree.Scalar, tree.Choice)) else node.bare
+    kinds = _AS_THEY_ARE.get(kind)
+    if kinds is not None:
+        return _instance(kinds, _refuse(f"should be {shown(kind)}"))
+    if not isinstance(node, (tree.Scalar, tree.Choice)) and installed_pydantic() is not None:
+        return _by_pydantic(node)
+    check = json_check(node)  # raises InjectionError for an unknown type
+
+    def parsed(value: Any) -> Any:
+        if isinstance(value, enum.Enum):
+            value = value.value
+        errors: Errors = []
+        made = check(value, ["answer"], errors)
+        if errors:
+            raise SerializationError(str(errors[0]["msg"]).removeprefix("answer "))
+        return made
+
+    return _instance((kind,), parsed) if isinstance(kind, type) else parsed
+
+
+def _instance(kinds: tuple[type, ...], other: Serializer) -> Serializer:
+    def serialized(value: Any) -> Any:
+        kind = value.__class__
+        if kind in kinds:
+            return value
+        if isinstance(value, kinds) and not any((base, kind) in _NOT_MEANT for base in kinds):
+            return value
+        return other(value)
+
+    return serialized
+
+
+def _refuse(words: str) -> Serializer:
+    def refuse(value: Any) -> Any:
+        raise SerializationError(words)
+
+    return refuse
+
+
+def _by_pydantic(node: tree.TypeNode) -> Serializer:
+    pydantic = installed_pydantic()
+    try:
+        adapter = pydantic.TypeAdapter(node.annotation)
+    except pydantic.PydanticUserError as error:
+        raise InjectionError(
+            f"pydantic does not support {shown(node.bare)}: {str(error).splitlines()[0]}"
+        ) from error
+    invalid = pydantic.ValidationError
+    unfit = importlib.import_module("pydantic_core").PydanticSerializationError
+    options: dict[str, Any] = {"from_attributes": True}
+    if tuple(map(int, pydantic.VERSION.split(".")[:2])) >= (2, 11):
+        options |= {"by_alias": True, "by_name": True}  # a handler may use either
+
+    def serialized(value: Any) -> Any:
+        try:
+            return adapter.dump_python(
+                adapter.validate_python(value, **options), mode="json", warnings="error"
+            )
+        except invalid as error:
+            first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+            raise SerializationError(first["msg"], tuple(first["loc"])) from None
+        except unfit:  # its message contains the value, which may be a secret
+            raise SerializationError("has a field of another type than the model says") from None
+
+    return serialized

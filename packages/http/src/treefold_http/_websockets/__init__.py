@@ -1,0 +1,1 @@
+"""WebSockets as handlers hold them, and rooms of many, in one process or through Redis."""

@@ -1,0 +1,43 @@
+"""Typed messages of a socket: JSON into the annotated type, by the decoders of request bodies.
+
+Imported with the first typed message; a socket that receives untyped JSON does not need it.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from treefold_http._types.decode import Decoder, model_decoder
+from treefold_http._types.parameters import InjectionError, shown
+from treefold_http._types.read import read
+from treefold_http._wire.errors import UnprocessableEntity
+
+
+def read_message(model: Any, body: bytes, document: Any) -> Any:
+    """Decode a message into its type.
+
+    Args:
+        body, document: the message as bytes, and the result of `loads` for it.
+
+    Raises:
+        InjectionError: for a type that needs a package which is not installed.
+        UnprocessableEntity: for a message of another type; `errors` lists the places.
+    """
+    try:
+        return _decoder(model).decode(body, document)
+    except UnprocessableEntity as error:
+        errors = [{**each, "loc": ["message", *each["loc"][1:]]} for each in error.errors or ()]
+        first = errors[0]
+        where = ".".join(map(str, first["loc"]))
+        raise UnprocessableEntity(
+            f"The message is not valid: {where}: {first['msg']}", errors=errors
+        ) from None
+
+
+@lru_cache(maxsize=256)
+def _decoder(model: Any) -> Decoder:
+    decoder = model_decoder(read(model), anything=True)
+    if decoder is None:
+        raise InjectionError(f"A message must be decoded as a model, got {shown(model)}")
+    return decoder

@@ -1,0 +1,1 @@
+"""HTTP as data: header fields, cookies, dates, ranges, media types, JSON, limits and errors."""

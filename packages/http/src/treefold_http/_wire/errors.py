@@ -1,0 +1,167 @@
+"""The exceptions of requests, and nothing that handles one.
+
+`HTTPError` and its subclasses are raised by applications to answer with a status; they are rendered
+in `_failures.problems`. The errors that stop a boot are in `_runtime.boot_report`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any, ClassVar, TypedDict, Unpack, cast
+
+from treefold_http._wire.header_fields import encode_header
+
+
+class ClientDisconnect(Exception):  # the field's name for it
+    """The client left before its body was complete."""
+
+
+class HTTPError(Exception):
+    """Answer the request with `status` (interface, 'Errors').
+
+    Args:
+        status: an HTTP status code from 400 to 599.
+        message: the `detail` of the problem document; the status phrase when empty.
+        headers: further response headers.
+        errors: entries of a validation failure, each with `loc`, `msg` and `type`.
+
+    Raises:
+        ValueError: when `status` is no error status, or a header cannot be sent.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        message: str = "",
+        *,
+        headers: Mapping[str, str] | None = None,
+        errors: Sequence[Mapping[str, Any]] | None = None,
+    ) -> None:
+        if not isinstance(cast("object", status), int) or not 400 <= status <= 599:
+            raise ValueError(
+                f"HTTPError must have a status from 400 to 599, got {status!r}; return a"
+                " Response for any other"
+            )
+        for name, value in (headers or {}).items():
+            encode_header(name, value)
+        super().__init__(status, message)
+        self.status = status
+        self.message = message
+        self.headers = dict(headers or {})
+        self.errors = errors
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        options = {"headers": self.headers, "errors": self.errors}
+        return _rebuilt, (type(self), self.status, self.message, options)
+
+    @property
+    def title(self) -> str:
+        """The standard phrase of the status, such as `Not Found`."""
+        try:
+            return HTTPStatus(self.status).phrase
+        except ValueError:
+            return "Error"
+
+    def __str__(self) -> str:
+        return f"{self.status} {self.message or self.title}"
+
+
+def _rebuilt(kind: type[HTTPError], status: int, message: str, options: Any) -> HTTPError:
+    """Rebuild a pickled error: the constructors of the classes take different arguments."""
+    made = kind.__new__(kind)
+    HTTPError.__init__(made, status, message, **options)
+    return made
+
+
+class _Options(TypedDict, total=False):
+    headers: Mapping[str, str] | None
+    errors: Sequence[Mapping[str, Any]] | None
+
+
+class _StatusError(HTTPError):
+    """An `HTTPError` whose class determines the status."""
+
+    code: ClassVar[int]
+
+    def __init__(self, message: str = "", **options: Unpack[_Options]) -> None:
+        super().__init__(self.code, message, **options)
+
+
+class BadRequest(_StatusError):
+    """400: the request cannot be understood, for example a body that is not valid JSON."""
+
+    code = 400
+
+
+class Unauthorized(_StatusError):
+    """401: no credentials, or invalid ones."""
+
+    code = 401
+
+
+class Forbidden(_StatusError):
+    """403: the credentials are valid and do not permit the request."""
+
+    code = 403
+
+
+class NotFound(_StatusError):
+    """404: there is no resource at this path."""
+
+    code = 404
+
+
+class MethodNotAllowed(_StatusError):
+    """405: the path exists for other methods; give `headers={"Allow": ...}`."""
+
+    code = 405
+
+
+class Conflict(_StatusError):
+    """409: the request clashes with the state of the resource."""
+
+    code = 409
+
+
+class PayloadTooLarge(_StatusError):
+    """413: the body is above the limit of the route."""
+
+    code = 413
+
+
+class UnsupportedMediaType(_StatusError):
+    """415: the body has a content type or coding the route does not take."""
+
+    code = 415
+
+
+class UnprocessableEntity(_StatusError):
+    """422: well-formed but not valid; `errors` lists the places."""
+
+    code = 422
+
+
+class TooManyRequests(_StatusError):
+    """429: the client exceeds a rate limit; give `headers={"Retry-After": ...}`."""
+
+    code = 429
+
+
+class ServiceUnavailable(_StatusError):
+    """503: the service cannot answer at present."""
+
+    code = 503
+
+
+NOTHING_HERE = "There is nothing at this path"
+
+
+def check_reads(method: str, message: str = "This path answers GET, HEAD") -> None:
+    """Refuse other methods than GET and HEAD.
+
+    Raises:
+        MethodNotAllowed: for any other.
+    """
+    if method not in ("GET", "HEAD"):
+        raise MethodNotAllowed(message, headers={"Allow": "GET, HEAD"})

@@ -1,0 +1,35 @@
+"""The private names of the interpreter that this package uses: of asyncio and sys.
+
+Checked on CPython 3.11 to 3.14; `tests/_wire/test_interpreter.py` fails where one of them is gone.
+"""
+
+import asyncio
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from types import FrameType
+
+
+def calling_frame(calls: int) -> FrameType:
+    """Return the frame that is `calls` calls above the function that asks.
+
+    `inspect.stack` would read the source files of all frames.
+    """
+    return sys._getframe(calls + 1)  # pyright: ignore[reportPrivateUsage]
+
+
+def calling_line(calls: int) -> str:
+    """Return `file:line` of the frame that is `calls` calls above the function that asks."""
+    frame = calling_frame(calls + 1)
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+@contextmanager
+def no_running_loop() -> Generator[None]:
+    """Hide the running event loop: at boot there is none, and imported modules may rely on that."""
+    loop = asyncio._get_running_loop()
+    asyncio._set_running_loop(None)
+    try:
+        yield
+    finally:
+        asyncio._set_running_loop(loop)

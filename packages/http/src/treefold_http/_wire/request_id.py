@@ -1,0 +1,44 @@
+"""The request id: a safe inbound `X-Request-ID`, or else a generated one."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+from collections.abc import Callable, Mapping
+
+from treefold_http._wire.asgi import RawHeaders
+
+_acceptable = re.compile(rb"[A-Za-z0-9._:@/+=-]{1,128}").fullmatch
+
+
+def _fresh() -> None:
+    """Start a new series of ids: a random prefix and a counter.
+
+    The counter is written in decimal digits, eight at first: formatting a padded hexadecimal number
+    takes twice as long.
+    """
+    global _prefix, _count  # one series for the process, a new one after a fork
+    _prefix = os.urandom(10).hex()
+    _count = itertools.count(10_000_000).__next__
+
+
+_prefix: str
+_count: Callable[[], int]
+_fresh()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_fresh)
+
+
+def assign_request_id(fields: Mapping[bytes, bytes], raw: RawHeaders) -> str:
+    """Return the id of a request (interface, 'Cross-cutting header'; S-79).
+
+    An inbound value is used if there is exactly one and it matches `[A-Za-z0-9._:@/+=-]{1,128}`;
+    otherwise an id of 28 or more hexadecimal digits is made.
+    """
+    sent = fields.get(b"x-request-id")
+    if sent is None or not _acceptable(sent):
+        return f"{_prefix}{_count()}"
+    if len(fields) != len(raw) and sum(name == b"x-request-id" for name, _ in raw) > 1:
+        return f"{_prefix}{_count()}"
+    return sent.decode("ascii")

@@ -1,0 +1,242 @@
+"""Read the source of a function: the errors that it raises, the form of body that it reads.
+
+Files are parsed as they were when their modules were imported. Names are resolved in the globals
+of the module; a status that is computed, or held in a variable, is not guessed. Functions defined
+inside a function are not read: the handler may never call them.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import linecache
+from collections.abc import Callable, Iterator
+from functools import partial
+from types import CodeType, FunctionType, ModuleType
+from typing import Any, NamedTuple, TypeAlias, cast
+
+from treefold_http._project.modules import SourceLoader
+from treefold_http._responses.events import EventStream
+from treefold_http._types.parameters import EMPTY
+from treefold_http._wire.errors import HTTPError
+from treefold_logging import get_logger
+
+_Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+
+class Reading(NamedTuple):
+    """Result of reading a function.
+
+    Attributes:
+        statuses: statuses of the errors that it raises.
+        calls: methods of the connection that it uses, such as `json`.
+        events: True if it creates an event stream.
+        models: the types that messages are parsed into; EMPTY for any JSON.
+    """
+
+    statuses: frozenset[int] = frozenset()
+    calls: frozenset[str] = frozenset()
+    events: bool = False
+    models: tuple[Any, ...] = ()
+
+
+_NOTHING = Reading()
+_READERS = frozenset({"json", "form", "files", "parts", "body", "stream"}) | {
+    f"{verb}_{kind}" for verb in ("receive", "iter", "send") for kind in ("text", "bytes", "json")
+}
+_TYPED = ("receive_json", "iter_json")
+_NAMED = (ast.FunctionDef, ast.AsyncFunctionDef)
+_NESTED = (*_NAMED, ast.Lambda, ast.ClassDef)
+
+
+class SourceReader:
+    """Reads functions, each once.
+
+    Only the file that was parsed last is kept: the dependencies of a handler are mostly in its own
+    file, and the garbage collector takes longer to visit 500 trees than a second parse takes.
+    """
+
+    def __init__(self) -> None:
+        self._readings: dict[FunctionType, Reading] = {}
+        self._file = ""
+        self._tree = ast.Module([], [])
+
+    def __call__(self, function: Callable[..., Any]) -> Reading:
+        """Return the reading of a handler or a dependency; empty if its source is not known."""
+        plain = _function_of(function)
+        if plain is None:
+            return _NOTHING
+        known = self._readings.get(plain)
+        if known is None:
+            node = self._find(plain) if _is_worth_parsing(plain) else None
+            known = _NOTHING if node is None else _read(node, plain)
+            self._readings[plain] = known
+        return known
+
+    def _find(self, function: FunctionType) -> _Function | None:
+        code = function.__code__
+        if self._file != code.co_filename:
+            self._file, self._tree = code.co_filename, _parse(function)
+        kind = ast.Lambda if code.co_name == "<lambda>" else _NAMED
+        found = list(_functions_at(self._tree, code.co_firstlineno, kind))
+        # Two lambdas on one line cannot be told apart; another name is of another text.
+        if len(found) != 1 or getattr(found[0], "name", "<lambda>") != code.co_name:
+            return None
+        return found[0]
+
+
+def _function_of(function: Any) -> FunctionType | None:
+    while isinstance(function, partial):
+        function = cast("partial[Any]", function).func
+    function = inspect.unwrap(function)
+    if not inspect.isroutine(function) and not isinstance(function, type):
+        function = type(function).__call__
+    function = getattr(function, "__func__", function)
+    return function if isinstance(function, FunctionType) else None
+
+
+def _is_worth_parsing(function: FunctionType) -> bool:
+    """Return False if no name in the code can matter: true of most handlers."""
+    for name in _names_in(function.__code__):
+        value = function.__globals__.get(name)
+        if name in _READERS or _is_a(value, (HTTPError, EventStream)):
+            return True
+        if isinstance(value, ModuleType):  # `treefold_http.NotFound`
+            return True
+    return False
+
+
+def _names_in(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names_in(constant)
+
+
+def _is_a(kind: Any, base: type | tuple[type, ...]) -> bool:
+    return isinstance(kind, type) and issubclass(kind, base)
+
+
+def _parse(function: FunctionType) -> ast.Module:
+    """Parse the text that was executed; empty if it is not known."""
+    file, names = function.__code__.co_filename, function.__globals__
+    loader = names.get("__loader__")
+    if not isinstance(loader, SourceLoader) or loader.path != file:
+        text = "".join(linecache.getlines(file, names))
+    elif (text := loader.executed_text()) is None:
+        get_logger().warning(
+            "%s changed after it was imported; the documents lack what its functions raise and"
+            " read until it is imported again",
+            file,
+        )
+    try:
+        return ast.parse(text or "")
+    except (SyntaxError, ValueError):  # not the text of this function, such as a generated name
+        return ast.Module([], [])
+
+
+def _functions_at(
+    tree: ast.AST, line: int, kind: type[_Function] | tuple[type[_Function], ...]
+) -> Iterator[_Function]:
+    """The functions that begin on a line, that of their first decorator included."""
+    for node in ast.iter_child_nodes(tree):
+        decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+        first = decorators[0].lineno if decorators else getattr(node, "lineno", line)
+        if first <= line <= getattr(node, "end_lineno", line):
+            if first == line and isinstance(node, kind):
+                yield node
+            yield from _functions_at(node, line, kind)
+
+
+def _read(node: _Function, function: FunctionType) -> Reading:
+    code = function.__code__
+    parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    parts = _own_parts(node)
+    calls = {id(part.func): part for part in parts if isinstance(part, ast.Call)}
+    used = [
+        part
+        for part in parts
+        if isinstance(part, ast.Attribute)
+        and part.attr in _READERS
+        and isinstance(part.value, ast.Name)
+        and part.value.id in parameters
+    ]
+    raised = [part.exc for part in parts if isinstance(part, ast.Raise) and part.exc]
+    return Reading(
+        frozenset(status for error in raised for status in _statuses(error, function)),
+        frozenset(part.attr for part in used),
+        any(_is_event_stream(part, function) for part in parts),
+        tuple(_model(calls.get(id(part)), function) for part in used if part.attr in _TYPED),
+    )
+
+
+def _own_parts(function: _Function) -> list[ast.AST]:
+    """The nodes of a function's body in the order of the source, without nested functions."""
+    body = function.body if isinstance(function.body, list) else [function.body]
+    found: list[ast.AST] = []
+    waiting: list[ast.AST] = [*reversed(body)]
+    while waiting:
+        node = waiting.pop()
+        if not isinstance(node, _NESTED):
+            found.append(node)
+            waiting += list(ast.iter_child_nodes(node))[::-1]
+    return found
+
+
+def _statuses(error: ast.expr, function: FunctionType) -> list[int]:
+    if isinstance(error, ast.IfExp):
+        return [*_statuses(error.body, function), *_statuses(error.orelse, function)]
+    kind = _value(error.func if isinstance(error, ast.Call) else error, function)
+    if not _is_a(kind, HTTPError):
+        return []
+    status: Any = getattr(kind, "code", None)
+    if kind is HTTPError and isinstance(error, ast.Call):
+        given = [*error.args[:1], *(key.value for key in error.keywords if key.arg == "status")]
+        status = given[0].value if given and isinstance(given[0], ast.Constant) else None
+    known = isinstance(status, int) and not isinstance(status, bool) and 400 <= status <= 599
+    return [int(status)] if known else []
+
+
+def _is_event_stream(part: ast.AST, function: FunctionType) -> bool:
+    if isinstance(part, ast.Attribute):
+        module = _value(part.value, function) if isinstance(part.value, ast.Name) else None
+        return isinstance(module, ModuleType) and _is_a(_value(part, function), EventStream)
+    return isinstance(part, ast.Name) and _is_a(_value(part, function), EventStream)
+
+
+def _model(call: ast.Call | None, function: FunctionType) -> Any:
+    """The model that a call is given; EMPTY if there is none, or one that is computed."""
+    if call is None or len(call.args) + len(call.keywords) != 1:
+        return EMPTY
+    if call.keywords and call.keywords[0].arg != "model":
+        return EMPTY
+    return _value([*call.args, *(key.value for key in call.keywords)][0], function)
+
+
+def _value(node: ast.expr, function: FunctionType) -> Any:
+    """The value of a global name, an attribute, or a type in brackets or with `|`; else EMPTY."""
+    try:
+        return _evaluate(node, function)
+    except Exception:  # a name that is not there yet, or no type; properties are user code
+        return EMPTY
+
+
+def _evaluate(node: ast.expr, function: FunctionType) -> Any:
+    match node:
+        case ast.Name(id=name):
+            code = function.__code__
+            if name in code.co_varnames or name in code.co_cellvars or name in code.co_freevars:
+                raise LookupError(name)
+            names = function.__globals__
+            return names[name] if name in names else vars(builtins)[name]
+        case ast.Attribute(value=owner, attr=name):
+            return getattr(_evaluate(owner, function), name)
+        case ast.Subscript(value=generic, slice=arguments):
+            return _evaluate(generic, function)[_evaluate(arguments, function)]
+        case ast.Tuple(elts=items):
+            return tuple(_evaluate(item, function) for item in items)
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            return _evaluate(left, function) | _evaluate(right, function)
+        case _:
+            raise LookupError(ast.unparse(node))

@@ -1,0 +1,203 @@
+"""Exception handlers of an application: which one is taken, what it may give, how it fails."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from http_ids import stable_repr
+
+from treefold_http import Application, HTTPError, Request, Response
+from treefold_http._failures.exception_handlers import ExceptionHandlers
+
+if TYPE_CHECKING:
+    from conftest import Answer, Lines
+
+Project = Callable[..., Application]
+Ask = Callable[..., "Answer"]
+
+
+class Base(Exception): ...
+
+
+class Middle(Base): ...
+
+
+class Mixed(Middle, LookupError): ...
+
+
+async def handle(request: Request, error: Any) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("kinds", "error", "taken"),
+    [
+        ([Base], Base(), Base),
+        ([Base], Middle(), Base),
+        ([Base, Middle], Middle(), Middle),
+        ([Middle, Base], Mixed(), Middle),
+        ([LookupError], Mixed(), LookupError),
+        ([Exception, LookupError], Mixed(), LookupError),
+        ([BaseException], SystemExit(), BaseException),
+        ([Middle], Base(), None),
+        ([Exception], KeyboardInterrupt(), None),
+        ([], Base(), None),
+    ],
+)
+def test_the_nearest_class_of_an_exception_decides(
+    kinds: list[type[BaseException]], error: BaseException, taken: type[BaseException] | None
+) -> None:
+    handlers = ExceptionHandlers()
+    for kind in kinds:
+        handlers.adder(kind)(handle)
+
+    found = handlers.find(error)
+
+    assert found is (handlers._by_type[taken] if taken else None)
+
+
+@pytest.mark.parametrize("kind", [5, "ValueError", int, ValueError("x"), None], ids=stable_repr)
+def test_what_is_no_exception_type_is_refused(tmp_path: Any, kind: Any) -> None:
+    expected = r"^An exception handler must be for an exception class such as ValueError, got "
+    expected += re.escape(repr(kind)) + "$"
+    with pytest.raises(TypeError, match=expected):
+        Application(tmp_path).exception_handler(kind)
+
+
+def test_the_decorator_gives_the_function_back(tmp_path: Any) -> None:
+    assert Application(tmp_path).exception_handler(ValueError)(handle) is handle
+
+
+@pytest.fixture
+def failing(serving: Project) -> Project:
+    """An application whose handler raises."""
+
+    def make(error: str, **options: Any) -> Application:
+        return serving(f"def handler():\n    raise {error}\n", **options)
+
+    return make
+
+
+def plain(request: Request, error: Exception) -> Any:
+    assert threading.current_thread() is not threading.main_thread()
+    return {"id": request.id, "error": str(error)}
+
+
+async def loud(request: Request, error: Exception) -> Any:
+    assert threading.current_thread() is threading.main_thread()
+    return {"id": request.id, "error": str(error)}
+
+
+class Instance:
+    async def __call__(self, request: Request, error: Exception) -> Any:
+        return {"id": request.id, "error": str(error)}
+
+
+@pytest.mark.parametrize("handler", [plain, loud, Instance()], ids=["plain", "async", "instance"])
+def test_a_handler_of_any_kind_answers(
+    failing: Project, ask: Ask, lines: Lines, handler: Any
+) -> None:
+    app = failing("ValueError('words')")
+    app.exception_handler(ValueError)(handler)
+    answer = ask(app, "GET", "/v1/x", headers=[("x-request-id", "me")])
+
+    assert (answer.status, answer.json()) == (200, {"id": "me", "error": "words"})
+    assert lines.errors() == []
+
+
+@pytest.mark.parametrize(
+    ("result", "status", "body"),
+    [
+        ("text", 200, b"text"),
+        (({"a": 1}, 418), 418, b'{"a":1}'),
+        (Response.json([], 503), 503, b"[]"),
+        (None, 204, b""),
+    ],
+)
+def test_it_may_give_what_a_handler_may(
+    failing: Project, ask: Ask, result: Any, status: int, body: bytes
+) -> None:
+    app = failing("ValueError")
+
+    @app.exception_handler(ValueError)
+    async def answer_with(request: Request, error: ValueError) -> Any:
+        return result
+
+    answer = ask(app, "GET", "/v1/x")
+
+    assert (answer.status, answer.body) == (status, body)
+
+
+@pytest.mark.parametrize(
+    ("error", "target"), [("NotFound", "/v1/x"), ("None", "/v1/none"), ("None", "/none")]
+)
+def test_it_may_answer_what_the_framework_raises(
+    failing: Project, ask: Ask, error: str, target: str
+) -> None:
+    app = failing(error)
+
+    @app.exception_handler(HTTPError)
+    def page(request: Request, error: HTTPError) -> Any:
+        return Response.html(f"<h1>{error.status}</h1>", error.status)
+
+    answer = ask(app, "GET", target)
+
+    assert (answer.status, answer.body) == (404, b"<h1>404</h1>")
+
+
+@pytest.mark.parametrize("error", ["SystemExit(1)", "KeyboardInterrupt", "BaseException('x')"])
+def test_it_may_answer_what_would_end_a_process(failing: Project, ask: Ask, error: str) -> None:
+    app = failing(error)
+    app.exception_handler(BaseException)(loud)
+
+    assert ask(app, "GET", "/v1/x").status == 200
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["raise LookupError('of the handler')", "return object()", "return ('a', 9)", "1 / 0"],
+)
+def test_one_that_fails_itself_is_a_500_with_its_own_error(
+    failing: Project, ask: Ask, lines: Lines, wrong: str
+) -> None:
+    app = failing("ValueError('s3cret')")
+    space: dict[str, Any] = {}
+    exec(f"async def wrong(request, error):\n    {wrong}\n", space)
+    app.exception_handler(ValueError)(space["wrong"])
+    answer = ask(app, "GET", "/v1/x")
+
+    assert answer.status == 500
+    assert b"s3cret" not in answer.body
+    (error,) = lines.errors()
+    assert not isinstance(error, ValueError) or "s3cret" not in str(error)
+
+
+def test_dependencies_are_left_with_the_exception_before_it_is_answered(
+    serving: Project, ask: Ask
+) -> None:
+    app = serving(
+        """
+        entries = []
+
+        async def transaction():
+            try:
+                yield
+            except ValueError:
+                entries.append("rolled back")
+                raise
+
+        async def handler(a=Depends(transaction)):
+            raise ValueError
+        """
+    )
+    (module,) = app.project.modules.values()
+    entries = getattr(module, "handler").__globals__["entries"]  # noqa: B009 - a union
+
+    @app.exception_handler(ValueError)
+    async def look(request: Request, error: ValueError) -> Any:
+        return list(entries)
+
+    assert ask(app, "GET", "/v1/x").json() == ["rolled back"]
