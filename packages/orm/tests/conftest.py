@@ -27,7 +27,7 @@ import orm_postgres
 from crossing.engines import engines as engines  # a fixture of the tables of types
 
 from treefold_orm import Model, aclose_all, close_all, configure, create_all
-from treefold_orm._compile.sqlite import SQLite
+from treefold_orm._dialects.sqlite import SQLite
 from treefold_orm._drivers.base import Database
 from treefold_orm._fields.meta import Meta
 from treefold_orm._runtime.connections import _databases, database_for

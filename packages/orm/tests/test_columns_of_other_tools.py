@@ -369,7 +369,7 @@ def test_wrong_options_are_refused(declare: Any, message: str) -> None:
 
 
 def test_a_check_over_such_a_column_is_refused() -> None:
-    from treefold_orm._compile.sqlite import SQLite
+    from treefold_orm._dialects.sqlite import SQLite
     from treefold_orm._schema.describe import table_of
 
     class Guarded(Model):

@@ -28,8 +28,8 @@ from treefold_orm import (
     fields,
     transaction,
 )
-from treefold_orm._compile.postgres import Postgres
-from treefold_orm._compile.sqlite import SQLite
+from treefold_orm._dialects.postgres import Postgres
+from treefold_orm._dialects.sqlite import SQLite
 from treefold_orm._schema.ddl import statements
 from treefold_orm._schema.describe import table_of
 from treefold_orm._schema.records import CreateTable

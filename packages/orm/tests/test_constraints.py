@@ -30,7 +30,7 @@ from treefold_orm import (
     fields,
     transaction,
 )
-from treefold_orm._compile.sqlite import SQLite
+from treefold_orm._dialects.sqlite import SQLite
 from treefold_orm._schema.create import plan_tables
 from treefold_orm._schema.describe import table_of
 

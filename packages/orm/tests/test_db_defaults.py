@@ -20,8 +20,8 @@ from treefold_orm import (
     create_all,
     fields,
 )
-from treefold_orm._compile.postgres import Postgres
-from treefold_orm._compile.sqlite import SQLite
+from treefold_orm._dialects.postgres import Postgres
+from treefold_orm._dialects.sqlite import SQLite
 from treefold_orm._schema.describe import table_of
 
 

@@ -58,6 +58,7 @@ from treefold_orm import (
     Window,
     fields,
 )
+from treefold_orm._expressions.freezing import freeze
 
 MOMENT = dt.datetime(2026, 5, 14, 13, 45, 59, 999999, tzinfo=dt.UTC)
 
@@ -203,11 +204,11 @@ async def test_update_with_expressions(db: Any, half: Any) -> None:
 
 
 def test_update_from_another_table_is_refused() -> None:
-    from treefold_orm._compile.sqlite import SQLite
     from treefold_orm._compile.writes import update_plan
+    from treefold_orm._dialects.sqlite import SQLite
 
     query = Post.objects.all()
-    node = F("author__name").freeze(query._scope())
+    node = freeze(F("author__name"), query._scope())
     with pytest.raises(
         FieldError, match=r"update\(\) cannot take values from another table: use Subquery"
     ):

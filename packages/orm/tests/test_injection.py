@@ -58,17 +58,18 @@ from treefold_orm import (
     fields,
 )
 from treefold_orm._base.names import quote
+from treefold_orm._building.latest_by import by_time
 from treefold_orm._compile.aggregate_query import aggregate_plan
-from treefold_orm._compile.dialect import Dialect
-from treefold_orm._compile.postgres import Postgres
-from treefold_orm._compile.select import count_plan, exists_plan, rows_plan
-from treefold_orm._compile.sqlite import SQLite
+from treefold_orm._compile.plans import count_plan, exists_plan, rows_plan
 from treefold_orm._compile.writes import delete_plan, update_plan
-from treefold_orm._queries import paging
+from treefold_orm._dialects.dialect import Dialect
+from treefold_orm._dialects.postgres import Postgres
+from treefold_orm._dialects.sqlite import SQLite
+from treefold_orm._operations import paging
 from treefold_orm._schema.constants import literal
 from treefold_orm._schema.ddl import statements
 from treefold_orm._schema.schema_search import CreateSearchIndex, SearchDef
-from treefold_orm._search.search_index import search_indexes
+from treefold_orm._search.search_index import index_name, search_indexes
 
 CASES = int(os.environ.get("TREEFOLD_INJECTION_CASES", "20000"))
 DIALECTS: tuple[Dialect, ...] = (SQLite(), Postgres())
@@ -324,7 +325,7 @@ NAMES: dict[str, Callable[[str, Dialect], str]] = {
     "Func": of(lambda t: Author.objects.annotate(x=Dashed(t, "name"))),
     "cursor": cursor,
     "distinct": of(lambda t: Post.objects.distinct(t)),
-    "latest": of(lambda t: Author.objects.all()._by_time([t], latest=True)),
+    "latest": of(lambda t: by_time(Author.objects.all(), [t], latest=True)),
     "dates": of(lambda t: Everything.objects.dates(t, "year")),
     "dates unit": of(lambda t: Everything.objects.dates("day", t)),  # pyright: ignore[reportArgumentType] - any text on purpose
     "dates order": of(lambda t: Everything.objects.dates("day", "year", t)),  # pyright: ignore[reportArgumentType] - any text on purpose
@@ -364,7 +365,7 @@ NAMES: dict[str, Callable[[str, Dialect], str]] = {
 # what a statement of this package may be made of, with quoted names and literals taken out
 PLAIN = re.compile(r"[A-Za-z0-9_ ()*=<>|,.$?:\[\]+/%&@#!-]*", re.ASCII)
 QUOTED = re.compile(r""""(?:[^"]|"")*"|'[^']*'""")
-OWN = {f'"{search_indexes(Essay._meta)[0].name_on(Essay._meta)}"'} | {
+OWN = {f'"{index_name(search_indexes(Essay._meta)[0], Essay._meta)}"'} | {
     name
     for model in (Author, Post, Everything, Person, Essay)
     for meta in (

@@ -158,7 +158,7 @@ def test_a_model_that_is_defined_again_takes_its_ways_back_again() -> None:
 def test_rules_of_on_delete_are_names_and_plain_text(name: str, constant: str) -> None:
     assert constant == name
     assert getattr(fields, name) is getattr(treefold_orm, name)
-    assert name in treefold_orm.__all__
+    assert name in vars(treefold_orm)["__all__"]
 
 
 @pytest.mark.parametrize("kind", [fields.ForeignKey, fields.OneToOneField])

@@ -6,7 +6,7 @@ import os
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -61,7 +61,12 @@ def stranger() -> Iterator[Callable[[bytes], int]]:
         listeners.append(listener)
 
         def serve() -> None:
-            with closing(listener.accept()[0]) as client:
+            with suppress(OSError):  # until the listener is closed
+                while True:
+                    threading.Thread(target=reply, args=listener.accept()[:1], daemon=True).start()
+
+        def reply(client: socket.socket) -> None:
+            with client, suppress(ConnectionError):
                 if answer:
                     client.sendall(answer)
                 while client.recv(1000):
@@ -80,14 +85,15 @@ async def test_a_server_of_another_kind_is_not_taken_for_it(
 ) -> None:
     port = stranger(b"HTTP/1.1 400 Bad Request\r\n\r\n")
     found = await check_address("main", f"postgresql://u:hunter2@127.0.0.1:{port}/x")
-    text = f"postgresql: 127.0.0.1:{port} answers, but not as PostgreSQL does"
+    text = f"postgresql at 127.0.0.1:{port} answers, but not as PostgreSQL does"
     assert found == Check("main", text, advice="start it, or mend the URL")
 
 
 async def test_a_server_that_is_silent_is_given_up(stranger: Callable[[bytes], int]) -> None:
     port = stranger(b"")
     found = await check_address("main", f"postgresql://127.0.0.1:{port}/x")
-    assert found.text == f"postgresql: 127.0.0.1:{port} does not answer within {PATIENCE:g} s"
+    assert found.text == f"postgresql at 127.0.0.1:{port} takes no login within {PATIENCE:g} s"
+    assert found.advice == "see that it is PostgreSQL and not too busy, or mend the URL"
 
 
 @pytest.mark.parametrize(

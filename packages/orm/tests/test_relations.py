@@ -161,8 +161,8 @@ async def test_ordering_across_a_relation(db: Any, half: Any) -> None:
 
 
 def test_ordering_and_values_of_many_rows_are_refused_where_one_is_needed() -> None:
-    from treefold_orm._compile.select import rows_plan
-    from treefold_orm._compile.sqlite import SQLite
+    from treefold_orm._compile.plans import rows_plan
+    from treefold_orm._dialects.sqlite import SQLite
 
     query = Post.objects.order_by("tags__name")
     with pytest.raises(
@@ -426,7 +426,7 @@ async def test_changing_the_key_forgets_the_loaded_instance(db: Any, half: Any) 
         ),
         (
             lambda: Post.objects.filter(Author.name == "x"),
-            "cannot be used in a query of Post: start at Post",
+            "cannot be used in a query of Post; start at Post",
         ),
         (lambda: Post.objects.filter(any_of("title")), "Post has no field 'title'"),
     ],

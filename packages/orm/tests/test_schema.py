@@ -23,8 +23,8 @@ from treefold_orm import (
     create_all,
     fields,
 )
-from treefold_orm._compile.postgres import Postgres
-from treefold_orm._compile.sqlite import SQLite
+from treefold_orm._dialects.postgres import Postgres
+from treefold_orm._dialects.sqlite import SQLite
 from treefold_orm._schema.constants import literal
 from treefold_orm._schema.create import plan_tables
 from treefold_orm._schema.ddl import statements

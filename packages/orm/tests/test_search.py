@@ -41,14 +41,14 @@ from treefold_orm import (
     transaction,
 )
 from treefold_orm._base.statement import ATOMIC, Statement
-from treefold_orm._compile.postgres import Postgres
-from treefold_orm._compile.sqlite import SQLite
+from treefold_orm._dialects.postgres import Postgres
+from treefold_orm._dialects.sqlite import SQLite
 from treefold_orm._runtime.run import run
 from treefold_orm._schema.create import _create
 from treefold_orm._schema.ddl import statements
 from treefold_orm._schema.describe import table_of
 from treefold_orm._schema.schema_search import CreateSearchIndex, DropSearchIndex, SearchDef
-from treefold_orm._search.search_index import search_indexes
+from treefold_orm._search.search_index import index_name, search_indexes
 from treefold_orm._search.search_text import fts5_encoder, words
 
 WHOLE = SearchVector("title", "body")
@@ -382,7 +382,7 @@ def test_postgres_searches_with_the_index(empty: Any) -> None:
         Note.objects.filter(text__search="tree"),
     ):
         found = query.explain(plan=True).indexes
-        assert set(found) & {"searched", search_indexes(Note._meta)[0].name_on(Note._meta)}
+        assert set(found) & {"searched", index_name(search_indexes(Note._meta)[0], Note._meta)}
 
 
 def test_one_plan_serves_every_text(empty: Any) -> None:

@@ -216,7 +216,7 @@ async def test_reads_in_line_leave_nothing_for_the_collector(pool: Any) -> None:
     gc.collect()
     gc.disable()
     try:
-        for _ in range(3):
+        for _ in range(30):
             wanted = (Tag.objects.aget(id=i) for i in range(1, TAGS + 50))
             found = await asyncio.gather(*wanted, return_exceptions=True)
             del found

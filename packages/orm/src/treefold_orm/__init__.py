@@ -2,352 +2,232 @@
 
 from typing import TYPE_CHECKING
 
-from treefold_orm import fields
-from treefold_orm.__about__ import __version__
+from treefold_orm import fields as fields
+from treefold_orm.__about__ import __version__ as __version__
 from treefold_orm._base.errors import (
-    CheckViolation,
-    ConfigurationError,
-    ConnectionFailed,
-    DatabaseError,
-    DatabaseLocked,
-    DataError,
-    DoesNotExist,
-    ExclusionViolation,
-    FieldError,
-    FieldValueError,
-    ForeignKeyViolation,
-    IntegrityError,
-    InvalidParameter,
-    ModelError,
-    MultipleObjectsReturned,
-    NotLoaded,
-    NotNullViolation,
-    OperationalError,
-    ORMError,
-    PoolTimeout,
-    ReadOnlyViolation,
-    StaleObject,
-    StatementTimeout,
-    SyncCallInAsync,
-    TaintedInput,
-    TooManyRows,
-    TransactionAborted,
-    TransactionClosed,
-    TransactionConflict,
-    TransactionRequired,
-    UniqueViolation,
-    UnsupportedFeature,
-    ValidationError,
+    CheckViolation as CheckViolation,
+    ConfigurationError as ConfigurationError,
+    ConnectionFailed as ConnectionFailed,
+    DatabaseError as DatabaseError,
+    DatabaseLocked as DatabaseLocked,
+    DataError as DataError,
+    DoesNotExist as DoesNotExist,
+    ExclusionViolation as ExclusionViolation,
+    FieldError as FieldError,
+    FieldValueError as FieldValueError,
+    ForeignKeyViolation as ForeignKeyViolation,
+    IntegrityError as IntegrityError,
+    InvalidParameter as InvalidParameter,
+    ModelError as ModelError,
+    MultipleObjectsReturned as MultipleObjectsReturned,
+    NotLoaded as NotLoaded,
+    NotNullViolation as NotNullViolation,
+    OperationalError as OperationalError,
+    ORMError as ORMError,
+    PoolTimeout as PoolTimeout,
+    ReadOnlyViolation as ReadOnlyViolation,
+    StaleObject as StaleObject,
+    StatementTimeout as StatementTimeout,
+    SyncCallInAsync as SyncCallInAsync,
+    TaintedInput as TaintedInput,
+    TooManyRows as TooManyRows,
+    TransactionAborted as TransactionAborted,
+    TransactionClosed as TransactionClosed,
+    TransactionConflict as TransactionConflict,
+    TransactionRequired as TransactionRequired,
+    UniqueViolation as UniqueViolation,
+    UnsupportedFeature as UnsupportedFeature,
+    ValidationError as ValidationError,
 )
-from treefold_orm._expressions.columns import Column
-from treefold_orm._expressions.conditions import Condition, Q, all_of, any_of, none_of
-from treefold_orm._expressions.expressions import Expression, F, OrderBy, OuterRef, Value
-from treefold_orm._fields.keys import CompositePrimaryKey
-from treefold_orm._fields.meta import registry
-from treefold_orm._fields.relations import CASCADE, RESTRICT, SET_DEFAULT, SET_NULL
-from treefold_orm._models.model import Model
-from treefold_orm._queries.managers import Manager
-from treefold_orm._queries.prefetch import Prefetch
-from treefold_orm._queries.querysets import BaseQuery, QuerySet
-from treefold_orm._runtime.connections import aclose_all, aliases, close_all, configure
-from treefold_orm._runtime.context import allow_blocking, read_only
-from treefold_orm._runtime.observe import QueryEvent, Recorder, record_queries
+from treefold_orm._building.sources import Prefetch as Prefetch
+from treefold_orm._fields.keys import CompositePrimaryKey as CompositePrimaryKey
+from treefold_orm._fields.meta import registry as registry
+from treefold_orm._fields.relations import (
+    CASCADE as CASCADE,
+    RESTRICT as RESTRICT,
+    SET_DEFAULT as SET_DEFAULT,
+    SET_NULL as SET_NULL,
+)
+from treefold_orm._models.model import Model as Model
+from treefold_orm._queries.base_query import BaseQuery as BaseQuery
+from treefold_orm._queries.managers import Manager as Manager, QuerySet as QuerySet
+from treefold_orm._runtime.connections import (
+    aclose_all as aclose_all,
+    aliases as aliases,
+    close_all as close_all,
+    configure as configure,
+)
+from treefold_orm._runtime.context import allow_blocking as allow_blocking, read_only as read_only
+from treefold_orm._runtime.observe import record_queries as record_queries
+from treefold_orm._runtime.recorder import QueryEvent as QueryEvent, Recorder as Recorder
+from treefold_orm._terms.columns import Column as Column
+from treefold_orm._terms.operators import (
+    Condition as Condition,
+    Expression as Expression,
+    OrderBy as OrderBy,
+    Q as Q,
+)
+from treefold_orm._terms.values import (
+    F as F,
+    OuterRef as OuterRef,
+    Value as Value,
+    all_of as all_of,
+    any_of as any_of,
+    none_of as none_of,
+)
 
 if TYPE_CHECKING:
-    from treefold_orm._compile.extending import Func, register_lookup
-    from treefold_orm._expressions.aggregates import (
-        Avg,
-        BoolAnd,
-        BoolOr,
-        Count,
-        Max,
-        Min,
-        Sum,
+    from treefold_orm._fields.choices import (
+        IntegerChoices as IntegerChoices,
+        TextChoices as TextChoices,
     )
-    from treefold_orm._expressions.case import Case, When
-    from treefold_orm._expressions.casting import Cast
-    from treefold_orm._expressions.collecting import ArrayAgg, StringAgg
-    from treefold_orm._expressions.constraints import (
-        CheckConstraint,
-        ExclusionConstraint,
-        Index,
-        RangeOperators,
-        UniqueConstraint,
+    from treefold_orm._functions.aggregates import (
+        Avg as Avg,
+        BoolAnd as BoolAnd,
+        BoolOr as BoolOr,
+        Count as Count,
+        Max as Max,
+        Min as Min,
+        StdDev as StdDev,
+        Sum as Sum,
+        Variance as Variance,
     )
-    from treefold_orm._expressions.frames import GroupRange, RowRange, ValueRange
-    from treefold_orm._expressions.functions_choice import Coalesce, Greatest, Least, NullIf
-    from treefold_orm._expressions.functions_dates import Extract, Now, Trunc
-    from treefold_orm._expressions.functions_json import JSONObject
-    from treefold_orm._expressions.functions_numbers import (
-        Abs,
-        Ceil,
-        Exp,
-        Floor,
-        Ln,
-        Log,
-        Power,
-        Random,
-        Round,
-        Sign,
-        Sqrt,
+    from treefold_orm._functions.casting import Cast as Cast
+    from treefold_orm._functions.choice import (
+        Case as Case,
+        Coalesce as Coalesce,
+        Greatest as Greatest,
+        Least as Least,
+        NullIf as NullIf,
+        When as When,
     )
-    from treefold_orm._expressions.functions_text import (
-        MD5,
-        SHA256,
-        Concat,
-        Left,
-        Length,
-        Lower,
-        LPad,
-        LTrim,
-        Position,
-        Repeat,
-        Replace,
-        Right,
-        RPad,
-        RTrim,
-        Substr,
-        Trim,
-        Upper,
+    from treefold_orm._functions.collecting import ArrayAgg as ArrayAgg, StringAgg as StringAgg
+    from treefold_orm._functions.custom_sql import Func as Func, register_lookup as register_lookup
+    from treefold_orm._functions.dates import Extract as Extract, Now as Now, Trunc as Trunc
+    from treefold_orm._functions.json import JSONObject as JSONObject
+    from treefold_orm._functions.numbers import (
+        Abs as Abs,
+        Ceil as Ceil,
+        Exp as Exp,
+        Floor as Floor,
+        Ln as Ln,
+        Log as Log,
+        Power as Power,
+        Random as Random,
+        Round as Round,
+        Sign as Sign,
+        Sqrt as Sqrt,
     )
-    from treefold_orm._expressions.ranges import Range
-    from treefold_orm._expressions.schema_sql import SchemaSQL
-    from treefold_orm._expressions.statistics import StdDev, Variance
-    from treefold_orm._expressions.windows import (
-        CumeDist,
-        DenseRank,
-        Exists,
-        FirstValue,
-        Lag,
-        LastValue,
-        Lead,
-        NthValue,
-        Ntile,
-        PercentRank,
-        Rank,
-        RowNumber,
-        Subquery,
-        Window,
+    from treefold_orm._functions.ranges import Range as Range
+    from treefold_orm._functions.schema_sql import SchemaSQL as SchemaSQL
+    from treefold_orm._functions.search import (
+        SearchRank as SearchRank,
+        SearchVector as SearchVector,
     )
-    from treefold_orm._fields.choices import IntegerChoices, TextChoices
-    from treefold_orm._models.related import ManyRelated, RelatedManager
-    from treefold_orm._models.reverse import Reverse
-    from treefold_orm._queries.cte import CTE
-    from treefold_orm._queries.explaining import PlanStep
-    from treefold_orm._queries.paging import Page
-    from treefold_orm._queries.raw import araw, raw
-    from treefold_orm._queries.untrusted import FilterSet, Tainted, filter_from, taint
-    from treefold_orm._runtime.open_transaction import Transaction
-    from treefold_orm._runtime.transactions import transaction
-    from treefold_orm._schema.create import acreate_all, create_all
-    from treefold_orm._search.search import SearchRank, SearchVector
-    from treefold_orm._search.search_index import SearchIndex
-    from treefold_orm._search.search_text import SearchQuery
-
-__all__ = [
-    "CASCADE",
-    "CTE",
-    "MD5",
-    "RESTRICT",
-    "SET_DEFAULT",
-    "SET_NULL",
-    "SHA256",
-    "Abs",
-    "ArrayAgg",
-    "Avg",
-    "BaseQuery",
-    "BoolAnd",
-    "BoolOr",
-    "Case",
-    "Cast",
-    "Ceil",
-    "CheckConstraint",
-    "CheckViolation",
-    "Coalesce",
-    "Column",
-    "CompositePrimaryKey",
-    "Concat",
-    "Condition",
-    "ConfigurationError",
-    "ConnectionFailed",
-    "Count",
-    "CumeDist",
-    "DataError",
-    "DatabaseError",
-    "DatabaseLocked",
-    "DenseRank",
-    "DoesNotExist",
-    "ExclusionConstraint",
-    "ExclusionViolation",
-    "Exists",
-    "Exp",
-    "Expression",
-    "Extract",
-    "F",
-    "FieldError",
-    "FieldValueError",
-    "FilterSet",
-    "FirstValue",
-    "Floor",
-    "ForeignKeyViolation",
-    "Func",
-    "Greatest",
-    "GroupRange",
-    "Index",
-    "IntegerChoices",
-    "IntegrityError",
-    "InvalidParameter",
-    "JSONObject",
-    "LPad",
-    "LTrim",
-    "Lag",
-    "LastValue",
-    "Lead",
-    "Least",
-    "Left",
-    "Length",
-    "Ln",
-    "Log",
-    "Lower",
-    "Manager",
-    "ManyRelated",
-    "Max",
-    "Min",
-    "Model",
-    "ModelError",
-    "MultipleObjectsReturned",
-    "NotLoaded",
-    "NotNullViolation",
-    "Now",
-    "NthValue",
-    "Ntile",
-    "NullIf",
-    "ORMError",
-    "OperationalError",
-    "OrderBy",
-    "OuterRef",
-    "Page",
-    "PercentRank",
-    "PlanStep",
-    "PoolTimeout",
-    "Position",
-    "Power",
-    "Prefetch",
-    "Q",
-    "QueryEvent",
-    "QuerySet",
-    "RPad",
-    "RTrim",
-    "Random",
-    "Range",
-    "RangeOperators",
-    "Rank",
-    "ReadOnlyViolation",
-    "Recorder",
-    "RelatedManager",
-    "Repeat",
-    "Replace",
-    "Reverse",
-    "Right",
-    "Round",
-    "RowNumber",
-    "RowRange",
-    "SchemaSQL",
-    "SearchIndex",
-    "SearchQuery",
-    "SearchRank",
-    "SearchVector",
-    "Sign",
-    "Sqrt",
-    "StaleObject",
-    "StatementTimeout",
-    "StdDev",
-    "StringAgg",
-    "Subquery",
-    "Substr",
-    "Sum",
-    "SyncCallInAsync",
-    "Tainted",
-    "TaintedInput",
-    "TextChoices",
-    "TooManyRows",
-    "Transaction",
-    "TransactionAborted",
-    "TransactionClosed",
-    "TransactionConflict",
-    "TransactionRequired",
-    "Trim",
-    "Trunc",
-    "UniqueConstraint",
-    "UniqueViolation",
-    "UnsupportedFeature",
-    "Upper",
-    "ValidationError",
-    "Value",
-    "ValueRange",
-    "Variance",
-    "When",
-    "Window",
-    "__version__",
-    "aclose_all",
-    "acreate_all",
-    "aliases",
-    "all_of",
-    "allow_blocking",
-    "any_of",
-    "araw",
-    "close_all",
-    "configure",
-    "create_all",
-    "fields",
-    "filter_from",
-    "none_of",
-    "raw",
-    "read_only",
-    "record_queries",
-    "register_lookup",
-    "registry",
-    "taint",
-    "transaction",
-]
+    from treefold_orm._functions.text import (
+        MD5 as MD5,
+        SHA256 as SHA256,
+        Concat as Concat,
+        Left as Left,
+        Length as Length,
+        Lower as Lower,
+        LPad as LPad,
+        LTrim as LTrim,
+        Position as Position,
+        Repeat as Repeat,
+        Replace as Replace,
+        Right as Right,
+        RPad as RPad,
+        RTrim as RTrim,
+        Substr as Substr,
+        Trim as Trim,
+        Upper as Upper,
+    )
+    from treefold_orm._functions.windows import (
+        CumeDist as CumeDist,
+        DenseRank as DenseRank,
+        Exists as Exists,
+        FirstValue as FirstValue,
+        GroupRange as GroupRange,
+        Lag as Lag,
+        LastValue as LastValue,
+        Lead as Lead,
+        NthValue as NthValue,
+        Ntile as Ntile,
+        PercentRank as PercentRank,
+        Rank as Rank,
+        RowNumber as RowNumber,
+        RowRange as RowRange,
+        Subquery as Subquery,
+        ValueRange as ValueRange,
+        Window as Window,
+    )
+    from treefold_orm._models.related import (
+        ManyRelated as ManyRelated,
+        RelatedManager as RelatedManager,
+    )
+    from treefold_orm._models.reverse import Reverse as Reverse
+    from treefold_orm._operations.explaining import PlanStep as PlanStep
+    from treefold_orm._operations.paging import Page as Page
+    from treefold_orm._operations.raw import araw as araw, raw as raw
+    from treefold_orm._queries.cte import CTE as CTE
+    from treefold_orm._queries.untrusted import (
+        FilterSet as FilterSet,
+        Tainted as Tainted,
+        filter_from as filter_from,
+        taint as taint,
+    )
+    from treefold_orm._runtime.open_transaction import Transaction as Transaction
+    from treefold_orm._runtime.transactions import transaction as transaction
+    from treefold_orm._schema.create import acreate_all as acreate_all, create_all as create_all
+    from treefold_orm._search.search_text import SearchQuery as SearchQuery
+    from treefold_orm._terms.constraints import (
+        CheckConstraint as CheckConstraint,
+        ExclusionConstraint as ExclusionConstraint,
+        Index as Index,
+        RangeOperators as RangeOperators,
+        UniqueConstraint as UniqueConstraint,
+    )
+    from treefold_orm._terms.search_index import SearchIndex as SearchIndex
 
 # what an application asks for later, or never, is imported when it does
 _MODULES = {
-    "_expressions.aggregates": "Avg BoolAnd BoolOr Count Max Min Sum",
-    "_expressions.collecting": "ArrayAgg StringAgg",
-    "_expressions.statistics": "StdDev Variance",
-    "_expressions.case": "Case When",
-    "_expressions.constraints": "CheckConstraint ExclusionConstraint Index RangeOperators "
-    "UniqueConstraint",
-    "_queries.cte": "CTE",
-    "_queries.explaining": "PlanStep",
-    "_compile.extending": "Func register_lookup",
     "_fields.choices": "IntegerChoices TextChoices",
-    "_expressions.ranges": "Range",
-    "_expressions.schema_sql": "SchemaSQL",
-    "_expressions.casting": "Cast",
-    "_expressions.frames": "GroupRange RowRange ValueRange",
-    "_expressions.functions_choice": "Coalesce Greatest Least NullIf",
-    "_expressions.functions_dates": "Extract Now Trunc",
-    "_expressions.functions_json": "JSONObject",
-    "_expressions.functions_numbers": "Abs Ceil Exp Floor Ln Log Power Random Round Sign Sqrt",
-    "_expressions.functions_text": "Concat Left Length Lower LPad LTrim MD5 Position Repeat "
-    "Replace Right RPad RTrim SHA256 Substr Trim Upper",
-    "_runtime.open_transaction": "Transaction",
-    "_queries.paging": "Page",
-    "_queries.raw": "araw raw",
+    "_functions.aggregates": "Avg BoolAnd BoolOr Count Max Min StdDev Sum Variance",
+    "_functions.casting": "Cast",
+    "_functions.choice": "Case Coalesce Greatest Least NullIf When",
+    "_functions.collecting": "ArrayAgg StringAgg",
+    "_functions.custom_sql": "Func register_lookup",
+    "_functions.dates": "Extract Now Trunc",
+    "_functions.json": "JSONObject",
+    "_functions.numbers": "Abs Ceil Exp Floor Ln Log Power Random Round Sign Sqrt",
+    "_functions.ranges": "Range",
+    "_functions.schema_sql": "SchemaSQL",
+    "_functions.search": "SearchRank SearchVector",
+    "_functions.text": "MD5 SHA256 Concat Left Length Lower LPad LTrim Position Repeat Replace "
+    "Right RPad RTrim Substr Trim Upper",
+    "_functions.windows": "CumeDist DenseRank Exists FirstValue GroupRange Lag LastValue Lead "
+    "NthValue Ntile PercentRank Rank RowNumber RowRange Subquery ValueRange Window",
     "_models.related": "ManyRelated RelatedManager",
     "_models.reverse": "Reverse",
-    "_schema.create": "acreate_all create_all",
-    "_search.search": "SearchRank SearchVector",
-    "_search.search_index": "SearchIndex",
-    "_search.search_text": "SearchQuery",
-    "_runtime.transactions": "transaction",
+    "_operations.explaining": "PlanStep",
+    "_operations.paging": "Page",
+    "_operations.raw": "araw raw",
+    "_queries.cte": "CTE",
     "_queries.untrusted": "FilterSet Tainted filter_from taint",
-    "_expressions.windows": "CumeDist DenseRank Exists FirstValue Lag LastValue Lead "
-    "NthValue Ntile PercentRank Rank RowNumber Subquery Window",
+    "_runtime.open_transaction": "Transaction",
+    "_runtime.transactions": "transaction",
+    "_schema.create": "acreate_all create_all",
+    "_search.search_text": "SearchQuery",
+    "_terms.constraints": "CheckConstraint ExclusionConstraint Index RangeOperators "
+    "UniqueConstraint",
+    "_terms.search_index": "SearchIndex",
 }
 _LATER = {name: module for module, names in _MODULES.items() for name in names.split()}
+_AT_ONCE = {name for name in globals() if not name.startswith("_")} - {"TYPE_CHECKING"}
+
+if not TYPE_CHECKING:  # checkers read the imports above, and cannot evaluate this
+    __all__ = sorted({"__version__", *_AT_ONCE, *_LATER})
 
 
 def __getattr__(name: str) -> object:
@@ -361,4 +241,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_LATER})

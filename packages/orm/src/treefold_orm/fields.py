@@ -1,72 +1,46 @@
 """All field types, under the names models use: `from treefold_orm import fields`."""
 
-from treefold_orm._fields.base import Field
-from treefold_orm._fields.keys import CompositePrimaryKey
+from treefold_orm._fields.base import Field as Field
+from treefold_orm._fields.keys import CompositePrimaryKey as CompositePrimaryKey
 from treefold_orm._fields.numbers import (
-    AutoField,
-    BigAutoField,
-    BigIntegerField,
-    BooleanField,
-    DecimalField,
-    FloatField,
-    IntegerField,
-    PositiveBigIntegerField,
-    PositiveIntegerField,
-    PositiveSmallIntegerField,
-    SmallIntegerField,
+    AutoField as AutoField,
+    BigAutoField as BigAutoField,
+    BigIntegerField as BigIntegerField,
+    BooleanField as BooleanField,
+    DecimalField as DecimalField,
+    FloatField as FloatField,
+    IntegerField as IntegerField,
+    PositiveBigIntegerField as PositiveBigIntegerField,
+    PositiveIntegerField as PositiveIntegerField,
+    PositiveSmallIntegerField as PositiveSmallIntegerField,
+    SmallIntegerField as SmallIntegerField,
 )
 from treefold_orm._fields.relations import (
-    CASCADE,
-    RESTRICT,
-    SET_DEFAULT,
-    SET_NULL,
-    ForeignKey,
-    ManyToManyField,
-    OneToOneField,
+    CASCADE as CASCADE,
+    RESTRICT as RESTRICT,
+    SET_DEFAULT as SET_DEFAULT,
+    SET_NULL as SET_NULL,
+    ForeignKey as ForeignKey,
+    OneToOneField as OneToOneField,
 )
 from treefold_orm._fields.structured import (
-    ArrayField,
-    BinaryField,
-    EnumField,
-    JSONField,
-    UUIDField,
+    ArrayField as ArrayField,
+    BinaryField as BinaryField,
+    EnumField as EnumField,
+    JSONField as JSONField,
+    UUIDField as UUIDField,
 )
-from treefold_orm._fields.text import CharField, EmailField, SlugField, TextField, URLField
-from treefold_orm._fields.times import DateField, DateTimeField, DurationField, TimeField
-
-__all__ = [
-    "CASCADE",
-    "RESTRICT",
-    "SET_DEFAULT",
-    "SET_NULL",
-    "ArrayField",
-    "AutoField",
-    "BigAutoField",
-    "BigIntegerField",
-    "BinaryField",
-    "BooleanField",
-    "CharField",
-    "CompositePrimaryKey",
-    "DateField",
-    "DateTimeField",
-    "DecimalField",
-    "DurationField",
-    "EmailField",
-    "EnumField",
-    "Field",
-    "FloatField",
-    "ForeignKey",
-    "IntegerField",
-    "JSONField",
-    "ManyToManyField",
-    "OneToOneField",
-    "PositiveBigIntegerField",
-    "PositiveIntegerField",
-    "PositiveSmallIntegerField",
-    "SlugField",
-    "SmallIntegerField",
-    "TextField",
-    "TimeField",
-    "URLField",
-    "UUIDField",
-]
+from treefold_orm._fields.text import (
+    CharField as CharField,
+    EmailField as EmailField,
+    SlugField as SlugField,
+    TextField as TextField,
+    URLField as URLField,
+)
+from treefold_orm._fields.times import (
+    DateField as DateField,
+    DateTimeField as DateTimeField,
+    DurationField as DurationField,
+    TimeField as TimeField,
+)
+from treefold_orm._models.many_to_many import ManyToManyField as ManyToManyField

@@ -1,4 +1,4 @@
-"""The schema of a database as data: what migrations and other tools on top of the ORM need.
+"""The schema of a database as data: the interface for migrations and other tools on the ORM.
 
 Records describe tables in one dialect, `table_of` and `plan_tables` make them, `statements` writes
 their SQL. Names are public here and keep their meaning; the modules behind them may move.
@@ -6,124 +6,97 @@ their SQL. Names are public here and keep their meaning; the modules behind them
 
 from typing import TYPE_CHECKING
 
-from treefold_orm._base.errors import ModelError, UnsupportedFeature
-from treefold_orm._base.names import MAX_IDENTIFIER, constraint_name, quote
-from treefold_orm._base.statement import ATOMIC, Operation, Statement
-from treefold_orm._compile.dialect import Dialect
-from treefold_orm._compile.postgres import Postgres
-from treefold_orm._compile.sqlite import SQLite
-from treefold_orm._expressions.constraints import (
-    CheckConstraint,
-    Constraint,
-    ExclusionConstraint,
-    Index,
-    UniqueConstraint,
+from treefold_orm._base.errors import (
+    ModelError as ModelError,
+    UnsupportedFeature as UnsupportedFeature,
 )
-from treefold_orm._fields.base import MISSING, Field
-from treefold_orm._fields.meta import Meta, registry
-from treefold_orm._fields.relations import ForeignKey, ManyToManyField, is_foreign_key
-from treefold_orm._runtime.connections import database_for
-from treefold_orm._runtime.run import arun, run
-from treefold_orm._schema.constants import default_sql, literal
-from treefold_orm._schema.create import plan_tables
-from treefold_orm._schema.ddl import column_clause, constraint_clause, indexes_of, statements
-from treefold_orm._schema.describe import table_of
+from treefold_orm._base.names import (
+    MAX_IDENTIFIER as MAX_IDENTIFIER,
+    constraint_name as constraint_name,
+    quote as quote,
+)
+from treefold_orm._base.statement import (
+    ATOMIC as ATOMIC,
+    Operation as Operation,
+    Statement as Statement,
+)
+from treefold_orm._dialects.dialect import Dialect as Dialect
+from treefold_orm._dialects.postgres import Postgres as Postgres
+from treefold_orm._dialects.sqlite import SQLite as SQLite
+from treefold_orm._fields.base import MISSING as MISSING, Field as Field
+from treefold_orm._fields.meta import Meta as Meta, registry as registry
+from treefold_orm._fields.relations import (
+    ForeignKey as ForeignKey,
+    is_foreign_key as is_foreign_key,
+)
+from treefold_orm._models.many_to_many import ManyToManyField as ManyToManyField
+from treefold_orm._runtime.connections import database_for as database_for
+from treefold_orm._runtime.run import arun as arun, run as run
+from treefold_orm._schema.constants import default_sql as default_sql, literal as literal
+from treefold_orm._schema.create import plan_tables as plan_tables
+from treefold_orm._schema.ddl import (
+    column_clause as column_clause,
+    constraint_clause as constraint_clause,
+    indexes_of as indexes_of,
+    statements as statements,
+)
+from treefold_orm._schema.describe import table_of as table_of
 from treefold_orm._schema.records import (
-    AddForeignKey,
-    CheckDef,
-    ColumnDef,
-    CreateExtension,
-    CreateIndex,
-    CreateTable,
-    DropTable,
-    ExclusionDef,
-    ForeignKeyDef,
-    IndexDef,
-    SchemaOperation,
-    TableDef,
-    UniqueDef,
+    AddForeignKey as AddForeignKey,
+    CheckDef as CheckDef,
+    ColumnDef as ColumnDef,
+    CreateExtension as CreateExtension,
+    CreateIndex as CreateIndex,
+    CreateTable as CreateTable,
+    DropTable as DropTable,
+    ExclusionDef as ExclusionDef,
+    ForeignKeyDef as ForeignKeyDef,
+    IndexDef as IndexDef,
+    SchemaOperation as SchemaOperation,
+    TableDef as TableDef,
+    UniqueDef as UniqueDef,
 )
-from treefold_orm._schema.schema_search import CreateSearchIndex, DropSearchIndex, SearchDef
-from treefold_orm._schema.source_expressions import SchemaPart, SourceWriter, source_of
-from treefold_orm._schema.source_fields import same_declarations, unbound_copy
-from treefold_orm._schema.source_values import Import, Imports, is_plain_name, namespace_of, quoted
-from treefold_orm._schema.unregistered import TableShape, meta_of
-from treefold_orm._search.search_index import SearchIndex
+from treefold_orm._schema.schema_search import (
+    CreateSearchIndex as CreateSearchIndex,
+    DropSearchIndex as DropSearchIndex,
+    SearchDef as SearchDef,
+)
+from treefold_orm._schema.source_expressions import (
+    SchemaPart as SchemaPart,
+    SourceWriter as SourceWriter,
+    source_of as source_of,
+)
+from treefold_orm._schema.source_fields import (
+    same_declarations as same_declarations,
+    unbound_copy as unbound_copy,
+)
+from treefold_orm._schema.source_values import (
+    Import as Import,
+    Imports as Imports,
+    is_plain_name as is_plain_name,
+    namespace_of as namespace_of,
+    quoted as quoted,
+)
+from treefold_orm._schema.unregistered import TableShape as TableShape, meta_of as meta_of
+from treefold_orm._terms.constraints import (
+    CheckConstraint as CheckConstraint,
+    Constraint as Constraint,
+    ExclusionConstraint as ExclusionConstraint,
+    Index as Index,
+    UniqueConstraint as UniqueConstraint,
+)
+from treefold_orm._terms.search_index import SearchIndex as SearchIndex
 
 if TYPE_CHECKING:
-    from treefold_orm._runtime.held import HeldConnection
-    from treefold_orm._schema.detached_models import models_of
-
-__all__ = [
-    "ATOMIC",
-    "MAX_IDENTIFIER",
-    "MISSING",
-    "AddForeignKey",
-    "CheckConstraint",
-    "CheckDef",
-    "ColumnDef",
-    "Constraint",
-    "CreateExtension",
-    "CreateIndex",
-    "CreateSearchIndex",
-    "CreateTable",
-    "Dialect",
-    "DropSearchIndex",
-    "DropTable",
-    "ExclusionConstraint",
-    "ExclusionDef",
-    "Field",
-    "ForeignKey",
-    "ForeignKeyDef",
-    "HeldConnection",
-    "Import",
-    "Imports",
-    "Index",
-    "IndexDef",
-    "ManyToManyField",
-    "Meta",
-    "ModelError",
-    "Operation",
-    "Postgres",
-    "SQLite",
-    "SchemaOperation",
-    "SchemaPart",
-    "SearchDef",
-    "SearchIndex",
-    "SourceWriter",
-    "Statement",
-    "TableDef",
-    "TableShape",
-    "UniqueConstraint",
-    "UniqueDef",
-    "UnsupportedFeature",
-    "arun",
-    "column_clause",
-    "constraint_clause",
-    "constraint_name",
-    "database_for",
-    "default_sql",
-    "indexes_of",
-    "is_foreign_key",
-    "is_plain_name",
-    "literal",
-    "meta_of",
-    "models_of",
-    "namespace_of",
-    "plan_tables",
-    "quote",
-    "quoted",
-    "registry",
-    "run",
-    "same_declarations",
-    "source_of",
-    "statements",
-    "table_of",
-    "unbound_copy",
-]
+    from treefold_orm._runtime.held import HeldConnection as HeldConnection
+    from treefold_orm._schema.detached_models import models_of as models_of
 
 # what runs statements needs asyncio, which files and their comparison do not
 _LATER = {"HeldConnection": "_runtime.held", "models_of": "_schema.detached_models"}
+_AT_ONCE = {name for name in globals() if not name.startswith("_")} - {"TYPE_CHECKING"}
+
+if not TYPE_CHECKING:  # checkers read the imports above, and cannot evaluate this
+    __all__ = sorted({*_AT_ONCE, *_LATER})
 
 
 def __getattr__(name: str) -> object:

@@ -1,1 +1,1 @@
-"""What every other room uses: errors, names and quoting, one statement as data."""
+"""Parts that every other room uses: errors, names and quoting, one statement as data."""

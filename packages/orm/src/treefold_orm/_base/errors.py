@@ -1,13 +1,14 @@
 """Every exception this package raises.
 
-What a caller can act on has a class of its own. Messages name models and fields, never stored
-values: a driver's own message quotes rows, so driver errors are translated (see `drivers`) and not
-chained. Nothing here imports another module of the package.
+Each error that a caller can act on has a class of its own. Messages name models and fields, never
+stored values: a driver's own message quotes rows, so driver errors are translated (see `drivers`)
+and not chained. Nothing here imports another module of the package.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 
 class ORMError(Exception):
@@ -39,11 +40,7 @@ class FieldValueError(ORMError, ValueError):
         self.reason = reason
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild_value_error, (self.model, self.field, self.reason)
-
-
-def _rebuild_value_error(model: str, field: str, reason: str) -> FieldValueError:
-    return FieldValueError(model, field, reason=reason)
+        return partial(type(self), self.model, self.field, reason=self.reason), ()
 
 
 class ValidationError(ORMError, ValueError):
@@ -55,10 +52,7 @@ class ValidationError(ORMError, ValueError):
     """
 
     def __init__(
-        self,
-        messages: str | Sequence[str] | Mapping[str, str | Sequence[str]],
-        *,
-        model: str = "",
+        self, messages: str | Sequence[str] | Mapping[str, str | Sequence[str]], *, model: str = ""
     ) -> None:
         by_field = messages if isinstance(messages, Mapping) else {"__all__": messages}
         self.model = model
@@ -78,11 +72,7 @@ class ValidationError(ORMError, ValueError):
         return [text for texts in self.message_dict.values() for text in texts]
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild_validation_error, (self.message_dict, self.model)
-
-
-def _rebuild_validation_error(messages: dict[str, list[str]], model: str) -> ValidationError:
-    return ValidationError(messages, model=model)
+        return partial(type(self), self.message_dict, model=self.model), ()
 
 
 class InvalidParameter(FieldError, FieldValueError):
@@ -94,13 +84,6 @@ class InvalidParameter(FieldError, FieldValueError):
     def __init__(self, model: str, field: str, *, reason: str) -> None:
         super().__init__(model, field, reason=reason)
         self.args = (f"Parameter {_shown(field)} {reason}",)
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild_invalid_parameter, (self.model, self.field, self.reason)
-
-
-def _rebuild_invalid_parameter(model: str, field: str, reason: str) -> InvalidParameter:
-    return InvalidParameter(model, field, reason=reason)
 
 
 def _shown(text: str) -> str:

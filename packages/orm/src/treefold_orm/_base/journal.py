@@ -117,7 +117,8 @@ class Journal:
         self._limit = _SWEEP
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _unknown, ()  # a pickled instance leaves the transaction: what it knows is a guess
+        # a pickled instance leaves the transaction: its stored row is a guess
+        return _unknown, ()
 
     def __len__(self) -> int:
         return len(self._former)
@@ -203,7 +204,7 @@ class Journal:
             made.restore(in_doubt=in_doubt)
 
     def close(self) -> None:
-        """End with a commit; what belongs to a savepoint becomes part of its transaction."""
+        """End with a commit; the entries of a savepoint become part of its transaction."""
         former, self._former = self._former, {}
         parent = self._merged = self.parent
         if parent is None:
@@ -243,7 +244,7 @@ def _reference(entry: _Former | _New) -> weakref.ref[Any]:
 
 
 UNKNOWN = Journal()
-"""Stands for a transaction that was undone: what the row holds is a guess, `save()` writes all."""
+"""Stands for a transaction that was undone: the row is a guess, `save()` writes all."""
 UNKNOWN.undone = True
 
 

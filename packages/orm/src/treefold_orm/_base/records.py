@@ -9,7 +9,7 @@ N = TypeVar("N")
 
 
 class Record:
-    """Base of what `record` makes: equal where class and parts are."""
+    """Base of the classes that `record` makes: equal where class and parts are."""
 
     __slots__ = ()
 
@@ -48,12 +48,13 @@ def record(kind: type[N]) -> type[N]:
     names = (*plain._names, *own)
     defaults = {**plain._defaults, **{n: plain.__dict__[n] for n in own if n in plain.__dict__}}
     body = {k: v for k, v in plain.__dict__.items() if k not in {*own, "__dict__", "__weakref__"}}
-    body |= {"__slots__": own, "_names": names, "_defaults": defaults, "_parts": attrgetter(*names)}
+    parts = attrgetter(*(names or ["__class__"]))
+    body |= {"__slots__": own, "_names": names, "_defaults": defaults, "_parts": parts}
     made: Any = type(plain.__name__, plain.__bases__, body)
     given = {f"d_{name}": value for name, value in defaults.items()}
     given |= {f"s_{name}": getattr(made, name).__set__ for name in names}
     signature = ", ".join(f"{n}=d_{n}" if n in defaults else n for n in names)
-    lines = "".join(f"    s_{name}(self, {name})\n" for name in names)
+    lines = "".join(f"    s_{name}(self, {name})\n" for name in names) or "    pass"
     exec(f"def __init__(self, {signature}):\n{lines}", given)  # noqa: S102 - names of this package
     made.__init__ = given["__init__"]
     return made

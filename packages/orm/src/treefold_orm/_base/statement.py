@@ -1,4 +1,4 @@
-"""What an operation asks of a connection, and how an operation is written.
+"""Requests of an operation to a connection, and how an operation is written.
 
 An operation is a generator: it yields a `Statement` and is sent the outcome, or has the mapped
 database error thrown into it. It does no I/O itself, so that the async and the sync half run the
@@ -30,7 +30,8 @@ class Statement:
 
 
 ATOMIC = Statement("atomic", "")
-"""Yielded first: what follows belongs together. The runner of the operation opens a transaction, or
+"""Yielded first: the statements after it belong together. The runner of the operation opens a
+transaction, or
 a savepoint inside of one; both are undone where the operation fails.
 """
 

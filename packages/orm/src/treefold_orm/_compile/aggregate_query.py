@@ -12,26 +12,16 @@ from typing import Any
 
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.records import replaced
-from treefold_orm._compile import hydrate
-from treefold_orm._compile.clauses import (
-    distinct_of_all,
-    output_columns,
-    set_grouping,
-    where_clause,
-)
+from treefold_orm._compile import clauses, hydrate
 from treefold_orm._compile.ctes import attach
-from treefold_orm._compile.dialect import Dialect
 from treefold_orm._compile.frame import Frame, Hops
 from treefold_orm._compile.outputs import column_places, instance_columns
 from treefold_orm._compile.plan import Plan, finish
-from treefold_orm._compile.select import (
-    is_distinct,
-    key_select,
-    numbered_select,
-)
-from treefold_orm._compile.sql import SQL, Builder, join, number
+from treefold_orm._compile.select import is_distinct
 from treefold_orm._compile.state import Key, State, replay
-from treefold_orm._compile.values import expression
+from treefold_orm._compile.writing import expression, key_select, numbered_select
+from treefold_orm._dialects.dialect import Dialect
+from treefold_orm._dialects.sql import SQL, Builder, join, number
 from treefold_orm._expressions.nodes import (
     AggregateNode,
     ColumnNode,
@@ -47,9 +37,8 @@ from treefold_orm._expressions.nodes import (
     contains_window,
     rebuilt,
 )
-from treefold_orm._fields.base import Field
+from treefold_orm._fields.base import AnyField
 
-AnyField = Field[Any]
 _OF_ONE_ROW = (ColumnNode, CTENode, OuterNode, RankNode, RowNode, WindowNode)
 
 
@@ -101,13 +90,13 @@ def _over_rows(frame: Frame, state: State, key: Key, nodes: list[Expr]) -> SQL:
 
     def where(frame: Frame) -> SQL:
         if state.simple:
-            return where_clause(frame, state)
+            return clauses.where_clause(frame, state)
         return SQL(" WHERE {} IN ({})", frame.own(state.meta.pk), key_select(frame, key))
 
-    set_grouping(frame, state)
+    clauses.set_grouping(frame, state)
     conditions = where(frame)
     frame.grouped = True
-    frame.distinct_over = lambda node: distinct_of_all(frame, node, where)
+    frame.distinct_over = lambda node: clauses.distinct_of_all(frame, node, where)
     values = [expression(frame, node) for node in nodes]
     return SQL("SELECT {} FROM {}{}", join(", ", values), frame.source(), conditions)
 
@@ -171,12 +160,12 @@ def _over_table(frame: Frame, state: State, key: Key, nodes: list[Expr]) -> SQL:
     attach(frame, state)
     if not state.sliced and not state.distinct_on:
         state = replace(state, order=())
-    set_grouping(frame, state)
+    clauses.set_grouping(frame, state)
     closed = bool(state.combined or state.grouped or (state.distinct and state.columns))
     columns: list[SQL] = []
     places: dict[Expr, int] = {}
     if state.rows != "instances":
-        columns = output_columns(frame, state)
+        columns = clauses.output_columns(frame, state)
         places = {expr: i for i, expr in enumerate(state.row_values)}
     elif closed or is_distinct(state):
         columns = instance_columns(frame, state)[0]

@@ -13,36 +13,14 @@ from dataclasses import dataclass, field
 from typing import LiteralString, cast
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._compile.conditions import condition
 from treefold_orm._compile.frame import Frame, Hops
 from treefold_orm._compile.placing import Placed, first_many
-from treefold_orm._compile.sql import SQL, join, number
-from treefold_orm._compile.values import InFrame, Reached, expression
-from treefold_orm._expressions.nodes import (
-    AggregateNode,
-    ColumnNode,
-    Compare,
-    CTENode,
-    ExistsNode,
-    Expr,
-    Node,
-    OuterNode,
-    RankNode,
-    RelatedNode,
-    RowNode,
-    SearchNode,
-    SubqueryNode,
-    WindowNode,
-    children_of,
-    rebuilt,
-)
+from treefold_orm._compile.rules import EXPRESSIONS, InFrame, Reached, condition, expression
+from treefold_orm._dialects.sql import SQL, join, number
+from treefold_orm._expressions import nodes
 
-_DISTINCT: dict[str, LiteralString] = {
-    "count": "COUNT(DISTINCT {})",
-    "sum": "SUM(DISTINCT {})",
-    "avg": "AVG(DISTINCT {})",
-}
-# aggregates of the aggregates of each row; others are taken of all related rows at once
+# The aggregate over all rows, where a subquery has aggregated the related rows of each row.
+# Aggregates without an entry are computed over all related rows in one step.
 _OUTER: dict[str, LiteralString] = {
     "count": "COALESCE(SUM({}), 0)",
     "sum": "SUM({})",
@@ -51,20 +29,26 @@ _OUTER: dict[str, LiteralString] = {
 }
 # nodes that belong to the row that has related rows, whatever relations stand below them
 _OF_THE_OWNER = (
-    AggregateNode,
-    CTENode,
-    ExistsNode,
-    OuterNode,
-    RankNode,
-    RelatedNode,
-    RowNode,
-    SearchNode,
-    SubqueryNode,
-    WindowNode,
+    nodes.AggregateNode,
+    nodes.CTENode,
+    nodes.ExistsNode,
+    nodes.OuterNode,
+    nodes.RankNode,
+    nodes.RelatedNode,
+    nodes.RowNode,
+    nodes.SearchNode,
+    nodes.SubqueryNode,
+    nodes.WindowNode,
 )
 
 
-def aggregate(frame: Frame, node: AggregateNode) -> SQL:
+def row_value(frame: Frame, node: nodes.RowNode) -> SQL:
+    """The value that an annotation over aggregates has for each row."""
+    with by_row(frame):
+        return expression(frame, node.node)
+
+
+def aggregate(frame: Frame, node: nodes.AggregateNode) -> SQL:
     """An aggregate: over the group's rows, over a relation's rows, or over both."""
     split = first_many(node.hops)
     if split is None and not frame.grouped:  # the one row that points to this one, or none
@@ -95,14 +79,14 @@ def by_row(frame: Frame) -> Generator[None]:
 
 
 def plain(
-    frame: Frame, node: AggregateNode, over: SQL | None = None, *, empty: bool = False
+    frame: Frame, node: nodes.AggregateNode, over: SQL | None = None, *, empty: bool = False
 ) -> SQL:
     """An aggregate over the rows of the frame itself or of its group, or of a window: `over`;
     `empty` says whether a frame of it may have no row.
     """
     tail = over or SQL("")
 
-    def see(given: Expr) -> SQL:
+    def see(given: nodes.Expr) -> SQL:
         return expression(frame, given)
 
     # a window sees the rows that are left, which are groups in a grouped query
@@ -119,9 +103,12 @@ def plain(
 
 
 def _call(
-    frame: Frame, node: AggregateNode, see: Callable[[Expr], SQL], tail: SQL | None = None
+    frame: Frame,
+    node: nodes.AggregateNode,
+    see: Callable[[nodes.Expr], SQL],
+    tail: SQL | None = None,
 ) -> SQL:
-    """The aggregate of what `see` makes of expressions; `tail` are the clauses after each call."""
+    """The aggregate of the expressions from `see`; `tail` are the clauses after each call."""
     value, after = SQL("*") if node.arg is None else see(node.arg), tail or SQL("")
     if node.name in {"string_agg", "array_agg"}:
         terms = [(see(term.expr), term) for term in node.order]
@@ -135,18 +122,18 @@ def _call(
     return _result(frame, node, call)
 
 
-def _result(frame: Frame, node: AggregateNode, call: Callable[[str], SQL]) -> SQL:
+def _result(frame: Frame, node: nodes.AggregateNode, call: Callable[[str], SQL]) -> SQL:
     given = None if node.arg is None else node.arg.field
     match node.name:
         case "avg":
-            return frame.dialect.mean(call, given, node.field, distinct=node.distinct)
+            return frame.dialect.numbers.mean(call, given, node.field, distinct=node.distinct)
         case "sum":
-            return frame.dialect.total(call("sum"), node.field)
+            return frame.dialect.numbers.total(call("sum"), node.field)
         case _:
             return call(node.name)
 
 
-def _grouped_related(frame: Frame, node: AggregateNode, prefix: Hops) -> SQL:
+def _grouped_related(frame: Frame, node: nodes.AggregateNode, prefix: Hops) -> SQL:
     if node.name in {"bool_and", "bool_or"}:
         return frame.dialect.aggregate(node.name, _related(frame, node, prefix), distinct=False)
     whole = node.distinct or not (node.name in _OUTER or node.name == "avg")
@@ -161,7 +148,7 @@ def _grouped_related(frame: Frame, node: AggregateNode, prefix: Hops) -> SQL:
         return SQL("SUM({})", part(name))
 
     def part(name: str) -> SQL:
-        made = AggregateNode(None, name, node.arg, False, node.where, node.hops)
+        made = nodes.AggregateNode(None, name, node.arg, False, node.where, node.hops)
         return _related(frame, made, prefix)
 
     return _result(frame, node, call)
@@ -170,7 +157,7 @@ def _grouped_related(frame: Frame, node: AggregateNode, prefix: Hops) -> SQL:
 # -- related rows ---------------------------------------------------------------------------------
 
 
-def _related(frame: Frame, node: AggregateNode, prefix: Hops) -> SQL:
+def _related(frame: Frame, node: nodes.AggregateNode, prefix: Hops) -> SQL:
     if frame.whole and frame.joinable and _stands_alone(node, prefix):
         return _joined(frame, node, prefix)
     inner, tie = frame.open_related(prefix[-1], prefix[:-1])
@@ -179,15 +166,15 @@ def _related(frame: Frame, node: AggregateNode, prefix: Hops) -> SQL:
     return SQL("(SELECT {} FROM {} WHERE {})", call, inner.source(), tests)
 
 
-def _value(frame: Frame, inner: Frame, node: AggregateNode, prefix: Hops) -> SQL:
-    def see(given: Expr) -> SQL:
-        return expression(frame, cast("Expr", _seen_from(inner, given, prefix, node.hops)))
+def _value(frame: Frame, inner: Frame, node: nodes.AggregateNode, prefix: Hops) -> SQL:
+    def see(given: nodes.Expr) -> SQL:
+        return expression(frame, cast("nodes.Expr", _seen_from(inner, given, prefix, node.hops)))
 
     with by_row(frame):
         return _call(inner, node, see)
 
 
-def _tests(frame: Frame, inner: Frame, node: AggregateNode, prefix: Hops) -> list[SQL]:
+def _tests(frame: Frame, inner: Frame, node: nodes.AggregateNode, prefix: Hops) -> list[SQL]:
     if node.where is None:
         return []
     with by_row(frame):
@@ -195,25 +182,25 @@ def _tests(frame: Frame, inner: Frame, node: AggregateNode, prefix: Hops) -> lis
         return [condition(frame, seen, right=frame)[0]]
 
 
-def _seen_from(inner: Frame, node: Node, prefix: Hops, way: Hops) -> Node:
+def _seen_from(inner: Frame, node: nodes.Node, prefix: Hops, way: Hops) -> nodes.Node:
     """The node with what lies over `prefix` taken from the row in `inner`, and what lies over more
     of `way`, the relations that are aggregated, from the row that is joined to it.
     """
-    if isinstance(node, ColumnNode):
+    if isinstance(node, nodes.ColumnNode):
         if node.hops[: len(prefix)] != prefix:
             return node
         rest = node.hops[len(prefix) :]
         return InFrame(node.field, inner, Reached(node.field, rest, node.column))
-    if isinstance(node, Compare):
+    if isinstance(node, nodes.Compare):
         right = None if node.right is None else _seen_from(inner, node.right, prefix, way)
-        compare = Compare(node.lookup, cast("Expr | None", right), node.field)
+        compare = nodes.Compare(node.lookup, cast("nodes.Expr | None", right), node.field)
         hops = node.lookup.hops
         if hops[: len(prefix)] != prefix:
             return compare
         return Placed(inner, compare, hops[len(prefix) :], _shared(hops, way) - len(prefix))
     if isinstance(node, _OF_THE_OWNER):
         return node
-    return rebuilt(node, lambda child: _seen_from(inner, child, prefix, way))
+    return nodes.rebuilt(node, lambda child: _seen_from(inner, child, prefix, way))
 
 
 def _shared(hops: Hops, way: Hops) -> int:
@@ -222,7 +209,7 @@ def _shared(hops: Hops, way: Hops) -> int:
     return next(same, min(len(hops), len(way)))
 
 
-def related_distinct(base: Frame, node: AggregateNode) -> tuple[SQL, Callable[[], SQL], SQL]:
+def related_distinct(base: Frame, node: nodes.AggregateNode) -> tuple[SQL, Callable[[], SQL], SQL]:
     """A distinct aggregate of rows related to many rows of `base`: its value, what it is taken
     from (to be called last: it collects joins), and the condition that ties both together.
     """
@@ -263,23 +250,23 @@ class _ByOwner:
         )
 
 
-def _stands_alone(node: AggregateNode, prefix: Hops) -> bool:
+def _stands_alone(node: nodes.AggregateNode, prefix: Hops) -> bool:
     """Return True if an aggregate takes nothing but what lies over `prefix`."""
-    stack: list[Node | None] = [node.arg, node.where, *node.order]
+    stack: list[nodes.Node | None] = [node.arg, node.where, *node.order]
     while stack:
         item = stack.pop()
         if item is None:
             continue
-        hops = item.hops if isinstance(item, ColumnNode) else None
-        if isinstance(item, Compare):
+        hops = item.hops if isinstance(item, nodes.ColumnNode) else None
+        if isinstance(item, nodes.Compare):
             hops = item.lookup.hops
         if isinstance(item, _OF_THE_OWNER) or (hops is not None and hops[: len(prefix)] != prefix):
             return False
-        stack.extend(children_of(item))
+        stack.extend(nodes.children_of(item))
     return True
 
 
-def _joined(frame: Frame, node: AggregateNode, prefix: Hops) -> SQL:
+def _joined(frame: Frame, node: nodes.AggregateNode, prefix: Hops) -> SQL:
     # aggregates that take the same related rows share one join; others would multiply them
     rows = (node.hops, node.where)
     group: _ByOwner | None = frame.aggregated.get(rows)
@@ -297,3 +284,6 @@ def _joined(frame: Frame, node: AggregateNode, prefix: Hops) -> SQL:
         texts.append(call.text)
     value = SQL("{}.v{}", group.alias, number(texts.index(call.text)))
     return SQL("COALESCE({}, 0)", value) if node.name == "count" else value
+
+
+EXPRESSIONS.update({nodes.AggregateNode: aggregate, nodes.RowNode: row_value})

@@ -8,22 +8,13 @@ from collections.abc import Callable
 from typing import Any
 
 from treefold_orm._compile.aggregates import related_distinct
-from treefold_orm._compile.conditions import condition
 from treefold_orm._compile.frame import Frame
 from treefold_orm._compile.grouping import check_groups, group_terms
-from treefold_orm._compile.sql import SQL, join, number
+from treefold_orm._compile.rules import condition, expression, reached
 from treefold_orm._compile.state import State, narrows, top_level
-from treefold_orm._compile.values import expression, reached
+from treefold_orm._dialects.sql import SQL, join, number
+from treefold_orm._expressions import nodes
 from treefold_orm._expressions.conversion import representation
-from treefold_orm._expressions.nodes import (
-    AggregateNode,
-    ColumnNode,
-    Expr,
-    Node,
-    contains_group_aggregate,
-    contains_row_aggregate,
-    contains_window,
-)
 from treefold_orm._fields.base import Field
 
 
@@ -31,9 +22,9 @@ def where_clause(frame: Frame, state: State, *, having: bool = False) -> SQL:
     """The WHERE clause of a state, or with `having` its HAVING clause, with a leading space."""
     parts: list[SQL] = []
     for node in top_level(state.where):
-        if contains_window(node):
+        if nodes.contains_window(node):
             continue
-        if state.grouped and contains_group_aggregate(node) != having:
+        if state.grouped and nodes.contains_group_aggregate(node) != having:
             continue
         parts.append(condition(frame, node, right=frame)[0])
     if state.nothing and not having:
@@ -71,8 +62,8 @@ def set_grouping(frame: Frame, state: State, *, few: bool = False) -> None:
         _hold_subqueries(frame, state)
 
 
-def _is_of_rows(node: Node) -> bool:
-    found = (contains_group_aggregate, contains_row_aggregate, contains_window)
+def _is_of_rows(node: nodes.Node) -> bool:
+    found = (nodes.contains_group_aggregate, nodes.contains_row_aggregate, nodes.contains_window)
     return not any(contains(node) for contains in found)
 
 
@@ -88,7 +79,7 @@ def _hold_subqueries(frame: Frame, state: State) -> None:
             frame.held[expr] = SQL("{}.v", alias)
 
 
-def distinct_of_all(frame: Frame, node: AggregateNode, where: Callable[[Frame], SQL]) -> SQL:
+def distinct_of_all(frame: Frame, node: nodes.AggregateNode, where: Callable[[Frame], SQL]) -> SQL:
     """A distinct aggregate of related rows over all rows that `where` leaves."""
     base = _again(frame)
     value, source, tests = related_distinct(base, node)
@@ -97,7 +88,7 @@ def distinct_of_all(frame: Frame, node: AggregateNode, where: Callable[[Frame], 
     return SQL("(SELECT {} FROM {}, {}{})", value, base.source(), source(), tail)
 
 
-def _distinct_of_group(frame: Frame, state: State, node: AggregateNode) -> SQL:
+def _distinct_of_group(frame: Frame, state: State, node: nodes.AggregateNode) -> SQL:
     # the distinct values of each group are aggregated on their own and joined to its rows, so that
     # neither they nor the group's other aggregates are multiplied
     base = _again(frame)
@@ -151,8 +142,8 @@ def in_common(
     return frame.dialect.converted(value, source, target, "value")
 
 
-def output(frame: Frame, expr: Expr) -> SQL:
+def output(frame: Frame, expr: nodes.Expr) -> SQL:
     """An output column, which may be reached over to-many relations: one row for each."""
-    if isinstance(expr, ColumnNode):
+    if isinstance(expr, nodes.ColumnNode):
         return frame.value(expr) or reached(frame, expr)
     return expression(frame, expr)

@@ -7,103 +7,32 @@ not selected.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, LiteralString
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._compile.dialect import OPERATORS, operator
+from treefold_orm._compile import placing
 from treefold_orm._compile.frame import Frame, Hops
-from treefold_orm._compile.placing import (
-    Key,
-    Placed,
-    absent,
-    asks_for_none,
-    first_many,
-    key_of,
-    looked_up,
-    placed,
-    shared_by_or,
-    together,
-)
+from treefold_orm._compile.rules import CONDITIONS, ConditionSQL, condition, expression
 from treefold_orm._compile.search import matches
-from treefold_orm._compile.sql import SQL, Encoder, join
-from treefold_orm._compile.values import expression, param, subquery
-from treefold_orm._expressions.lookups import Lookup
-from treefold_orm._expressions.nodes import (
-    And,
-    Apart,
-    Compare,
-    ConvertNode,
-    ExistsNode,
-    Expr,
-    Node,
-    Not,
-    Or,
-    ParamNode,
-    RelatedNode,
-    SchemaSQLNode,
-    SearchNode,
-    SubqueryNode,
-    Test,
-)
+from treefold_orm._compile.select import subquery
+from treefold_orm._compile.values import param
+from treefold_orm._dialects.dialect import OPERATORS, operator
+from treefold_orm._dialects.sql import SQL, Encoder, declared_sql, join
+from treefold_orm._expressions import nodes
+from treefold_orm._expressions.lookups import TEXTUAL, Lookup
 from treefold_orm._fields.keys import KeyColumns
+from treefold_orm._fields.meta import owner_of
 from treefold_orm._fields.structured import ArrayField
 from treefold_orm._search.search_index import index_for
 
-Condition = tuple[SQL, bool]  # the text, and whether it can be NULL
-_TEXT_OPS = frozenset(
-    {
-        "iexact",
-        "contains",
-        "icontains",
-        "startswith",
-        "istartswith",
-        "endswith",
-        "iendswith",
-        "regex",
-        "iregex",
-    }
-)
 
-
-def condition(frame: Frame, node: Node, *, right: Frame) -> Condition:
-    """Return a condition's SQL; columns are found in `frame`, right sides in `right`."""
-    match node:
-        case And():
-            return _all(frame, list(node.children), right)
-        case Apart():
-            parts = [condition(frame, child, right=right) for child in node.children]
-            return SQL("({})", join(" AND ", [p[0] for p in parts])), any(p[1] for p in parts)
-        case Or():
-            parts = [condition(frame, child, right=right) for child in node.children]
-            if not parts:
-                return SQL("1 = 1"), False
-            return SQL("({})", join(" OR ", [p[0] for p in parts])), any(p[1] for p in parts)
-        case Not():
-            text, nullable = condition(frame, node.child, right=right)
-            return (SQL("({}) IS NOT TRUE", text) if nullable else SQL("NOT ({})", text)), False
-        case Compare():
-            return compare(frame, node, node.lookup.hops, right=right)
-        case Placed():
-            return compare(node.frame, node.compare, node.hops, right=right, joined=node.joined)
-        case Test():
-            return _test(right, node), True
-        case ExistsNode():
-            return SQL("EXISTS {}", subquery(right, node.query, exists=True)), False
-        case RelatedNode():
-            return _related(frame, node)
-        case SearchNode():
-            return matches(frame, node, ()), False
-        case SchemaSQLNode():
-            return expression(frame, node), True
-        case _:
-            raise FieldError(f"{type(node).__name__} is not a condition")
-
-
-def compare(frame: Frame, node: Compare, hops: Hops, *, right: Frame, joined: int = 0) -> Condition:
+def compare(
+    frame: Frame, node: nodes.Compare, hops: Hops, *, right: Frame, joined: int = 0
+) -> ConditionSQL:
     """One lookup; `hops` is what is left of its way from the frame's model, of which the first
     `joined` are taken by joins whatever they lead to.
     """
-    split = first_many(hops, joined)
+    split = placing.first_many(hops, joined)
     if split is not None:
         return _exists(frame, hops[: split + 1], [(node, hops[split + 1 :])], right)
     lookup: Lookup = node.lookup
@@ -123,7 +52,7 @@ def compare(frame: Frame, node: Compare, hops: Hops, *, right: Frame, joined: in
     nullable = (
         lookup.column.null
         or any(hop.nullable for hop in hops)
-        or not isinstance(node.right, ParamNode)
+        or not isinstance(node.right, nodes.ParamNode)
         or lookup.custom is not None
     )
     if lookup.op.startswith("json:"):
@@ -139,86 +68,85 @@ def compare(frame: Frame, node: Compare, hops: Hops, *, right: Frame, joined: in
     return _binary(right, lookup, column, node.right), nullable
 
 
-def _search(frame: Frame, lookup: Lookup, hops: Hops, right: Expr | None) -> SQL:
-    if not isinstance(right, ParamNode) or lookup.search is None:
+def _search(frame: Frame, lookup: Lookup, hops: Hops, right: nodes.Expr | None) -> SQL:
+    if not isinstance(right, nodes.ParamNode) or lookup.search is None:
         raise FieldError(f"{lookup.name}__search takes text or a SearchQuery, not an expression")
-    index = index_for(lookup.column.meta, [lookup.column])
-    node = SearchNode((), index, (lookup.column,), lookup.search, right)
+    index = index_for(owner_of(lookup.column), [lookup.column])
+    node = nodes.SearchNode((), index, (lookup.column,), lookup.search, right)
     return matches(frame, node, hops)
 
 
-def _binary(frame: Frame, lookup: Lookup, left: SQL, right: Expr | None) -> SQL:
+def _binary(frame: Frame, lookup: Lookup, left: SQL, right: nodes.Expr | None) -> SQL:
     op, dialect, field = lookup.op, frame.dialect, lookup.field
     if right is None:
         raise FieldError(f"{lookup.name}__{op} needs a value")
     if lookup.custom is not None:
         value = _operand(frame, right, cast=True)
-        return SQL("({})", lookup.custom.template.fill(dialect.name, [left, value]))
+        return SQL(
+            "({})", declared_sql(lookup.custom.template.text(dialect.name)).filled([left, value])
+        )
     if op == "in":
         return _in(frame, left, right, lookup)
-    if op == "range" and isinstance(right, ParamNode):
+    if op == "range" and isinstance(right, nodes.ParamNode):
         return _range(frame, left, right)
     if isinstance(field, ArrayField) and op in {"contains", "contained_by", "overlap"}:
         return dialect.array_test(op, left, _operand(frame, right, cast=True))
-    if op in _TEXT_OPS:
+    if op in TEXTUAL:
         _allow_regex(frame, op)
         return dialect.text(op, left, _operand(frame, right, cast=False))
     if lookup.json and op == "exact" and _is_json(right):
         return dialect.json_equal(left, _operand(frame, right, cast=True))
-    # the column says what type its value is, but not what type another value is
+    # the column states the type of its own value, but not the type of another
     cast = bool(lookup.transforms) or right.field is not field
     return operator(op, left, _operand(frame, right, cast=cast))
 
 
-def _is_json(node: Expr) -> bool:
+def _is_json(node: nodes.Expr) -> bool:
     return node.field is not None and node.field.internal == "json"
 
 
-def _operand(frame: Frame, node: Expr | None, *, cast: bool) -> SQL:
-    if isinstance(node, ParamNode):
+def _operand(frame: Frame, node: nodes.Expr | None, *, cast: bool) -> SQL:
+    if isinstance(node, nodes.ParamNode):
         return param(frame, node, cast=cast)
     if node is None:
         raise FieldError("The comparison needs a value")
     return expression(frame, node)
 
 
-def _in(frame: Frame, left: SQL, right: Expr, lookup: Lookup) -> SQL:
+def _in(frame: Frame, left: SQL, right: nodes.Expr, lookup: Lookup) -> SQL:
     if isinstance(lookup.field, KeyColumns):
         return _key_in(frame, left, right, lookup.field)
-    query, converts = right, list[ConvertNode]()
-    while isinstance(query, ConvertNode):
+    query, converts = right, list[nodes.ConvertNode]()
+    while isinstance(query, nodes.ConvertNode):
         converts.append(query)
         query = query.arg
-    if isinstance(query, SubqueryNode):
+    if isinstance(query, nodes.SubqueryNode):
         return SQL("{} IN {}", left, subquery(frame, query, converts=converts))
-    if not isinstance(right, ParamNode):
+    if not isinstance(right, nodes.ParamNode):
         raise FieldError(f"{lookup.name}__in takes a list or a query")
     mark = frame.builder.param(right.index + frame.offset, frame.dialect.list_encoder(lookup.field))
     return frame.dialect.in_list(left, mark, lookup.field)
 
 
-def _key_in(frame: Frame, left: SQL, right: Expr, key: KeyColumns) -> SQL:
-    if isinstance(right, SubqueryNode):
+def _key_in(frame: Frame, left: SQL, right: nodes.Expr, key: KeyColumns) -> SQL:
+    if isinstance(right, nodes.SubqueryNode):
         return SQL("{} IN {}", left, subquery(frame, right, width=len(key.parts)))
-    if not isinstance(right, ParamNode):
+    if not isinstance(right, nodes.ParamNode):
         raise FieldError("A key is compared with a list of tuples or a query")
     place = right.index + frame.offset
     rows = frame.dialect.key_rows(key.parts, lambda encode: frame.builder.param(place, encode))
     return SQL("{} IN ({})", left, rows)
 
 
-def _range(frame: Frame, left: SQL, right: ParamNode) -> SQL:
+def _range(frame: Frame, left: SQL, right: nodes.ParamNode) -> SQL:
     encode = right.field.encoder(frame.dialect.name) if right.field is not None else None
-    low = frame.builder.param(
-        right.index + frame.offset, lambda pair: encode(pair[0]) if encode else pair[0]
-    )
-    high = frame.builder.param(
-        right.index + frame.offset, lambda pair: encode(pair[1]) if encode else pair[1]
-    )
+    place, mark = right.index + frame.offset, frame.builder.param
+    low = mark(place, lambda pair: encode(pair[0]) if encode else pair[0])
+    high = mark(place, lambda pair: encode(pair[1]) if encode else pair[1])
     return SQL("{} BETWEEN {} AND {}", left, low, high)
 
 
-def _test(frame: Frame, node: Test) -> SQL:
+def _test(frame: Frame, node: nodes.Test) -> SQL:
     left = expression(frame, node.left)
     if node.op in {"null", "notnull"}:
         return SQL("{} IS NULL" if node.op == "null" else "{} IS NOT NULL", left)
@@ -230,56 +158,48 @@ def _test(frame: Frame, node: Test) -> SQL:
     if node.op in OPERATORS:
         return operator(node.op, left, _operand(frame, right, cast=True))
     if node.op in {"in", "range"} and node.left.field is not None:
-        lookup = Lookup(
-            "annotation",
-            hops=(),
-            column=node.left.field,
-            transforms=(),
-            keys=None,
-            op=node.op,
-            field=node.left.field,
-        )
+        lookup = Lookup("annotation", (), node.left.field, node.op, node.left.field)
         return (
             _in(frame, left, right, lookup)
-            if node.op == "in" or not isinstance(right, ParamNode)
+            if node.op == "in" or not isinstance(right, nodes.ParamNode)
             else _range(frame, left, right)
         )
     _allow_regex(frame, node.op)
     return frame.dialect.text(node.op, left, _operand(frame, right, cast=False))
 
 
-def _json(frame: Frame, lookup: Lookup, column: SQL, right: Expr | None, given: Frame) -> SQL:
+def _json(frame: Frame, lookup: Lookup, column: SQL, right: nodes.Expr | None, given: Frame) -> SQL:
     name = lookup.op.removeprefix("json:")
     marks: list[SQL] = []
-    if isinstance(right, ParamNode):
-        encode, place = frame.dialect.json_encoder(name), right.index + given.offset
-        bind = given.builder.param
-        marks = [bind(place, encode)]
+    if isinstance(right, nodes.ParamNode):
+        encode, place = frame.dialect.json.encoder(name), right.index + given.offset
+        mark = given.builder.param
+        marks = [mark(place, encode)]
         if name.endswith(":range"):
-            marks = [bind(place, lambda pair, i=i: _each(encode, pair)[i]) for i in (0, 1)]
-    return frame.dialect.json_test(
-        name, column, lookup.keys or (), bind=frame.builder.const, right=marks
-    )
+            marks = [mark(place, lambda pair, i=i: _each(encode, pair)[i]) for i in (0, 1)]
+    keys, bind = lookup.keys or (), frame.builder.const
+    text = frame.dialect.text
+    return frame.dialect.json.test(name, column, keys, bind=bind, right=marks, text=text)
 
 
 def _each(encode: Encoder | None, pair: list[Any]) -> list[Any]:
     return pair if encode is None else encode(pair)
 
 
-def _all(frame: Frame, children: list[Node], right: Frame) -> Condition:
-    parts: list[Condition] = []
-    found: dict[Key, list[tuple[Compare, Hops]]] = {}
+def _all(frame: Frame, children: list[nodes.Node], right: Frame) -> ConditionSQL:
+    parts: list[ConditionSQL] = []
+    found: dict[placing.Key, list[tuple[nodes.Compare, Hops]]] = {}
     children = _flat(children)
-    shared = shared_by_or(frame, children)
+    shared = placing.shared_by_or(frame, children)
     if shared is not None:
-        inside, children = together(frame, children, shared)
+        inside, children = placing.together(frame, children, shared)
         parts.append(_of_one_row(frame, inside, shared, right))
     for child in children:
-        key = key_of(frame, child)
-        if key is None or not isinstance(child, (Compare, Placed)):
+        key = placing.key_of(frame, child)
+        if key is None or not isinstance(child, (nodes.Compare, placing.Placed)):
             parts.append(condition(frame, child, right=right))
         else:
-            compared, hops = looked_up(child)
+            compared, hops = placing.looked_up(child)
             found.setdefault(key, []).append((compared, hops[len(key[1]) :]))
     parts += [_exists(owner, prefix, tests, right) for (owner, prefix), tests in found.items()]
     if not parts:
@@ -287,12 +207,14 @@ def _all(frame: Frame, children: list[Node], right: Frame) -> Condition:
     return SQL("({})", join(" AND ", [p[0] for p in parts])), any(p[1] for p in parts)
 
 
-def _of_one_row(frame: Frame, children: list[Node], key: Key, right: Frame) -> Condition:
+def _of_one_row(
+    frame: Frame, children: list[nodes.Node], key: placing.Key, right: Frame
+) -> ConditionSQL:
     owner, prefix = key
     inner, tie = owner.open_related(prefix[-1], prefix[:-1])
-    body = _all(frame, [placed(frame, child, key, inner) for child in children], right)[0]
+    body = _all(frame, [placing.placed(frame, child, key, inner) for child in children], right)[0]
     found = SQL("EXISTS (SELECT 1 FROM {} WHERE {} AND {})", inner.source(), tie, body)
-    without = absent(frame, And(tuple(children)), key)
+    without = placing.absent(frame, nodes.And(tuple(children)), key)
     if without is False:
         return found, False
     inner, tie = owner.open_related(prefix[-1], prefix[:-1])
@@ -302,27 +224,27 @@ def _of_one_row(frame: Frame, children: list[Node], key: Key, right: Frame) -> C
     return SQL("({} OR {})", found, none), True
 
 
-def _flat(children: list[Node]) -> list[Node]:
-    found: list[Node] = []
+def _flat(children: list[nodes.Node]) -> list[nodes.Node]:
+    found: list[nodes.Node] = []
     for child in children:
-        found.extend(_flat(list(child.children)) if isinstance(child, And) else [child])
+        found.extend(_flat(list(child.children)) if isinstance(child, nodes.And) else [child])
     return found
 
 
 def _exists(
-    frame: Frame, prefix: Hops, inside: list[tuple[Compare, Hops]], right: Frame
-) -> Condition:
+    frame: Frame, prefix: Hops, inside: list[tuple[nodes.Compare, Hops]], right: Frame
+) -> ConditionSQL:
     relation = prefix[-1]
-    missing = [c for c, rest in inside if asks_for_none(c, rest, relation)]
+    missing = [c for c, rest in inside if placing.asks_for_none(c, rest, relation)]
     if 0 < len(missing) < len(inside):  # a row that is not there meets nothing
         return SQL("1 = 0"), False
     inner, tie = frame.open_related(relation, prefix[:-1])
     tests = [tie]
-    deeper: dict[Hops, list[tuple[Compare, Hops]]] = {}
+    deeper: dict[Hops, list[tuple[nodes.Compare, Hops]]] = {}
     for child, rest in inside:
         if child in missing:
             continue
-        split = first_many(rest)
+        split = placing.first_many(rest)
         if split is not None:
             deeper.setdefault(rest[: split + 1], []).append((child, rest[split + 1 :]))
         else:
@@ -332,12 +254,12 @@ def _exists(
     return (SQL("NOT {}", text) if missing else text), False
 
 
-def _related(frame: Frame, node: RelatedNode) -> Condition:
+def _related(frame: Frame, node: nodes.RelatedNode) -> ConditionSQL:
     relation, rest = node.hops[0], node.hops[1:]
     inner, tie = frame.open_related(relation, ())
     tests = [tie]
     if rest:
-        tests.append(_related(inner, RelatedNode(rest, node.where))[0])
+        tests.append(_related(inner, nodes.RelatedNode(rest, node.where))[0])
     elif node.where is not None:
         tests.append(condition(inner, node.where, right=inner)[0])
     return SQL("EXISTS (SELECT 1 FROM {} WHERE {})", inner.source(), join(" AND ", tests)), False
@@ -348,3 +270,45 @@ def _allow_regex(frame: Frame, op: str) -> None:
         raise FieldError(
             f"{op!r} is off: call configure(..., regex=True) if patterns never come from requests"
         )
+
+
+# -- rules ----------------------------------------------------------------------------------------
+
+
+def _joined(frame: Frame, node: nodes.Apart | nodes.Or, right: Frame) -> ConditionSQL:
+    parts = [condition(frame, child, right=right) for child in node.children]
+    if not parts:
+        return SQL("1 = 1"), False
+    word: LiteralString = " OR " if isinstance(node, nodes.Or) else " AND "
+    return SQL("({})", join(word, [p[0] for p in parts])), any(p[1] for p in parts)
+
+
+def _negated(frame: Frame, node: nodes.Not, right: Frame) -> ConditionSQL:
+    text, nullable = condition(frame, node.child, right=right)
+    return (SQL("({}) IS NOT TRUE", text) if nullable else SQL("NOT ({})", text)), False
+
+
+def _placed(_: Frame, node: placing.Placed, right: Frame) -> ConditionSQL:
+    return compare(node.frame, node.compare, node.hops, right=right, joined=node.joined)
+
+
+CONDITIONS.update(
+    {
+        nodes.And: lambda frame, node, right: _all(frame, list(node.children), right),
+        nodes.Apart: _joined,
+        nodes.Or: _joined,
+        nodes.Not: _negated,
+        nodes.Compare: lambda frame, node, right: compare(
+            frame, node, node.lookup.hops, right=right
+        ),
+        placing.Placed: _placed,
+        nodes.Test: lambda _, node, right: (_test(right, node), True),
+        nodes.ExistsNode: lambda _, node, right: (
+            SQL("EXISTS {}", subquery(right, node.query, exists=True)),
+            False,
+        ),
+        nodes.RelatedNode: lambda frame, node, _: _related(frame, node),
+        nodes.SearchNode: lambda frame, node, _: (matches(frame, node, ()), False),
+        nodes.SchemaSQLNode: lambda frame, node, _: (expression(frame, node), True),
+    }
+)

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._compile.dialect import Dialect
-from treefold_orm._compile.sql import SQL, Builder, column_name, join, number, table_name
-from treefold_orm._compile.storage import read
+from treefold_orm._dialects.dialect import Dialect
+from treefold_orm._dialects.sql import SQL, Builder, column_of, join, number, table_name
+from treefold_orm._dialects.storage import read
 from treefold_orm._expressions.nodes import CTENode, Expr
 from treefold_orm._fields.base import Field
 from treefold_orm._fields.keys import KeyColumns
@@ -27,7 +27,7 @@ class NeedsJoin(Exception):  # noqa: N818, RUF100 - a signal inside this package
 
 
 class Frame:
-    """One table and what is joined to it.
+    """One table and the tables joined to it.
 
     `offset` is added to parameter indexes (a query inside another one shares the outer
     parameters); `parent` is the frame that `OuterRef` looks at; `link` is the through-table side
@@ -66,7 +66,7 @@ class Frame:
         self.table: SQL | None = None
         self.ctes: dict[int, SQL] = {}
         self.cte_columns: dict[str, CTENode] = {}
-        self.ranks: dict[Any, SQL] = {}  # what a search is joined as
+        self.ranks: dict[Any, SQL] = {}  # the alias of the join of a search
         self.attach: Callable[[Frame], None] | None = None
         self._aliases: dict[Hops, SQL] = {}
         self._optional: set[Hops] = set()
@@ -105,9 +105,9 @@ class Frame:
             return SQL("({})", join(", ", [self.column(hops, part) for part in field.parts]))
         if not hops and self.pending is not None and self.link is not None:
             if field is self.meta.pk:
-                return SQL("{}.{}", self.link, column_name(self.pending.target_field))
+                return column_of(self.link, self.pending.target_field)
             self._join_target(self.pending, self.link)
-        made = SQL("{}.{}", self.alias_of(hops), column_name(field))
+        made = column_of(self.alias_of(hops), field)
         return read(self.dialect, made, field)
 
     def cte_column(self, node: CTENode) -> SQL:
@@ -124,7 +124,7 @@ class Frame:
         return self.column((), field)
 
     def alias_of(self, hops: Hops) -> SQL:
-        """The alias at the end of `hops`, joining what is missing."""
+        """The alias at the end of `hops`, adding missing joins."""
         if not hops:
             if self.pending is not None and self.link is not None:
                 self._join_target(self.pending, self.link)
@@ -141,12 +141,8 @@ class Frame:
         if left is None:
             alias = self._join_many(hops, alias)
         else:
-            self._join(
-                relation.target,
-                alias,
-                SQL("{}.{} = {}", alias, column_name(relation.target_field), left),
-                optional=optional,
-            )
+            same = SQL("{} = {}", column_of(alias, relation.target_field), left)
+            self._join(relation.target, alias, same, optional=optional)
         self._aliases[hops] = alias
         if optional:
             self._optional.add(hops)
@@ -174,7 +170,7 @@ class Frame:
             return inner, inner.own(relation.target_field)
         inner.link = self.builder.alias()
         inner.pending = relation
-        return inner, SQL("{}.{}", inner.link, column_name(relation.source_field))
+        return inner, column_of(inner.link, relation.source_field)
 
     def key_to(self, relation: Relation, hops: Hops) -> SQL:
         """The column of the row at `hops` that its rows of `relation` name."""
@@ -194,14 +190,8 @@ class Frame:
         if () in self._aliases:
             return
         self._aliases[()] = self.alias
-        condition = SQL(
-            "{}.{} = {}.{}",
-            self.alias,
-            column_name(self.meta.pk),
-            link,
-            column_name(relation.target_field),
-        )
-        self._join(self.meta, self.alias, condition, optional=False)
+        own, theirs = column_of(self.alias, self.meta.pk), column_of(link, relation.target_field)
+        self._join(self.meta, self.alias, SQL("{} = {}", own, theirs), optional=False)
 
     def _join(self, meta: Meta, alias: SQL, condition: SQL, *, optional: bool) -> None:
         kind = SQL("LEFT JOIN") if optional else SQL("JOIN")
@@ -212,18 +202,8 @@ class Frame:
         assert relation.through is not None  # noqa: S101 - a many relation always has one
         link = self.builder.alias()
         left = self.column(hops[:-1], relation.source.pk)
-        self._join(
-            relation.through,
-            link,
-            SQL("{}.{} = {}", link, column_name(relation.source_field), left),
-            optional=True,
-        )
-        condition = SQL(
-            "{}.{} = {}.{}",
-            alias,
-            column_name(relation.target.pk),
-            link,
-            column_name(relation.target_field),
-        )
-        self._join(relation.target, alias, condition, optional=True)
+        same = SQL("{} = {}", column_of(link, relation.source_field), left)
+        self._join(relation.through, link, same, optional=True)
+        own, theirs = column_of(alias, relation.target.pk), column_of(link, relation.target_field)
+        self._join(relation.target, alias, SQL("{} = {}", own, theirs), optional=True)
         return alias

@@ -1,4 +1,4 @@
-"""What a grouped query may say of its rows: groups, aggregates, and what is made of these.
+"""Columns of a grouped query: groups, aggregates, and expressions over these.
 
 Anything else has many values in one group. PostgreSQL refuses it in words of its own, SQLite takes
 the value of any row; here it is refused for both, with the name of the column.
@@ -11,35 +11,18 @@ from typing import Any, cast
 
 from treefold_orm._base.errors import FieldError
 from treefold_orm._compile.state import State, top_level
+from treefold_orm._expressions import nodes
 from treefold_orm._expressions.lookups import Lookup, walk
-from treefold_orm._expressions.nodes import (
-    AggregateNode,
-    ColumnNode,
-    Compare,
-    CTENode,
-    Expr,
-    Node,
-    OuterNode,
-    RankNode,
-    RelatedNode,
-    RowNode,
-    SearchNode,
-    SubqueryNode,
-    WindowNode,
-    children_of,
-    contains_group_aggregate,
-    contains_window,
-)
 from treefold_orm._fields.base import Field
 from treefold_orm._fields.meta import Relation
 
 Column = tuple[tuple[Relation, ...], Field[Any]]
 
 
-def group_terms(state: State) -> list[Expr]:
+def group_terms(state: State) -> list[nodes.Expr]:
     """The expressions that a grouped query groups by."""
     named = dict.fromkeys((*state.groups, *(expr for _, expr in state.columns)))
-    return [e for e in named if not (contains_group_aggregate(e) or contains_window(e))]
+    return [e for e in named if not (nodes.contains_group_aggregate(e) or nodes.contains_window(e))]
 
 
 def check_groups(state: State) -> None:
@@ -49,20 +32,20 @@ def check_groups(state: State) -> None:
         check_grouped(node, groups, state)
 
 
-def _of_groups(state: State) -> Iterator[Node]:
+def _of_groups(state: State) -> Iterator[nodes.Node]:
     yield from (expr for _, expr in state.columns if _is_of_groups(expr))
     yield from (node for node in top_level(state.where) if _is_of_groups(node))
     yield from (term.expr for term in state.order or ())
 
 
-def _is_of_groups(node: Node) -> bool:
-    return contains_group_aggregate(node) or contains_window(node)
+def _is_of_groups(node: nodes.Node) -> bool:
+    return nodes.contains_group_aggregate(node) or nodes.contains_window(node)
 
 
-def check_grouped(node: Node, groups: set[Expr], state: State) -> None:
+def check_grouped(node: nodes.Node, groups: set[nodes.Expr], state: State) -> None:
     """Raise `FieldError` where a part of a node has many values in a group."""
     held: set[Column] = {
-        (term.hops, term.column) for term in groups if isinstance(term, ColumnNode)
+        (term.hops, term.column) for term in groups if isinstance(term, nodes.ColumnNode)
     }
     for name, column in _loose(node, groups, state):
         if column is None or not _has_one(column, held):
@@ -81,34 +64,36 @@ def _has_one(column: Column, held: set[Column]) -> bool:
     return bool(meta.keys) and all((hops, key) in held for key in meta.keys)
 
 
-def _loose(node: Node, groups: set[Expr], state: State) -> Iterator[tuple[str, Column | None]]:
+def _loose(
+    node: nodes.Node, groups: set[nodes.Expr], state: State
+) -> Iterator[tuple[str, Column | None]]:
     match node:
-        case Expr() if node in groups:
+        case nodes.Expr() if node in groups:
             return
-        case AggregateNode():
+        case nodes.AggregateNode():
             return
-        case ColumnNode():
+        case nodes.ColumnNode():
             yield _named(node.hops, node.column)
             return
-        case Compare() if isinstance(node.lookup, Lookup):
+        case nodes.Compare() if isinstance(node.lookup, Lookup):
             yield from _of_lookup(node.lookup)
-        case RelatedNode():
+        case nodes.RelatedNode():
             yield _key_of(node.hops)
             return
-        case CTENode() | RowNode() | RankNode() | SearchNode():
+        case nodes.CTENode() | nodes.RowNode() | nodes.RankNode() | nodes.SearchNode():
             yield "A value of single rows", None
             return
-        case SubqueryNode():
+        case nodes.SubqueryNode():
             yield from _of_outer(node.key[1:], groups, state)
             return
-        case WindowNode() if isinstance(node.function, AggregateNode):
+        case nodes.WindowNode() if isinstance(node.function, nodes.AggregateNode):
             for part in (node.function, *node.partition, *node.order):
-                for child in children_of(part) if part is node.function else (part,):
+                for child in nodes.children_of(part) if part is node.function else (part,):
                     yield from _loose(child, groups, state)
             return
         case _:
             pass
-    for child in children_of(node):
+    for child in nodes.children_of(node):
         yield from _loose(child, groups, state)
 
 
@@ -130,17 +115,17 @@ def _key_of(hops: tuple[Relation, ...]) -> tuple[str, Column]:
 
 
 def _of_outer(
-    parts: Iterable[Any], groups: set[Expr], state: State
+    parts: Iterable[Any], groups: set[nodes.Expr], state: State
 ) -> Iterator[tuple[str, Column | None]]:
-    """What an inner query takes of a row of this one."""
+    """The columns of a row of this query that an inner query reads."""
     for part in parts:
-        if isinstance(part, OuterNode):
+        if isinstance(part, nodes.OuterNode):
             if part.known is not None:
                 yield from _loose(part.known.expr, groups, state)
             elif part.path not in state.annotations:
                 hops, column, _ = walk(state.meta, part.path)
                 yield _named(hops, column)
-        elif isinstance(part, Node) and not isinstance(part, SubqueryNode):
-            yield from _of_outer(children_of(part), groups, state)
+        elif isinstance(part, nodes.Node) and not isinstance(part, nodes.SubqueryNode):
+            yield from _of_outer(nodes.children_of(part), groups, state)
         elif part.__class__ is tuple:
             yield from _of_outer(cast("tuple[Any, ...]", part), groups, state)

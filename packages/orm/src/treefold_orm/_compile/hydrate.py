@@ -14,17 +14,16 @@ from itertools import repeat
 from typing import Any, cast
 
 from treefold_orm._base.errors import ORMError
-from treefold_orm._compile.batch import LazyBatch
-from treefold_orm._fields.base import Field
+from treefold_orm._fields.base import AnyField
+from treefold_orm._fields.batch import LazyBatch
 
-AnyField = Field[Any]
 Output = AnyField | tuple[AnyField | None, ...] | None  # several cells make one tuple
 Decode = Callable[[Sequence[Any]], list[Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What one instance takes from a row.
+    """The columns that one instance takes from a row.
 
     `fields` are its columns in order; `partial` says that the model has more; `related` are
     instances that hang on it, by attribute; `extras` are names and fields of annotations;

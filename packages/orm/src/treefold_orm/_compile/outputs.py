@@ -1,4 +1,4 @@
-"""What the columns of a statement are to its caller: values under names, or instances of models
+"""The columns of a statement as its caller gets them: values under names, or instances of models
 with what `select_related` and `annotate` add. The rest of a statement is written in `select.py`.
 """
 
@@ -8,17 +8,15 @@ from typing import Any
 
 from treefold_orm._compile import hydrate
 from treefold_orm._compile.clauses import in_common
-from treefold_orm._compile.dialect import Dialect
 from treefold_orm._compile.frame import Frame, Hops
 from treefold_orm._compile.hydrate import Shape
-from treefold_orm._compile.sql import SQL
+from treefold_orm._compile.rules import expression
 from treefold_orm._compile.state import State
-from treefold_orm._compile.values import expression
+from treefold_orm._dialects.dialect import Dialect
+from treefold_orm._dialects.sql import SQL
 from treefold_orm._expressions.nodes import ColumnNode, Expr
-from treefold_orm._fields.base import Field
+from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.meta import Meta
-
-AnyField = Field[Any]
 
 
 def row_decoder(state: State, dialect: Dialect) -> Any:
@@ -36,7 +34,7 @@ def row_decoder(state: State, dialect: Dialect) -> Any:
 
 
 def _output_names(state: State) -> tuple[list[str], list[hydrate.Output]]:
-    """What rows call their values, and the fields of these; a key of several columns is one."""
+    """The names of the values of a row, and their fields; a key of several columns is one."""
     names: list[str] = []
     fields: list[hydrate.Output] = []
     left = iter(state.output_fields)

@@ -18,7 +18,7 @@ Key = tuple[Any, Hops]  # the frame of the row that has many, and the way to the
 
 @record
 class Placed(Node):
-    """A lookup of a row that is at hand in `frame`; `hops` is what is left of its way.
+    """A lookup of a row that is at hand in `frame`; `hops` is the rest of its way.
 
     The first `joined` of them are joined there already, or will be, with a row for each related
     one: the lookup speaks of that row.
@@ -41,7 +41,7 @@ def joined_hops(node: Node) -> int:
 
 
 def looked_up(node: Compare | Placed) -> tuple[Compare, Hops]:
-    """A lookup, and what is left of its way."""
+    """A lookup, and the rest of its way."""
     if isinstance(node, Placed):
         return node.compare, node.hops
     return node, node.lookup.hops

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any
 
-from treefold_orm._compile.dialect import Dialect
-from treefold_orm._compile.sql import SQL, Builder, Encoder
+from treefold_orm._dialects.dialect import Dialect
+from treefold_orm._dialects.sql import SQL, Builder, Encoder
 
 MAX_PLANS = 2048
 
@@ -60,7 +60,7 @@ def finish(
 def binder(
     slots: list[tuple[int, Encoder | None]], consts: list[Any], *, given: int
 ) -> Bind | None:
-    """Return what orders and encodes parameters, or None where they can be passed as they are."""
+    """Return the function that orders and encodes parameters; None where they pass unchanged."""
     indexes = [index for index, _ in slots]
     if any(encode for _, encode in slots):
         fixed = tuple(reversed(consts))  # -1 is the first constant, and the last item of the whole

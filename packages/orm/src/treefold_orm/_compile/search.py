@@ -1,8 +1,8 @@
 """Full text search to SQL: tsvector and tsquery on PostgreSQL, FTS5 on SQLite.
 
 The vector of PostgreSQL is written as in the index, so that the index serves; its configuration is
-a checked name of the declaration. On SQLite the table of the index is asked for row numbers, and
-what it is asked is written by `_search_text`.
+a checked name of the declaration. On SQLite the table of the index is queried for row numbers,
+with a text that `_search/search_text.py` writes.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from collections.abc import Sequence
 from typing import LiteralString
 
 from treefold_orm._compile.frame import Frame, Hops, NeedsJoin
-from treefold_orm._compile.sql import SQL, join, number, quoted_name, word
+from treefold_orm._dialects.sql import SQL, join, number, quoted_name, word
 from treefold_orm._expressions.nodes import RankNode, SearchNode
+from treefold_orm._fields.meta import owner_of
+from treefold_orm._search.search_index import index_columns, index_name
 from treefold_orm._search.search_text import fts5_encoder
 
 _QUERIES: dict[str, LiteralString] = {
@@ -26,10 +28,10 @@ _COUNTS = {"A": 10, "B": 4, "C": 2, "D": 1}
 
 def matches(frame: Frame, node: SearchNode, hops: Hops) -> SQL:
     """Test the text of the row at `hops` for the words of a search."""
-    meta = node.columns[0].meta
+    meta = owner_of(node.columns[0])
     key = frame.column(hops, meta.pk)
     if frame.dialect.name == "sqlite":
-        table = quoted_name(node.index.name_on(meta))
+        table = quoted_name(index_name(node.index, meta))
         found = SQL("SELECT rowid FROM {} WHERE {} MATCH {}", table, table, _asked(frame, node))
         return SQL("{} IN ({})", key, found)
     text = _tsmatch(frame, node, hops)
@@ -53,13 +55,8 @@ def rank(frame: Frame, node: RankNode) -> SQL:
         vector = _vector_at(frame, search, (), part=True)
         asked = _tsquery(frame, search)
         # alone, ts_rank() gives a little to rows that do not match
-        return SQL(
-            "(CASE WHEN {} @@ {} THEN ts_rank({}, {}) ELSE 0 END)::double precision",
-            vector,
-            asked,
-            vector,
-            asked,
-        )
+        template: LiteralString = "CASE WHEN {0} @@ {1} THEN ts_rank({0}, {1}) ELSE 0 END"
+        return SQL("(" + template + ")::double precision", vector, asked)
     alias = frame.ranks.get(search)
     if alias is None:
         alias = frame.ranks[search] = _ranked(frame, search)
@@ -78,7 +75,7 @@ def vector(columns: Sequence[SQL], config: str, weights: str) -> SQL:
 
 
 def _vector_at(frame: Frame, node: SearchNode, hops: Hops, *, part: bool) -> SQL:
-    fields = node.index.columns(node.columns[0].meta)
+    fields = index_columns(node.index, owner_of(node.columns[0]))
     wanted = [i for i, field in enumerate(fields) if not part or field in node.columns]
     columns = [frame.column(hops, fields[i]) for i in wanted]
     weights = "".join(node.index.weights[i] for i in wanted) if node.index.weights else ""
@@ -102,20 +99,13 @@ def _ranked(frame: Frame, node: SearchNode) -> SQL:
     if not frame.joinable:
         raise NeedsJoin
     builder, meta = frame.builder, frame.meta
-    table, name, alias = quoted_name(node.index.name_on(meta)), builder.cte_name(), builder.alias()
+    table = quoted_name(index_name(node.index, meta))
+    name, alias = builder.cte_name(), builder.alias()
     counts = [SQL(", {}.0", number(_COUNTS[letter])) for letter in node.index.weights]
     best = SQL("-bm25({}{})", table, join("", counts))
     asked = _asked(frame, node)
-    builder.define(
-        SQL(
-            "{} (c0, c1) AS MATERIALIZED (SELECT rowid, {} FROM {} WHERE {} MATCH {})",
-            name,
-            best,
-            table,
-            table,
-            asked,
-        )
-    )
+    body = SQL("SELECT rowid, {} FROM {} WHERE {} MATCH {}", best, table, table, asked)
+    builder.define(SQL("{} (c0, c1) AS MATERIALIZED ({})", name, body))
     own = frame.own(meta.pk)
     frame.joins.append(SQL("LEFT JOIN {} AS {} ON {}.c0 = {}", name, alias, alias, own))
     return alias

@@ -1,37 +1,21 @@
-"""SELECT statements: rows, counts, existence, aggregates, unions, and queries inside queries."""
+"""SELECT statements: rows, unions, the first row of each, and queries inside queries."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, LiteralString
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._compile import hydrate
-from treefold_orm._compile.clauses import (
-    group_clause,
-    output_columns,
-    set_grouping,
-    where_clause,
-)
-from treefold_orm._compile.conditions import condition
+from treefold_orm._compile import clauses
 from treefold_orm._compile.ctes import attach
-from treefold_orm._compile.dialect import Dialect
 from treefold_orm._compile.frame import Frame
-from treefold_orm._compile.outputs import column_places, instance_columns, row_decoder
-from treefold_orm._compile.plan import Plan, finish
-from treefold_orm._compile.sql import SQL, Builder, join, number
+from treefold_orm._compile.outputs import column_places, instance_columns
+from treefold_orm._compile.rules import EXPRESSIONS, condition, expression, order_term, order_terms
 from treefold_orm._compile.state import Key, State, replay
-from treefold_orm._compile.values import (
-    expression,
-    order_term,
-    order_terms,
-)
-from treefold_orm._expressions.nodes import (
-    ColumnNode,
-    Compare,
-    OrderNode,
-    SubqueryNode,
-)
+from treefold_orm._compile.values import converted_value
+from treefold_orm._dialects.sql import SQL, join, number
+from treefold_orm._expressions.nodes import ColumnNode, ConvertNode, OrderNode, SubqueryNode
 from treefold_orm._expressions.ordering import freeze_order
 from treefold_orm._expressions.scope import Scope
 
@@ -41,92 +25,6 @@ _COMBINE: dict[str, LiteralString] = {
     "intersect": "{} INTERSECT {}",
     "except": "{} EXCEPT {}",
 }
-
-
-def get_plan(dialect: Dialect, key: Key, *, given: int, alias: str = "default") -> Plan:
-    """The plan that returns at most two rows: enough to tell one from several."""
-    return rows_plan(dialect, key, given=given, alias=alias, for_one=True)
-
-
-def rows_plan(
-    dialect: Dialect,
-    key: Key,
-    *,
-    given: int,
-    alias: str = "default",
-    for_one: bool = False,
-) -> Plan:
-    """The plan that returns a query's rows as what the query asks for; instances know that they
-    are of the database `alias`.
-    """
-    builder = Builder()
-    state = replay(key)
-    at_most_two = for_one and not state.sliced and state.lock is None and not _names_one(state)
-    if at_most_two:
-        state.order = () if not state.combined and not state.distinct_on else state.order
-    frame = Frame(builder, dialect, state.meta)
-    attach(frame, state)
-    set_grouping(frame, state, few=for_one)
-    if state.rows == "instances":
-        columns, shape = instance_columns(frame, state)
-        decode, decode_lazy = hydrate.both(shape, dialect.name, alias=alias)
-        decode_one = hydrate.instance(shape, dialect.name, alias=alias) if for_one else None
-    else:
-        columns = output_columns(frame, state)
-        decode = decode_lazy = row_decoder(state, dialect)
-        decode_one = hydrate.first_of(decode)
-    statement = select(frame, state, columns)
-    if at_most_two:
-        statement = SQL("{} LIMIT 2", statement)
-    plan = finish(builder, statement, dialect, given=given, decode=decode, decode_lazy=decode_lazy)
-    plan.locks = state.lock is not None
-    if for_one:
-        plan.decode_one = decode_one
-    return plan
-
-
-def _names_one(state: State) -> bool:
-    if state.combined:
-        return False
-    lookups = [node.lookup for node in state.where if isinstance(node, Compare)]
-    return any(
-        look.op == "exact" and look.column.unique and not look.hops and not look.transforms
-        for look in lookups
-    )
-
-
-def count_plan(dialect: Dialect, key: Key, *, given: int) -> Plan:
-    """The plan that counts a query's rows."""
-    builder = Builder()
-    state = replay(key)
-    frame = Frame(builder, dialect, state.meta)
-    attach(frame, state)
-    if state.simple and state.rows == "instances":
-        where = where_clause(frame, state)
-        return finish(
-            builder, SQL("SELECT COUNT(*) FROM {}{}", frame.source(), where), dialect, given=given
-        )
-    inner = _numbered(frame, state)
-    return finish(builder, SQL("SELECT COUNT(*) FROM ({}) AS counted", inner), dialect, given=given)
-
-
-def exists_plan(dialect: Dialect, key: Key, *, given: int) -> Plan:
-    """The plan that returns one row if the query has any."""
-    builder = Builder()
-    state = replay(key)
-    frame = Frame(builder, dialect, state.meta)
-    attach(frame, state)
-    if state.simple and state.rows == "instances":
-        where = where_clause(frame, state)
-        return finish(
-            builder, SQL("SELECT 1 FROM {}{} LIMIT 1", frame.source(), where), dialect, given=given
-        )
-    return finish(
-        builder,
-        SQL("SELECT 1 FROM ({}) AS found LIMIT 1", _numbered(frame, state)),
-        dialect,
-        given=given,
-    )
 
 
 def key_select(frame: Frame, key: Key) -> SQL:
@@ -153,7 +51,7 @@ def nested_select(
         frame.builder, frame.dialect, state.meta, offset=frame.offset + node.base, parent=outer
     )
     attach(inner, state, shared=node.shared, outer=frame.offset)
-    set_grouping(inner, state, few=exists)
+    clauses.set_grouping(inner, state, few=exists)
     if exists and not state.combined:
         columns = [SQL("1")]
         state.distinct = False
@@ -172,10 +70,30 @@ def nested_select(
     return select(inner, state, columns, nested=True)
 
 
+def subquery(
+    frame: Frame,
+    node: SubqueryNode,
+    *,
+    exists: bool = False,
+    width: int = 1,
+    converts: Sequence[ConvertNode] = (),
+) -> SQL:
+    """A query of `width` columns inside this one, in parentheses; `converts` are applied to each
+    value, the last one first.
+    """
+    if not converts:
+        return SQL("({})", nested_select(frame, node, exists=exists, width=width))
+    inner, alias = nested_select(frame, node, named=True), frame.builder.alias()
+    value = SQL("{}.c0", alias)
+    for convert in reversed(converts):
+        value = converted_value(frame, value, convert)
+    return SQL("(SELECT {} FROM ({}) AS {})", value, inner, alias)
+
+
 def _nested_columns(frame: Frame, state: State, *, keys: bool = False) -> list[SQL]:
     if keys or state.rows == "instances":
         return [frame.own(key) for key in state.meta.keys]
-    return output_columns(frame, state)
+    return clauses.output_columns(frame, state)
 
 
 # -- parts ----------------------------------------------------------------------------------------
@@ -195,17 +113,19 @@ def select(frame: Frame, state: State, columns: list[SQL], *, nested: bool = Fal
         return _select_over_windows(frame, state, columns)
     distinct = is_distinct(state)
     head: SQL = SQL("SELECT DISTINCT {}" if distinct else "SELECT {}", join(", ", columns))
-    where = where_clause(frame, state)
-    group = group_clause(frame, state)
+    where = clauses.where_clause(frame, state)
+    group = clauses.group_clause(frame, state)
     order = order_terms(frame, _ordering(state))
     limit = _limit(frame, state)
     lock = SQL("")
     if state.lock is not None:
         if state.source is not None:
             raise FieldError("select_for_update() cannot lock the rows of a CTE: lock the model's")
-        skip, nowait, strength = state.lock
         lock = frame.dialect.lock(
-            of=frame.alias, skip_locked=skip, nowait=nowait, strength=strength
+            of=frame.alias,
+            skip_locked=state.lock.skip_locked,
+            nowait=state.lock.nowait,
+            strength=state.lock.strength,
         )
     return SQL("{} FROM {}{}{}{}{}{}", head, frame.source(), where, group, order, limit, lock)
 
@@ -234,7 +154,7 @@ def _select_over_windows(frame: Frame, state: State, columns: list[SQL]) -> SQL:
     named = [SQL("{} AS c{}", column, number(i)) for i, column in enumerate(columns)]
     named += [SQL("({}) AS k{}", test, number(i)) for i, test in enumerate(tests)]
     named += [SQL("{} AS o{}", term, number(i)) for i, term in enumerate(order)]
-    where, group = where_clause(frame, state), group_clause(frame, state)
+    where, group = clauses.where_clause(frame, state), clauses.group_clause(frame, state)
     inner = SQL("SELECT {} FROM {}{}{}", join(", ", named), frame.source(), where, group)
     outer = frame.builder.alias()
     picked = join(", ", [SQL("{}.c{}", outer, number(i)) for i in range(len(columns))])
@@ -261,7 +181,7 @@ def _first_of_each(frame: Frame, state: State, columns: list[SQL]) -> SQL:
         for term in _first_order(state)
     ]
     order = join(", ", terms)
-    where = where_clause(frame, state)
+    where = clauses.where_clause(frame, state)
     if frame.dialect.distinct_on:
         parts = (join(", ", fields), join(", ", columns), frame.source(), where, order)
         head = SQL("SELECT DISTINCT ON ({}) {} FROM {}{} ORDER BY {}", *parts)
@@ -309,19 +229,6 @@ def _limit(frame: Frame, state: State) -> SQL:
     return frame.dialect.limit(limit, offset)
 
 
-def _numbered(frame: Frame, state: State) -> SQL:
-    if state.rows == "instances":
-        # the key tells rows apart, unless they are of several parts or a joined CTE repeats them
-        several = bool(state.combined or state.joins)
-        set_grouping(frame, state)
-        keys = [frame.own(key) for key in state.meta.keys]
-        columns = instance_columns(frame, state)[0] if several else keys
-    else:
-        set_grouping(frame, state)
-        columns = output_columns(frame, state)
-    return numbered_select(frame, state, columns)
-
-
 def numbered_select(frame: Frame, state: State, columns: list[SQL]) -> SQL:
     """The statement of a query as a table whose columns are called c0, c1 and so on."""
     return select(frame, state, _named(frame, state, columns))
@@ -336,17 +243,17 @@ def _named(frame: Frame, state: State, columns: list[SQL]) -> list[SQL]:
 
 def _combined(frame: Frame, state: State, columns: list[SQL], *, nested: bool) -> SQL:
     made = select(frame, replace(state, combined=(), order=(), limit=None, offset=None), columns)
-    for op, key, base in state.combined:
-        other = replay(key)
+    for part in state.combined:
+        op, other = part.op, replay(part.key)
         inner = Frame(
             frame.builder,
             frame.dialect,
             other.meta,
-            offset=frame.offset + base,
+            offset=frame.offset + part.base,
             parent=frame.parent,
         )
         attach(inner, other)
-        set_grouping(inner, other)
+        clauses.set_grouping(inner, other)
         other.order = ()
         if not nested and _loads(other) != _loads(state):
             raise FieldError(
@@ -362,10 +269,10 @@ def _combined(frame: Frame, state: State, columns: list[SQL], *, nested: bool) -
                 f"{op.upper()} needs the same columns on both sides: {len(columns)} and "
                 f"{len(parts)}"
             )
-        part = select(inner, other, parts, nested=nested)
+        text = select(inner, other, parts, nested=nested)
         if other.combined:  # SQLite knows no parentheses here, and ranks the operations otherwise
-            part = SQL("SELECT * FROM ({}) AS {}", part, frame.builder.alias())
-        made = SQL(_COMBINE[op], made, part)
+            text = SQL("SELECT * FROM ({}) AS {}", text, frame.builder.alias())
+        made = SQL(_COMBINE[op], made, text)
     return SQL("{}{}{}", made, _positions(frame, state, len(columns)), _limit(frame, state))
 
 
@@ -385,3 +292,6 @@ def _positions(frame: Frame, state: State, width: int) -> SQL:
             raise FieldError("A combined query is ordered by its own columns only")
         terms.append(order_term(frame, term, number(places[term.expr] + 1)))
     return SQL(" ORDER BY {}", join(", ", terms))
+
+
+EXPRESSIONS[SubqueryNode] = subquery

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, LiteralString
+from typing import LiteralString
 
 from treefold_orm._base.errors import FieldError
 from treefold_orm._compile.aggregates import plain
 from treefold_orm._compile.frame import Frame
-from treefold_orm._compile.sql import SQL, join
-from treefold_orm._compile.values import expression, order_term
-from treefold_orm._expressions.nodes import (
-    AggregateNode,
-    FrameBound,
-    FrameNode,
-    FuncNode,
-    WindowNode,
-)
-from treefold_orm._fields.base import Field
-
-AnyField = Field[Any]
+from treefold_orm._compile.rules import EXPRESSIONS, expression, order_term
+from treefold_orm._dialects.sql import SQL, join
+from treefold_orm._expressions import nodes
+from treefold_orm._fields.base import AnyField
 
 _KINDS: dict[str, LiteralString] = {
     "rows": " ROWS BETWEEN {} AND {}{}",
@@ -33,20 +25,20 @@ _EXCLUDES: dict[str, LiteralString] = {
 }
 
 
-def window(frame: Frame, node: WindowNode) -> SQL:
+def window(frame: Frame, node: nodes.WindowNode) -> SQL:
     """A function or an aggregate over a window."""
     function, over = node.function, _over(frame, node)
-    if isinstance(function, AggregateNode):
+    if isinstance(function, nodes.AggregateNode):
         made = plain(frame, function, over, empty=_may_be_empty(node.frame))
         return frame.dialect.typed(made, node.field)
-    if not isinstance(function, FuncNode):
+    if not isinstance(function, nodes.FuncNode):
         raise FieldError("A window takes a function or an aggregate")
     args = [expression(frame, arg) for arg in function.args]
     called = frame.dialect.function(function.name, args)
     return frame.dialect.typed(SQL("{}{}", called, over), node.field)
 
 
-def _may_be_empty(node: FrameNode | None) -> bool:
+def _may_be_empty(node: nodes.FrameNode | None) -> bool:
     # a frame without rows exists only where the current row may be outside of it
     if node is None:
         return False
@@ -55,7 +47,7 @@ def _may_be_empty(node: FrameNode | None) -> bool:
     return after or before or node.exclude in {"current", "group"}
 
 
-def _over(frame: Frame, node: WindowNode) -> SQL:
+def _over(frame: Frame, node: nodes.WindowNode) -> SQL:
     parts: list[SQL] = []
     if node.partition:
         terms = [expression(frame, term) for term in node.partition]
@@ -72,7 +64,7 @@ def _over(frame: Frame, node: WindowNode) -> SQL:
     return SQL(" OVER ({}{})", join(" ", parts), clause)
 
 
-def _key(frame: Frame, node: FrameNode | None, value: SQL, field: AnyField | None) -> SQL:
+def _key(frame: Frame, node: nodes.FrameNode | None, value: SQL, field: AnyField | None) -> SQL:
     """A term of the ordering; where distances are taken of it, as something that has them."""
     if node is None or node.kind != "range" or field is None:
         return value
@@ -82,16 +74,19 @@ def _key(frame: Frame, node: FrameNode | None, value: SQL, field: AnyField | Non
     return frame.dialect.range_key(value, field)
 
 
-def _frame(frame: Frame, node: FrameNode) -> SQL:
+def _frame(frame: Frame, node: nodes.FrameNode) -> SQL:
     start = _bound(frame, node.start, SQL("UNBOUNDED PRECEDING"))
     end = _bound(frame, node.end, SQL("UNBOUNDED FOLLOWING"))
     return SQL(_KINDS[node.kind], start, end, SQL(_EXCLUDES[node.exclude]))
 
 
-def _bound(frame: Frame, node: FrameBound | None, whole: SQL) -> SQL:
+def _bound(frame: Frame, node: nodes.FrameBound | None, whole: SQL) -> SQL:
     if node is None:
         return whole
     if node.distance is None:
         return SQL("CURRENT ROW")
     distance = expression(frame, node.distance)
     return SQL("{} PRECEDING" if node.side < 0 else "{} FOLLOWING", distance)
+
+
+EXPRESSIONS[nodes.WindowNode] = window

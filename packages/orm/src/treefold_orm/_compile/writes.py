@@ -12,11 +12,13 @@ from typing import Any
 
 from treefold_orm._base.errors import FieldError
 from treefold_orm._compile.clauses import where_clause
-from treefold_orm._compile.dialect import Dialect
 from treefold_orm._compile.frame import Frame, NeedsJoin
 from treefold_orm._compile.plan import Plan, finish
-from treefold_orm._compile.select import key_select
-from treefold_orm._compile.sql import (
+from treefold_orm._compile.state import Key, replay
+from treefold_orm._compile.values import param
+from treefold_orm._compile.writing import expression, key_select
+from treefold_orm._dialects.dialect import Dialect
+from treefold_orm._dialects.sql import (
     SQL,
     Builder,
     Encoder,
@@ -26,21 +28,18 @@ from treefold_orm._compile.sql import (
     number,
     table_name,
 )
-from treefold_orm._compile.state import Key, State, replay
-from treefold_orm._compile.storage import given, read, stored
-from treefold_orm._compile.values import expression, param
+from treefold_orm._dialects.storage import given, read, stored
 from treefold_orm._expressions.nodes import Expr, ParamNode
-from treefold_orm._fields.base import Field
+from treefold_orm._fields.base import AnyField, Fields
 from treefold_orm._fields.meta import Meta
 from treefold_orm._fields.structured import ArrayField
 
-AnyField = Field[Any]
-Fields = tuple[AnyField, ...]
+Where = Callable[[Frame], SQL]
 
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """What an INSERT does about rows that exist: nothing, or update `update` where `target` is the
+    """The action of an INSERT on rows that exist: nothing, or update `update` where `target` is the
     same.
     """
 
@@ -62,27 +61,14 @@ def insert_plan(
     driver's form already.
     """
     builder = Builder()
-    width = len(fields)
-    encoders = [None if encoded else field.encoder(dialect.name) for field in fields]
-    groups = [
-        SQL(
-            "({})",
-            join(
-                ", ",
-                [
-                    _mark(builder, dialect, field, row * width + i, encoders[i])
-                    for i, field in enumerate(fields)
-                ],
-            ),
-        )
-        for row in range(rows)
-    ]
-    if not fields:
-        source = SQL("DEFAULT VALUES")
-    else:
-        source = SQL("({}) VALUES {}", join(", ", map(column_name, fields)), join(", ", groups))
+    source = SQL("DEFAULT VALUES")
+    if fields:
+        pairs = [(f, None if encoded else f.encoder(dialect.name)) for f in fields] * rows
+        cells = [_mark(builder, dialect, f, i, encode) for i, (f, encode) in enumerate(pairs)]
+        names, values = join(", ", map(column_name, fields)), _rows(cells, len(fields))
+        source = SQL("({}) VALUES {}", names, values)
     statement = _insert(dialect, meta, source, returning=returning, conflict=conflict)
-    return finish(builder, statement, dialect, given=rows * width)
+    return finish(builder, statement, dialect, given=rows * len(fields))
 
 
 def unnest_plan(
@@ -115,6 +101,12 @@ def unnest_plan(
 def can_unnest(fields: Fields) -> bool:
     """Return True if all columns may travel as arrays; arrays of arrays would be flattened."""
     return bool(fields) and not any(isinstance(field, ArrayField) for field in fields)
+
+
+def _rows(cells: list[SQL], width: int) -> SQL:
+    """The rows of a VALUES list."""
+    starts = range(0, len(cells), width)
+    return join(", ", [SQL("({})", join(", ", cells[at : at + width])) for at in starts])
 
 
 def _mark(
@@ -204,13 +196,10 @@ def bulk_update_plan(dialect: Dialect, meta: Meta, fields: Fields, *, rows: int)
     known = meta.keys if meta.version is None else (*meta.keys, meta.version)
     columns = (*known, *fields)
     width = len(columns)
-    groups: list[SQL] = []
-    for row in range(rows):
-        cells = [
-            dialect.cast(builder.param(row * width + i, f.encoder(dialect.name)), f)
-            for i, f in enumerate(columns)
-        ]
-        groups.append(SQL("({})", join(", ", cells)))
+    cells = [
+        dialect.cast(builder.param(i, f.encoder(dialect.name)), f)
+        for i, f in enumerate(columns * rows)
+    ]
     # both databases name the columns of a bare VALUES list column1, column2 and so on
     sets = [
         SQL("{} = {}", column_name(f), given(dialect, SQL("given.column{}", number(i)), f))
@@ -227,7 +216,7 @@ def bulk_update_plan(dialect: Dialect, meta: Meta, fields: Fields, *, rows: int)
         table_name(meta),
         alias,
         join(", ", sets),
-        join(", ", groups),
+        _rows(cells, width),
         join(" AND ", same),
     )
     return finish(builder, statement, dialect, given=rows * width)
@@ -243,7 +232,7 @@ def update_plan(
 ) -> Plan:
     """Update the rows of a query; the statement gives `returning` back."""
 
-    def statement(frame: Frame, where: Callable[[Frame], SQL]) -> SQL:
+    def statement(frame: Frame, where: Where) -> SQL:
         pairs = [
             SQL("{} = {}", column_name(field), _assigned(frame, field, node))
             for field, node in sets
@@ -265,27 +254,28 @@ def update_plan(
 def delete_plan(dialect: Dialect, key: Key, *, given: int) -> Plan:
     """Delete the rows of a query."""
 
-    def statement(frame: Frame, where: Callable[[Frame], SQL]) -> SQL:
+    def statement(frame: Frame, where: Where) -> SQL:
         return SQL("DELETE FROM {} AS {}{}", table_name(frame.meta), frame.alias, where(frame))
 
     return _over_rows(dialect, key, statement, given=given)
 
 
 def _over_rows(
-    dialect: Dialect,
-    key: Key,
-    statement: Callable[[Frame, Callable[[Frame], SQL]], SQL],
-    *,
-    given: int,
+    dialect: Dialect, key: Key, statement: Callable[[Frame, Where], SQL], *, given: int
 ) -> Plan:
     state = replay(key)
     if state.rows != "instances" or state.combined:
         raise FieldError(
             "update() and delete() work on rows of the model: call them before values() and union()"
         )
+
+    def attempt(where: Where) -> Plan:
+        frame = Frame(Builder(), dialect, state.meta, joinable=False)
+        return finish(frame.builder, statement(frame, where), dialect, given=given)
+
     if state.simple and not state.joins:
         try:
-            return _attempt(dialect, state, statement, where_clause_of(state), given=given)
+            return attempt(lambda frame: where_clause(frame, state))
         except NeedsJoin:
             pass  # a condition reaches into another table: say it over keys
 
@@ -293,27 +283,9 @@ def _over_rows(
         return SQL(" WHERE {} IN ({})", frame.own(frame.meta.pk), key_select(frame, key))
 
     try:
-        return _attempt(dialect, state, statement, by_keys, given=given)
+        return attempt(by_keys)
     except NeedsJoin:
         raise FieldError("update() cannot take values from another table: use Subquery") from None
-
-
-def where_clause_of(state: State) -> Callable[[Frame], SQL]:
-    """The conditions of a state as a function of the frame they are written for."""
-    return lambda frame: where_clause(frame, state)
-
-
-def _attempt(
-    dialect: Dialect,
-    state: State,
-    statement: Callable[[Frame, Callable[[Frame], SQL]], SQL],
-    where: Callable[[Frame], SQL],
-    *,
-    given: int,
-) -> Plan:
-    builder = Builder()
-    frame = Frame(builder, dialect, state.meta, joinable=False)
-    return finish(builder, statement(frame, where), dialect, given=given)
 
 
 def _assigned(frame: Frame, field: AnyField, node: Expr) -> SQL:

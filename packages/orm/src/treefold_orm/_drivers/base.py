@@ -1,4 +1,4 @@
-"""Database and Session: what operations need of a database, in both halves.
+"""Database and Session: the contract between operations and a database, in both halves.
 
 `Database` stands for one alias; a `Session` is a connection held for the length of a transaction.
 Drivers translate every foreign error into this package's own, without chaining: driver messages
@@ -10,15 +10,12 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Coroutine, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from treefold_orm._base.errors import ORMError, ReadOnlyViolation
 from treefold_orm._base.statement import Operation, Statement
-from treefold_orm._compile.dialect import Dialect
 from treefold_orm._compile.plan import PlanCache
-
-if TYPE_CHECKING:
-    from treefold_orm._runtime.open_transaction import Transaction
+from treefold_orm._dialects.dialect import Dialect
 
 T = TypeVar("T")
 
@@ -61,7 +58,7 @@ class Database(ABC):
     """
 
     name: str
-    outer: Transaction | None = None
+    outer: Any = None
     single = False
 
     def __init__(self, alias: str, dialect: Dialect) -> None:
@@ -124,7 +121,7 @@ class Database(ABC):
         """Close every connection that belongs to this loop or to none."""
 
     async def leave_loop(self) -> None:  # noqa: B027 - most have nothing that belongs to a loop
-        """Close what belongs to this loop, which is about to end."""
+        """Close the connections of this event loop, which is about to end."""
 
     @abstractmethod
     def forget(self) -> None:

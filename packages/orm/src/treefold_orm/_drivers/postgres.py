@@ -15,8 +15,9 @@ from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequenc
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
+from treefold_orm._base import interpreter
 from treefold_orm._base.statement import Operation
-from treefold_orm._compile.postgres import Postgres
+from treefold_orm._dialects.postgres import Postgres
 from treefold_orm._drivers import postgres_errors
 from treefold_orm._drivers.base import Database, Session, finish_anyway, refused_write
 from treefold_orm._drivers.postgres_execution import DeclaredCursor, execute, execute_atomic
@@ -164,12 +165,17 @@ class PostgresDatabase(Database):
             ).geturl()
         else:
             connect["database"] = name
+        return self._like(connect, self._size, self._statement_timeout)
+
+    def _like(
+        self, connect: dict[str, Any], size: int, statement_timeout: float
+    ) -> PostgresDatabase:
         return PostgresDatabase(
             self.alias,
             connect=connect,
-            size=self._size,
+            size=size,
             timeout=self._timeout,
-            statement_timeout=self._statement_timeout,
+            statement_timeout=statement_timeout,
             connect_timeout=self._connect["timeout"],
             pooler=self._pooler,
             regex=self.dialect.regex,
@@ -202,7 +208,7 @@ class PostgresDatabase(Database):
 
     def _loop_for_blocking(self) -> Loop:
         home = self._home
-        if home is not None and home.is_running() and asyncio._get_running_loop() is not home:
+        if home is not None and home.is_running() and interpreter.running_loop() is not home:
             return home
         loop: Loop | None = getattr(self._private, "loop", None)
         if loop is None or loop.is_closed():
@@ -214,20 +220,18 @@ class PostgresDatabase(Database):
     def block_on(self, work: Coroutine[Any, Any, T], loop: Loop) -> T:
         """Run a coroutine on `loop`, blocking this thread."""
         if loop.is_running():
-            if asyncio._get_running_loop() is loop:
+            if interpreter.running_loop() is loop:
                 work.close()
                 raise RuntimeError("A blocking call on the loop that would have to answer it")
             return asyncio.run_coroutine_threadsafe(work, loop).result()
-        outer = asyncio._get_running_loop()
+        outer = interpreter.running_loop()
         if outer is None:
             return loop.run_until_complete(work)
-        asyncio._set_running_loop(
-            None
-        )  # blocking was allowed here: the private loop runs inside this call
+        interpreter.set_running_loop(None)  # blocking was allowed: the private loop runs inside
         try:
             return loop.run_until_complete(work)
         finally:
-            asyncio._set_running_loop(outer)
+            interpreter.set_running_loop(outer)
 
     # -- operations -------------------------------------------------------------------------------
 
@@ -268,16 +272,7 @@ class PostgresDatabase(Database):
             connect["server_settings"] = settings
         # a schema change makes prepared statements invalid, which a transaction does not survive
         connect["statement_cache_size"] = 0
-        return PostgresDatabase(
-            self.alias,
-            connect=connect,
-            size=2,
-            timeout=self._timeout,
-            statement_timeout=0,
-            connect_timeout=self._connect["timeout"],
-            pooler=self._pooler,
-            regex=self.dialect.regex,
-        )
+        return self._like(connect, 2, 0)
 
     def complete(self, session: Session, work: Coroutine[Any, Any, T]) -> T:
         assert isinstance(session, PostgresSession)  # noqa: S101 - it is one of this database
@@ -320,11 +315,11 @@ class PostgresDatabase(Database):
             if pool.loop.is_closed():
                 pool.abandon()
             elif pool.loop.is_running():
-                if asyncio._get_running_loop() is pool.loop:
+                if interpreter.running_loop() is pool.loop:
                     pool.abandon()
                 else:
                     asyncio.run_coroutine_threadsafe(pool.close(), pool.loop).result(10)
-            elif asyncio._get_running_loop() is None:
+            elif interpreter.running_loop() is None:
                 pool.loop.run_until_complete(pool.close())
         for loop in self._private_loops:
             if not loop.is_running():

@@ -12,19 +12,19 @@ from typing import Any
 import asyncpg  # pyright: ignore[reportMissingTypeStubs] - it has no type information
 
 from treefold_orm._base import errors
-from treefold_orm._drivers.data_errors import BY_SQLSTATE
+from treefold_orm._base.data_errors import BY_SQLSTATE
 from treefold_orm._expressions.naming import constraints_of
 from treefold_orm._fields.meta import registry
 
 _driver: Any = asyncpg
-# what the server itself answered
+# errors that the server itself answered
 POSTGRES: type[Exception] = _driver.PostgresError
 # the driver lost track of the conversation, as when the server ended it between two calls
 CONFUSED: type[Exception] = _driver.InternalClientError
 # a table has changed since the statement was prepared; outside of a transaction the driver prepares
 # it again by itself
 OUTDATED: type[Exception] = _driver.InvalidCachedStatementError
-# what a driver call can raise that is not a fault of this process
+# errors of a driver call that are no fault of this process
 FOREIGN: tuple[type[Exception], ...] = (
     POSTGRES,
     CONFUSED,
@@ -53,34 +53,15 @@ def translate(error: BaseException, place: str = "") -> errors.ORMError:
         return errors.DatabaseError("PostgreSQL refused the statement")
     if code.startswith("23"):
         return _integrity(error, code)
-    if code in {"40001", "40P01"}:
-        return errors.TransactionConflict(
-            "The transaction collided with another one and was undone: try again", code=code
-        )
     if isinstance(error, OUTDATED):
         return errors.TransactionConflict(
             "A table of this statement was changed, as by a migration, since the statement was "
             "prepared, and the transaction was undone: try again",
             code=code,
         )
-    if code == "57014":
-        return errors.StatementTimeout("The statement ran too long and was stopped", code=code)
-    if code == "55P03":
-        return errors.DatabaseLocked("The row is locked by another transaction", code=code)
-    if code == "25P02":
-        return errors.TransactionAborted(
-            "A statement failed before, and PostgreSQL runs no other one in this transaction: put "
-            "what may fail into a nested transaction() and catch its error around that",
-            code=code,
-        )
-    if code == "21000":
-        return errors.DatabaseError(
-            "A statement met one row twice, or more than one row where it takes one: in a bulk "
-            "upsert, give each row once",
-            code=code,
-        )
-    if code == "25006":
-        return errors.ReadOnlyViolation("The connection is read-only", code=code)
+    if code in _ANSWERS:
+        kind, text = _ANSWERS[code]
+        return kind(text, code=code)
     if code in _CONNECTION or code.startswith(("08", "57P", "53", "28")):
         return _failed(place, _CONNECTION.get(code, "the server has ended it"), code)
     if code.startswith("22") or code in BY_SQLSTATE:
@@ -102,6 +83,24 @@ def _unfit(error: BaseException) -> errors.ORMError:
     )
 
 
+_COLLIDED = "The transaction collided with another one and was undone: try again"
+_ANSWERS: dict[str, tuple[type[errors.DatabaseError], str]] = {
+    "40001": (errors.TransactionConflict, _COLLIDED),
+    "40P01": (errors.TransactionConflict, _COLLIDED),
+    "57014": (errors.StatementTimeout, "The statement ran too long and was stopped"),
+    "55P03": (errors.DatabaseLocked, "The row is locked by another transaction"),
+    "25P02": (
+        errors.TransactionAborted,
+        "A statement failed before, and PostgreSQL runs no other one in this transaction: put "
+        "what may fail into a nested transaction() and catch its error around that",
+    ),
+    "21000": (
+        errors.DatabaseError,
+        "A statement met one row twice, or more than one row where it takes one: in a bulk "
+        "upsert, give each row once",
+    ),
+    "25006": (errors.ReadOnlyViolation, "The connection is read-only"),
+}
 _CONNECTION = {
     "28P01": "the server refuses the user or the password",
     "28000": "the server refuses the user, or connections from here",
@@ -142,23 +141,15 @@ def connection_reason(error: BaseException) -> str:
 
 
 def _headline(error: Any) -> str:
-    return (
-        str(getattr(error, "message", "")).splitlines()[0]
-        if getattr(error, "message", "")
-        else type(error).__name__
-    )
+    message = str(getattr(error, "message", ""))
+    return message.splitlines()[0] if message else type(error).__name__
 
 
 def _integrity(error: Any, code: str) -> errors.IntegrityError:
     constraint: str | None = error.constraint_name
     model, fields = _named(error.table_name, constraint, error.column_name)
     where = f"{model}.{', '.join(fields)}" if model and fields else model or "a row"
-    facts: dict[str, Any] = {
-        "model": model,
-        "fields": fields,
-        "constraint": constraint,
-        "code": code,
-    }
+    facts: Any = {"model": model, "fields": fields, "constraint": constraint, "code": code}
     called = f" {constraint!r}" if constraint else ""
     match code:
         case "23505":

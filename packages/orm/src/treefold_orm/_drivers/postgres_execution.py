@@ -135,7 +135,7 @@ async def execute_atomic(
         no_answer = isinstance(error, ConnectionFailed) or not isinstance(error, Exception)
         journal.undo(in_doubt=committing and no_answer)
         if isinstance(error, Exception) and not connection.raw.is_closed():
-            with contextlib.suppress(ORMError):  # the error that led here is what is reported
+            with contextlib.suppress(ORMError):  # report the error that led here
                 await execute(connection, one("ROLLBACK"))
         if committing and isinstance(error, ConnectionFailed):
             raise unanswered(error) from None

@@ -16,13 +16,7 @@ import asyncpg  # pyright: ignore[reportMissingTypeStubs] - it has no type infor
 
 from treefold_orm._base.errors import ConnectionFailed, ORMError, PoolTimeout
 from treefold_orm._drivers.base import finish_anyway
-from treefold_orm._drivers.postgres_errors import (
-    CONFUSED,
-    FOREIGN,
-    OUTDATED,
-    POSTGRES,
-    translate,
-)
+from treefold_orm._drivers.postgres_errors import CONFUSED, FOREIGN, OUTDATED, POSTGRES, translate
 
 _connect: Any = cast("Any", asyncpg).connect
 # seconds the server has to stop a statement by itself before the connection is given up
@@ -32,7 +26,7 @@ SILENCE = 3.0
 
 
 class PostgresConnection:
-    """One asyncpg connection and what the pool knows about it."""
+    """One asyncpg connection and its state in the pool."""
 
     __slots__ = ("clock", "opening", "place", "pool", "raw", "started", "tainted")
 
@@ -47,7 +41,7 @@ class PostgresConnection:
         self.opening: tuple[str, ...] = ()
 
     async def failed(self, error: BaseException) -> ORMError:
-        """Return the error to raise for one of the driver's, with what follows from it done."""
+        """Return the error to raise for one of the driver's, after acting on it."""
         self.opening = ()
         if isinstance(error, CONFUSED):
             self.raw.terminate()

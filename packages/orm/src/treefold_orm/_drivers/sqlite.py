@@ -15,25 +15,16 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequen
 from functools import partial
 from typing import Any, TypeVar, cast
 
-import aiosqlite
-
 from treefold_orm._base.errors import ConfigurationError
 from treefold_orm._base.statement import Operation
-from treefold_orm._compile.sqlite import SQLite
-from treefold_orm._drivers import sqlite_errors, sqlite_functions
+from treefold_orm._dialects.sqlite import SQLite
+from treefold_orm._drivers import sqlite_errors, sqlite_execution as execution
 from treefold_orm._drivers.base import Database, Session, finish_anyway, refused_write
 from treefold_orm._drivers.pool import Pool
-from treefold_orm._drivers.sqlite_clock import Connection
-from treefold_orm._drivers.sqlite_execution import (
-    close_cursors,
-    execute,
-    execute_into,
-    fetch_chunk,
-    open_cursor,
-    open_cursor_into,
-    settle,
-)
 from treefold_orm._drivers.sqlite_line import AGAIN, Job, Running, run_line, wait_in_line
+from treefold_orm._drivers.sqlite_worker import END, Worker
+from treefold_orm._sqlite import functions as sqlite_functions
+from treefold_orm._sqlite.clock import Connection
 
 T = TypeVar("T")
 
@@ -45,13 +36,14 @@ READERS = min(4, os.cpu_count() or 1)
 class SQLiteSession(Session):
     """One SQLite connection, usable from any thread but by one caller at a time."""
 
-    __slots__ = ("_connect", "_file", "_raw", "_worker", "pool", "running")
+    __slots__ = ("_connect", "_file", "_job", "_raw", "_worker", "pool", "running")
 
     def __init__(self, connect: Callable[[], Connection], file: str) -> None:
         self._connect = connect
         self._file = file
         self._raw: Connection | None = None
-        self._worker: Any = None  # an aiosqlite.Connection; its one-hop call has no types
+        self._worker: Worker | None = None
+        self._job: Job | None = None
         self.pool: Pool[SQLiteSession] | None = None
         self.running = Running()
 
@@ -81,11 +73,11 @@ class SQLiteSession(Session):
         return self._raw is None
 
     def run(self, operation: Operation[T]) -> T:
-        return execute(self._raw or self.raw(), operation)
+        return execution.execute(self._raw or self.raw(), operation)
 
     async def arun(self, operation: Operation[T]) -> T:
         outcome: list[T] = []  # the worker keeps what it returned until it is asked again
-        await self.call(execute_into, operation, outcome)
+        await self.call(execution.execute_into, operation, outcome)
         return outcome.pop()
 
     async def call(self, function: Callable[..., T], *args: Any) -> T:
@@ -94,14 +86,14 @@ class SQLiteSession(Session):
         """
         worker = self._worker or await self._start()
         try:
-            return await worker._execute(function, self._raw, *args)
+            return await worker.execute(function, self._raw, *args)
         except asyncio.CancelledError:
             self.raw().interrupt()
             await finish_anyway(self._stopped(worker))
             raise
 
-    async def _stopped(self, worker: Any) -> None:
-        settled = asyncio.ensure_future(worker._execute(settle))
+    async def _stopped(self, worker: Worker) -> None:
+        settled = asyncio.ensure_future(worker.execute(execution.settle))
         while not (await asyncio.wait([settled], timeout=AGAIN))[0]:
             self.interrupt_again()
         await settled
@@ -116,31 +108,37 @@ class SQLiteSession(Session):
 
     def take_on(self, job: Job) -> None:
         """Run a job and those behind it on the worker."""
+        # not an argument: an error in the job holds the frames below it, and these must not hold it
+        self._job = job
         worker = self._worker
         if worker is not None:
-            worker._tx.put_nowait((None, partial(self._run_line, job)))
+            worker.put(self._run_line)
             return
-        worker = self._new_worker()
-        getattr(worker, "_thread", worker).start()
-        worker._tx.put_nowait((None, partial(self._open_for, worker, job)))
+        worker = Worker(self.raw)
+        worker.start()
+        worker.put(partial(self._open_and_run, worker))
 
-    def _open_for(self, worker: Any, job: Job) -> object:
+    def _take_job(self) -> Job:
+        job, self._job = cast("Job", self._job), None
+        return job
+
+    def _open_and_run(self, worker: Worker) -> object:
         try:
             self._open(worker)
         except BaseException as error:  # noqa: BLE001, RUF100 - handed to the caller as it is
-            job.finish(None, error)
+            self._take_job().finish(None, error)
             self._back()
-            return cast("Any", aiosqlite.core)._STOP_RUNNING_SENTINEL
-        self._run_line(job)
+            return END
+        self._run_line()
         return None
 
-    def _open(self, worker: Any) -> None:
-        worker._connection = self.raw()
+    def _open(self, worker: Worker) -> None:
+        worker.hold(self.raw())
         self._worker = worker
 
-    def _run_line(self, job: Job) -> None:
+    def _run_line(self) -> None:
         try:
-            run_line(self, execute, job)
+            run_line(self, execution.execute, self._take_job())
         finally:
             self._back()
 
@@ -148,29 +146,19 @@ class SQLiteSession(Session):
         if self.pool is not None:
             self.pool.give(self)
 
-    def _new_worker(self) -> Any:
-        worker: Any = aiosqlite.Connection(self.raw, 64)
-        # a forgotten connection must not keep the interpreter from exiting
-        getattr(worker, "_thread", worker).daemon = True
-        return worker
-
-    async def _start(self) -> Any:
-        worker = self._new_worker()
-        # not a task: a loop that ends cancels its tasks, and the worker would answer a closed loop
-        opened = asyncio.get_running_loop().create_future()
-        getattr(worker, "_thread", worker).start()
-        worker._tx.put_nowait((opened, partial(self._open, worker)))
+    async def _start(self) -> Worker:
+        worker = Worker(self.raw)
         try:
-            await finish_anyway(opened)
+            await worker.open(partial(self._open, worker))
         except Exception:
-            stop_worker(worker)
+            worker.stop(POOL_TIMEOUT)
             raise
         return worker
 
     def rows(self, sql: str, args: Sequence[Any], *, size: int) -> Iterator[Sequence[Any]]:
-        cursor = open_cursor(self.raw(), sql, args)
+        cursor = execution.open_cursor(self.raw(), sql, args)
         try:
-            while chunk := fetch_chunk(self.raw(), cursor, size):
+            while chunk := execution.fetch_chunk(self.raw(), cursor, size):
                 yield chunk
         finally:
             cursor.close()
@@ -181,18 +169,18 @@ class SQLiteSession(Session):
         # kept here, since a cancelled call loses its result: an open cursor would go on reading
         cursors: list[sqlite3.Cursor] = []
         try:
-            await self.call(open_cursor_into, cursors, sql, args)
-            while chunk := await self.call(fetch_chunk, cursors[0], size):
+            await self.call(execution.open_cursor_into, cursors, sql, args)
+            while chunk := await self.call(execution.fetch_chunk, cursors[0], size):
                 yield chunk
         finally:
-            await finish_anyway(self.call(close_cursors, cursors))
+            await finish_anyway(self.call(execution.close_cursors, cursors))
 
     def close(self) -> None:
         """Close, and end the worker without waiting for it."""
         worker, self._worker = self._worker, None
         raw, self._raw = self._raw, None
         if worker is not None:
-            stop_worker(worker)
+            worker.stop(POOL_TIMEOUT)
         elif raw is not None:
             raw.close()
 
@@ -208,24 +196,8 @@ class SQLiteSession(Session):
     def forget(self) -> None:
         """Leave everything to the parent process."""
         if self._worker is not None:
-            self._worker._connection = (
-                None  # its finaliser would complain about a connection that is not ours
-            )
+            self._worker.hold(None)  # its finaliser would warn about a connection that is not ours
         self._worker = self._raw = None
-
-
-def stop_worker(worker: Any) -> None:
-    """End a worker thread from outside of any loop, closing its connection there."""
-
-    def last() -> object:
-        connection, worker._connection = worker._connection, None
-        if connection is not None:
-            connection.close()
-        return cast("Any", aiosqlite.core)._STOP_RUNNING_SENTINEL
-
-    worker._running = False
-    worker._tx.put_nowait((None, last))
-    getattr(worker, "_thread", worker).join(POOL_TIMEOUT)
 
 
 def _use_wal(raw: Connection) -> None:
@@ -268,12 +240,12 @@ class SQLiteDatabase(Database):
         self.synchronous = synchronous
         self._fill()
 
-    def at(self, path: str) -> SQLiteDatabase:
+    def at(self, path: str, *, readers: int | None = None) -> SQLiteDatabase:
         """Return another file under the same alias and options."""
         return SQLiteDatabase(
             self.alias,
             database=path,
-            readers=self._readers_wanted,
+            readers=readers or self._readers_wanted,
             timeout=self._timeout,
             regex=self.dialect.regex,
             synchronous=self.synchronous,
@@ -336,7 +308,7 @@ class SQLiteDatabase(Database):
         session = pool.take_now() or pool.take()
         try:
             raw = session._raw or session.raw()
-            return execute(raw, operation)
+            return execution.execute(raw, operation)
         finally:
             pool.give(session)
 
@@ -353,16 +325,7 @@ class SQLiteDatabase(Database):
             pool.give(session)
 
     def apart(self) -> SQLiteDatabase:
-        if self.single:
-            return self
-        return SQLiteDatabase(
-            self.alias,
-            database=self.database,
-            readers=1,
-            timeout=self._timeout,
-            regex=self.dialect.regex,
-            synchronous=self.synchronous,
-        )
+        return self if self.single else self.at(self.database, readers=1)
 
     def complete(self, session: Session, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run(work)  # the worker of a connection serves any loop

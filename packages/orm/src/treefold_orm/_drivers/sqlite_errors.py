@@ -4,37 +4,23 @@ from __future__ import annotations
 
 import re
 import sqlite3
-import threading
-from typing import Any, NoReturn
+from typing import Any
 
 from treefold_orm._base import errors
-from treefold_orm._drivers.data_errors import RANGE, TOO_LONG
+from treefold_orm._base.data_errors import RANGE, TOO_LONG
 from treefold_orm._expressions.naming import check_name, constraints_of, unique_over
 from treefold_orm._fields.meta import registry
 from treefold_orm._fields.text import TextField
+from treefold_orm._sqlite.refusals import take_refusal
 
 _COLUMNS = re.compile(r"(?:UNIQUE|NOT NULL) constraint failed: (.+)", re.DOTALL)
 _NAME = re.compile(
     r"UNIQUE constraint failed: index '(.+)'|CHECK constraint failed: (.+)", re.DOTALL
 )
 
-# SQLite keeps no exception of a function: its reason waits here until the statement has failed,
-# which happens on the same thread
-_refusal = threading.local()
-
-
-def refuse(reason: str) -> NoReturn:
-    """Fail the running statement with a `DataError`; for the functions of a connection.
-
-    `reason` names no value.
-    """
-    _refusal.reason = reason
-    raise errors.DataError(reason)
-
 
 def _refused(text: str, code: str | None) -> errors.DataError | None:
-    reason: str | None = getattr(_refusal, "reason", None)
-    _refusal.reason = None
+    reason = take_refusal()
     if reason is not None and text.startswith("user-defined "):
         return errors.DataError(reason, code=code)
     if text == "integer overflow":
@@ -72,7 +58,7 @@ def translate(error: BaseException, file: str = "") -> errors.ORMError:
 
 
 def _too_long(text: str, code: str | None) -> errors.DataError | None:
-    """What a text means that is longer than its column: the type says so on other databases."""
+    """The error for text longer than its column: other databases check the type."""
     check = _NAME.fullmatch(text)
     name = None if check is None else check[2]
     if name is None:

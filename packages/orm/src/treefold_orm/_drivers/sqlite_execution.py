@@ -10,7 +10,7 @@ from treefold_orm._base.journal import Journal, recorded
 from treefold_orm._base.statement import ATOMIC, Operation, Statement
 from treefold_orm._drivers import sqlite_errors
 from treefold_orm._drivers.base import one
-from treefold_orm._drivers.sqlite_clock import Connection
+from treefold_orm._sqlite.clock import Connection
 
 T = TypeVar("T")
 

@@ -33,7 +33,7 @@ class Running:
         self._job: Job | None = None
 
     def set(self, job: Job | None) -> None:
-        """Note what runs from now on."""
+        """Note the statement that runs from now on."""
         with self._lock:
             self._job = job
 

@@ -1,4 +1,4 @@
-"""What an aggregate takes and gives: the type of its argument, converted, and of its result.
+"""Types of aggregates: of the argument, converted, and of the result.
 
 A mean of decimals is a decimal, rounded as a quotient is; numbers at a JSON path are floats. What
 has no sum, mean or order is refused when the query is made.
@@ -7,32 +7,15 @@ has no sum, mean or order is refused when the query is made.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.records import replaced
+from treefold_orm._expressions import conversion
 from treefold_orm._expressions.arithmetic import QUOTIENT_PLACES
-from treefold_orm._expressions.conversion import (
-    NUMBERS,
-    carrier,
-    converted,
-    describe,
-    kind_of,
-    places_of,
-)
 from treefold_orm._expressions.nodes import AggregateNode
-from treefold_orm._fields.base import Field
-from treefold_orm._fields.carriers import (
-    BOOLEAN,
-    DURATION,
-    FLOAT,
-    INTEGER,
-    TEXT,
-    decimal_carrier,
-)
-from treefold_orm._fields.lists import list_of
-
-AnyField = Field[Any]
+from treefold_orm._fields import carriers
+from treefold_orm._fields.base import AnyField
+from treefold_orm._fields.structured import list_of
 
 # kinds whose values have no order that is the same on both databases
 _UNORDERED = frozenset({"array", "binary", "boolean", "json", "uuid"})
@@ -60,9 +43,9 @@ def aggregated(node: AggregateNode) -> AggregateNode:
     if given is not None and takes is None:
         name = _NAMES.get(node.name, node.name.capitalize())
         raise FieldError(
-            f"{name} cannot take {describe(given)}: use Cast() for a type that it takes"
+            f"{name} cannot take {conversion.describe(given)}: use Cast() for a type that it takes"
         )
-    taken = arg if arg is None else converted(arg, takes, "operand")
+    taken = arg if arg is None else conversion.converted(arg, takes, "operand")
     return replaced(node, field=gives, arg=taken)
 
 
@@ -70,57 +53,57 @@ Rule = Callable[[AnyField | None], tuple[AnyField | None, AnyField | None]]
 
 
 def _count(field: AnyField | None) -> tuple[AnyField | None, AnyField | None]:
-    return field, INTEGER
+    return field, carriers.INTEGER
 
 
 def _sum(field: AnyField | None) -> tuple[AnyField | None, AnyField | None]:
-    match "" if field is None else kind_of(field):
+    match "" if field is None else conversion.kind_of(field):
         case "integer":
-            return field, INTEGER
+            return field, carriers.INTEGER
         case "decimal" if field is not None:
-            return field, decimal_carrier(places_of(field))
+            return field, carriers.decimal_carrier(conversion.places_of(field))
         case "float" | "number" | "json":
-            return FLOAT, FLOAT
+            return carriers.FLOAT, carriers.FLOAT
         case "duration":
-            return field, DURATION
+            return field, carriers.DURATION
         case _:
             return None, None
 
 
 def _mean(field: AnyField | None) -> tuple[AnyField | None, AnyField | None]:
     takes, gives = _sum(field)
-    if gives is INTEGER:
-        return takes, FLOAT
-    if gives is not None and kind_of(gives) == "decimal":
-        return takes, decimal_carrier(max(places_of(gives), QUOTIENT_PLACES))
+    if gives is carriers.INTEGER:
+        return takes, carriers.FLOAT
+    if gives is not None and conversion.kind_of(gives) == "decimal":
+        return takes, carriers.decimal_carrier(max(conversion.places_of(gives), QUOTIENT_PLACES))
     return takes, gives
 
 
 def _extreme(field: AnyField | None) -> tuple[AnyField | None, AnyField | None]:
-    unordered = field is not None and kind_of(field) in _UNORDERED
+    unordered = field is not None and conversion.kind_of(field) in _UNORDERED
     return (None, None) if unordered else (field, field)
 
 
 def _statistic(field: AnyField | None) -> tuple[AnyField | None, AnyField | None]:
-    numeric = field is not None and kind_of(field) in NUMBERS | {"json"}
-    return (FLOAT, FLOAT) if numeric else (None, None)
+    numeric = field is not None and conversion.kind_of(field) in conversion.NUMBERS | {"json"}
+    return (carriers.FLOAT, carriers.FLOAT) if numeric else (None, None)
 
 
 def _truth(field: AnyField | None) -> tuple[AnyField | None, AnyField | None]:
-    known = field is not None and kind_of(field) in {"boolean", "json"}
-    return (BOOLEAN, BOOLEAN) if known else (None, None)
+    known = field is not None and conversion.kind_of(field) in {"boolean", "json"}
+    return (carriers.BOOLEAN, carriers.BOOLEAN) if known else (None, None)
 
 
 def _text(field: AnyField | None) -> tuple[AnyField | None, AnyField | None]:
-    known = field is not None and kind_of(field) in {"text", "json"}
-    return (TEXT, TEXT) if known else (None, None)
+    known = field is not None and conversion.kind_of(field) in {"text", "json"}
+    return (carriers.TEXT, carriers.TEXT) if known else (None, None)
 
 
 def _list(field: AnyField | None) -> tuple[AnyField | None, AnyField | None]:
-    return field, None if field is None else list_of(carrier(field))
+    return field, None if field is None else list_of(conversion.carrier(field))
 
 
-# by name of the aggregate: what it takes (None: nothing of that kind) and what it gives
+# by name of the aggregate: type of the argument (None: nothing of that kind) and of the result
 AGGREGATE_RULES: dict[str, Rule] = {
     "count": _count,
     "sum": _sum,

@@ -1,4 +1,4 @@
-"""What two operands give: the types of `+ - * / %`, of numbers, points in time and spans.
+"""Results of two operands: the types of `+ - * / %`, of numbers, points in time and spans.
 
 `+ - * %` of decimals are exact and a product has the places of both; a quotient of decimals is
 rounded to the most places, at least six. A point (datetime, date, time) and a span give a point,
@@ -21,21 +21,10 @@ from treefold_orm._expressions.conversion import (
     places_of,
 )
 from treefold_orm._expressions.nodes import ArithNode, Expr, ParamNode
-from treefold_orm._fields.base import Field
-from treefold_orm._fields.carriers import (
-    DATE,
-    DATETIME,
-    DURATION,
-    FLOAT,
-    INTEGER,
-    TIME,
-    decimal_carrier,
-    field_of,
-)
+from treefold_orm._fields import carriers
+from treefold_orm._fields.base import AnyField
 
-AnyField = Field[Any]
-
-POINTS = {"datetime": DATETIME, "date": DATE, "time": TIME}
+POINTS = {"datetime": carriers.DATETIME, "date": carriers.DATE, "time": carriers.TIME}
 QUOTIENT_PLACES = 6  # a quotient and a mean of decimals have at least so many
 _TIMED = frozenset({*POINTS, "duration"})
 _WORDS = {"text": "join text with Concat()", "boolean": "count conditions with Case() or Count()"}
@@ -47,9 +36,9 @@ def operand(op: str, other: AnyField | None, value: Any) -> AnyField | None:
     if isinstance(value, bool):
         return None
     if kind == "float" and isinstance(value, (int, decimal.Decimal)):
-        return FLOAT
+        return carriers.FLOAT
     if kind == "decimal" and op in {"+", "-"} and isinstance(value, decimal.Decimal):
-        return common_field([other, field_of(value)])
+        return common_field([other, carriers.field_of(value)])
     return None
 
 
@@ -82,26 +71,30 @@ def _numbers(op: str, left: Expr, right: Expr) -> Expr:
     if kinds & {"float", "number", "json"}:
         if op == "%":
             raise FieldError("% has no exact result for floats: use Cast() to a DecimalField")
-        sides = [converted(side, FLOAT, "operand") for side in (left, right)]
-        return ArithNode(FLOAT, op, sides[0], sides[1])
+        sides = [converted(side, carriers.FLOAT, "operand") for side in (left, right)]
+        return ArithNode(carriers.FLOAT, op, sides[0], sides[1])
     places = [places_of(side.field) for side in (left, right) if side.field is not None]
     if kinds == {"integer"}:
-        return ArithNode(FLOAT if op == "/" else INTEGER, op, left, right)
+        return ArithNode(carriers.FLOAT if op == "/" else carriers.INTEGER, op, left, right)
     if op == "*":
-        return ArithNode(decimal_carrier(sum(places)), op, left, right)
+        return ArithNode(carriers.decimal_carrier(sum(places)), op, left, right)
     if op == "/":
-        return ArithNode(decimal_carrier(max(*places, QUOTIENT_PLACES)), op, left, right)
+        return ArithNode(carriers.decimal_carrier(max(*places, QUOTIENT_PLACES)), op, left, right)
     if op == "%":
-        return ArithNode(decimal_carrier(max(places)), op, left, right)
+        return ArithNode(carriers.decimal_carrier(max(places)), op, left, right)
     field = common_field([left.field, right.field])
     sides = [converted(side, field, "operand") for side in (left, right)]
-    return ArithNode(decimal_carrier(max(places)), op, sides[0], sides[1])
+    return ArithNode(carriers.decimal_carrier(max(places)), op, sides[0], sides[1])
 
 
 def _factor(node: Expr) -> Expr:
-    """What a span is multiplied with or divided by: decimals and JSON numbers as floats."""
+    """The factor or divisor of a span: decimals and JSON numbers as floats."""
     kind = "" if node.field is None else kind_of(node.field)
-    return converted(node, FLOAT, "operand") if kind in {"decimal", "number", "json"} else node
+    return (
+        converted(node, carriers.FLOAT, "operand")
+        if kind in {"decimal", "number", "json"}
+        else node
+    )
 
 
 def _point(field: AnyField | None) -> AnyField:
@@ -115,14 +108,14 @@ def _timed(op: str, left: AnyField | None, right: AnyField | None) -> AnyField:
     if op in {"+", "-"}:
         if first == second == "duration" or (op == "-" and first == second):
             common_field([left, right])  # points with and without a zone have no distance
-            return DURATION
+            return carriers.DURATION
         if first in POINTS and second == "duration":
             return _point(left)
         if op == "+" and first == "duration" and second in POINTS:
             return _point(right)
     by_number = first == "duration" and second in NUMBERS and op in {"*", "/"}
     if by_number or (op == "*" and first in NUMBERS and second == "duration"):
-        return DURATION
+        return carriers.DURATION
     raise FieldError(
         f"{first} {op} {second} has no meaning: add or subtract a timedelta, or subtract two "
         "points of one kind"

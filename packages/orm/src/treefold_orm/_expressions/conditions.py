@@ -1,7 +1,7 @@
-"""Conditions a caller writes: Q, comparisons of expressions, conditions on related rows.
+"""Resolving conditions against a model.
 
-`freeze_condition` resolves one against a model. A keyword becomes a lookup, a comparison of a
-column the same lookup, and every other comparison a test of two expressions. No SQL is built here.
+A keyword becomes a lookup, a comparison of a column the same lookup, and every other comparison a
+test of two expressions. No SQL is built here.
 """
 
 from __future__ import annotations
@@ -12,178 +12,113 @@ from typing import Any, cast
 
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.names import check_untainted
-from treefold_orm._expressions.columns import Column
+from treefold_orm._expressions import json_lookups, lookups, nodes
 from treefold_orm._expressions.conversion import common_field, converted, kind_of
-from treefold_orm._expressions.expressions import Expression, LookupValue, freeze_value
-from treefold_orm._expressions.lookups import (
-    MAX_HOPS,
-    NOTHING,
-    OPERATORS,
-    TEXTUAL,
-    Lookup,
-    lookup_for,
-    plain_items,
-)
-from treefold_orm._expressions.nodes import (
-    And,
-    Compare,
-    Expr,
-    Node,
-    Not,
-    Or,
-    RelatedNode,
-    Test as TestNode,
-    TruthNode,
-)
+from treefold_orm._expressions.freezing import COMPUTED, RULES, LookupValue, freeze, freeze_value
 from treefold_orm._expressions.operands import compared, tested
 from treefold_orm._expressions.scope import Scope
-from treefold_orm._fields.base import Field
+from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.carriers import BOOLEAN, NUMBER, TEXT, field_of
 from treefold_orm._fields.keys import KeyColumns
 from treefold_orm._fields.meta import Relation
+from treefold_orm._terms.columns import Column
+from treefold_orm._terms.operators import Comparison, Condition, Expression, Negated, Q
+from treefold_orm._terms.values import Related, Truth
 
-AnyField = Field[Any]
-_AT_PATH = frozenset({"exact", "gt", "gte", "lt", "lte", "in"}) | TEXTUAL
+_AT_PATH = frozenset({"exact", "gt", "gte", "lt", "lte", "in"}) | lookups.TEXTUAL
 
 
-class Condition:
-    """Base of everything `filter` takes; combined with `&`, `|`, `^` and `~`."""
+class ResolvableCondition(Condition):
+    """Base of conditions that resolve themselves."""
 
     __slots__ = ()
 
-    def freeze_condition(self, scope: Scope) -> Node:
+    def freeze_condition(self, scope: Scope) -> nodes.Node:
         """Resolve against a model; return the node tree."""
         raise NotImplementedError
 
-    @property
-    def empty(self) -> bool:
-        """True for a `Q` without any condition: it adds nothing, wherever it stands."""
-        return False
 
-    def __and__(self, other: Condition) -> Q:
-        return Q._joined("and", (self, _condition(other)))
+def freeze_condition(condition: Condition, scope: Scope) -> nodes.Node:
+    """Resolve a condition against a model; return the node tree."""
+    if isinstance(condition, ResolvableCondition):
+        return condition.freeze_condition(scope)
+    rule = _CONDITIONS.get(condition.__class__)
+    if rule is None:  # a subclass that the application has made
+        kinds = condition.__class__.__mro__
+        rule = next(_CONDITIONS[kind] for kind in kinds if kind in _CONDITIONS)
+    return rule(condition, scope)
 
-    def __or__(self, other: Condition) -> Q:
-        return Q._joined("or", (self, _condition(other)))
 
-    def __xor__(self, other: Condition) -> Q:
-        if self.empty or _condition(other).empty:
-            return self | other
-        return (self & ~other) | (~self & other)
+def _combined(condition: Q, scope: Scope) -> nodes.Node:
+    nested = scope.nested()
+    children: list[nodes.Node] = []
+    for child in condition.children:
+        if isinstance(child, Condition):
+            children.append(freeze_condition(child, nested))
+        else:
+            children.append(freeze_lookup(nested, child[0], child[1]))
+    if len(children) == 1:
+        return children[0]
+    # without any condition every row is meant, however it was combined
+    return (
+        nodes.Or(tuple(children))
+        if condition.connector == "or" and children
+        else nodes.And(tuple(children))
+    )
 
-    def __invert__(self) -> Condition:
-        return Negated(self)
 
-    def __bool__(self) -> bool:
-        raise FieldError(
-            "A condition has no truth value here: combine with &, | and ~ instead of and, or, not"
+def _negated(condition: Negated, scope: Scope) -> nodes.Node:
+    return nodes.Not(freeze_condition(condition.inner, scope.nested()))
+
+
+def _comparison(condition: Comparison, scope: Scope) -> nodes.Node:
+    left = condition.left
+    if isinstance(left, Column):
+        column = cast("Column[Any]", left)
+        column.check_model(scope.meta)
+        return freeze_lookup(scope, f"{column.path}__{condition.op}", condition.right, typed=True)
+    return freeze_test(scope, freeze(left, scope), condition.op, condition.right)
+
+
+def _related(condition: Related, scope: Scope) -> nodes.Node:
+    hops: list[Relation] = []
+    here = scope.meta
+    for part in condition.path.split("__"):
+        found = here.find(part)
+        if not isinstance(found, Relation) or len(hops) >= lookups.MAX_HOPS:
+            raise here.unknown(part)
+        hops.append(found)
+        here = found.target
+    where = None
+    if condition.where is not None:
+        where = freeze_condition(condition.where, scope.within(here))
+    if condition.kind == "all":
+        return nodes.Not(
+            nodes.RelatedNode(tuple(hops), None if where is None else nodes.Not(where))
         )
+    node = nodes.RelatedNode(tuple(hops), where)
+    return node if condition.kind == "any" else nodes.Not(node)
 
 
-def _condition(value: Any) -> Condition:
-    if not isinstance(value, Condition):
-        raise FieldError(f"{type(value).__name__} is not a condition: give a Q or a comparison")
-    return value
+def _truth(term: Truth, scope: Scope) -> nodes.Expr:
+    return nodes.TruthNode(BOOLEAN, freeze_condition(term.condition, scope))
 
 
-class Q(Condition):
-    """Lookups by keyword that can be combined: `Q(name="x") | Q(n__gt=3)`; several are joined by
-    AND.
-
-    There are no control keywords: every keyword is a lookup. `Q()` is empty: it adds nothing to
-    what it is combined with, and `~Q()` is empty too.
-    """
-
-    __slots__ = ("_children", "_connector")
-
-    _children: tuple[Any, ...]
-    _connector: str
-
-    def __init__(self, /, *conditions: Condition, **lookups: Any) -> None:
-        given = [c for c in map(_condition, conditions) if not c.empty] if conditions else ()
-        self._children = (*given, *lookups.items())
-        self._connector = "and"
-
-    @classmethod
-    def _joined(cls, connector: str, children: tuple[Condition, ...]) -> Q:
-        made = cls.__new__(cls)
-        made._connector = connector
-        made._children = tuple(child for child in children if not child.empty)
-        return made
-
-    @property
-    def empty(self) -> bool:
-        return not self._children
-
-    def __invert__(self) -> Condition:
-        return self if self.empty else Negated(self)
-
-    def freeze_condition(self, scope: Scope) -> Node:
-        nested = scope.nested()
-        nodes: list[Node] = []
-        for child in self._children:
-            if isinstance(child, Condition):
-                nodes.append(child.freeze_condition(nested))
-            else:
-                nodes.append(freeze_lookup(nested, child[0], child[1]))
-        if len(nodes) == 1:
-            return nodes[0]
-        # without any condition every row is meant, however it was combined
-        return Or(tuple(nodes)) if self._connector == "or" and nodes else And(tuple(nodes))
+_CONDITIONS: dict[type[Condition], Callable[[Any, Scope], nodes.Node]] = {
+    Q: _combined,
+    Negated: _negated,
+    Comparison: _comparison,
+    Related: _related,
+}
+RULES[Truth] = _truth
 
 
-class Negated(Condition):
-    """The rows that a condition does not select, those where it is unknown included."""
-
-    __slots__ = ("_inner",)
-
-    def __init__(self, inner: Condition) -> None:
-        self._inner = inner
-
-    def __invert__(self) -> Condition:
-        return self._inner
-
-    def freeze_condition(self, scope: Scope) -> Node:
-        return Not(self._inner.freeze_condition(scope.nested()))
-
-
-class Truth(Expression):
-    """A condition as a value, for `annotate`, `values` and `order_by`."""
-
-    __slots__ = ("_condition",)
-
-    def __init__(self, condition: Condition) -> None:
-        self._condition = condition
-
-    def freeze(self, scope: Scope) -> Expr:
-        return TruthNode(BOOLEAN, self._condition.freeze_condition(scope))
-
-
-class Comparison(Condition):
-    """An expression compared with a value, another expression or a query."""
-
-    __slots__ = ("_left", "_op", "_right")
-
-    def __init__(self, left: Expression, op: str, right: Any) -> None:
-        self._left = left
-        self._op = op
-        self._right = right
-
-    def freeze_condition(self, scope: Scope) -> Node:
-        left = self._left
-        if isinstance(left, Column):
-            column = cast("Column[Any]", left)
-            column.check_model(scope.meta)
-            return freeze_lookup(scope, f"{column.path}__{self._op}", self._right, typed=True)
-        return freeze_test(scope, left.freeze(scope), self._op, self._right)
-
-
-def freeze_lookup(scope: Scope, name: str, value: Any, *, typed: bool = False) -> Node:
+def freeze_lookup(scope: Scope, name: str, value: Any, *, typed: bool = False) -> nodes.Node:
     """Resolve one lookup keyword with its value."""
     annotated = _annotated(scope, name)
     if annotated is not None:
         return freeze_test(scope, annotated[0], annotated[1], value)
-    lookup = lookup_for(scope.meta, name, typed=typed)
+    lookup = lookups.lookup_for(scope.meta, name, typed=typed)
     if holds_expressions(lookup.op, value):
         path = f"{lookup.name}__"
         return _spread(
@@ -197,18 +132,18 @@ def freeze_lookup(scope: Scope, name: str, value: Any, *, typed: bool = False) -
     return _freeze_resolved(scope, lookup, value)
 
 
-def _freeze_resolved(scope: Scope, lookup: Lookup, value: Any) -> Node:
+def _freeze_resolved(scope: Scope, lookup: lookups.Lookup, value: Any) -> nodes.Node:
     name = lookup.name if lookup.op == "exact" else f"{lookup.name}__{lookup.op}"
-    if isinstance(value, Expression) or hasattr(value, "_freeze_subquery"):
+    if isinstance(value, COMPUTED):
         if lookup.json and lookup.keys is not None and lookup.op in _AT_PATH:
             return _at_path(scope, lookup, value)
         if lookup.op in {"range", "isnull", "search"} or (lookup.json and lookup.op != "exact"):
             raise FieldError(f"{name} takes plain values, not expressions")
         return compared(lookup, freeze_value(value, scope))
     used, param = lookup.prepare(value)
-    if param is NOTHING:
-        return Compare(used, None)
-    return Compare(used, scope.param(param, used.field))
+    if param is lookups.NOTHING:
+        return nodes.Compare(used, None)
+    return nodes.Compare(used, scope.param(param, used.field))
 
 
 def holds_expressions(op: str, value: Any) -> bool:
@@ -220,21 +155,21 @@ def holds_expressions(op: str, value: Any) -> bool:
     )
 
 
-def _spread(op: str, values: Any, freeze: Callable[[str, Any], Node]) -> Node:
+def _spread(op: str, values: Any, freeze: Callable[[str, Any], nodes.Node]) -> nodes.Node:
     """`in` and `range` with expressions, as comparisons with one value each."""
-    items = plain_items(values)
+    items = json_lookups.plain_items(values)
     if op == "range":
         if len(items) != 2:
             raise FieldError(f"range must be given two values, got {len(items)}")
-        return And((freeze("gte", items[0]), freeze("lte", items[1])))
+        return nodes.And((freeze("gte", items[0]), freeze("lte", items[1])))
     given = [item for item in items if item is not None]
     computed = [item for item in given if isinstance(item, Expression)]
     plain = [item for item in given if not isinstance(item, Expression)]
-    nodes = [freeze("exact", item) for item in computed]
-    return Or((*nodes, freeze("in", plain))) if plain else Or(tuple(nodes))
+    tests = [freeze("exact", item) for item in computed]
+    return nodes.Or((*tests, freeze("in", plain))) if plain else nodes.Or(tuple(tests))
 
 
-def _at_path(scope: Scope, lookup: Lookup, value: Any) -> Node:
+def _at_path(scope: Scope, lookup: lookups.Lookup, value: Any) -> nodes.Node:
     """The value at a JSON path compared with an expression, in the type of the expression."""
     if any(hop.to_many for hop in lookup.hops):
         raise FieldError(
@@ -244,7 +179,7 @@ def _at_path(scope: Scope, lookup: Lookup, value: Any) -> Node:
     return tested(LookupValue(lookup).node(), lookup.op, freeze_value(value, scope))
 
 
-def _annotated(scope: Scope, name: str) -> tuple[Expr, str] | None:
+def _annotated(scope: Scope, name: str) -> tuple[nodes.Expr, str] | None:
     if not scope.annotations:
         return None
     check_untainted(name)
@@ -255,12 +190,12 @@ def _annotated(scope: Scope, name: str) -> tuple[Expr, str] | None:
         head, _, op = name.partition("__")
     if head not in scope.annotations:
         return None
-    if op and op not in OPERATORS:
+    if op and op not in lookups.OPERATORS:
         raise FieldError(f"{scope.meta.name} has no lookup {op!r} for annotation {head!r}")
     return scope.annotations[head], op or "exact"
 
 
-def freeze_test(scope: Scope, left: Expr, op: str, value: Any) -> Node:
+def freeze_test(scope: Scope, left: nodes.Expr, op: str, value: Any) -> nodes.Node:
     """Resolve a comparison whose left side is an expression, checking the right side by the left's
     type.
     """
@@ -269,12 +204,12 @@ def freeze_test(scope: Scope, left: Expr, op: str, value: Any) -> Node:
     if op == "search":
         raise FieldError("search works on fields with a SearchIndex, not on annotations")
     if op == "exact" and value is None:
-        return TestNode(left, "null", None)
+        return nodes.Test(left, "null", None)
     if op == "isnull":
         if not isinstance(value, bool):
             raise FieldError(f"isnull takes True or False, not {type(value).__name__}")
-        return TestNode(left, "null" if value else "notnull", None)
-    if isinstance(value, Expression) or hasattr(value, "_freeze_subquery"):
+        return nodes.Test(left, "null" if value else "notnull", None)
+    if isinstance(value, COMPUTED):
         return tested(left, op, freeze_value(value, scope))
     field = left.field
     if field is None:
@@ -287,73 +222,28 @@ def freeze_test(scope: Scope, left: Expr, op: str, value: Any) -> Node:
         return _json_test(scope, left, op, value)
     if op not in {"exact", "gt", "gte", "lt", "lte", "in", "range"} and field.internal != "text":
         raise FieldError(f"{op!r} compares text, and the expression is not text")
-    if op in {"in", "range"} and field.internal == "binary":
-        raise FieldError(f"{op} cannot compare bytes: combine comparisons of single values with |")
     if kind_of(field) in {"decimal", "float"}:
         if op not in {"in", "range"}:
             return tested(left, op, freeze_value(value, scope, field))
         value, field = _in_one_type(value, field)
         left = converted(left, field, "operand")
-    probe = Lookup(
-        "annotation", hops=(), column=field, transforms=(), keys=None, op=op, field=field
-    )
-    _, param = probe.prepare(value)
-    return TestNode(left, op, scope.param(param, field))
+    _, param = lookups.Lookup("annotation", (), field, op, field).prepare(value)
+    return nodes.Test(left, op, scope.param(param, field))
 
 
 def _in_one_type(values: Any, field: AnyField) -> tuple[list[Any], AnyField]:
     """Values for `in` and `range`, and the type with as many places as the finest of them."""
-    items = plain_items(values)
+    items = json_lookups.plain_items(values)
     if kind_of(field) == "float":
         return [float(i) if isinstance(i, decimal.Decimal) else i for i in items], field
     finest = [field_of(i) for i in items if isinstance(i, decimal.Decimal)]
     return items, common_field([field, *finest]) or field
 
 
-def _json_test(scope: Scope, left: Expr, op: str, value: Any) -> Node:
-    """What a value asks of JSON: numbers are compared with numbers, text with text."""
-    first = plain_items(value)[:1] if op in {"in", "range"} else [value]
+def _json_test(scope: Scope, left: nodes.Expr, op: str, value: Any) -> nodes.Node:
+    """The JSON test for a value: numbers are compared with numbers, text with text."""
+    first = json_lookups.plain_items(value)[:1] if op in {"in", "range"} else [value]
     if any(isinstance(item, bool) or not isinstance(item, (int, float, str)) for item in first):
         raise FieldError(f"{op} compares JSON numbers or text, not {type(first[0]).__name__}")
     field = TEXT if any(isinstance(item, str) for item in first) else NUMBER
     return freeze_test(scope, converted(left, field, "operand"), op, value)
-
-
-class _Related(Condition):
-    __slots__ = ("_kind", "_path", "_where")
-
-    def __init__(self, kind: str, path: str, where: Condition | None) -> None:
-        check_untainted(path)
-        self._kind = kind
-        self._path = path
-        self._where = where
-
-    def freeze_condition(self, scope: Scope) -> Node:
-        hops: list[Relation] = []
-        here = scope.meta
-        for part in self._path.split("__"):
-            found = here.find(part)
-            if not isinstance(found, Relation) or len(hops) >= MAX_HOPS:
-                raise here.unknown(part)
-            hops.append(found)
-            here = found.target
-        where = None if self._where is None else self._where.freeze_condition(scope.within(here))
-        if self._kind == "all":
-            return Not(RelatedNode(tuple(hops), None if where is None else Not(where)))
-        node = RelatedNode(tuple(hops), where)
-        return node if self._kind == "any" else Not(node)
-
-
-def any_of(relation: str, where: Condition | None = None) -> Condition:
-    """At least one related row meets `where`: all of its conditions speak of the same row."""
-    return _Related("any", relation, where)
-
-
-def none_of(relation: str, where: Condition | None = None) -> Condition:
-    """No related row meets `where`."""
-    return _Related("none", relation, where)
-
-
-def all_of(relation: str, where: Condition) -> Condition:
-    """Every related row meets `where`; true where there is none."""
-    return _Related("all", relation, where)

@@ -2,8 +2,8 @@
 
 Every node carries its field, and a value may be compared, chosen, combined or assigned only in one
 representation. `common_field` finds it, `converted` and `assigned` put a `ConvertNode` where a
-value travels in another one, and what has no conversion is refused here, when the query is made.
-How a conversion is written is said by the dialects.
+value travels in another one, and a pair without a conversion is refused here, when the query is
+made. How a conversion is written is said by the dialects.
 """
 
 from __future__ import annotations
@@ -14,33 +14,22 @@ from typing import Any
 
 from treefold_orm._base.errors import FieldError
 from treefold_orm._expressions.nodes import ConvertNode, Expr, ParamNode, awaits_outer
-from treefold_orm._fields.base import MISSING, Field
-from treefold_orm._fields.carriers import (
-    BOOLEAN,
-    DATETIME,
-    FLOAT,
-    INTEGER,
-    NAIVE,
-    NUMBER,
-    TEXT,
-    decimal_carrier,
-)
+from treefold_orm._fields import carriers
+from treefold_orm._fields.base import MISSING, AnyField
 from treefold_orm._fields.numbers import DecimalField
 from treefold_orm._fields.relations import is_foreign_key
 from treefold_orm._fields.structured import ArrayField, EnumField
-
-AnyField = Field[Any]
 
 # "number" is what stands at a JSON path and is a number: an integer or a float, row by row
 NUMBERS = frozenset({"integer", "decimal", "float", "number"})
 _NAMES = {"decimal": "Decimal", "integer": "int", "boolean": "bool", "json": "JSON"}
 _OF_JSON = {
-    "integer": NUMBER,
-    "number": NUMBER,
-    "decimal": FLOAT,
-    "float": FLOAT,
-    "text": TEXT,
-    "boolean": BOOLEAN,
+    "integer": carriers.NUMBER,
+    "number": carriers.NUMBER,
+    "decimal": carriers.FLOAT,
+    "float": carriers.FLOAT,
+    "text": carriers.TEXT,
+    "boolean": carriers.BOOLEAN,
 }
 _BITS = {"smallint": 16, "integer": 32}
 _COMMON = frozenset(
@@ -85,7 +74,7 @@ def places_of(field: AnyField) -> int:
 
 
 def representation(field: AnyField) -> tuple[str, Any]:
-    """What two fields share whose values travel in the same form."""
+    """The common type of two fields whose values travel in the same form."""
     field = carrier(field)
     if isinstance(field, DecimalField):
         return "decimal", field.decimal_places
@@ -133,11 +122,11 @@ def _common(one: AnyField, other: AnyField) -> AnyField:
     elif kinds == {"date", "datetime"}:
         return moment_of(one if first == "datetime" else other)
     elif kinds == {"integer", "decimal"}:
-        return decimal_carrier(max(places_of(one), places_of(other)))
+        return carriers.decimal_carrier(max(places_of(one), places_of(other)))
     elif kinds == {"integer", "number"}:
-        return NUMBER
+        return carriers.NUMBER
     elif kinds <= NUMBERS:
-        return FLOAT
+        return carriers.FLOAT
     raise FieldError(
         f"{describe(one)} and {describe(other)} have no type in common: convert one with Cast()"
     )
@@ -154,11 +143,11 @@ def _same_kind(one: AnyField, other: AnyField, kind: str) -> AnyField:
         )
     match kind:
         case "decimal":
-            return decimal_carrier(max(places_of(one), places_of(other)))
+            return carriers.decimal_carrier(max(places_of(one), places_of(other)))
         case "integer":
-            return INTEGER
+            return carriers.INTEGER
         case "text":
-            return TEXT
+            return carriers.TEXT
         case "datetime" if one.storage == other.storage:
             return moment_of(one)
         case "datetime":
@@ -171,8 +160,8 @@ def _same_kind(one: AnyField, other: AnyField, kind: str) -> AnyField:
 
 
 def moment_of(field: AnyField) -> AnyField:
-    """What carries points in time beside a field: with a zone, or without as the field is."""
-    return NAIVE if carrier(field).storage else DATETIME
+    """The type of points in time beside a field: with a zone, or without as the field is."""
+    return carriers.NAIVE if carrier(field).storage else carriers.DATETIME
 
 
 def describe(field: AnyField) -> str:
@@ -189,7 +178,7 @@ def converted(node: Expr, field: AnyField | None, mode: str = "value") -> Expr:
 
     Nothing is lost on the way, except to the nearest float; raises `FieldError` for types without
     such a conversion. A value at a JSON path becomes NULL where it is of another type. `mode` is
-    "operand" for what an operator or a comparison takes.
+    "operand" for the operands of operators and comparisons.
     """
     if field is None:
         return node
@@ -210,8 +199,8 @@ def assigned(node: Expr, field: AnyField) -> Expr:
     """Return `node` as the column of `field` keeps it, rounded half away from zero where the column
     has fewer places.
 
-    What does not fit the column is an error of the database when the row is met (`DataError`).
-    Raises `FieldError` for types without a conversion.
+    A value that does not fit the column is an error of the database when the row is met
+    (`DataError`). Raises `FieldError` for types without a conversion.
     """
     if node.field is None:
         return _known(node, field)
@@ -227,9 +216,9 @@ def assigned(node: Expr, field: AnyField) -> Expr:
 
 
 def _number_of(node: Expr, kind: str) -> Expr:
-    """What stands at a JSON path as a number, where a number of another kind is made of it."""
+    """The value at a JSON path as a number, where a number of another kind is made of it."""
     if node.field is not None and kind_of(node.field) == "json" and kind in {"integer", "decimal"}:
-        return ConvertNode(NUMBER, node, "operand")
+        return ConvertNode(carriers.NUMBER, node, "operand")
     return node
 
 

@@ -8,13 +8,11 @@ or an unfit value is true. Nothing here builds SQL.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Protocol, cast
 
 from treefold_orm._base.errors import FieldError
+from treefold_orm._fields.base import Field
 from treefold_orm._fields.text import TextField
-
-if TYPE_CHECKING:
-    from treefold_orm._expressions.lookups import Lookup
 
 ORDERED = frozenset({"gt", "gte", "lt", "lte"})
 TEXTUAL = frozenset(
@@ -27,6 +25,14 @@ MAX_KEYS = 32  # SQLite joins at most 64 tables, one for each key
 _TEXT: TextField[str] = TextField()
 
 
+class Lookup(Protocol):
+    """A resolved lookup, as far as a test of JSON needs it."""
+
+    name: str
+    op: str
+    column: Field[Any]
+
+
 def check_path(model: str, name: str, keys: list[str]) -> None:
     """Raise `FieldError` for keys that no document can have, or too many of them."""
     if len(keys) > MAX_KEYS:
@@ -37,7 +43,7 @@ def check_path(model: str, name: str, keys: list[str]) -> None:
 
 
 def prepare(lookup: Lookup, value: Any) -> tuple[str, Any]:
-    """Return the test that a value asks for and what is bound for it: `None` for nothing."""
+    """Return the test for a value and its parameter; `None` where it binds nothing."""
     return _PREPARE[lookup.op](lookup, value)
 
 
@@ -75,7 +81,7 @@ def _comparable(lookup: Lookup, value: Any) -> str:
 
 
 def _range(lookup: Lookup, value: Any) -> tuple[str, Any]:
-    bounds = _items(lookup, value)
+    bounds = items_of(lookup, value)
     if len(bounds) != 2:
         raise FieldError(f"{lookup.name}__range takes two values")
     kind = _comparable(lookup, bounds[0])
@@ -85,7 +91,7 @@ def _range(lookup: Lookup, value: Any) -> tuple[str, Any]:
 
 
 def _in(lookup: Lookup, value: Any) -> tuple[str, Any]:
-    items = _items(lookup, value)
+    items = items_of(lookup, value)
     lookup.column.coerce(items)
     return "in", items
 
@@ -111,7 +117,7 @@ def _key(lookup: Lookup, value: Any) -> tuple[str, Any]:
 
 
 def _keys(lookup: Lookup, value: Any) -> tuple[str, Any]:
-    return lookup.op, [checked_text(lookup, item) for item in _items(lookup, value)]
+    return lookup.op, [checked_text(lookup, item) for item in items_of(lookup, value)]
 
 
 def checked_text(lookup: Lookup, value: Any) -> str:
@@ -122,10 +128,16 @@ def checked_text(lookup: Lookup, value: Any) -> str:
         raise lookup.column.wrong(str(getattr(error, "reason", "takes text"))) from None
 
 
-def _items(lookup: Lookup, value: Any) -> list[Any]:
+def items_of(lookup: Lookup, value: Any) -> list[Any]:
+    """Return the items of the list that a lookup takes."""
+    return plain_items(value, f"{lookup.name}__{lookup.op}")
+
+
+def plain_items(value: Any, what: str = "in") -> list[Any]:
+    """Return the items of a list given to a lookup, or raise `FieldError`."""
     kind = type(value).__name__
     if isinstance(value, (str, bytes, dict)) or not hasattr(value, "__iter__"):
-        raise FieldError(f"{lookup.name}__{lookup.op} takes a list, not {kind}")
+        raise FieldError(f"{what} takes a list, not {kind}")
     return list(cast("list[Any]", value))
 
 

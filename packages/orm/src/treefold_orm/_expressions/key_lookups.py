@@ -9,29 +9,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._expressions.columns import Column
-from treefold_orm._expressions.expressions import Expression, F, OuterRef, freeze_value
+from treefold_orm._expressions import nodes
+from treefold_orm._expressions.freezing import COMPUTED, QuerySource, Resolvable, freeze_value
 from treefold_orm._expressions.lookups import Lookup, refuse_sensitive, walk
-from treefold_orm._expressions.nodes import (
-    And,
-    ColumnNode,
-    Compare,
-    Expr,
-    Node,
-    Or,
-    OuterNode,
-)
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._fields.base import Field
 from treefold_orm._fields.keys import KeyColumns
+from treefold_orm._terms.columns import Column
+from treefold_orm._terms.operators import Expression
+from treefold_orm._terms.values import F, OuterRef
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Resolved = Callable[[Scope, Lookup, Any], Node]
+    Resolved = Callable[[Scope, Lookup, Any], nodes.Node]
 
 
-class _OuterPart(Expression):
+class _OuterPart(Resolvable):
     """One part of a key of several columns in the enclosing query."""
 
     __slots__ = ("part", "path")
@@ -40,11 +34,11 @@ class _OuterPart(Expression):
         self.path = path
         self.part = part
 
-    def freeze(self, scope: Scope) -> Expr:
-        return OuterNode(None, self.path, self.part)
+    def freeze(self, scope: Scope) -> nodes.Expr:
+        return nodes.OuterNode(None, self.path, self.part)
 
 
-def freeze_key_lookup(scope: Scope, lookup: Lookup, value: Any, resolved: Resolved) -> Node:
+def freeze_key_lookup(scope: Scope, lookup: Lookup, value: Any, resolved: Resolved) -> nodes.Node:
     """Resolve a lookup of a key of several columns; `resolved` resolves one of a part."""
     key = cast("KeyColumns", lookup.column)
     if lookup.op == "isnull" or value is None:
@@ -55,14 +49,16 @@ def freeze_key_lookup(scope: Scope, lookup: Lookup, value: Any, resolved: Resolv
     match lookup.op:
         case "exact":
             pairs = zip(key.parts, _values(scope, lookup, value), strict=True)
-            return And(tuple([resolved(scope, _toward(lookup, p, "exact"), v) for p, v in pairs]))
+            return nodes.And(
+                tuple([resolved(scope, _toward(lookup, p, "exact"), v) for p, v in pairs])
+            )
         case "in":
             return _among(scope, lookup, value)
         case "range":
             if not isinstance(value, (tuple, list)) or len(cast("list[Any]", value)) != 2:
                 raise FieldError(f"{lookup.name}__range takes two keys")
             low, high = cast("list[Any]", value)
-            return And(
+            return nodes.And(
                 (
                     _beyond(scope, lookup, "gte", low, resolved),
                     _beyond(scope, lookup, "lte", high, resolved),
@@ -72,10 +68,10 @@ def freeze_key_lookup(scope: Scope, lookup: Lookup, value: Any, resolved: Resolv
             return _beyond(scope, lookup, lookup.op, value, resolved)
 
 
-def _beyond(scope: Scope, lookup: Lookup, op: str, value: Any, resolved: Resolved) -> Node:
+def _beyond(scope: Scope, lookup: Lookup, op: str, value: Any, resolved: Resolved) -> nodes.Node:
     key = cast("KeyColumns", lookup.column)
     values = _values(scope, lookup, value)
-    branches: list[Node] = []
+    branches: list[nodes.Node] = []
     for place, part in enumerate(key.parts):
         last = place == len(key.parts) - 1
         tests = [
@@ -84,32 +80,23 @@ def _beyond(scope: Scope, lookup: Lookup, op: str, value: Any, resolved: Resolve
         ]
         further = _toward(lookup, part, op if last else op.removesuffix("e"))
         tests.append(resolved(scope, further, values[place]))
-        branches.append(And(tuple(tests)))
-    return Or(tuple(branches))
+        branches.append(nodes.And(tuple(tests)))
+    return nodes.Or(tuple(branches))
 
 
-def _among(scope: Scope, lookup: Lookup, value: Any) -> Node:
+def _among(scope: Scope, lookup: Lookup, value: Any) -> nodes.Node:
     key = cast("KeyColumns", lookup.column)
-    if hasattr(value, "_freeze_subquery"):
-        return Compare(lookup, freeze_value(value, scope))
+    if isinstance(value, QuerySource):
+        return nodes.Compare(lookup, freeze_value(value, scope))
     if isinstance(value, (str, bytes, dict, Expression)) or not hasattr(value, "__iter__"):
         kind = type(cast("object", value)).__name__
         raise FieldError(f"{lookup.name}__in takes a list of tuples, not {kind}")
     keys = [key.coerce(item) for item in value if item is not None]
-    return Compare(lookup, scope.param(keys, key))
+    return nodes.Compare(lookup, scope.param(keys, key))
 
 
 def _toward(lookup: Lookup, part: Field[Any], op: str) -> Lookup:
-    return Lookup(
-        lookup.name,
-        hops=lookup.hops,
-        column=part,
-        transforms=(),
-        keys=None,
-        op=op,
-        field=part,
-        takes=op != "isnull",
-    )
+    return Lookup(lookup.name, lookup.hops, part, op, part, takes=op != "isnull")
 
 
 def _values(scope: Scope, lookup: Lookup, value: Any) -> list[Any]:
@@ -128,7 +115,7 @@ def _values(scope: Scope, lookup: Lookup, value: Any) -> list[Any]:
         if isinstance(value, Column):
             return [Column[Any](value.meta, prefix + p.name, p) for p in found.parts]
         return [F(prefix + part.name) for part in found.parts]
-    if isinstance(value, Expression) or hasattr(value, "_freeze_subquery"):
+    if isinstance(value, COMPUTED):
         raise FieldError(f"{lookup.name} takes a tuple, F or OuterRef, not {type(value).__name__}")
     return list(key.coerce(value))
 
@@ -144,7 +131,7 @@ def _prefix(path: str) -> str:
     return path.removesuffix("pk") if path == "pk" or path.endswith("__pk") else f"{path}__"
 
 
-def key_columns(scope: Scope, term: Any) -> tuple[ColumnNode, ...]:
+def key_columns(scope: Scope, term: Any) -> tuple[nodes.ColumnNode, ...]:
     """Resolve a name or typed column that leads to a key of several columns to its parts.
 
     Empty for everything else, which is resolved as any expression.
@@ -163,4 +150,4 @@ def key_columns(scope: Scope, term: Any) -> tuple[ColumnNode, ...]:
     hops = walk(scope.meta, path)[0]
     if not typed:
         refuse_sensitive(scope.meta, key, path)
-    return tuple(ColumnNode(part, hops, part) for part in key.parts)
+    return tuple(nodes.ColumnNode(part, hops, part) for part in key.parts)

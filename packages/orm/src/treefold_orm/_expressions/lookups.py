@@ -1,4 +1,4 @@
-"""Lookups: what `author__name__icontains` means for a model.
+"""Lookups: `author__name__icontains` resolved against a model.
 
 `lookup_for` resolves a keyword once per model and caches it; `Lookup.prepare` checks a value
 against the field it is compared with. Sensitive fields are refused here, so no keyword can feel
@@ -7,25 +7,24 @@ its way to a secret. Nothing here builds SQL.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from operator import attrgetter
+from typing import Any
 
 from treefold_orm._base.errors import FieldError, FieldValueError
 from treefold_orm._base.names import check_untainted
 from treefold_orm._base.records import Record, record
 from treefold_orm._expressions import json_lookups
-from treefold_orm._fields.base import Field
+from treefold_orm._expressions.template import Template
+from treefold_orm._fields.base import AnyField, Field
 from treefold_orm._fields.keys import KeyColumns
-from treefold_orm._fields.meta import Meta, Relation
+from treefold_orm._fields.meta import Meta, Relation, owner_of
 from treefold_orm._fields.numbers import BigIntegerField, IntegerField
 from treefold_orm._fields.relations import is_foreign_key
 from treefold_orm._fields.structured import ArrayField, EnumField, JSONField
 from treefold_orm._fields.text import TextField
 from treefold_orm._fields.times import DateField, DateTimeField, TimeField
-
-if TYPE_CHECKING:
-    from treefold_orm._compile.template import Template
-
-AnyField = Field[Any]
+from treefold_orm._search.search_index import index_for
+from treefold_orm._search.search_text import as_query
 
 NOTHING: Any = object()  # the lookup takes no parameter
 MAX_HOPS = 16
@@ -80,8 +79,11 @@ def _distance(field: AnyField, classes: tuple[type[AnyField], ...]) -> int:
     return min(line.index(kind) for kind in classes if kind in line)
 
 
+_IDENTITY = attrgetter("hops", "column", "transforms", "keys", "op", "takes", "search")
+
+
 class Lookup:
-    """One resolved lookup: the way to a column, what is taken from it, and how it is compared.
+    """One resolved lookup: the way to a column, the part taken from it, and how it is compared.
 
     Attributes: `hops` and `column` lead to the column; `transforms` are date parts and the like;
     `keys` is a JSON path; `op` is one of `OPERATORS`; `field` is what the right side is checked
@@ -89,68 +91,43 @@ class Lookup:
     registered one, `search` for a full text search.
     """
 
-    __slots__ = (
-        "column",
-        "custom",
-        "exact",
-        "field",
-        "hops",
-        "json",
-        "keys",
-        "name",
-        "null",
-        "op",
-        "search",
-        "takes",
-        "transforms",
-    )
-
     def __init__(
         self,
         name: str,
-        *,
         hops: tuple[Relation, ...],
         column: AnyField,
-        transforms: tuple[str, ...],
-        keys: tuple[str, ...] | None,
         op: str,
         field: AnyField,
+        transforms: tuple[str, ...] = (),
+        keys: tuple[str, ...] | None = None,
+        *,
         takes: bool = True,
         custom: CustomLookup | None = None,
         search: str | None = None,
     ) -> None:
         self.name = name
-        self.search = search
-        self.custom = custom
         self.hops = hops
         self.column = column
-        self.transforms = transforms
-        self.keys = keys
         self.op = op
         self.field = field
+        self.transforms = transforms
+        self.keys = keys
         self.takes = takes
+        self.custom = custom
+        self.search = search
         self.null: Lookup | None = None
-        # what checks a bare value, where that is all there is to do
         self.json = isinstance(column, JSONField) and custom is None and not transforms
+        # the check of a bare value, where no other step is needed
         plain = op == "exact" and custom is None and not self.json
         self.exact = field.coerce if plain else None
 
     def variant(self, op: str, *, takes: bool = False, search: str | None = None) -> Lookup:
         """The same way to the column with another comparison."""
-        return Lookup(
-            self.name,
-            hops=self.hops,
-            column=self.column,
-            transforms=self.transforms,
-            keys=self.keys,
-            op=op,
-            field=self.field,
-            takes=takes,
-            search=search,
-        )
+        way = self.name, self.hops, self.column, op, self.field, self.transforms, self.keys
+        return Lookup(*way, takes=takes, search=search)
 
     def identity(self) -> tuple[Any, ...]:
-        """What makes two lookups the same."""
+        """The parts by which two lookups are equal."""
         return (
             self.hops,
             self.column,
@@ -217,13 +194,13 @@ def _isnull(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
 
 
 def _in(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
-    items = _items(lookup, value)
+    items = json_lookups.items_of(lookup, value)
     coerce = lookup._coerced
     return lookup, [coerce(item) for item in items if item is not None]
 
 
 def _range(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
-    items = _items(lookup, value)
+    items = json_lookups.items_of(lookup, value)
     if len(items) != 2:
         raise FieldError(f"{lookup.name}__range takes two values")
     return lookup, [lookup.field.coerce(item) for item in items]
@@ -233,21 +210,7 @@ def _array(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
     return lookup, lookup.field.coerce(value)
 
 
-def _items(lookup: Lookup, value: Any) -> list[Any]:
-    return plain_items(value, f"{lookup.name}__{lookup.op}")
-
-
-def plain_items(value: Any, what: str = "in") -> list[Any]:
-    """Return the items of a list given to a lookup, or raise `FieldError`."""
-    kind = type(value).__name__
-    if isinstance(value, (str, bytes, dict)) or not hasattr(value, "__iter__"):
-        raise FieldError(f"{what} takes a list, not {kind}")
-    return list(cast("list[Any]", value))
-
-
 def _search(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
-    from treefold_orm._search.search_text import as_query
-
     query = as_query(value)
     return lookup.variant("search", takes=True, search=query.kind), query.text
 
@@ -383,17 +346,8 @@ def _resolve(meta: Meta, name: str, *, typed: bool) -> Lookup:
         field = field if isinstance(field, TextField) else _TEXT
     if custom is not None and custom.takes is not None:
         field = custom.takes
-    return Lookup(
-        path,
-        hops=hops,
-        column=column,
-        transforms=tuple(transforms),
-        keys=keys,
-        op=op,
-        field=field,
-        takes=op != "isnull",
-        custom=custom,
-    )
+    way = path, hops, column, op, field, tuple(transforms), keys
+    return Lookup(*way, takes=op != "isnull", custom=custom)
 
 
 def _transform(field: AnyField, part: str) -> AnyField | None:
@@ -423,11 +377,7 @@ def _check_op(meta: Meta, name: str, *, field: AnyField, op: str) -> None:
     if isinstance(field, ArrayField):
         allowed = frozenset({"exact", "isnull"}) | ARRAY
     elif isinstance(field, TextField) and op == "search":
-        from treefold_orm._search.search_index import (
-            index_for,  # who searches no text needs none of it
-        )
-
-        index_for(field.meta, [field])
+        index_for(owner_of(field), [field])
         return
     elif field.internal == "text" or (
         isinstance(field, EnumField) and field.base.internal == "text"

@@ -1,4 +1,4 @@
-"""What constraints and indexes are called in the database, and which fields each speaks of.
+"""Names of constraints and indexes in the database, and the fields of each.
 
 The schema creates them under these names; errors of the drivers find model and fields by them.
 """
@@ -10,28 +10,17 @@ from typing import Any
 
 from treefold_orm._base.errors import FieldError, ModelError, ORMError
 from treefold_orm._base.names import constraint_name
-from treefold_orm._expressions.conditions import Condition
-from treefold_orm._expressions.constraints import (
-    CheckConstraint,
-    Constraint,
-    ExclusionConstraint,
-    Index,
-    UniqueConstraint,
-)
-from treefold_orm._expressions.expressions import Expression, OrderBy
+from treefold_orm._expressions import nodes
+from treefold_orm._expressions.conditions import freeze_condition
+from treefold_orm._expressions.freezing import freeze_any
 from treefold_orm._expressions.lookups import Lookup
-from treefold_orm._expressions.nodes import (
-    ColumnNode,
-    Compare,
-    Node,
-    SchemaSQLNode,
-    children_of,
-)
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._fields.base import Field
 from treefold_orm._fields.keys import KeyColumns
 from treefold_orm._fields.meta import Meta
 from treefold_orm._fields.relations import is_foreign_key
+from treefold_orm._terms import constraints
+from treefold_orm._terms.operators import Condition, Expression, OrderBy
 
 
 def field_of_constraint(meta: Meta, name: str) -> Field[Any]:
@@ -51,17 +40,17 @@ def check_declared(meta: Meta) -> None:
     """
     waits = any(is_foreign_key(field) and field.target is None for field in meta.columns)
     for declared in (*meta.constraints, *meta.indexes):
-        if not isinstance(declared, (Constraint, Index)):
+        if not isinstance(declared, (constraints.Constraint, constraints.Index)):
             continue  # a search index is checked by its own room
         try:
             for term in _terms_of(declared):
                 if isinstance(term, str):
                     field_of_constraint(meta, term.removeprefix("-"))
                 elif not waits:
-                    term.freeze(Scope(meta, []))
+                    freeze_any(term, Scope(meta, []))
             condition: Condition | None = getattr(declared, "condition", None)
             if condition is not None and not waits:
-                condition.freeze_condition(Scope(meta, []))
+                freeze_condition(condition, Scope(meta, []))
         except FieldError as error:
             kind = type(declared).__name__
             called = f" {declared.name!r}" if declared.name else ""
@@ -70,19 +59,19 @@ def check_declared(meta: Meta) -> None:
             ) from None
 
 
-def _terms_of(declared: Constraint | Index) -> tuple[Any, ...]:
+def _terms_of(declared: constraints.Constraint | constraints.Index) -> tuple[Any, ...]:
     match declared:
-        case UniqueConstraint():
+        case constraints.UniqueConstraint():
             return (*declared.fields, *declared.expressions, *declared.include)
-        case ExclusionConstraint():
+        case constraints.ExclusionConstraint():
             return tuple(term for term, _ in declared.expressions)
-        case Index():
+        case constraints.Index():
             return (*declared.fields, *declared.include)
         case _:
             return ()
 
 
-def unique_name(meta: Meta, constraint: UniqueConstraint) -> str:
+def unique_name(meta: Meta, constraint: constraints.UniqueConstraint) -> str:
     """The name of a unique constraint: its own, or one made of its columns."""
     columns = [field_of_constraint(meta, name).column_name for name in constraint.fields]
     return constraint.name or constraint_name("uq", meta.table_name, *columns)
@@ -112,7 +101,7 @@ def constraints_of(meta: Meta) -> dict[str, tuple[str, ...]]:
     for constraint in meta.constraints:
         with contextlib.suppress(ORMError):
             name = constraint.name
-            if isinstance(constraint, UniqueConstraint):
+            if isinstance(constraint, constraints.UniqueConstraint):
                 name = unique_name(meta, constraint)
             found[name] = fields_of(meta, constraint)
     return found
@@ -126,27 +115,27 @@ def unique_over(meta: Meta, columns: set[str]) -> str | None:
         if field.unique and not field.primary_key and {field.column_name} == columns
     ]
     for constraint in meta.constraints:
-        if isinstance(constraint, UniqueConstraint) and constraint.fields:
+        if isinstance(constraint, constraints.UniqueConstraint) and constraint.fields:
             with contextlib.suppress(ORMError):
                 held = {field_of_constraint(meta, name).column_name for name in constraint.fields}
                 names += [unique_name(meta, constraint)] if held == columns else []
     return names[0] if len(names) == 1 else None
 
 
-def fields_of(meta: Meta, constraint: Constraint) -> tuple[str, ...]:
+def fields_of(meta: Meta, constraint: constraints.Constraint) -> tuple[str, ...]:
     """The names of the fields that a declared constraint speaks of."""
     scope = Scope(meta, [])
-    nodes: list[Node] = []
+    parts: list[nodes.Node] = []
     match constraint:
-        case UniqueConstraint():
+        case constraints.UniqueConstraint():
             if constraint.fields:
                 return constraint.fields
             terms: list[Any] = list(constraint.expressions)
-        case ExclusionConstraint():
+        case constraints.ExclusionConstraint():
             terms = [term for term, _ in constraint.expressions]
-        case CheckConstraint():
+        case constraints.CheckConstraint():
             terms = []
-            nodes.append(constraint.condition.freeze_condition(scope))
+            parts.append(freeze_condition(constraint.condition, scope))
         case _:
             return ()
     names: dict[str, None] = {}
@@ -154,20 +143,20 @@ def fields_of(meta: Meta, constraint: Constraint) -> tuple[str, ...]:
         if isinstance(term, str):
             names[term] = None
         elif isinstance(term, (Expression, OrderBy)):
-            nodes.append(term.freeze(scope))
-    for node in nodes:
+            parts.append(freeze_any(term, scope))
+    for node in parts:
         names.update(dict.fromkeys(_columns_in(node)))
     return tuple(names)
 
 
-def _columns_in(node: Node) -> list[str]:
+def _columns_in(node: nodes.Node) -> list[str]:
     names: list[str] = []
-    if isinstance(node, ColumnNode):
+    if isinstance(node, nodes.ColumnNode):
         names.append(node.column.name)
-    if isinstance(node, Compare) and isinstance(node.lookup, Lookup):
+    if isinstance(node, nodes.Compare) and isinstance(node.lookup, Lookup):
         names.append(node.lookup.column.name)
-    if isinstance(node, SchemaSQLNode):
+    if isinstance(node, nodes.SchemaSQLNode):
         names += [column.name for column in node.columns]
-    for child in children_of(node):
+    for child in nodes.children_of(node):
         names += _columns_in(child)
     return names

@@ -12,13 +12,12 @@ from operator import is_
 from typing import TYPE_CHECKING, Any, cast
 
 from treefold_orm._base.records import Record, record
-from treefold_orm._fields.base import Field
+from treefold_orm._expressions.template import Template
+from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.meta import Relation
 
 if TYPE_CHECKING:
-    from treefold_orm._search.search_index import SearchIndex
-
-AnyField = Field[Any]
+    from treefold_orm._terms.search_index import SearchIndex
 
 
 class Node(Record):
@@ -152,7 +151,7 @@ class CustomNode(Expr):
     class, and `takes` the types of its arguments, as far as it names them.
     """
 
-    template: Any
+    template: Template
     args: tuple[Expr, ...]
     takes: tuple[AnyField | None, ...] = ()
 
@@ -229,7 +228,7 @@ class WindowNode(Expr):
 
 @record
 class Compare(Node):
-    """A lookup and what stands on its right side (None where it takes nothing).
+    """A lookup and its right side (None where it takes nothing).
 
     `field` is the type that both are compared in, None where it is the lookup's own.
     """
@@ -265,7 +264,7 @@ class RelatedNode(Node):
 
 @record
 class SearchNode(Node):
-    """True when the text of `columns`, which `index` searches, has what `text` asks for."""
+    """True when the text of `columns`, which `index` searches, matches `text`."""
 
     hops: tuple[Relation, ...]
     index: SearchIndex

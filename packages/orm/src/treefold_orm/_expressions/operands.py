@@ -1,4 +1,4 @@
-"""What stands side by side in one type: comparisons, choices between values, assignments to them.
+"""Operands brought to one type: comparisons, choices between values, assignments.
 
 Each rule takes frozen operands and returns a node whose operands are converted. The same rules run
 again where an `OuterRef` learns its type (see `outer.py`); a rule that is not here or in
@@ -8,9 +8,10 @@ again where an `OuterRef` learns its type (see `outer.py`); a rule that is not h
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from treefold_orm._base.errors import FieldError
+from treefold_orm._expressions import nodes
+from treefold_orm._expressions.arguments import float_argument
 from treefold_orm._expressions.conversion import (
     assigned,
     common_field,
@@ -22,51 +23,38 @@ from treefold_orm._expressions.conversion import (
     shared,
 )
 from treefold_orm._expressions.lookups import TEXTUAL, Lookup
-from treefold_orm._expressions.nodes import (
-    CaseNode,
-    Compare,
-    ConvertNode,
-    CustomNode,
-    Expr,
-    FuncNode,
-    Node,
-    SubqueryNode,
-    Test,
-    awaits_outer,
-)
-from treefold_orm._fields.base import Field
-from treefold_orm._fields.carriers import TEXT
+from treefold_orm._fields.base import AnyField
+from treefold_orm._fields.carriers import FLOAT, TEXT
 from treefold_orm._fields.structured import ArrayField
 
-AnyField = Field[Any]
 _UNORDERED = frozenset({"json", "array"})
 _PLAIN = frozenset({"exact", "gt", "gte", "lt", "lte", "in"})
 
 
-def tested(left: Expr, op: str, right: Expr) -> Node:
+def tested(left: nodes.Expr, op: str, right: nodes.Expr) -> nodes.Node:
     """Return the comparison of two expressions."""
     if op in TEXTUAL and not _is_array(left.field):
-        return Test(_text(left, op), op, _text(right, op))
+        return nodes.Test(_text(left, op), op, _text(right, op))
     if op not in _PLAIN:
         raise FieldError(f"{op} takes plain values here, not expressions")
     field = common_field([left.field, right.field])
     _check_order(field, op)
-    return Test(converted(left, field, "operand"), op, converted(right, field, "operand"))
+    return nodes.Test(converted(left, field, "operand"), op, converted(right, field, "operand"))
 
 
-def compared(lookup: Lookup, right: Expr) -> Node:
+def compared(lookup: Lookup, right: nodes.Expr) -> nodes.Node:
     """Return the comparison of a lookup's column with an expression."""
     op = lookup.op
     if lookup.custom is not None:
-        return Compare(lookup, converted(right, lookup.field, "operand"))
+        return nodes.Compare(lookup, converted(right, lookup.field, "operand"))
     if op in TEXTUAL and not _is_array(lookup.field):
-        return Compare(lookup, _text(right, op))
+        return nodes.Compare(lookup, _text(right, op))
     if op not in _PLAIN:
-        return Compare(lookup, converted(right, lookup.field, "operand"))
+        return nodes.Compare(lookup, converted(right, lookup.field, "operand"))
     field = common_field([lookup.field, right.field])
     right = converted(right, field, "operand")
     same = field is None or representation(field) == representation(lookup.field)
-    return Compare(lookup, right, None if same else field)
+    return nodes.Compare(lookup, right, None if same else field)
 
 
 def _check_order(field: AnyField | None, op: str) -> None:
@@ -74,7 +62,7 @@ def _check_order(field: AnyField | None, op: str) -> None:
         raise FieldError(f"{op} cannot compare two JSON values: convert one with Cast()")
 
 
-def _text(node: Expr, op: str) -> Expr:
+def _text(node: nodes.Expr, op: str) -> nodes.Expr:
     if node.field is None or kind_of(node.field) in {"text", "json"}:
         return converted(node, TEXT, "operand")
     raise FieldError(f"{op} cannot compare {describe(node.field)}: it takes text, convert it")
@@ -85,18 +73,20 @@ def _is_array(field: AnyField | None) -> bool:
 
 
 def chosen_case(
-    whens: Sequence[tuple[Node, Expr]], default: Expr | None, output: AnyField | None = None
-) -> Expr:
+    whens: Sequence[tuple[nodes.Node, nodes.Expr]],
+    default: nodes.Expr | None,
+    output: AnyField | None = None,
+) -> nodes.Expr:
     """Return the CASE of conditions and results, in one type; `output` is set by the caller."""
     results = [then for _, then in whens] + ([] if default is None else [default])
-    waits = any(map(awaits_outer, results))
+    waits = any(map(nodes.awaits_outer, results))
     field = common_type(results) or (None if waits else output)
     pairs = tuple((when, converted(then, field)) for when, then in whens)
-    made = CaseNode(field, pairs, None if default is None else converted(default, field))
+    made = nodes.CaseNode(field, pairs, None if default is None else converted(default, field))
     return made if output is None else as_output(made, output)
 
 
-def chosen(name: str, args: Sequence[Expr], option: str = "") -> Expr:
+def chosen(name: str, args: Sequence[nodes.Expr], option: str = "") -> nodes.Expr:
     """Return the function `name` of arguments that are brought to one type, which is its own."""
     field = common_type(args)
     if name in {"greatest", "least"} and field is not None and kind_of(field) in _UNORDERED:
@@ -106,47 +96,47 @@ def chosen(name: str, args: Sequence[Expr], option: str = "") -> Expr:
         )
     if name == "coalesce" and len(args) == 1:
         return args[0]
-    return FuncNode(field, name, tuple(converted(node, field) for node in args), option)
+    return nodes.FuncNode(field, name, tuple(converted(node, field) for node in args), option)
 
 
-def declared(node: CustomNode) -> CustomNode:
+def declared(node: nodes.CustomNode) -> nodes.CustomNode:
     """Return a function of the application with its arguments in the types that it takes."""
     if not node.takes:
         return node
     args = tuple(converted(arg, field) for arg, field in zip(node.args, node.takes, strict=True))
-    return CustomNode(node.field, node.template, args, node.takes)
+    return nodes.CustomNode(node.field, node.template, args, node.takes)
 
 
-def as_output(node: Expr, field: AnyField) -> Expr:
+def as_output(node: nodes.Expr, field: AnyField) -> nodes.Expr:
     """Return `node` with the type that the caller gives it, converted as for a column of it."""
     field = shared(field)
-    if awaits_outer(node):
-        return ConvertNode(field, node, "output")
+    if nodes.awaits_outer(node):
+        return nodes.ConvertNode(field, node, "output")
     made = assigned(node, field)
-    if isinstance(made, ConvertNode) and made is not node:
+    if isinstance(made, nodes.ConvertNode) and made is not node:
         # no column rounds this value and minds its limits: a cast does
-        return ConvertNode(field, made.arg, "cast" if made.mode == "assign" else made.mode)
+        return nodes.ConvertNode(field, made.arg, "cast" if made.mode == "assign" else made.mode)
     if made.field is field:
         return made
-    return ConvertNode(field, made, "same")
+    return nodes.ConvertNode(field, made, "same")
 
 
-def unconverted(node: Expr) -> Expr:
+def unconverted(node: nodes.Expr) -> nodes.Expr:
     """Return the operand as it was before a rule converted it."""
-    while isinstance(node, ConvertNode) and node.mode in {"value", "operand"}:
+    while isinstance(node, nodes.ConvertNode) and node.mode in {"value", "operand"}:
         node = node.arg
     return node
 
 
+def power(base: nodes.Expr, exponent: nodes.Expr) -> nodes.Expr:
+    """Return `base` to the power of `exponent`, as a float."""
+    args = tuple(float_argument("Power", side) for side in (base, exponent))
+    return nodes.FuncNode(FLOAT, "power", args)
+
+
 # functions whose operands share a type, by name: the rule that makes their node again
-FUNCTION_RULES: dict[str, Callable[[tuple[Expr, ...], str], Expr]] = {
+FUNCTION_RULES: dict[str, Callable[[tuple[nodes.Expr, ...], str], nodes.Expr]] = {
     name: lambda args, option, name=name: chosen(name, args, option)
     for name in ("coalesce", "greatest", "least", "nullif")
 }
-
-
-def is_subquery(node: Expr | None) -> bool:
-    """Return True if a right side is a query, converted or not."""
-    while isinstance(node, ConvertNode):
-        node = node.arg
-    return isinstance(node, SubqueryNode)
+FUNCTION_RULES["power"] = lambda args, option: power(args[0], args[1])

@@ -1,4 +1,4 @@
-"""Ordering: what `order_by` and `Meta.ordering` take, resolved against a model."""
+"""Ordering: the terms of `order_by` and `Meta.ordering`, resolved against a model."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import Any
 
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.names import check_untainted
-from treefold_orm._expressions.conditions import Condition, Truth
-from treefold_orm._expressions.expressions import Expression, OrderBy, SeveralColumns, freeze_path
+from treefold_orm._expressions.freezing import SeveralColumns, freeze, freeze_path, freeze_term
 from treefold_orm._expressions.nodes import FuncNode, OrderNode
 from treefold_orm._expressions.scope import Scope
+from treefold_orm._fields.carriers import FLOAT
+from treefold_orm._terms.operators import Condition, Expression, OrderBy
+from treefold_orm._terms.values import Truth
 
 _TERM = re.compile(r"-?[^\W\d]\w*")
 
@@ -48,15 +50,13 @@ def _of_key(scope: Scope, term: Any) -> list[OrderNode]:
 
 def _term(scope: Scope, term: Any) -> OrderNode:
     if isinstance(term, OrderBy):
-        return term.freeze(scope)
+        return freeze_term(term, scope)
     if isinstance(term, Condition):
         term = Truth(term)
     if term.__class__ is str and term == "?":
-        from treefold_orm._expressions.functions_numbers import Random  # for this term alone
-
-        term = Random()
+        return OrderNode(FuncNode(FLOAT, "random", ()), descending=False)
     if isinstance(term, Expression):
-        return OrderNode(term.freeze(scope), descending=False)
+        return OrderNode(freeze(term, scope), descending=False)
     check_untainted(term) if isinstance(term, str) else None
     if not isinstance(term, str) or _TERM.fullmatch(term) is None:
         raise FieldError(

@@ -1,4 +1,4 @@
-"""OuterRef: what it leads to is known when its query enters another one.
+"""OuterRef: a reference that is resolved when its query enters another one.
 
 Until then the rules for operands have nothing to go by; here the inner query's nodes get the type
 and the rules run again. No SQL is built here.
@@ -11,32 +11,12 @@ from typing import Any, TypeVar, cast
 
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.records import replaced
+from treefold_orm._expressions import nodes
 from treefold_orm._expressions.aggregate_types import aggregated
 from treefold_orm._expressions.arithmetic import combined
+from treefold_orm._expressions.casts import cast_to
 from treefold_orm._expressions.conversion import assigned
 from treefold_orm._expressions.lookups import refuse_sensitive, walk
-from treefold_orm._expressions.nodes import (
-    AggregateNode,
-    ArithNode,
-    CaseNode,
-    Compare,
-    ConvertNode,
-    CTENode,
-    CustomNode,
-    Expr,
-    FuncNode,
-    Node,
-    OuterNode,
-    OuterValue,
-    RowNode,
-    SubqueryNode,
-    Test,
-    WindowNode,
-    children_of,
-    contains_group_aggregate,
-    contains_window,
-    rebuilt,
-)
 from treefold_orm._expressions.operands import (
     FUNCTION_RULES,
     as_output,
@@ -47,20 +27,19 @@ from treefold_orm._expressions.operands import (
     unconverted,
 )
 from treefold_orm._expressions.scope import Scope
-from treefold_orm._fields.base import Field
+from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.keys import KeyColumns
 
-N = TypeVar("N", bound=Node)
-AnyField = Field[Any]
+N = TypeVar("N", bound=nodes.Node)
 
 
 def with_outer(key: tuple[Any, ...], scope: Scope) -> tuple[Any, ...]:
-    """Return the key of an inner query with the types of what it names of the query of `scope`."""
+    """Return the key of an inner query with the types of its references to the query of `scope`."""
     if not _has_outer(key):
         return key
 
     def typed(part: Any) -> Any:
-        if isinstance(part, Node):
+        if isinstance(part, nodes.Node):
             return _typed(part, scope)
         return tuple(map(typed, cast("tuple[Any, ...]", part))) if part.__class__ is tuple else part
 
@@ -72,25 +51,25 @@ def _has_outer(key: tuple[Any, ...]) -> bool:
     stack: list[Any] = list(key[1:])
     while stack:
         part = stack.pop()
-        if isinstance(part, OuterNode):
+        if isinstance(part, nodes.OuterNode):
             return True
-        if isinstance(part, Node) and not isinstance(part, SubqueryNode):
-            stack.extend(children_of(part))
+        if isinstance(part, nodes.Node) and not isinstance(part, nodes.SubqueryNode):
+            stack.extend(nodes.children_of(part))
         elif part.__class__ is tuple:
             stack.extend(cast("tuple[Any, ...]", part))
     return False
 
 
-def _typed(node: Node, scope: Scope) -> Node:
-    if isinstance(node, OuterNode):
+def _typed(node: nodes.Node, scope: Scope) -> nodes.Node:
+    if isinstance(node, nodes.OuterNode):
         return node if node.field is not None else _resolved(node, scope)
-    if isinstance(node, SubqueryNode):
+    if isinstance(node, nodes.SubqueryNode):
         return node  # its own OuterRefs speak of the query that it is in
-    made = rebuilt(node, lambda child: _typed(child, scope))
+    made = nodes.rebuilt(node, lambda child: _typed(child, scope))
     return node if made is node else _settled(made)
 
 
-def part_of(node: OuterNode, column: AnyField) -> AnyField:
+def part_of(node: nodes.OuterNode, column: AnyField) -> AnyField:
     """The column that a node means at the end of its path: a part where a key has several."""
     if node.part is None and not isinstance(column, KeyColumns):
         return column
@@ -99,70 +78,68 @@ def part_of(node: OuterNode, column: AnyField) -> AnyField:
     return column.parts[node.part]
 
 
-def _resolved(node: OuterNode, scope: Scope) -> OuterNode:
+def _resolved(node: nodes.OuterNode, scope: Scope) -> nodes.OuterNode:
     path = node.path
     known = scope.annotations.get(path)
-    if isinstance(known, CTENode):
-        return OuterNode(known.field, path, node.part)
+    if isinstance(known, nodes.CTENode):
+        return nodes.OuterNode(known.field, path, node.part)
     if known is not None:
-        return OuterNode(known.field, path, None, _annotation(node, known))
+        return nodes.OuterNode(known.field, path, None, _annotation(node, known))
     _, column, rest = walk(scope.meta, path)
     refuse_sensitive(scope.meta, column, path)
     if rest:
         raise FieldError(f"OuterRef({path!r}) must name a column or an annotation")
-    return OuterNode(part_of(node, column), path, node.part)
+    return nodes.OuterNode(part_of(node, column), path, node.part)
 
 
-def _annotation(node: OuterNode, known: Expr) -> OuterValue:
+def _annotation(node: nodes.OuterNode, known: nodes.Expr) -> nodes.OuterValue:
     if node.part is not None:
         raise FieldError(f"OuterRef({node.path!r}) must name a key with as many columns")
-    if contains_window(known) or contains_group_aggregate(known):
+    if nodes.contains_window(known) or nodes.contains_group_aggregate(known):
         raise FieldError(
             f"OuterRef({node.path!r}) must name a value of one row, got a window or the aggregate "
             "of a group: make a CTE of the query that computes it and join it"
         )
-    return OuterValue(known)
+    return nodes.OuterValue(known)
 
 
-def _settled(node: Node) -> Node:
+def _settled(node: nodes.Node) -> nodes.Node:
     """The node with the rules for its operands applied again."""
     match node:
-        case ArithNode():
+        case nodes.ArithNode():
             return combined(node.op, unconverted(node.left), unconverted(node.right))
-        case CaseNode():
+        case nodes.CaseNode():
             whens = [(when, unconverted(then)) for when, then in node.whens]
             return chosen_case(whens, None if node.default is None else unconverted(node.default))
-        case Test() if node.right is not None:
+        case nodes.Test() if node.right is not None:
             return tested(unconverted(node.left), node.op, unconverted(node.right))
-        case Compare() if node.right is not None:
+        case nodes.Compare() if node.right is not None:
             return compared(node.lookup, unconverted(node.right))
-        case ConvertNode() if node.mode == "assign" and node.field is not None:
+        case nodes.ConvertNode() if node.mode == "assign" and node.field is not None:
             return assigned(node.arg, node.field)
-        case ConvertNode() if node.mode == "output" and node.field is not None:
+        case nodes.ConvertNode() if node.mode == "output" and node.field is not None:
             return as_output(node.arg, node.field)
-        case ConvertNode() if node.mode == "cast" and node.field is not None:
-            from treefold_orm._expressions.casting import cast_to  # few queries cast
-
+        case nodes.ConvertNode() if node.mode == "cast" and node.field is not None:
             return cast_to(node.arg, node.field)
-        case AggregateNode():
+        case nodes.AggregateNode():
             arg = None if node.arg is None else unconverted(node.arg)
             return aggregated(replaced(node, field=None, arg=arg))
-        case RowNode():
-            return RowNode(node.node.field, node.node)
-        case CustomNode():
+        case nodes.RowNode():
+            return nodes.RowNode(node.node.field, node.node)
+        case nodes.CustomNode():
             args = tuple(map(unconverted, node.args))
             field = node.field or next((a.field for a in args if a.field is not None), None)
-            return declared(CustomNode(field, node.template, args, node.takes))
-        case WindowNode():
-            return WindowNode(
+            return declared(nodes.CustomNode(field, node.template, args, node.takes))
+        case nodes.WindowNode():
+            return nodes.WindowNode(
                 node.function.field, node.function, node.partition, node.order, node.frame
             )
-        case FuncNode():
+        case nodes.FuncNode():
             rule = FUNCTION_RULES.get(node.name)
             args = tuple(map(unconverted, node.args))
             if rule is not None:
                 return rule(args, node.option)
             field = node.field or next((a.field for a in args if a.field is not None), None)
-            return FuncNode(field, node.name, node.args, node.option)
+            return nodes.FuncNode(field, node.name, node.args, node.option)
         case _:
             return node

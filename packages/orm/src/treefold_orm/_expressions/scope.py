@@ -1,4 +1,4 @@
-"""Scope: what resolving an expression needs, and the limit on how deep expressions may nest."""
+"""Scope: the context for resolving an expression, and the limit on how deep expressions nest."""
 
 from __future__ import annotations
 
@@ -7,16 +7,14 @@ from typing import Any
 
 from treefold_orm._base.errors import FieldError
 from treefold_orm._expressions.nodes import Expr, ParamNode
-from treefold_orm._fields.base import Field
+from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.meta import Meta
-
-AnyField = Field[Any]
 
 MAX_DEPTH = 64
 
 
 class Scope:
-    """What freezing needs: the model, the annotations known so far, and the list that collects
+    """The context of freezing: the model, the annotations known so far, and the list that collects
     values. With `over_rows` all rows of a query are aggregated, with all that is known of them.
     """
 

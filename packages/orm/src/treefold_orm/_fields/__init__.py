@@ -1,1 +1,1 @@
-"""Fields, and what a model is made of: columns, relations, the registry of models."""
+"""Fields and the parts of a model: columns, relations, the registry of models."""

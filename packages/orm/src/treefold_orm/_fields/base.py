@@ -9,36 +9,47 @@ dictionary at full speed, and access on the class gives an expression.
 from __future__ import annotations
 
 import keyword
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import (
     TYPE_CHECKING,
     Any,
     ClassVar,
     Generic,
     LiteralString,
+    Protocol,
     Self,
-    TypeAlias,
     TypedDict,
     TypeVar,
-    cast,
     overload,
 )
 
 from treefold_orm._base.errors import DataError, FieldValueError, ModelError, UnsupportedFeature
 from treefold_orm._base.names import is_sensitive_name, quote
 from treefold_orm._base.records import Record, record
+from treefold_orm._fields.labels import Choices, choice_labels
 
 if TYPE_CHECKING:
-    import enum
     import inspect
 
-    from treefold_orm._expressions.columns import Column
-    from treefold_orm._fields.meta import Meta
-    from treefold_orm._models.model import Model
+    from treefold_orm._terms.columns import Column
 
 T = TypeVar("T")
+
+
+class Owner(Protocol):
+    """The description of a model, as far as its fields know it."""
+
+    name: str
+    keys: tuple[Field[Any], ...]
+
+
+class Stored(Protocol):
+    """An instance of a model, as far as its fields know it."""
+
+    _row: Any
+
+
 Codec = Callable[[Any], Any]
-Choices: TypeAlias = "Sequence[Any] | Mapping[Any, Any] | type[enum.Enum]"
 
 
 @record
@@ -46,7 +57,7 @@ class Reading(Record):
     """How a driver's value becomes the Python value in the code that is generated for rows.
 
     `raw` and `value` are conditions on what comes before and after `decode`, written into that
-    code with `{0}` for the value; what does not meet them goes through `Field.misread`.
+    code with `{0}` for the value; other values go through `Field.misread`.
     """
 
     decode: Codec | None
@@ -91,7 +102,7 @@ class ConstructorSignature:
                 if parameter.kind is not parameter.VAR_KEYWORD:
                     named.setdefault(parameter.name, parameter)
             if own is not None and all(p.kind is not p.VAR_KEYWORD for p in found):
-                break  # it takes what it names, and nothing that its bases take
+                break  # it takes the arguments it names, none of its bases
         return inspect.Signature(list(named.values()))
 
 
@@ -156,7 +167,8 @@ class Field(Generic[T]):
     types: ClassVar[dict[str, str]] = {}
     storage: str = ""  # how another tool keeps the column's values, where one does
     remedy: ClassVar[str] = "declare the field that the column holds, or convert its values"
-    internal: ClassVar[str] = ""  # what the database holds, for results of functions and parameters
+    on_sqlite: ClassVar[tuple[Codec | None, Codec | None]] = (None, None)  # encoder and decoder
+    internal: ClassVar[str] = ""  # type in the database, for results of functions and parameters
     __signature__ = ConstructorSignature()
     declared: tuple[tuple[Any, ...], dict[str, Any]]  # the arguments of the constructor
 
@@ -197,7 +209,7 @@ class Field(Generic[T]):
         self.unique = unique or primary_key
         self.db_index = db_index
         self.db_column = db_column
-        self.choices = None if choices is None else _labels(choices)
+        self.choices = None if choices is None else choice_labels(choices)
         self.validators = tuple(validators)
         # no choices or validators: type and range are all there is to check
         self.plain = choices is None and not validators
@@ -205,7 +217,7 @@ class Field(Generic[T]):
         self._verbose_name = verbose_name
         self.help_text = help_text
         self.name = self.column_name = self.quoted = self.attname = ""
-        self.meta: Meta = MISSING
+        self.meta: Owner = MISSING
         self.column: Any = None
 
     def _init(self, null: bool, options: Options) -> None:  # the overloads of subclasses fix null
@@ -215,7 +227,7 @@ class Field(Generic[T]):
     @overload
     def __get__(self, instance: None, owner: type[Any]) -> Column[T]: ...
     @overload
-    def __get__(self, instance: Model, owner: type[Any]) -> T: ...
+    def __get__(self, instance: Stored, owner: type[Any]) -> T: ...
     @overload
     def __get__(self, instance: object, owner: type[Any]) -> Self: ...
     def __get__(self, instance: Any, owner: type[Any]) -> Any:
@@ -225,11 +237,11 @@ class Field(Generic[T]):
 
     if TYPE_CHECKING:
 
-        def __set__(self, instance: Model, value: T) -> None: ...
+        def __set__(self, instance: Stored, value: T) -> None: ...
 
     # -- definition -------------------------------------------------------------------------------
 
-    def bind(self, meta: Meta, name: str) -> None:
+    def bind(self, meta: Owner, name: str) -> None:
         """Take the place `name` in the model described by `meta`."""
         check_field_name(meta, name)
         self.meta = meta
@@ -277,7 +289,7 @@ class Field(Generic[T]):
         return self.column_type(dialect)
 
     def restored(self, raw: Any, dialect: str) -> Any:
-        """What a column with `storage` holds, as queries give it; for rows of raw SQL."""
+        """The value of a column with `storage` as queries give it; for rows of raw SQL."""
         return raw
 
     def checks(self, dialect: str) -> list[str]:
@@ -350,10 +362,10 @@ class Field(Generic[T]):
         return self.default() if callable(self.default) else self.default
 
     def encoder(self, dialect: str) -> Codec | None:
-        """What turns a coerced value into what the driver takes, or None where nothing is to be
+        """The encoder from a coerced value to the driver's, or None where nothing is to be
         done.
         """
-        return None
+        return self.on_sqlite[0] if dialect == "sqlite" else None
 
     def encoded(self, values: list[Any], dialect: str) -> list[Any]:
         """A column of coerced values as the driver takes them."""
@@ -365,15 +377,15 @@ class Field(Generic[T]):
         return list(map(encode, values))
 
     def decoder(self, dialect: str) -> Codec | None:
-        """What turns a driver's value into the Python value, or None where it is one already."""
-        return None
+        """The decoder from a driver's value to the Python value, or None where they are equal."""
+        return self.on_sqlite[1] if dialect == "sqlite" else None
 
     def reading(self, dialect: str) -> Reading:
-        """How rows are read: `decoder`, and what its values must be like."""
+        """How rows are read: `decoder`, and the checks of its values."""
         return Reading(self.decoder(dialect))
 
     def misread(self, raw: Any) -> Any:
-        """Return the value of what `reading` does not expect, or raise `DataError`."""
+        """Return the value of a raw value that `reading` does not expect, or raise `DataError`."""
         raise self.unreadable(raw)
 
     def unreadable(self, raw: Any) -> DataError:
@@ -395,7 +407,11 @@ class Field(Generic[T]):
         return f"<{type(self).__name__} {owner}.{self.name}>"
 
 
-def check_field_name(meta: Meta, name: str) -> None:
+AnyField = Field[Any]
+Fields = tuple[AnyField, ...]
+
+
+def check_field_name(meta: Owner, name: str) -> None:
     """Raise `ModelError` for a name that lookups could not tell from something else."""
     plain = name.isidentifier() and not keyword.iskeyword(name)
     if not plain or "__" in name or name.startswith("_") or name.endswith("_"):
@@ -408,30 +424,3 @@ def check_field_name(meta: Meta, name: str) -> None:
             f"{meta.name}.pk cannot be a field name: pk always means the primary key; choose "
             "another name and keep the column with db_column='pk'"
         )
-
-
-def _labels(choices: Choices) -> dict[Any, str]:
-    pairs: Any = choices
-    if isinstance(choices, type):
-        pairs = getattr(choices, "choices", None)
-        if pairs is None:
-            raise ModelError(
-                f"choices cannot be {choices.__name__}; derive it from TextChoices or "
-                "IntegerChoices, or use an EnumField"
-            )
-    if isinstance(choices, str) or not hasattr(pairs, "__iter__"):
-        raise ModelError(
-            f"choices must be values, pairs of value and label, or a mapping, got {choices!r}"
-        )
-    labels: dict[Any, str] = {}
-    items: list[Any] = list(pairs.items() if hasattr(pairs, "items") else pairs)
-    for item in items:
-        if not isinstance(item, (tuple, list)):
-            labels[item] = getattr(item, "label", str(item))
-            continue
-        value, label = cast("Sequence[Any]", item)
-        if isinstance(label, (tuple, list, Mapping)):  # a named group of choices
-            labels.update(_labels(cast("Choices", label)))
-        else:
-            labels[value] = str(label)
-    return labels

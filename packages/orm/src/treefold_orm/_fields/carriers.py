@@ -1,4 +1,4 @@
-"""Which field carries a bare Python value: what `Value(5)` or `F("n") + 5` become as parameters."""
+"""The field that carries a bare Python value: the parameters of `Value(5)` or `F("n") + 5`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ import uuid
 from typing import Any, ClassVar, cast
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._fields.base import Codec, Field
+from treefold_orm._fields.base import AnyField, Codec, Field
 from treefold_orm._fields.numbers import BigIntegerField, BooleanField, DecimalField, FloatField
 from treefold_orm._fields.structured import BinaryField, JSONField, UUIDField
 from treefold_orm._fields.text import TextField
 from treefold_orm._fields.times import DateField, DateTimeField, DurationField, TimeField
-
-AnyField = Field[Any]
 
 
 class NumberField(Field[Any]):
@@ -61,7 +59,7 @@ TIME: AnyField = TimeField()
 DATETIME: AnyField = DateTimeField()
 NAIVE: AnyField = DateTimeField(zone=None)
 DURATION: AnyField = DurationField()
-_BY_TYPE: dict[type, AnyField] = {
+BY_TYPE: dict[type, AnyField] = {
     int: INTEGER,
     float: FLOAT,
     str: TEXT,
@@ -83,7 +81,7 @@ def field_of(value: Any) -> AnyField:
         exponent = value.as_tuple().exponent
         places = max(0, -exponent) if isinstance(exponent, int) else 0
         return decimal_carrier(places)
-    found = _BY_TYPE.get(cast("type", value.__class__))
+    found = BY_TYPE.get(cast("type", value.__class__))
     if found is None:
         raise FieldError(f"Value({type(value).__name__}) has no column type: give an output_field")
     return found

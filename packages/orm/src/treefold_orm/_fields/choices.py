@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 
 class ChoicesType(enum.EnumType):
-    """Class of the choices classes: what can be asked of all members at once."""
+    """Class of the choices classes: attributes that concern all members at once."""
 
     def __new__(metacls, name: str, bases: Any, body: Any, **options: Any) -> Any:
         """Make the class; two members cannot have one value."""

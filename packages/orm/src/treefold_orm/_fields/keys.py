@@ -9,12 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast, overload
 
 from treefold_orm._base.errors import FieldValueError, ModelError
-from treefold_orm._fields.base import Field
+from treefold_orm._fields.base import Field, Owner, Stored
 
 if TYPE_CHECKING:
-    from treefold_orm._expressions.columns import Column
-    from treefold_orm._fields.meta import Meta
-    from treefold_orm._models.model import Model
+    from treefold_orm._terms.columns import Column
 
 _NO_PARTS = frozenset({"binary", "json", "array"})
 
@@ -25,14 +23,14 @@ class KeyAccess:
     @overload
     def __get__(self, instance: None, owner: type[Any]) -> Column[Any]: ...
     @overload
-    def __get__(self, instance: Model, owner: type[Any]) -> Any: ...
-    def __get__(self, instance: Model | None, owner: type[Any]) -> Any:
+    def __get__(self, instance: Stored, owner: type[Any]) -> Any: ...
+    def __get__(self, instance: Stored | None, owner: type[Any]) -> Any:
         if instance is None:
             return owner._meta.pk.column
         return getattr(instance, owner._meta.pk.attname)
 
-    def __set__(self, instance: Model, value: Any) -> None:
-        setattr(instance, type(instance)._meta.pk.attname, value)
+    def __set__(self, instance: Any, value: Any) -> None:
+        setattr(instance, instance._meta.pk.attname, value)
 
 
 class CompositePrimaryKey(KeyAccess):
@@ -51,14 +49,14 @@ class CompositePrimaryKey(KeyAccess):
             )
         self.names = fields
 
-    def __get__(self, instance: Model | None, owner: type[Any]) -> Any:
-        meta: Meta = owner._meta
+    def __get__(self, instance: Stored | None, owner: type[Any]) -> Any:
+        meta: Any = owner._meta
         if instance is None:
             return meta.pk.column
         values = tuple([getattr(instance, part.attname) for part in meta.keys])
         return None if None in values else values
 
-    def __set__(self, instance: Model, value: Any) -> None:
+    def __set__(self, instance: Any, value: Any) -> None:
         keys = instance._meta.keys
         if value is None:
             value = [None] * len(keys)
@@ -77,7 +75,7 @@ class KeyColumns(Field[tuple[Any, ...]]):
         super().__init__(primary_key=True)
         self.parts = parts
 
-    def bind(self, meta: Meta, name: str) -> None:
+    def bind(self, meta: Owner, name: str) -> None:
         for part in self.parts:
             _check_part(meta, part)
         self.meta = meta
@@ -113,7 +111,7 @@ class KeyColumns(Field[tuple[Any, ...]]):
         return ""
 
 
-def _check_part(meta: Meta, part: Field[Any]) -> None:
+def _check_part(meta: Owner, part: Field[Any]) -> None:
     where = f"{meta.name}.{part.name}"
     if part.null:
         raise ModelError(f"{where} cannot be part of the primary key: drop null=True")

@@ -1,4 +1,4 @@
-"""What is known about a model: its fields, relations and names, as data.
+"""The description of a model: its fields, relations and names, as data.
 
 `Meta` describes one model, `Relation` one step from a model to another, `registry` holds all
 models. String targets ("Tag", "shop.models.Tag", "self") are settled here as soon as the class they
@@ -11,18 +11,21 @@ import os
 import sys
 from collections.abc import Callable, Collection, Iterator
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
+from treefold_orm._base import errors
 from treefold_orm._base.errors import FieldError, ModelError
+from treefold_orm._base.interpreter import is_being_imported
+from treefold_orm._base.journal import Journal
 from treefold_orm._base.names import quote
 from treefold_orm._base.records import Record, record
 from treefold_orm._fields.base import Field
 from treefold_orm._fields.keys import KeyColumns
 
 if TYPE_CHECKING:
-    from treefold_orm._expressions.constraints import Constraint, Index
-    from treefold_orm._models.model import Model
-    from treefold_orm._search.search_index import SearchIndex
+    from treefold_orm._fields.batch import LazyBatch
+    from treefold_orm._terms.constraints import Constraint, Index
+    from treefold_orm._terms.search_index import SearchIndex
 
 
 @record
@@ -37,20 +40,50 @@ class Relation(Record):
     source: Meta
     target: Meta
     kind: Literal["forward", "reverse", "many"]
-    to_many: bool
-    nullable: bool
     source_field: Field[Any]
     target_field: Field[Any]
+    to_many: bool = False
+    nullable: bool = True
     through: Meta | None = None
 
     __eq__ = object.__eq__
     __hash__ = object.__hash__
 
 
+class Instance:
+    """An instance of a model as every room knows it; `Model` is the one class below it.
+
+    Attributes: `_row` is the row that it was read from or written to (None before), `_shape` the
+    columns of that row where it has not all, `_alias` its database, `_batch` the result that it was
+    read with, `_read_in` the transaction that it was read in, if that had written.
+    """
+
+    _meta: ClassVar[Meta]
+    _row: Any = None
+    _shape: tuple[Field[Any], ...] | None = None
+    _batch: LazyBatch | None = None
+    _alias: str = "default"
+    _read_in: Journal | None = None
+    if TYPE_CHECKING:
+        pk: Any
+        DoesNotExist: ClassVar[type[errors.DoesNotExist]]
+        MultipleObjectsReturned: ClassVar[type[errors.MultipleObjectsReturned]]
+
+        def __init__(self, **values: Any) -> None: ...
+        def clean(self) -> None: ...
+        def _missing_field(self, field: Field[Any]) -> Any: ...
+        @classmethod
+        def _attach_reverse(cls, relation: Relation) -> None: ...
+        @classmethod
+        def _detach(cls, relation: Relation) -> None: ...
+        @classmethod
+        def _has_attribute(cls, name: str) -> bool: ...
+
+
 class Meta:
     """Everything known about one model."""
 
-    def __init__(self, model: type[Model], *, table: str, abstract: bool) -> None:
+    def __init__(self, model: type[Instance], *, table: str, abstract: bool) -> None:
         self.model = model
         self.registry: Registry = getattr(model, "_registry", registry)
         space: str | None = model.__dict__.get("_space")
@@ -156,10 +189,17 @@ class Meta:
             self.model._detach(relation)
 
     def find(self, name: str) -> Field[Any] | Relation | None:
-        """Return what `name` means as one step of a lookup path, or None."""
+        """Return the field or relation that `name` is as one step of a lookup path, or None."""
         if name == "pk":
             return self.pk
         return self.relations.get(name) or self.fields.get(name) or self.by_attname.get(name)
+
+    def column_named(self, name: str) -> Field[Any]:
+        """Return the column field with this name or attribute; raise `FieldError` without one."""
+        found = self.fields.get(name) or self.by_attname.get(name)
+        if found is None:
+            raise self.unknown(name)
+        return found
 
     def unknown(self, name: str) -> FieldError:
         """Return the error for a name this model does not have, with the nearest one it has."""
@@ -175,16 +215,19 @@ class Meta:
         return f"<Meta of {self.name}>"
 
 
+def owner_of(field: Field[Any]) -> Meta:
+    """The description of the model that a field belongs to."""
+    return cast("Meta", field.meta)
+
+
 def _distinct(known: Relation, new: Relation) -> bool:
     one, other = known.target.model, new.target.model
     if not known.target.registry.has(known.target):
         return False  # its module was imported again, and it moved
     if one is other:
         return known.target_field is not new.target_field
-    return (one.__module__, one.__qualname__) != (
-        other.__module__,
-        other.__qualname__,
-    )  # same: a reloaded model
+    # a reloaded model has the same names
+    return (one.__module__, one.__qualname__) != (other.__module__, other.__qualname__)
 
 
 _entered: ContextVar[str] = ContextVar("treefold_orm_space", default="")
@@ -280,13 +323,13 @@ class Registry:
     def when_known(
         self,
         source: Meta,
-        target: type[Model] | str,
+        target: type[Instance] | str,
         action: Callable[[Meta], None],
         undo: Callable[[], None],
     ) -> None:
         """Run `action` with the target's meta, now or as soon as the named model exists.
 
-        `undo` takes back what `action` did, before it runs with another model of the name.
+        `undo` reverts `action`, before it runs with another model of the name.
         """
         if isinstance(target, str):
             self._waiting.append(_TextTarget(source, target, action, undo))
@@ -350,8 +393,7 @@ class Registry:
     def _own_may_follow(self, named: _TextTarget) -> bool:
         """True while the module of the text is imported and has no model of that name."""
         module = named.source.model.__module__
-        spec = getattr(sys.modules.get(module), "__spec__", None)
-        return getattr(spec, "_initializing", False) and not any(
+        return is_being_imported(module) and not any(
             meta.name == named.text and meta.model.__module__ == module
             for meta in self._models.values()
         )

@@ -46,11 +46,9 @@ class IntegerField(Field[T]):
         return int(value)
 
     def fits_all(self, values: list[Any]) -> bool:
-        return (
-            set(map(type, values)) == _ONE_INT
-            and min(values) >= self.low
-            and max(values) <= self.high
-        )
+        if set(map(type, values)) != _ONE_INT:
+            return False
+        return min(values) >= self.low and max(values) <= self.high
 
     def parse(self, text: str) -> int:
         if len(text) > 20 or not text.lstrip("-").isascii() or not text.removeprefix("-").isdigit():
@@ -60,11 +58,9 @@ class IntegerField(Field[T]):
     def checks(self, dialect: str) -> list[str]:
         if self.low == 0:
             return ["{0} >= 0"]
-        return (
-            [f"{{0}} BETWEEN {self.low} AND {self.high}"]
-            if dialect == "sqlite" and self.high < 2**63 - 1
-            else []
-        )
+        if dialect == "sqlite" and self.high < 2**63 - 1:
+            return [f"{{0}} BETWEEN {self.low} AND {self.high}"]
+        return []
 
 
 class SmallIntegerField(IntegerField[T]):
@@ -187,7 +183,7 @@ class AutoField(IntegerField[int]):
 
 
 class BigAutoField(AutoField):
-    """A 64-bit key made by the database; what a model has when it declares no key."""
+    """A 64-bit key made by the database; the key of a model that declares none."""
 
     types: ClassVar[dict[str, str]] = {"sqlite": "INTEGER", "postgres": "bigint"}
     internal = "bigint"
@@ -200,6 +196,7 @@ class BooleanField(Field[T]):
 
     types: ClassVar[dict[str, str]] = {"sqlite": "INTEGER", "postgres": "boolean"}
     internal = "boolean"
+    on_sqlite = (None, {0: False, 1: True}.__getitem__)  # bool('f') would be true
 
     @overload
     def __init__(
@@ -227,9 +224,6 @@ class BooleanField(Field[T]):
 
     def checks(self, dialect: str) -> list[str]:
         return ["{0} IN (0, 1)"] if dialect == "sqlite" else []
-
-    def decoder(self, dialect: str) -> Codec | None:
-        return _TRUTH if dialect == "sqlite" else None
 
 
 class FloatField(Field[T]):
@@ -275,7 +269,7 @@ class DecimalField(Field[T]):
 
     Values with more places are refused, never rounded. SQLite holds at most 18 digits. For a
     column that another tool writes as a floating point number or as text, `storage` is "real" or
-    "text": what it holds is read with `decimal_places`, and computed with exactly.
+    "text": its values are read with `decimal_places`, and computed with exactly.
     """
 
     internal = "decimal"
@@ -404,4 +398,3 @@ _KEPT = {
     ("text", "postgres"): "text",
 }
 _WIDE = decimal.Context(prec=2000)
-_TRUTH: Codec = {0: False, 1: True}.__getitem__  # bool('f') would be true

@@ -1,45 +1,23 @@
-"""ForeignKey, OneToOneField, ManyToManyField: fields that point to another model.
+"""ForeignKey and OneToOneField: fields that point to another model.
 
 A foreign key is a column named `<name>_id` with the type of the target's key, and an attribute
-`<name>` that holds the related instance. What happens on delete is done by the database, RESTRICT
+`<name>` that holds the related instance. The database acts on delete, RESTRICT
 unless said otherwise.
 """
 
 from __future__ import annotations
 
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Generic,
-    Literal,
-    Self,
-    TypeGuard,
-    TypeVar,
-    Unpack,
-    cast,
-    overload,
-)
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeGuard, TypeVar, Unpack, overload
 
 from treefold_orm._base.errors import FieldError, ModelError
-from treefold_orm._fields.base import (
-    MISSING,
-    Codec,
-    ConstructorSignature,
-    Field,
-    Options,
-    Reading,
-    check_field_name,
-    unknown_option,
-)
-from treefold_orm._fields.meta import Meta, Relation
+from treefold_orm._fields.base import MISSING, Codec, Field, Options, Reading, Stored
+from treefold_orm._fields.meta import Instance, Meta, Relation, owner_of
 
 if TYPE_CHECKING:
-    from treefold_orm._expressions.columns import Reference
-    from treefold_orm._models.model import Model
-    from treefold_orm._models.related import ManyRelated, RelatedSet
+    from treefold_orm._terms.columns import Reference
 
-M = TypeVar("M", bound="Model")
-M2 = TypeVar("M2", bound="Model")
+M = TypeVar("M", bound=Instance)
+M2 = TypeVar("M2", bound=Instance)
 V = TypeVar("V")
 
 OnDelete = Literal["RESTRICT", "CASCADE", "SET_NULL", "SET_DEFAULT"]
@@ -59,10 +37,10 @@ class ForeignKey(Field[V], Generic[M, V]):
     """A reference to one row of another model.
 
     `to` is the class, its name ("Tag", or with its module "shop.models.Tag"), or "self";
-    `on_delete` says what becomes of the row when its target is deleted, and is done by the
+    `on_delete` is the action on the row when its target is deleted, done by the
     database: RESTRICT (default), CASCADE, SET_NULL or SET_DEFAULT, as constants of this package or
     the same words as text. `related_name` names the way back (default `<model>_set`);
-    `constraint_name` is what the database calls the key (default `fk_<table>_<column>`).
+    `constraint_name` is the name of the key in the database (default `fk_<table>_<column>`).
     """
 
     one_to_one = False
@@ -125,7 +103,7 @@ class ForeignKey(Field[V], Generic[M, V]):
         if self.one_to_one:
             options["unique"] = True
         super().__init__(null=null, **options)
-        self.to: type[Model] | str = to
+        self.to: type[Instance] | str = to
         self.related_name = related_name
         self.constraint_name = constraint_name
         self.on_delete: OnDelete = on_delete
@@ -136,7 +114,7 @@ class ForeignKey(Field[V], Generic[M, V]):
         @overload
         def __get__(self, instance: None, owner: type[Any]) -> Reference[M]: ...
         @overload
-        def __get__(self, instance: Model, owner: type[Any]) -> V: ...
+        def __get__(self, instance: Stored, owner: type[Any]) -> V: ...
         @overload
         def __get__(self, instance: object, owner: type[Any]) -> Self: ...
         def __get__(self, instance: Any, owner: type[Any]) -> Any: ...
@@ -161,36 +139,24 @@ class ForeignKey(Field[V], Generic[M, V]):
                 f"{self.meta.name}.{self.name} points to abstract {target.name}: point to a "
                 "concrete model"
             )
-        refuse_composite_target(self.meta, self.name, target)
-        self.target = target
-        source = self.meta
-        forward = Relation(
-            self.name,
-            source,
-            target,
-            "forward",
-            to_many=False,
-            nullable=self.null,
-            source_field=self,
-            target_field=target.pk,
-        )
+        source = owner_of(self)
+        forward = self.point_to(target)
         self._made = (forward,)
         source.add_relation(forward)
         back = self.reverse_name()
         if back is not None:
-            reverse = Relation(
-                back,
-                target,
-                source,
-                "reverse",
-                to_many=not self.one_to_one,
-                nullable=True,
-                source_field=target.pk,
-                target_field=self,
-            )
+            several = not self.one_to_one
+            reverse = Relation(back, target, source, "reverse", target.pk, self, to_many=several)
             self._made = (forward, reverse)
             target.add_relation(reverse)
             target.model._attach_reverse(reverse)
+
+    def point_to(self, target: Meta) -> Relation:
+        """Learn the target; return the relation to it."""
+        source = owner_of(self)
+        refuse_composite_target(source, self.name, target)
+        self.target = target
+        return Relation(self.name, source, target, "forward", self, target.pk, nullable=self.null)
 
     def unsettle(self) -> None:
         """Forget the target, and take the relation back from both sides."""
@@ -208,7 +174,7 @@ class ForeignKey(Field[V], Generic[M, V]):
     def known_target(self) -> Meta:
         """The target's meta, or `FieldError` while no class has the name."""
         if self.target is None:
-            self.meta.registry.settle()
+            owner_of(self).registry.settle()
         if self.target is None:
             raise FieldError(
                 f"{self.meta.name}.{self.name} points to {self.to!r}, which is not defined"
@@ -315,112 +281,3 @@ class OneToOneField(ForeignKey[M, V], Generic[M, V]):
     ) -> None: ...
     def __init__(self, to: Any, on_delete: OnDelete = RESTRICT, **options: Any) -> None:
         super().__init__(to, on_delete, **options)
-
-
-class ManyToManyField(Generic[M]):
-    """Rows of another model, connected through a table of its own or the model given as `through`.
-
-    `to` and `through` are classes or names; `related_name` names the way back (default
-    `<model>_set`).
-    """
-
-    __signature__ = ConstructorSignature()
-
-    @overload
-    def __init__(
-        self: ManyToManyField[M2],
-        to: type[M2],
-        *,
-        related_name: str | None = None,
-        through: Any = None,
-    ) -> None: ...
-    @overload
-    def __init__(
-        self: ManyToManyField[Any], to: str, *, related_name: str | None = None, through: Any = None
-    ) -> None: ...
-    def __init__(
-        self, to: Any, *, related_name: str | None = None, through: Any = None, **unknown: Any
-    ) -> None:
-        if unknown:
-            raise unknown_option(ManyToManyField, min(unknown))
-        self.to: type[Model] | str = to
-        self.related_name = related_name
-        self.through: type[Model] | str | None = through
-        self.name = ""
-        self.meta: Meta = MISSING
-        self.target: Meta | None = None
-        self._made: tuple[Relation, ...] = ()
-
-    if TYPE_CHECKING:
-
-        @overload
-        def __get__(self, instance: None, owner: type[Any]) -> RelatedSet[M]: ...
-        @overload
-        def __get__(self, instance: Model, owner: type[Any]) -> ManyRelated[M]: ...
-        def __get__(self, instance: Model | None, owner: type[Any]) -> Any: ...
-
-    def copy(self) -> ManyToManyField[M]:
-        """An unbound twin for a model that inherits from an abstract one."""
-        return cast(
-            "ManyToManyField[M]",
-            ManyToManyField(self.to, related_name=self.related_name, through=self.through),
-        )
-
-    def bind(self, meta: Meta, name: str) -> None:
-        """Take the place `name` in the model described by `meta`."""
-        check_field_name(meta, name)
-        self.meta = meta
-        self.name = name
-        meta.many[name] = self
-
-    def settle(self, target: Meta, through: Meta) -> None:
-        """Make the relation known on both sides, once target and through model exist."""
-        first, second = self._ends(target, through)
-        source = self.meta
-        forward = Relation(
-            self.name,
-            source,
-            target,
-            "many",
-            to_many=True,
-            nullable=True,
-            source_field=first,
-            target_field=second,
-            through=through,
-        )
-        self._made = (forward,)
-        source.add_relation(forward)
-        source.model._attach_reverse(forward)
-        if self.related_name is not None and self.related_name.endswith("+"):
-            return
-        back_name = self.related_name or f"{source.name.lower()}_set"
-        back = Relation(
-            back_name,
-            target,
-            source,
-            "many",
-            to_many=True,
-            nullable=True,
-            source_field=second,
-            target_field=first,
-            through=through,
-        )
-        self._made = (forward, back)
-        target.add_relation(back)
-        target.model._attach_reverse(back)
-
-    def unsettle(self) -> None:
-        """Take the relation back from both sides."""
-        drop_relations(self._made)
-
-    def _ends(self, target: Meta, through: Meta) -> tuple[Field[Any], Field[Any]]:
-        keys: list[ForeignKey[Any, Any]] = [f for f in through.columns if is_foreign_key(f)]
-        first = [f for f in keys if f.known_target is self.meta]
-        second = [
-            f for f in keys if f.known_target is target and f is not (first[0] if first else None)
-        ]
-        if not first or not second:
-            raise ModelError(
-                f"{through.name} needs foreign keys to both {self.meta.name} and {target.name}"
-            )
-        return first[0], second[0]

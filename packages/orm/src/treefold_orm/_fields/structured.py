@@ -1,18 +1,19 @@
-"""UUID, Binary, JSON, Enum and Array fields.
+"""UUID, Binary, JSON, Enum and Array fields, and the lists that a query makes of values.
 
 JSON is written compact with sorted keys on both databases, so that equal documents are equal text;
-what is not plain JSON is refused rather than rendered through `str`.
+a value that is not plain JSON is refused rather than rendered through `str`.
 """
 
 from __future__ import annotations
 
 import enum
+import functools
 import json
 import uuid
 from typing import Any, ClassVar, Generic, Literal, TypeVar, Unpack, cast, overload
 
 from treefold_orm._base.errors import DatabaseError, FieldValueError, ModelError, UnsupportedFeature
-from treefold_orm._fields.base import Codec, Field, Options, T
+from treefold_orm._fields.base import AnyField, Codec, Field, Options, T
 from treefold_orm._fields.numbers import BigIntegerField
 from treefold_orm._fields.text import TextField
 
@@ -25,6 +26,7 @@ class UUIDField(Field[T]):
 
     types: ClassVar[dict[str, str]] = {"sqlite": "TEXT", "postgres": "uuid"}
     internal = "uuid"
+    on_sqlite = (str, uuid.UUID)
 
     @overload
     def __init__(
@@ -46,12 +48,6 @@ class UUIDField(Field[T]):
             return uuid.UUID(value)
         except ValueError:
             raise self.wrong("not a UUID") from None
-
-    def encoder(self, dialect: str) -> Codec | None:
-        return str if dialect == "sqlite" else None
-
-    def decoder(self, dialect: str) -> Codec | None:
-        return uuid.UUID if dialect == "sqlite" else None
 
 
 class BinaryField(Field[T]):
@@ -85,15 +81,7 @@ class JSONField(Field[T]):
     types: ClassVar[dict[str, str]] = {"sqlite": "TEXT", "postgres": "jsonb"}
     internal = "json"
 
-    @overload
-    def __init__(
-        self: JSONField[Any], *, null: Literal[False] = False, **options: Unpack[Options]
-    ) -> None: ...
-    @overload
-    def __init__(
-        self: JSONField[Any], *, null: Literal[True], **options: Unpack[Options]
-    ) -> None: ...
-    def __init__(self, *, null: bool = False, **options: Unpack[Options]) -> None:
+    def __init__(self: JSONField[Any], *, null: bool = False, **options: Unpack[Options]) -> None:
         super().__init__(null=null, **options)
 
     def coerce(self, value: Any) -> Any:
@@ -249,11 +237,9 @@ class ArrayField(Field[T], Generic[T]):
 
     def encoder(self, dialect: str) -> Codec | None:
         encode = self.base.encoder(dialect)
-        return (
-            None
-            if encode is None
-            else lambda items: [None if i is None else encode(i) for i in items]
-        )
+        if encode is None:
+            return None
+        return lambda items: [None if i is None else encode(i) for i in items]
 
     def decoder(self, dialect: str) -> Codec | None:
         decode = self.base.decoder(dialect)
@@ -313,3 +299,46 @@ def _keys_are_text(value: Any) -> bool:
 
 def _enum_value(member: enum.Enum) -> Any:
     return member.value
+
+
+class ListField(ArrayField[list[Any]]):
+    """Carries a list of values of one field, NULL among them; no column has it."""
+
+    def __init__(self, base: AnyField) -> None:
+        # an ArrayField refuses items that no column has, but a result may have
+        self._init(True, {})
+        self.base = base
+
+    def coerce(self, value: Any) -> list[Any]:
+        if not isinstance(value, (list, tuple)):
+            raise self.wrong(f"takes a list, not {type(value).__name__}")
+        items = cast("list[Any]", value)
+        return [None if item is None else self.base.coerce(item) for item in items]
+
+    def encoder(self, dialect: str) -> Codec | None:
+        encode = super().encoder(dialect)
+        if dialect != "sqlite":
+            return encode
+        return lambda items: json.dumps(
+            [_as_json(item) for item in (items if encode is None else encode(items))]
+        )
+
+    def decoder(self, dialect: str) -> Codec | None:
+        decode = self.base.decoder(dialect)
+        if dialect != "sqlite":
+            return super().decoder(dialect)
+        if self.base.internal == "binary":
+            decode = bytes.fromhex
+        if decode is None:
+            return json.loads
+        return lambda text: [None if i is None else decode(i) for i in json.loads(text)]
+
+
+def _as_json(item: Any) -> Any:
+    return item.hex() if isinstance(item, bytes) else item
+
+
+@functools.lru_cache(maxsize=1024)
+def list_of(base: AnyField) -> AnyField:
+    """The field of lists of a field's values: one for each, since plans are kept by it."""
+    return ListField(base)

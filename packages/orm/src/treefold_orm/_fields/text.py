@@ -82,7 +82,7 @@ class TextField(Field[T]):
             yield error.reason
 
     def check_text(self, text: str) -> None:
-        """Check length and form; only what is written is held to it."""
+        """Check length and form; only written values are checked."""
         if self.max_length is not None and len(text) > self.max_length:
             raise self.wrong(f"longer than {self.max_length} characters ({len(text)})")
 
@@ -191,12 +191,8 @@ class EmailField(TextField[T]):
     def check_text(self, text: str) -> None:
         super().check_text(text)
         local, at, host = text.rpartition("@")
-        if (
-            not at
-            or len(local) > 64
-            or _LOCAL.fullmatch(local) is None
-            or _HOST.fullmatch(host) is None
-        ):
+        fits = len(local) <= 64 and _LOCAL.fullmatch(local) and _HOST.fullmatch(host)
+        if not (at and fits):
             raise self.wrong("not an e-mail address")
 
 
@@ -236,10 +232,6 @@ class URLField(TextField[T]):
         except ValueError:
             raise self.wrong("not an address") from None
         printable = text.isprintable() and not any(c.isspace() for c in text)
-        if (
-            parts.scheme not in {"http", "https"}
-            or not parts.hostname
-            or not printable
-            or port == 0
-        ):
+        absolute = parts.scheme in {"http", "https"} and parts.hostname and port != 0
+        if not (absolute and printable):
             raise self.wrong("not an absolute http or https address")

@@ -11,20 +11,22 @@ from operator import attrgetter, methodcaller
 from typing import Any, ClassVar, Literal, Unpack, overload
 
 from treefold_orm._base.errors import ModelError
-from treefold_orm._fields.base import (
-    MISSING,
-    Codec,
-    Field,
-    Options,
-    Reading,
-    T,
-    refuse_storage,
-)
+from treefold_orm._fields.base import MISSING, Codec, Field, Options, Reading, T, refuse_storage
 from treefold_orm._fields.storage import zoned_text
+
+_MICROSECOND = dt.timedelta(microseconds=1)
 
 
 def _utc_now() -> dt.datetime:
     return dt.datetime.now(dt.UTC)
+
+
+def _microseconds(value: dt.timedelta) -> int:
+    return value // _MICROSECOND
+
+
+def _from_microseconds(value: int) -> dt.timedelta:
+    return dt.timedelta(microseconds=value)
 
 
 class DateField(Field[T]):
@@ -32,6 +34,7 @@ class DateField(Field[T]):
 
     types: ClassVar[dict[str, str]] = {"sqlite": "TEXT", "postgres": "date"}
     internal = "date"
+    on_sqlite = (dt.date.isoformat, dt.date.fromisoformat)
 
     @overload
     def __init__(
@@ -57,18 +60,13 @@ class DateField(Field[T]):
     def fits_all(self, values: list[Any]) -> bool:
         return set(map(type, values)) == {dt.date}
 
-    def encoder(self, dialect: str) -> Codec | None:
-        return dt.date.isoformat if dialect == "sqlite" else None
-
-    def decoder(self, dialect: str) -> Codec | None:
-        return dt.date.fromisoformat if dialect == "sqlite" else None
-
 
 class TimeField(Field[T]):
     """A time of day without zone; text in ISO form is accepted."""
 
     types: ClassVar[dict[str, str]] = {"sqlite": "TEXT", "postgres": "time"}
     internal = "time"
+    on_sqlite = (methodcaller("isoformat", "microseconds"), dt.time.fromisoformat)
 
     @overload
     def __init__(
@@ -92,12 +90,6 @@ class TimeField(Field[T]):
         if value.tzinfo is not None:
             raise self.wrong("takes a time without zone")
         return value
-
-    def encoder(self, dialect: str) -> Codec | None:
-        return _time_text if dialect == "sqlite" else None
-
-    def decoder(self, dialect: str) -> Codec | None:
-        return dt.time.fromisoformat if dialect == "sqlite" else None
 
 
 class DateTimeField(Field[T]):
@@ -224,6 +216,7 @@ class DurationField(Field[T]):
 
     types: ClassVar[dict[str, str]] = {"sqlite": "INTEGER", "postgres": "interval"}
     internal = "duration"
+    on_sqlite = (_microseconds, _from_microseconds)
 
     @overload
     def __init__(
@@ -252,12 +245,6 @@ class DurationField(Field[T]):
         except (ValueError, OverflowError):
             raise self.wrong("takes a number of seconds") from None
 
-    def encoder(self, dialect: str) -> Codec | None:
-        return _microseconds if dialect == "sqlite" else None
-
-    def decoder(self, dialect: str) -> Codec | None:
-        return _from_microseconds if dialect == "sqlite" else None
-
     def reading(self, dialect: str) -> Reading:
         if dialect != "sqlite" or self.meta is MISSING:  # an average is no whole number
             return Reading(self.decoder(dialect))
@@ -266,12 +253,7 @@ class DurationField(Field[T]):
 
 _ZERO = dt.timedelta()
 _zone_of = attrgetter("tzinfo")
-_MICROSECOND = dt.timedelta(microseconds=1)
 _LONGEST = dt.timedelta(days=36_525_000)
-
-
-def _time_text(value: dt.time) -> str:
-    return value.isoformat("microseconds")
 
 
 _datetime_text: Codec = methodcaller("isoformat", " ", "microseconds")
@@ -295,11 +277,3 @@ def _naive_text(value: dt.datetime) -> str:
 
 def _from_naive_text(value: str) -> dt.datetime:
     return dt.datetime.fromisoformat(value).replace(tzinfo=None)
-
-
-def _microseconds(value: dt.timedelta) -> int:
-    return value // _MICROSECOND
-
-
-def _from_microseconds(value: int) -> dt.timedelta:
-    return dt.timedelta(microseconds=value)

@@ -10,10 +10,8 @@ import functools
 from typing import Any, ClassVar
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._fields.base import Codec, Field, Reading
+from treefold_orm._fields.base import AnyField, Codec, Field, Reading
 from treefold_orm._fields.times import DateTimeField
-
-AnyField = Field[Any]
 
 
 class ZoneField(Field[Any]):

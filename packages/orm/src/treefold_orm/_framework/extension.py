@@ -2,7 +2,7 @@
 
 Found by the entry point `databases` of the group `treefold.extensions`. An application hands itself
 to `setup` and calls the rest at its times; of it, only `root` and `settings.databases` are read.
-Nothing of HTTP is imported: what a client is to be told goes back as numbers and text.
+Nothing of HTTP is imported: the reply to a client goes back as numbers and text.
 """
 
 from __future__ import annotations
@@ -15,23 +15,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from treefold_orm._base.errors import (
-    ConfigurationError,
-    ConnectionFailed,
-    DatabaseLocked,
-    FieldValueError,
-    InvalidParameter,
-    PoolTimeout,
-    StatementTimeout,
-    TransactionConflict,
-)
+from treefold_orm._base import errors
 from treefold_orm._base.records import replaced
 from treefold_orm._drivers.base import Database
 from treefold_orm._fields.meta import registry
 from treefold_orm._runtime.addresses import check_address, masked
 from treefold_orm._runtime.connections import _databases, aclose_all, configure, is_diverted
 from treefold_orm._runtime.context import EMPTY, Context, current
-from treefold_orm._runtime.observe import Recorder
+from treefold_orm._runtime.recorder import Recorder
 from treefold_orm._runtime.sandbox import Sandbox
 from treefold_orm._runtime.spans import SpanFactory, observe
 
@@ -53,7 +44,7 @@ class _Settings(Protocol):
 
 
 class Application(Protocol):
-    """What is read of an application."""
+    """The attributes of an application that are read here."""
 
     root: Path
 
@@ -87,8 +78,8 @@ class Databases:
 
     def __init__(self) -> None:
         self.refusals = {
-            InvalidParameter: _invalid,
-            FieldValueError: _unfit,
+            errors.InvalidParameter: _invalid,
+            errors.FieldValueError: _unfit,
             **dict.fromkeys(_BUSY, _busy),
         }
         self._root = Path()
@@ -162,7 +153,7 @@ class Databases:
         return SessionRows()
 
     def observe(self, span_factory: SpanFactory) -> Callable[[], None]:
-        """Open a span around every statement of every database; return what stops it."""
+        """Open a span around every statement of every database; return a function that stops it."""
         return observe(span_factory)
 
     def reload(self, modules: Collection[str]) -> Callable[[Collection[str]], None]:
@@ -205,7 +196,7 @@ class Databases:
         known, own = _databases.get(alias), _configured.get(alias)
         if isinstance(known, Sandbox):
             if own is not None and own.database is known.real and own.address != place:
-                raise ConfigurationError(
+                raise errors.ConfigurationError(
                     f"Database {alias!r} is in a sandbox of another application: ask for `db` in"
                     " tests of one application at a time"
                 )
@@ -216,21 +207,27 @@ class Databases:
             if own.address == place:
                 return
             if own.users:
-                raise ConfigurationError(
+                raise errors.ConfigurationError(
                     f"Database {alias!r} is in use by another application of this process, at"
                     " another address: give one of the two another alias"
                 )
         try:
             configure(database=address, alias=alias)
-        except ConfigurationError as error:
-            failure = ConfigurationError(f"Database {alias!r} ({masked(address)}): {error}")
+        except errors.ConfigurationError as error:
+            failure = errors.ConfigurationError(f"Database {alias!r} ({masked(address)}): {error}")
         else:
             _configured[alias] = _Configured(place, _databases[alias])
             return
         raise failure
 
 
-_BUSY = (ConnectionFailed, DatabaseLocked, PoolTimeout, StatementTimeout, TransactionConflict)
+_BUSY = (
+    errors.ConnectionFailed,
+    errors.DatabaseLocked,
+    errors.PoolTimeout,
+    errors.StatementTimeout,
+    errors.TransactionConflict,
+)
 
 
 def _busy(error: Exception) -> Refusal:
@@ -238,11 +235,11 @@ def _busy(error: Exception) -> Refusal:
     return 503, "The database cannot answer now", None
 
 
-def _invalid(error: InvalidParameter) -> Refusal:
+def _invalid(error: errors.InvalidParameter) -> Refusal:
     entry = {"loc": ["query", error.field], "msg": str(error), "type": "value_error"}
     return 422, "A parameter is not valid", [entry]
 
 
-def _unfit(error: FieldValueError) -> Refusal:
+def _unfit(error: errors.FieldValueError) -> Refusal:
     message = f"{error.field}: {error.reason}"
     return 422, message, [{"loc": [error.field], "msg": message, "type": "value_error"}]

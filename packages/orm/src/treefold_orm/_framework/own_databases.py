@@ -46,7 +46,7 @@ class OwnDatabases:
 
     Args:
         folder: where SQLite files go.
-        worker: what tells parallel workers of one run apart; empty without any.
+        worker: the name that tells parallel workers of one run apart; empty without any.
         named: alias to the address of a database to use as it is.
 
     Attributes:
@@ -141,7 +141,7 @@ def create_tables(aliases: Iterable[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Project:
-    """What an installed extension reads of an application, where there is none."""
+    """Stand-in for an application: the attributes that an installed extension reads."""
 
     root: Path
 

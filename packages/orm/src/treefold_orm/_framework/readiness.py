@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import struct
 from dataclasses import dataclass
 from importlib.util import find_spec
 from urllib.parse import SplitResult, parse_qs, urlsplit
@@ -21,7 +20,6 @@ from treefold_orm._runtime.login import refusal
 PATIENCE = 2.0
 """Seconds until a database that does not answer counts as unreachable."""
 
-_SSL_REQUEST = struct.pack("!ii", 8, 80877103)  # PostgreSQL, "Message Formats": SSLRequest
 _SQLITE = b"SQLite format 3\0"
 _MEND = "mend the URL"
 _START = f"start it, or {_MEND}"
@@ -29,14 +27,14 @@ _START = f"start it, or {_MEND}"
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What was found of one database.
+    """The state of one database.
 
     Attributes:
         name: its alias.
-        text: what was found; the kind of database and where it is, never who logs in.
+        text: the finding; the kind of database and where it is, never the login.
         ok: True if it can serve.
-        advice: what to do; empty if there is nothing to do.
-        topic: what kind of thing was asked.
+        advice: the next step; empty if there is none.
+        topic: the kind of check.
     """
 
     name: str
@@ -107,19 +105,18 @@ def _check_sqlite(address: str) -> str:
 
 
 async def _check_postgres(alias: str, address: str) -> Check:
-    deadline = asyncio.get_running_loop().time() + PATIENCE
-    where = await _probe(_split(address), deadline)
-    found = f"postgresql at {where}"
     if find_spec("asyncpg") is None:
         advice = "pip install 'treefold-orm[postgres]'"
-        return Check(alias, f"{found}: the driver asyncpg is not installed", advice=advice)
+        return Check(alias, "postgresql: the driver asyncpg is not installed", advice=advice)
+    deadline = asyncio.get_running_loop().time() + PATIENCE
+    found = f"postgresql at {await _connect(_split(address), deadline)}"
     left = max(0.1, deadline - asyncio.get_running_loop().time())
     text, advice = await refusal(address, patience=left)
     return Check(alias, f"{found} {text}" if text else found, ok=not text, advice=advice)
 
 
-async def _probe(parts: SplitResult, deadline: float) -> str:
-    """Ask for encryption, which every PostgreSQL answers with one letter; return where it is."""
+async def _connect(parts: SplitResult, deadline: float) -> str:
+    """Open a connection and close it; return the address of the server."""
     host = parse_qs(parts.query).get("host", [parts.hostname or "localhost"])[0]
     try:
         port = parts.port or 5432
@@ -127,23 +124,15 @@ async def _probe(parts: SplitResult, deadline: float) -> str:
         raise _Unfit("the URL has no valid port") from None
     path = f"{host}/.s.PGSQL.{port}" if host.startswith("/") else ""
     where = path or f"{host}:{port}"
+    opening = asyncio.open_unix_connection(path) if path else asyncio.open_connection(host, port)
     try:
         async with asyncio.timeout_at(deadline):
-            opened = (
-                asyncio.open_unix_connection(path) if path else asyncio.open_connection(host, port)
-            )
-            reader, writer = await opened
-            try:
-                writer.write(_SSL_REQUEST)
-                answer = await reader.read(1)
-            finally:
-                writer.close()
+            _, writer = await opening
+            writer.close()
     except TimeoutError:
         raise _Unfit(f"{where} does not answer within {PATIENCE:g} s") from None
     except (OSError, UnicodeError, OverflowError) as error:
         raise _Unfit(f"{where} cannot be reached ({_reason(error)})") from None
-    if answer not in (b"S", b"N", b"E"):
-        raise _Unfit(f"{where} answers, but not as PostgreSQL does")
     return where
 
 

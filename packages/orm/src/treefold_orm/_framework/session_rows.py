@@ -11,11 +11,11 @@ from datetime import UTC, datetime, timedelta
 
 from treefold_orm import fields
 from treefold_orm._drivers.base import Database
-from treefold_orm._expressions.constraints import Index
 from treefold_orm._models.model import Model
-from treefold_orm._queries.querysets import QuerySet
+from treefold_orm._queries.managers import QuerySet
 from treefold_orm._runtime.connections import database_for
 from treefold_orm._schema.create import acreate_all
+from treefold_orm._terms.constraints import Index
 
 SWEEP_EVERY = timedelta(minutes=10)
 """How often writes remove the rows that have expired."""
@@ -89,7 +89,7 @@ class SessionRows:
         return bool(await rows.aupdate(expires_at=_end(seconds)))
 
     async def sweep(self) -> int:
-        """Remove what has expired; return how many rows that were."""
+        """Remove expired rows; return how many there were."""
         self._swept = _now()
         return await (await self._rows()).filter(expires_at__lte=_now()).adelete()
 

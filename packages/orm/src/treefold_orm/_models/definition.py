@@ -1,32 +1,25 @@
 """How a class body becomes a model: options, inherited fields, managers, relations, and the tables
 between models that no model declares.
 
-Runs once for each class, when it is made. What an instance does is in `_model`.
+Runs once for each class, when it is made. Instances are in `_models/model.py`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from treefold_orm._base import errors
 from treefold_orm._base.errors import ModelError
-from treefold_orm._expressions.columns import Column, Reference
 from treefold_orm._fields.base import Field
 from treefold_orm._fields.keys import CompositePrimaryKey
-from treefold_orm._fields.meta import Meta
+from treefold_orm._fields.meta import Instance, Meta, owner_of
 from treefold_orm._fields.numbers import BigAutoField
-from treefold_orm._fields.relations import (
-    ForeignKey,
-    ManyToManyField,
-    is_foreign_key,
-    refuse_composite_target,
-)
+from treefold_orm._fields.relations import ForeignKey, is_foreign_key, refuse_composite_target
+from treefold_orm._models.many_to_many import ManyToManyField
 from treefold_orm._queries.managers import Manager
-
-if TYPE_CHECKING:
-    from treefold_orm._models.model import Model
+from treefold_orm._terms.columns import Column, Reference
 
 E = TypeVar("E", bound=errors.ORMError)
 _CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
@@ -66,8 +59,11 @@ _ELSEWHERE = {  # options of Django's Meta that have another name or place here
 }
 
 
-def define(cls: type[Model]) -> None:
-    """Read a class body: make its `Meta`, bind its fields and managers, and register it."""
+def define(cls: type[Any], root: type[Any]) -> None:
+    """Read a class body: make its `Meta`, bind its fields and managers, and register it.
+
+    `root` is the base of all models.
+    """
     options = _options(cls)
     for base in cls.__mro__[1:]:
         inherited = base.__dict__.get("_meta")
@@ -83,13 +79,13 @@ def define(cls: type[Model]) -> None:
     )
     cls._meta = meta
     _take_options(meta, options)
-    _add_fields(cls, meta)
+    _add_fields(cls, meta, root)
     cls.DoesNotExist = _own_error(cls, errors.DoesNotExist)
     cls.MultipleObjectsReturned = _own_error(cls, errors.MultipleObjectsReturned)
-    from treefold_orm._models.model import Model
 
-    twins = {"save": cls.save is not Model.save, "asave": cls.asave is not Model.asave}
-    meta.own_saves = frozenset(name for name, own in twins.items() if own)
+    meta.own_saves = frozenset(
+        name for name in ("save", "asave") if getattr(cls, name) is not getattr(root, name)
+    )
     _bind_managers(cls, meta, options.get("default_manager_name"))
     if meta.abstract:
         return
@@ -106,7 +102,7 @@ def define(cls: type[Model]) -> None:
             )
     reserve_attributes(cls, _attributes(meta))
     meta.registry.add(meta)
-    _relate(meta)
+    _relate(meta, root)
     meta.registry.settle()
     if meta.constraints or meta.indexes:
         from treefold_orm._expressions.naming import check_declared  # most models need none of it
@@ -114,7 +110,7 @@ def define(cls: type[Model]) -> None:
         check_declared(meta)
 
 
-def reserve_attributes(cls: type[Model], names: Iterable[str]) -> None:
+def reserve_attributes(cls: type[Instance], names: Iterable[str]) -> None:
     """Reserve the names of instance attributes in the key table that CPython shares.
 
     Instances keep attributes in a common table of at most 30 names as long as the first few
@@ -135,12 +131,12 @@ def _attributes(meta: Meta) -> list[str]:
     return ["_row", *(f.attname for f in meta.columns), "_batch", *related, *_STATE]
 
 
-def _own_error(cls: type[Model], base: type[E]) -> type[E]:
+def _own_error(cls: type[Instance], base: type[E]) -> type[E]:
     place = {"__module__": cls.__module__, "__qualname__": f"{cls.__qualname__}.{base.__name__}"}
     return cast("type[E]", type(base.__name__, (base,), place))
 
 
-def _options(cls: type[Model]) -> dict[str, Any]:
+def _options(cls: type[Instance]) -> dict[str, Any]:
     declared = cls.__dict__.get("Meta")
     if declared is None:
         return {}
@@ -167,7 +163,7 @@ def _take_options(meta: Meta, options: dict[str, Any]) -> None:
     meta.verbose_name_plural = str(options.get("verbose_name_plural", f"{meta.verbose_name}s"))
 
 
-def _add_fields(cls: type[Model], meta: Meta) -> None:
+def _add_fields(cls: type[Any], meta: Meta, root: type[Any]) -> None:
     found: dict[str, Any] = {}
     for base in reversed(cls.__mro__[1:]):
         inherited = base.__dict__.get("_meta")
@@ -180,7 +176,7 @@ def _add_fields(cls: type[Model], meta: Meta) -> None:
         elif name not in cls.__dict__:
             setattr(cls, name, found[name])
     found.update({n: v for n, v in cls.__dict__.items() if isinstance(v, (Field, ManyToManyField))})
-    _check_names(cls, found)
+    _check_names(cls, found, root)
     columns: dict[str, Field[Any]] = {n: f for n, f in found.items() if isinstance(f, Field)}
     composite = _composite_key(cls)
     if not (meta.abstract or composite or any(f.primary_key for f in columns.values())):
@@ -203,7 +199,7 @@ def _add_fields(cls: type[Model], meta: Meta) -> None:
             field.bind(meta, name)
 
 
-def _composite_key(cls: type[Model]) -> CompositePrimaryKey | None:
+def _composite_key(cls: type[Instance]) -> CompositePrimaryKey | None:
     for name, value in cls.__dict__.items():
         if isinstance(value, CompositePrimaryKey) and name != "pk":
             raise ModelError(
@@ -213,12 +209,10 @@ def _composite_key(cls: type[Model]) -> CompositePrimaryKey | None:
     return declared if isinstance(declared, CompositePrimaryKey) else None
 
 
-def _check_names(cls: type[Model], found: dict[str, Any]) -> None:
-    from treefold_orm._models.model import Model
-
+def _check_names(cls: type[Any], found: dict[str, Any], root: type[Any]) -> None:
     for name, field in found.items():
         keep = f" and keep the column with db_column={name!r}" if isinstance(field, Field) else ""
-        if not name.startswith("_") and name in Model.__dict__ and name != "pk":
+        if not name.startswith("_") and name in root.__dict__ and name != "pk":
             raise ModelError(
                 f"{cls.__name__}.{name} cannot be a field name: every model has an attribute of "
                 f"that name; choose another name{keep}"
@@ -238,8 +232,8 @@ def _check_names(cls: type[Model], found: dict[str, Any]) -> None:
             )
 
 
-def _add_display(cls: type[Model], field: Field[Any]) -> None:
-    def display(self: Model) -> str | None:
+def _add_display(cls: type[Instance], field: Field[Any]) -> None:
+    def display(self: Instance) -> str | None:
         return field.label_of(getattr(self, field.attname))
 
     name = f"get_{field.name}_display"
@@ -257,13 +251,13 @@ class _KeyColumn:
     def __init__(self, field: ForeignKey[Any, Any]) -> None:
         self._field = field
 
-    def __get__(self, instance: Model | None, owner: type[Any]) -> Any:
+    def __get__(self, instance: Instance | None, owner: type[Any]) -> Any:
         if instance is None:
-            return Column[Any](self._field.meta, self._field.attname, self._field)
+            return Column[Any](owner_of(self._field), self._field.attname, self._field)
         return instance._missing_field(self._field)
 
 
-def _bind_managers(cls: type[Model], meta: Meta, default: str | None) -> None:
+def _bind_managers(cls: type[Instance], meta: Meta, default: str | None) -> None:
     nearest: dict[str, Any] = {}
     for base in cls.__mro__:
         nearest = {**nearest, **{n: v for n, v in base.__dict__.items() if n not in nearest}}
@@ -280,22 +274,22 @@ def _bind_managers(cls: type[Model], meta: Meta, default: str | None) -> None:
             meta.default_manager = bound
 
 
-def _relate(meta: Meta) -> None:
+def _relate(meta: Meta, root: type[Any]) -> None:
     for field in meta.columns:
         if is_foreign_key(field):
             key = field
             meta.registry.when_known(meta, key.to, key.settle, key.unsettle)
     for many in meta.many.values():
-        _relate_many(meta, many)
+        _relate_many(meta, many, root)
 
 
-def _relate_many(meta: Meta, field: ManyToManyField[Any]) -> None:
+def _relate_many(meta: Meta, field: ManyToManyField[Any], root: type[Any]) -> None:
     def with_target(target: Meta) -> None:
         refuse_composite_target(meta, field.name, meta)
         refuse_composite_target(meta, field.name, target)
         field.target = target
         if field.through is None:
-            field.settle(target, _through_model(field, target))
+            field.settle(target, _through_model(field, target, root))
         else:
             meta.registry.when_known(meta, field.through, with_through, field.unsettle)
 
@@ -305,26 +299,21 @@ def _relate_many(meta: Meta, field: ManyToManyField[Any]) -> None:
     meta.registry.when_known(meta, field.to, with_target, field.unsettle)
 
 
-def _through_model(field: ManyToManyField[Any], target: Meta) -> Meta:
+def _through_model(field: ManyToManyField[Any], target: Meta, root: type[Any]) -> Meta:
     source = field.meta
     first, second = source.name.lower(), target.name.lower()
     if source is target:
         first, second = f"from_{first}", f"to_{second}"
-    from treefold_orm._expressions.constraints import UniqueConstraint
-    from treefold_orm._models.model import Model
+    from treefold_orm._terms.constraints import UniqueConstraint
 
-    options = type(
-        "Meta",
-        (),
-        {
-            "table": f"{source.table_name}_{field.name}",
-            "constraints": [UniqueConstraint([first, second])],
-            "managed": source.managed,
-        },
-    )
+    options = {
+        "table": f"{source.table_name}_{field.name}",
+        "constraints": [UniqueConstraint([first, second])],
+        "managed": source.managed,
+    }
     model = type(
         f"{source.name}_{field.name}",
-        (Model,),
+        (root,),
         {
             "__module__": source.model.__module__,
             "__qualname__": f"{source.model.__qualname__}_{field.name}",
@@ -332,7 +321,7 @@ def _through_model(field: ManyToManyField[Any], target: Meta) -> Meta:
             "_registry": source.registry,
             "__reduce__": _reduced_link,
             "_declared_as": (source.model, field.name),
-            "Meta": options,
+            "Meta": type("Meta", (), options),
             first: ForeignKey(source.model, related_name="+", on_delete="CASCADE"),
             second: ForeignKey(target.model, related_name="+", on_delete="CASCADE"),
         },
@@ -346,7 +335,7 @@ def _reduced_link(link: Any) -> tuple[Any, ...]:
     return _new_link, link._declared_as, link.__getstate__()
 
 
-def _new_link(model: type[Model], name: str) -> Model:
+def _new_link(model: type[Instance], name: str) -> Instance:
     """Make an instance of a through model, which has no module to be found in, for pickle."""
     through = model._meta.relations[name].through
     assert through is not None  # noqa: S101 - a many relation always has one

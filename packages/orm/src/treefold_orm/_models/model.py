@@ -1,8 +1,8 @@
-"""Model: the base class, and what an instance knows about itself.
+"""Model: the base class, and the state of an instance.
 
 An instance keeps its values in its own dictionary and the row it was loaded from by reference;
-`save` compares the two. Loading what is missing is done by `_lazy`, saving by `_saving`, and
-`_definition` makes a `Meta` of a class body.
+`save` compares the two. `_operations` loads missing columns and saves; `_models/definition.py`
+makes a `Meta` of a class body.
 """
 
 from __future__ import annotations
@@ -12,23 +12,25 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from treefold_orm._base import errors
 from treefold_orm._base.errors import FieldError, ModelError
-from treefold_orm._base.journal import Journal
 from treefold_orm._base.names import check_untainted
 from treefold_orm._base.references import OwnerReference, is_cached
-from treefold_orm._expressions.expressions import Expression
 from treefold_orm._fields.base import Field
 from treefold_orm._fields.keys import KeyAccess
-from treefold_orm._fields.meta import Meta, Registry, Relation, registry
-from treefold_orm._fields.relations import ForeignKey, ManyToManyField, is_foreign_key
+from treefold_orm._fields.meta import Instance, Registry, Relation, registry
+from treefold_orm._fields.relations import ForeignKey, is_foreign_key
+from treefold_orm._models.definition import define, reserve_attributes
+from treefold_orm._models.many_to_many import ManyToManyField
+from treefold_orm._models.related import RelationAccess
+from treefold_orm._models.validation import full_clean
+from treefold_orm._operations import lazy, saving
+from treefold_orm._operations.row_state import check_target
 from treefold_orm._queries.managers import ManagerAccess
 from treefold_orm._runtime.context import open_journal
 from treefold_orm._runtime.run import arun, run
-
-if TYPE_CHECKING:
-    from treefold_orm._compile.batch import LazyBatch
+from treefold_orm._terms.operators import Expression
 
 
-class Model:
+class Model(Instance):
     """Base of all models.
 
     Fields are class attributes; a `Meta` class inside says `table`, `ordering`, `get_latest_by`
@@ -48,19 +50,11 @@ class Model:
         errors.MultipleObjectsReturned
     )
 
-    _meta: ClassVar[Meta]
-    _row: Any = None
-    _shape: tuple[Field[Any], ...] | None = None
-    _batch: LazyBatch | None = None
-    _alias: str = "default"
     _registry: ClassVar[Registry] = registry
-    _read_in: Journal | None = None  # the transaction that the row was read in, if it had written
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        from treefold_orm._models.definition import define  # makes models of its own
-
-        define(cls)
+        define(cls, Model)
 
     def __init__(self, **values: Any) -> None:
         meta = self._meta
@@ -88,8 +82,6 @@ class Model:
     # -- loading ----------------------------------------------------------------------------------
 
     def _missing_field(self, field: Field[Any]) -> Any:
-        from treefold_orm._queries import lazy
-
         return lazy.load_field(self, field)
 
     def _related_object(self, field: ForeignKey[Any, Any]) -> Any:
@@ -109,8 +101,6 @@ class Model:
                 f"{self._meta.name}.{field.name} is not known before save(), got an expression as "
                 "its key"
             )
-        from treefold_orm._queries import lazy
-
         if cached is None and held.__class__ is OwnerReference:
             lazy.refuse_gone(self, field, held, key)
         return lazy.load_related(self, self._meta.relations[field.name])
@@ -128,8 +118,6 @@ class Model:
                 f"{type(value).__name__}"
             )
         if self._row and value._row and value._alias != self._alias:
-            from treefold_orm._queries.saving import check_target
-
             check_target(field, value, self._alias)
         self.__dict__[f"_cached_{field.name}"] = value
         key = value.pk
@@ -142,25 +130,18 @@ class Model:
 
     @classmethod
     def _attach_reverse(cls, relation: Relation) -> None:
-        from treefold_orm._models.definition import reserve_attributes
-        from treefold_orm._models.related import RelationAccess
-
         reserve_attributes(cls, [f"_cached_{relation.name}"])
         if relation.name not in cls.__dict__ or not isinstance(cls.__dict__[relation.name], Field):
             setattr(cls, relation.name, RelationAccess(relation))
 
     @classmethod
     def _detach(cls, relation: Relation) -> None:
-        from treefold_orm._models.related import RelationAccess
-
         access = cls.__dict__.get(relation.name)
         if isinstance(access, RelationAccess) and access._relation is relation:
             delattr(cls, relation.name)
 
     @classmethod
     def _has_attribute(cls, name: str) -> bool:
-        from treefold_orm._models.related import RelationAccess
-
         nearest = next((b.__dict__[name] for b in cls.__mro__ if name in b.__dict__), None)
         return nearest is not None and not isinstance(
             nearest, (Field, ManyToManyField, RelationAccess)
@@ -204,16 +185,10 @@ class Model:
             StaleObject: the row is gone, or changed and the model has a version field.
             FieldValueError: a value does not fit its field; nothing was sent.
         """
-        from treefold_orm._queries import saving
-
         self._check_half("save")
         alias = using or self._alias
-        run(
-            alias,
-            saving.save(self, alias, update_fields, force_insert=force_insert),
-            "await asave()",
-            write=True,
-        )
+        work = saving.save(self, alias, update_fields, force_insert=force_insert)
+        run(alias, work, "await asave()", write=True)
 
     async def asave(
         self,
@@ -223,13 +198,10 @@ class Model:
         using: str | None = None,
     ) -> None:
         """`save` for async code."""
-        from treefold_orm._queries import saving
-
         self._check_half("asave")
         alias = using or self._alias
-        await arun(
-            alias, saving.save(self, alias, update_fields, force_insert=force_insert), write=True
-        )
+        work = saving.save(self, alias, update_fields, force_insert=force_insert)
+        await arun(alias, work, write=True)
 
     def _check_half(self, name: str) -> None:
         if self._meta.own_saves:
@@ -239,15 +211,11 @@ class Model:
 
     def delete(self, *, using: str | None = None) -> int:
         """Delete the row; return how many rows were deleted (0 if it was gone)."""
-        from treefold_orm._queries import saving
-
         alias = using or self._alias
         return run(alias, saving.delete(self, alias), "await adelete()", write=True)
 
     async def adelete(self, *, using: str | None = None) -> int:
         """`delete` for async code."""
-        from treefold_orm._queries import saving
-
         alias = using or self._alias
         return await arun(alias, saving.delete(self, alias), write=True)
 
@@ -265,7 +233,7 @@ class Model:
         """Read the row again, and forget the related rows that were loaded.
 
         Columns that were not loaded stay so, and changes that were not saved are lost; `load()`
-        reads what is missing instead. Annotations stay as they are.
+        reads missing columns instead. Annotations stay as they are.
 
         Args:
             fields: names of columns to read, or of relations to forget; all without.
@@ -274,8 +242,6 @@ class Model:
         Raises:
             DoesNotExist: the row is gone.
         """
-        from treefold_orm._queries import saving
-
         alias = using or self._alias
         run(alias, saving.refresh(self, alias, fields), "await arefresh_from_db()")
 
@@ -283,26 +249,17 @@ class Model:
         self, *, fields: Sequence[str] | None = None, using: str | None = None
     ) -> None:
         """`refresh_from_db` for async code."""
-        from treefold_orm._queries import saving
-
         alias = using or self._alias
         await arun(alias, saving.refresh(self, alias, fields))
 
     def load(self, *names: str) -> Self:
         """Load relations or columns that were not part of the query; return the instance."""
-        from treefold_orm._queries import lazy
-
-        run(
-            self._alias,
-            lazy.load_names([self], self._alias, names, batch_lazy=True),
-            "await aload()",
-        )
+        work = lazy.load_names([self], self._alias, names, batch_lazy=True)
+        run(self._alias, work, "await aload()")
         return self
 
     async def aload(self, *names: str) -> Self:
         """`load` for async code."""
-        from treefold_orm._queries import lazy
-
         await arun(self._alias, lazy.load_names([self], self._alias, names, batch_lazy=False))
         return self
 
@@ -338,8 +295,6 @@ class Model:
         Raises:
             ValidationError: every message of every field in `message_dict`.
         """
-        from treefold_orm._models.validation import full_clean
-
         full_clean(self, exclude)
 
     # -- identity ---------------------------------------------------------------------------------
@@ -371,14 +326,10 @@ class Model:
     def __getstate__(self) -> dict[str, Any]:
         state = {k: v for k, v in self.__dict__.items() if k != "_batch"}
         for name, value in self.__dict__.items():
-            if (
-                value.__class__ is OwnerReference
-            ):  # what travels is the instance, while there is one
-                owner = value()
-                if owner is None:
+            if value.__class__ is OwnerReference:  # the instance travels, while there is one
+                state[name] = value()
+                if state[name] is None:
                     del state[name]
-                else:
-                    state[name] = owner
         if state.get("_row") is not None:
             state["_row"] = tuple(state["_row"])  # a driver's row does not travel
         if "_shape" in state:

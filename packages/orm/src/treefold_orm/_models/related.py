@@ -9,25 +9,22 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
+from typing import Any, Generic, Self, TypeVar, cast
 
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.journal import drop_cache
 from treefold_orm._base.statement import ATOMIC, Operation
+from treefold_orm._building.own_rows import with_keys, with_value
+from treefold_orm._building.starting import plain_query, start
 from treefold_orm._expressions.lookups import Lookup, lookup_for
-from treefold_orm._fields.meta import Relation
+from treefold_orm._expressions.steps import Filter
+from treefold_orm._fields.meta import Instance, Relation
 from treefold_orm._models import related_links, related_rows
-from treefold_orm._queries import saving
-from treefold_orm._queries.managers import Manager, plain_query
-from treefold_orm._queries.own_rows import with_keys, with_value
-from treefold_orm._queries.querysets import QuerySet
-from treefold_orm._queries.starting import start
+from treefold_orm._operations import lazy, saving
+from treefold_orm._queries.managers import Manager, QuerySet
 from treefold_orm._runtime.run import arun, run
 
-if TYPE_CHECKING:
-    from treefold_orm._models.model import Model
-
-M = TypeVar("M", bound="Model")
+M = TypeVar("M", bound=Instance)
 T = TypeVar("T")
 
 
@@ -52,9 +49,10 @@ class RelatedManager(Manager[M], Generic[M]):
     Its queries begin with those of the other model's default manager, whose methods it has.
     """
 
-    _instance: Model
+    _instance: Instance
     _relation: Relation
     _owner: Lookup | None  # of a row of the relation: the row it belongs to
+    _writes: Any = related_rows
 
     def get_queryset(self) -> QuerySet[M]:
         """The related rows; those that were prefetched come without a query."""
@@ -62,7 +60,7 @@ class RelatedManager(Manager[M], Generic[M]):
         if owner is not None and relation.target.default_manager is None:
             # what filter() makes of all rows: instances in a loop are often asked for theirs
             query: QuerySet[M] = start(cast("type[QuerySet[M]]", QuerySet), self._meta, self._alias)
-            query._key = (self._meta, ("filter", 0, owner))
+            query._key = (self._meta, Filter(0, (owner,)))
             key = instance.pk
             query._params = (key if instance._row is not None else owner.prepare(key)[1],)
         else:
@@ -147,11 +145,11 @@ class RelatedManager(Manager[M], Generic[M]):
         return self._changing(work)
 
     def _remove(self, others: Sequence[Any]) -> Operation[int]:
-        work = related_rows.remove(self._instance, self._relation, others, self._alias)
+        work = self._writes.remove(self._instance, self._relation, others, self._alias)
         return self._changing(work)
 
     def _clear(self) -> Operation[int]:
-        return self._changing(related_rows.clear(self._instance, self._relation, self._alias))
+        return self._changing(self._writes.clear(self._instance, self._relation, self._alias))
 
     def _set(self, others: Any, *, clear: bool) -> Operation[None]:
         work = related_rows.replace(
@@ -167,6 +165,7 @@ class ManyRelated(RelatedManager[M], Generic[M]):
     """
 
     _defaults: Mapping[str, Any] | None = None
+    _writes = related_links
 
     @property
     def through(self) -> type[Any]:
@@ -300,13 +299,6 @@ class ManyRelated(RelatedManager[M], Generic[M]):
         )
         return self._changing(work)
 
-    def _remove(self, others: Sequence[Any]) -> Operation[int]:
-        work = related_links.remove(self._instance, self._relation, others, self._alias)
-        return self._changing(work)
-
-    def _clear(self) -> Operation[int]:
-        return self._changing(related_links.clear(self._instance, self._relation, self._alias))
-
     def _set(self, others: Any, *, clear: bool) -> Operation[None]:
         work = related_links.replace(
             self._instance,
@@ -329,7 +321,7 @@ def _through_model(relation: Relation) -> type[Any]:
 
 
 def related_manager(
-    instance: Model, relation: Relation, owner: Lookup | None
+    instance: Instance, relation: Relation, owner: Lookup | None
 ) -> RelatedManager[Any]:
     """The manager of a to-many relation of one instance."""
     if instance.pk is None:
@@ -367,7 +359,7 @@ def _owner_lookup(relation: Relation) -> Lookup | None:
 
 
 def _narrowed(
-    query: QuerySet[Any], instance: Model, relation: Relation, owner: Lookup | None
+    query: QuerySet[Any], instance: Instance, relation: Relation, owner: Lookup | None
 ) -> QuerySet[Any]:
     if owner is not None:
         return query.filter(**{owner.name: instance.pk})
@@ -377,7 +369,7 @@ def _narrowed(
     # no way back is declared, or its key is a secret: go over the keys
     links = plain_query(relation.through, instance._alias)
     links = with_value(links, relation.source_field, instance.pk)
-    return with_keys(query, links.values(relation.target_field.column))
+    return with_keys(query, links._rows_of("dicts", (relation.target_field.column,), {}))
 
 
 class RelationAccess:
@@ -387,7 +379,7 @@ class RelationAccess:
         self._relation = relation
         self._owner: tuple[Lookup | None] | None = None  # found at first use
 
-    def __get__(self, instance: Model | None, owner: type[Any]) -> Any:
+    def __get__(self, instance: Instance | None, owner: type[Any]) -> Any:
         relation = self._relation
         if instance is None:
             return RelatedSet[Any](relation)
@@ -397,8 +389,6 @@ class RelationAccess:
             return related_manager(instance, relation, self._owner[0])
         cached = f"_cached_{relation.name}"
         if cached not in instance.__dict__:
-            from treefold_orm._queries import lazy
-
             lazy.load_related(instance, relation)
         found = instance.__dict__[cached]
         if found is None:
@@ -407,7 +397,7 @@ class RelationAccess:
             )
         return found
 
-    def __set__(self, instance: Model, value: Any) -> None:
+    def __set__(self, instance: Instance, value: Any) -> None:
         relation, owner = self._relation, instance._meta
         if relation.to_many:
             raise FieldError(

@@ -1,7 +1,7 @@
 """Writing through a many-to-many relation: rows of the through model. Generators; no I/O of their
 own.
 
-What is connected already stays as it is. Reverse foreign keys are written in `related_rows`.
+Existing connections stay as they are. Reverse foreign keys are written in `related_rows`.
 """
 
 from __future__ import annotations
@@ -11,24 +11,23 @@ from typing import TYPE_CHECKING, Any, cast
 
 from treefold_orm._base.names import check_untainted
 from treefold_orm._base.statement import ATOMIC, Operation
-from treefold_orm._fields.meta import Meta, Relation
-from treefold_orm._models.related_rows import check_databases, keys_of, listed
-from treefold_orm._queries.managers import plain_query
-from treefold_orm._queries.operations import delete, rows
+from treefold_orm._building.starting import plain_query
+from treefold_orm._fields.meta import Instance, Meta, Relation
+from treefold_orm._models.related_rows import check_databases, checked_keys, listed
+from treefold_orm._operations.changing import delete
+from treefold_orm._operations.loading import rows
 
 if TYPE_CHECKING:
-    from treefold_orm._models.model import Model
-    from treefold_orm._queries.querysets import QuerySet
+    from treefold_orm._building.set_operations import SetOperations
 
 Defaults = Mapping[str, Any] | None
 
 
 def add(
-    owner: Model, relation: Relation, others: Sequence[Any], alias: str, *, defaults: Defaults
+    owner: Instance, relation: Relation, others: Sequence[Any], alias: str, *, defaults: Defaults
 ) -> Operation[None]:
     """Connect instances or keys with `owner`; new rows of the through model take `defaults`."""
-    keys = keys_of(relation.target, others)
-    check_databases(owner, relation, others, alias)
+    keys = checked_keys(owner, relation, others, alias)
     given = _called(defaults)
     if not keys:
         return
@@ -40,7 +39,7 @@ def add(
         present = yield from _connected(relation, links)
         keys = [key for key in keys if key not in present]
     from treefold_orm._compile.writes import Conflict
-    from treefold_orm._queries import bulk
+    from treefold_orm._operations import bulk
 
     made = [
         through.model(**{**given, first.attname: owner.pk, second.attname: key}) for key in keys
@@ -49,24 +48,25 @@ def add(
     yield from bulk.create(through, cast("list[Any]", made), alias, batch_size=None, rule=rule)
 
 
-def remove(owner: Model, relation: Relation, others: Sequence[Any], alias: str) -> Operation[int]:
+def remove(
+    owner: Instance, relation: Relation, others: Sequence[Any], alias: str
+) -> Operation[int]:
     """Disconnect instances or keys; return how many were connected."""
-    keys = keys_of(relation.target, others)
-    check_databases(owner, relation, others, alias)
+    keys = checked_keys(owner, relation, others, alias)
     if not keys:
         return 0
     links = links_of(owner, relation, alias).filter(relation.target_field.column.in_(keys))
     return (yield from delete(links))
 
 
-def clear(owner: Model, relation: Relation, alias: str) -> Operation[int]:
+def clear(owner: Instance, relation: Relation, alias: str) -> Operation[int]:
     """Disconnect everything; return how many were connected."""
     check_databases(owner, relation, (), alias)
     return (yield from delete(links_of(owner, relation, alias)))
 
 
 def replace(
-    owner: Model,
+    owner: Instance,
     relation: Relation,
     others: Any,
     alias: str,
@@ -77,8 +77,7 @@ def replace(
     """Connect exactly these instances or keys with `owner`."""
     yield ATOMIC
     wanted = yield from listed(others)
-    keys = keys_of(relation.target, wanted)
-    check_databases(owner, relation, wanted, alias)
+    keys = checked_keys(owner, relation, wanted, alias)
     links = links_of(owner, relation, alias)
     if clear_first:
         yield from delete(links)
@@ -97,14 +96,14 @@ def through_of(relation: Relation) -> Meta:
     return relation.through
 
 
-def links_of(owner: Model, relation: Relation, alias: str) -> QuerySet[Any]:
+def links_of(owner: Instance, relation: Relation, alias: str) -> SetOperations[Any, Any]:
     """Return the query for the through rows of one instance."""
     query = plain_query(through_of(relation), alias)
     return query.filter(relation.source_field.column == owner.pk)
 
 
-def _connected(relation: Relation, links: QuerySet[Any]) -> Operation[set[Any]]:
-    keys = links.values_list(relation.target_field.column, flat=True)
+def _connected(relation: Relation, links: SetOperations[Any, Any]) -> Operation[set[Any]]:
+    keys = links._rows_of("flat", (relation.target_field.column,), {})
     return set((yield from rows(keys, batch_lazy=False)))
 
 

@@ -8,28 +8,25 @@ the database holds. Many-to-many relations are written in `related_links`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.journal import keep_cache, put_value
 from treefold_orm._base.statement import ATOMIC, Operation
+from treefold_orm._building.query import AnyQuery, QueryBuilder
+from treefold_orm._building.starting import plain_query
 from treefold_orm._fields.base import Field
-from treefold_orm._fields.meta import Meta, Relation
-from treefold_orm._queries.managers import Manager, plain_query
-from treefold_orm._queries.operations import rows, update
-from treefold_orm._queries.query import QueryBuilder
-from treefold_orm._queries.saving import codecs, remember
+from treefold_orm._fields.meta import Instance, Meta, Relation
+from treefold_orm._operations.changing import update
+from treefold_orm._operations.loading import rows
+from treefold_orm._operations.row_state import codecs, remember, remember_version
+from treefold_orm._queries.managers import Manager
 from treefold_orm._runtime.connections import database_for
 
-if TYPE_CHECKING:
-    from treefold_orm._models.model import Model
-    from treefold_orm._queries.querysets import QuerySet
 
-
-def add(owner: Model, relation: Relation, others: Sequence[Any], alias: str) -> Operation[None]:
+def add(owner: Instance, relation: Relation, others: Sequence[Any], alias: str) -> Operation[None]:
     """Point the rows of instances or keys to `owner`."""
-    keys = keys_of(relation.target, others)
-    check_databases(owner, relation, others, alias)
+    keys = checked_keys(owner, relation, others, alias)
     if not keys:
         return
     yield ATOMIC
@@ -44,11 +41,12 @@ def add(owner: Model, relation: Relation, others: Sequence[Any], alias: str) -> 
     _mark(relation, others, found, owner, alias)
 
 
-def remove(owner: Model, relation: Relation, others: Sequence[Any], alias: str) -> Operation[int]:
+def remove(
+    owner: Instance, relation: Relation, others: Sequence[Any], alias: str
+) -> Operation[int]:
     """Set the foreign key of these rows to NULL where it points to `owner`; return how many did."""
     check_nullable(relation, "remove()")
-    keys = keys_of(relation.target, others)
-    check_databases(owner, relation, others, alias)
+    keys = checked_keys(owner, relation, others, alias)
     if not keys:
         return 0
     yield ATOMIC
@@ -59,7 +57,7 @@ def remove(owner: Model, relation: Relation, others: Sequence[Any], alias: str) 
     return len(own)
 
 
-def clear(owner: Model, relation: Relation, alias: str) -> Operation[int]:
+def clear(owner: Instance, relation: Relation, alias: str) -> Operation[int]:
     """Set the foreign key of every row that points to `owner` to NULL; return how many did."""
     check_nullable(relation, "clear()")
     check_databases(owner, relation, (), alias)
@@ -68,13 +66,12 @@ def clear(owner: Model, relation: Relation, alias: str) -> Operation[int]:
 
 
 def replace(
-    owner: Model, relation: Relation, others: Any, alias: str, *, clear_first: bool
+    owner: Instance, relation: Relation, others: Any, alias: str, *, clear_first: bool
 ) -> Operation[None]:
     """Point exactly these rows to `owner`; the others get NULL."""
     yield ATOMIC
     wanted = yield from listed(others)
-    keys = set(keys_of(relation.target, wanted))
-    check_databases(owner, relation, wanted, alias)
+    keys = set(checked_keys(owner, relation, wanted, alias))
     query = plain_query(relation.target, alias).filter(relation.target_field.column == owner.pk)
     present = yield from _read(relation, query)
     if clear_first:
@@ -91,12 +88,17 @@ def listed(others: Any) -> Operation[list[Any]]:
     if isinstance(others, Manager):
         query = cast("Manager[Any]", others).get_queryset()
     if isinstance(query, QueryBuilder):
-        return (yield from rows(cast("QueryBuilder[Any, Any]", query), batch_lazy=False))
+        return (yield from rows(cast("AnyQuery", query), batch_lazy=False))
     return list(query)
 
 
-def keys_of(target: Meta, others: Iterable[Any]) -> list[Any]:
-    """Return the keys of instances or keys, each once; refuse other models and unsaved ones."""
+def checked_keys(
+    owner: Instance, relation: Relation, others: Iterable[Any], alias: str
+) -> list[Any]:
+    """Return the keys of instances or keys, each once; raise `FieldError` for instances of other
+    models or databases, and unsaved ones.
+    """
+    target = relation.target
     found: dict[Any, None] = {}
     for other in others:
         if isinstance(other, target.model):
@@ -113,11 +115,12 @@ def keys_of(target: Meta, others: Iterable[Any]) -> list[Any]:
             )
         else:
             found[target.pk.coerce(other)] = None
+    check_databases(owner, relation, others, alias)
     return list(found)
 
 
-def check_databases(owner: Model, relation: Relation, others: Iterable[Any], alias: str) -> None:
-    """Raise `FieldError` where the owner and what is given are rows of different databases."""
+def check_databases(owner: Instance, relation: Relation, others: Iterable[Any], alias: str) -> None:
+    """Raise `FieldError` where the owner and a given row are of different databases."""
     if alias != owner._alias:
         raise FieldError(
             f"{relation.source.name}.{relation.name} must be changed in the database of its "
@@ -150,21 +153,19 @@ def _locked(
     return (yield from _read(relation, query.select_for_update()))
 
 
-def _read(
-    relation: Relation, query: QueryBuilder[Any, Any]
-) -> Operation[dict[Any, tuple[Any, ...]]]:
+def _read(relation: Relation, query: AnyQuery) -> Operation[dict[Any, tuple[Any, ...]]]:
     """The foreign key, and the version where there is one, of rows by their key."""
     target, size = relation.target, len(relation.target.keys)
     columns = [*target.keys, relation.target_field]
     if target.version is not None:
         columns.append(target.version)
-    wanted = cast("QuerySet[Any]", query).values_list(*(field.column for field in columns))
+    wanted = query._rows_of("tuples", [field.column for field in columns], {})
     found = yield from rows(wanted, batch_lazy=False)
     return {row[0] if size == 1 else row[:size]: row[size:] for row in found}
 
 
 def _point(
-    relation: Relation, found: dict[Any, tuple[Any, ...]], owner: Model | None, alias: str
+    relation: Relation, found: dict[Any, tuple[Any, ...]], owner: Instance | None, alias: str
 ) -> Operation[None]:
     if found:
         target = relation.target
@@ -176,7 +177,7 @@ def _mark(
     relation: Relation,
     others: Iterable[Any],
     found: dict[Any, tuple[Any, ...]],
-    owner: Model | None,
+    owner: Instance | None,
     alias: str,
 ) -> None:
     field, version = relation.target_field, relation.target.version
@@ -191,12 +192,10 @@ def _mark(
             continue
         remember(other, (field,), (raw,))
         if version is not None and getattr(other, version.attname) == found[other.pk][1]:
-            counted = found[other.pk][1] + 1
-            put_value(other, version.attname, counted)
-            remember(other, (version,), (counted,))
+            remember_version(other, version, found[other.pk][1] + 1)
 
 
-def _point_instance(other: Model, field: Field[Any], owner: Model | None) -> None:
+def _point_instance(other: Instance, field: Field[Any], owner: Instance | None) -> None:
     cache = f"_cached_{field.name}"
     keep_cache(other, cache)
     put_value(other, field.attname, None if owner is None else owner.pk)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-from treefold_orm._expressions.functions_text import ReversedText
+from treefold_orm._fields.meta import Instance
+from treefold_orm._functions.text import ReversedText
 
 if TYPE_CHECKING:
-    from treefold_orm._models.model import Model
     from treefold_orm._models.related import RelatedManager, RelatedSet
 
-M = TypeVar("M", bound="Model")
+M = TypeVar("M", bound=Instance)
 
 
 class Reverse(ReversedText, Generic[M]):
@@ -34,5 +34,5 @@ class Reverse(ReversedText, Generic[M]):
         @overload
         def __get__(self, instance: None, owner: type[Any]) -> RelatedSet[M]: ...
         @overload
-        def __get__(self, instance: Model, owner: type[Any]) -> RelatedManager[M]: ...
-        def __get__(self, instance: Model | None, owner: type[Any]) -> Any: ...
+        def __get__(self, instance: Instance, owner: type[Any]) -> RelatedManager[M]: ...
+        def __get__(self, instance: Instance | None, owner: type[Any]) -> Any: ...

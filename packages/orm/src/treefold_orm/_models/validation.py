@@ -1,34 +1,31 @@
 """Checking all values of an instance before it is saved: `Model.full_clean`.
 
-No I/O: what only the database can tell (uniqueness, missing targets, check constraints) is told
+No I/O: checks that need the database (uniqueness, missing targets, check constraints) are made
 when the row is written.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from treefold_orm._base.errors import FieldValueError, ValidationError
 from treefold_orm._base.names import check_untainted
-from treefold_orm._expressions.expressions import Expression
 from treefold_orm._fields.base import Field
+from treefold_orm._fields.meta import Instance
 from treefold_orm._fields.relations import is_foreign_key
-from treefold_orm._queries.saving import key_of_related
-
-if TYPE_CHECKING:
-    from treefold_orm._models.model import Model
+from treefold_orm._operations.row_state import key_of_related
+from treefold_orm._terms.operators import Expression
 
 WHOLE = "__all__"
 
 
-def full_clean(instance: Model, exclude: Collection[str]) -> None:
+def full_clean(instance: Instance, exclude: Collection[str]) -> None:
     """Check every field but those in `exclude`, then call `clean()`; raise all that was found."""
     meta = instance._meta
     for name in exclude:
         check_untainted(name)
-        if name not in meta.fields and name not in meta.by_attname:
-            raise meta.unknown(name)
+        meta.column_named(name)
     found: dict[str, list[str]] = {}
     for field in meta.columns:
         if field.name in exclude or field.attname in exclude:
@@ -41,7 +38,7 @@ def full_clean(instance: Model, exclude: Collection[str]) -> None:
         raise ValidationError(found, model=meta.name)
 
 
-def _messages(instance: Model, field: Field[Any]) -> list[str]:
+def _messages(instance: Instance, field: Field[Any]) -> list[str]:
     values = instance.__dict__
     if field.attname not in values:
         return []  # not loaded, or left to the database
@@ -58,14 +55,14 @@ def _messages(instance: Model, field: Field[Any]) -> list[str]:
 
 
 def _all_reasons(field: Field[Any], value: Any) -> list[str]:
-    """Return what is wrong with a value of the right type; nothing for a value of another type."""
+    """Return the errors of a value of the right type; nothing for a value of another type."""
     try:
         return [] if value is None else list(field.problems(field.coerce(value)))
     except FieldValueError:
         return []
 
 
-def _own_messages(instance: Model) -> dict[str, list[str]]:
+def _own_messages(instance: Instance) -> dict[str, list[str]]:
     try:
         instance.clean()
     except ValidationError as error:

@@ -1,1 +1,1 @@
-"""Querysets and managers, and the operations behind their methods."""
+"""Querysets, managers and CTEs: the calls that run, each for sync and for async code."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Coroutine, Sequence
 from typing import Any, Generic
 
-from treefold_orm._expressions.columns import Column
-from treefold_orm._queries import operations
-from treefold_orm._queries.query import M, QueryBuilder
+from treefold_orm._building.query import M, QueryBuilder
+from treefold_orm._operations import fetching
 from treefold_orm._runtime.run import arun, run
+from treefold_orm._terms.columns import Column
 
 
 class BulkQuery(QueryBuilder[M, M], Generic[M]):
@@ -33,12 +33,10 @@ class BulkQuery(QueryBuilder[M, M], Generic[M]):
         `update_conflicts=True` and `update_fields`).
         """
         rows = list(instances)
-        from treefold_orm._queries import bulk
+        from treefold_orm._operations import bulk
 
-        update = bulk.updated_fields(update_conflicts, update_fields)
-        rule = bulk.conflict(
-            self._meta, ignore=ignore_conflicts, update=update, unique=unique_fields
-        )
+        given = ignore_conflicts, update_conflicts, update_fields, unique_fields
+        rule = bulk.conflict(self._meta, *given)
         work = bulk.create(self._meta, rows, self._alias, batch_size=batch_size, rule=rule)
         return run(self._alias, work, "await abulk_create()", write=True)
 
@@ -54,12 +52,10 @@ class BulkQuery(QueryBuilder[M, M], Generic[M]):
     ) -> list[M]:
         """`bulk_create` for async code."""
         rows = list(instances)
-        from treefold_orm._queries import bulk
+        from treefold_orm._operations import bulk
 
-        update = bulk.updated_fields(update_conflicts, update_fields)
-        rule = bulk.conflict(
-            self._meta, ignore=ignore_conflicts, update=update, unique=unique_fields
-        )
+        given = ignore_conflicts, update_conflicts, update_fields, unique_fields
+        rule = bulk.conflict(self._meta, *given)
         work = bulk.create(self._meta, rows, self._alias, batch_size=batch_size, rule=rule)
         return await arun(self._alias, work, write=True)
 
@@ -73,22 +69,18 @@ class BulkQuery(QueryBuilder[M, M], Generic[M]):
             StaleObject: one changed since it was read, and the model has a version field; then none
                 is written.
         """
-        from treefold_orm._queries import bulk
+        from treefold_orm._operations import bulk
 
-        work = bulk.update(
-            self._meta, list(instances), self._alias, fields=fields, batch_size=batch_size
-        )
+        work = bulk.update(self._meta, list(instances), self._alias, fields, batch_size)
         return run(self._alias, work, "await abulk_update()", write=True)
 
     async def abulk_update(
         self, instances: Sequence[M], fields: Sequence[str], *, batch_size: int | None = None
     ) -> int:
         """`bulk_update` for async code."""
-        from treefold_orm._queries import bulk
+        from treefold_orm._operations import bulk
 
-        work = bulk.update(
-            self._meta, list(instances), self._alias, fields=fields, batch_size=batch_size
-        )
+        work = bulk.update(self._meta, list(instances), self._alias, fields, batch_size)
         return await arun(self._alias, work, write=True)
 
     def in_bulk(
@@ -102,7 +94,7 @@ class BulkQuery(QueryBuilder[M, M], Generic[M]):
         `field_name`) may be another unique field.
         """
         chosen = field if field_name is None else field_name
-        work = operations.in_bulk(self, keys, field=chosen, batch_lazy=True)
+        work = fetching.in_bulk(self, keys, field=chosen, batch_lazy=True)
         return run(self._alias, work, "await ain_bulk()")
 
     def ain_bulk(
@@ -114,7 +106,7 @@ class BulkQuery(QueryBuilder[M, M], Generic[M]):
     ) -> Coroutine[Any, Any, dict[Any, M]]:
         """`in_bulk` for async code."""
         chosen = field if field_name is None else field_name
-        work = operations.in_bulk(self, keys, field=chosen, batch_lazy=False)
+        work = fetching.in_bulk(self, keys, field=chosen, batch_lazy=False)
         return arun(self._alias, work)
 
     def raw(self, sql: Any, /, **values: Any) -> list[M]:
@@ -124,15 +116,14 @@ class BulkQuery(QueryBuilder[M, M], Generic[M]):
         The text must be a literal of the code; values are bound by name. Columns are matched by
         name.
         """
-        from treefold_orm._queries.raw import select
+        from treefold_orm._operations.raw import select
 
         work = select(self._meta, self._alias, sql, values, batch_lazy=True)
         return run(self._alias, work, "await araw()")
 
     async def araw(self, sql: Any, /, **values: Any) -> list[M]:
         """`raw` for async code."""
-        from treefold_orm._queries.raw import select
+        from treefold_orm._operations.raw import select
 
-        return await arun(
-            self._alias, select(self._meta, self._alias, sql, values, batch_lazy=False)
-        )
+        work = select(self._meta, self._alias, sql, values, batch_lazy=False)
+        return await arun(self._alias, work)

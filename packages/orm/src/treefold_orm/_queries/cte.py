@@ -8,60 +8,40 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 from treefold_orm._base.errors import DoesNotExist, FieldError, MultipleObjectsReturned
-from treefold_orm._base.names import check_alias, check_untainted
-from treefold_orm._compile.cte import Recursion, Source
-from treefold_orm._expressions.conditions import Condition
-from treefold_orm._expressions.conversion import (
-    common_field,
-    converted,
-    representation,
-)
-from treefold_orm._expressions.expressions import as_expression
-from treefold_orm._expressions.nodes import (
-    PREVIOUS,
-    SELECTED,
-    ColumnNode,
-    ConvertNode,
-    CTENode,
-    Expr,
-    contains_group_aggregate,
-    contains_row_aggregate,
-    contains_window,
-)
+from treefold_orm._base.names import check_untainted
+from treefold_orm._building.combining import column_fields
+from treefold_orm._building.joins import check_free, joined
+from treefold_orm._building.query import AnyQuery, QueryBuilder
+from treefold_orm._building.sources import query_of
+from treefold_orm._building.starting import plain_query
+from treefold_orm._expressions import nodes, steps
+from treefold_orm._expressions.conditions import freeze_condition
+from treefold_orm._expressions.conversion import common_field, converted, representation
+from treefold_orm._expressions.cte_nodes import Recursion, Source
+from treefold_orm._expressions.freezing import freeze
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._fields.base import Field
 from treefold_orm._fields.carriers import INTEGER
-from treefold_orm._fields.meta import Meta, Relation, registry
-from treefold_orm._queries.combining import column_fields
-from treefold_orm._queries.forms import as_rows
-from treefold_orm._queries.joins import joined
-from treefold_orm._queries.managers import plain_query
-from treefold_orm._queries.query import QueryBuilder, query_of
-from treefold_orm._queries.querysets import BaseQuery
+from treefold_orm._fields.meta import Instance, Meta, Relation
+from treefold_orm._queries.base_query import BaseQuery, as_rows
+from treefold_orm._terms.operators import Condition
+from treefold_orm._terms.values import as_expression
 
-if TYPE_CHECKING:
-    from treefold_orm._models.model import Model
-
-M = TypeVar("M", bound="Model")
-N = TypeVar("N", bound="Model")
+M = TypeVar("M", bound=Instance)
+N = TypeVar("N", bound=Instance)
 R = TypeVar("R")
 
-_LOADING = {
-    "load": "only() and defer()",
-    "related": "select_related()",
-    "lock": "select_for_update()",
-}
-
-
-_NOT_CARRIED = (contains_group_aggregate, contains_row_aggregate, contains_window)
+_LOADING = {steps.Load, steps.SelectRelated, steps.Lock}
+_NOT_CARRIED = (nodes.contains_group_aggregate, nodes.contains_row_aggregate, nodes.contains_window)
 
 
 class Row:
-    """What a row of a CTE of values stands for: it is of no model."""
+    """The model of a row of a CTE of values: it is of none."""
 
+    _space = ""
     DoesNotExist = DoesNotExist
     MultipleObjectsReturned = MultipleObjectsReturned
 
@@ -71,20 +51,9 @@ class RowMeta(Meta):
 
     def __init__(self, source: Source) -> None:
         # what a model has and a CTE has not stays empty: every name is found among the annotations
+        super().__init__(cast("Any", Row), table="CTE", abstract=False)
         self.source = source
-        self.model = cast("Any", Row)
         self.name = "CTE"
-        self.abstract = False
-        self.registry = registry
-        self.fields = {}
-        self.by_attname = {}
-        self.relations = {}
-        self.columns = ()
-        self.ordering = ()
-        self.lookups = {}
-        self.version = None
-        self.pk = cast("Field[Any]", None)
-        self.keys = ()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, RowMeta) and self.source == other.source
@@ -137,10 +106,10 @@ class CTE(Generic[M, R]):
     def __init__(self, query: BaseQuery[M, R]) -> None:
         query = query_of(query)
         _check(query, "A CTE")
-        state_rows = next((step for step in reversed(query._key[1:]) if step[0] == "values"), None)
-        made: QueryBuilder[Any, Any] = query
+        values = query._last(steps.Values)
+        made: AnyQuery = query
         self.model = None
-        if state_rows is None:
+        if values is None:
             self.model = query._meta
             made = _keys_and_notes(query)
         columns = _columns(made)
@@ -151,7 +120,7 @@ class CTE(Generic[M, R]):
         self.source = Source(key, named, len(params), unique)
         self.params = tuple(params)
         self.alias = query._alias
-        self.rows = "instances" if state_rows is None else state_rows[1]
+        self.rows = "instances" if values is None else values.rows
         if self.rows == "flat" and len(columns) > 1:  # of a key of several columns
             self.rows = "tuples"
 
@@ -190,7 +159,7 @@ class CTE(Generic[M, R]):
 
     def _follow(
         self,
-        start: QueryBuilder[Any, Any],
+        start: AnyQuery,
         follow: str,
         *,
         depth: str | None,
@@ -205,8 +174,10 @@ class CTE(Generic[M, R]):
         key, params = start._whole()
         scope = Scope(start._meta, list(params), start._notes or {}, alias=start._alias)
         names = [start._meta.pk.attname, *([depth or ""] if depth or max_depth else []), *carry]
-        _check_names(start, [name for name in (depth, *carry) if name is not None])
-        condition = None if where is None else where.freeze_condition(scope.within(start._meta))
+        given = [name for name in (depth, *carry) if name is not None]
+        for place, name in enumerate(given):
+            check_free(start, name, *given[:place])
+        condition = None if where is None else freeze_condition(where, scope.within(start._meta))
         limit = None if max_depth is None else scope.param(max_depth, INTEGER).index
         carried = _carried(scope, depth, names, carry)
         fields: list[Field[Any] | None] = [start._meta.pk]
@@ -228,14 +199,15 @@ class CTE(Generic[M, R]):
             on = {key.attname: key.attname for key in self.model.keys}
             return as_rows(joined(query, self, on, optional=False))
         meta = RowMeta(self.source)
-        notes: dict[str, Expr] = {
-            name: CTENode(field, SELECTED, i) for i, (name, field) in enumerate(self.source.columns)
+        notes: dict[str, nodes.Expr] = {
+            name: nodes.CTENode(field, nodes.SELECTED, i)
+            for i, (name, field) in enumerate(self.source.columns)
         }
         made: Any = plain_query(meta, self.alias)
         made._key = (
             meta,
-            ("from", self.source),
-            ("values", self.rows, tuple(notes), tuple(notes.items())),
+            steps.FromCTE(self.source),
+            steps.Values(self.rows, tuple(notes), tuple(notes.items())),
         )
         made._params = self.params
         made._notes = notes
@@ -252,34 +224,36 @@ class CTE(Generic[M, R]):
 def _check(query: Any, what: str, *, whole: bool = False) -> None:
     if not isinstance(query, QueryBuilder):
         raise FieldError(f"{what} takes a query, not {type(query).__name__}")
-    found = cast("QueryBuilder[Any, Any]", query)
-    steps = {step[0] for step in found._key[1:]}
-    if found._prefetches or found._max_rows is not None or steps & set(_LOADING):
+    found = cast("AnyQuery", query)
+    kinds: set[type[Any]] = {type(step) for step in found._key[1:]}
+    if found._prefetches or found._max_rows is not None or kinds & _LOADING:
         raise FieldError(
             f"{what} cannot keep only(), defer(), select_related(), prefetch_related(), "
             "limit_rows() or select_for_update(): call them on its objects"
         )
-    if "combine" in steps and (whole or "values" not in steps):
+    if steps.Combine in kinds and (whole or steps.Values not in kinds):
         raise FieldError(f"{what} cannot take instances of a union: call values() on its parts")
-    if whole and ("values" in steps or found._low or found._high is not None):
+    if whole and (steps.Values in kinds or found._low or found._high is not None):
         raise FieldError(f"{what} starts at instances, without values() and slices")
 
 
-def _keys_and_notes(query: QueryBuilder[Any, Any]) -> QueryBuilder[Any, Any]:
+def _keys_and_notes(query: AnyQuery) -> AnyQuery:
     keys = query._meta.keys
-    columns: list[tuple[str, Expr]] = [(key.attname, ColumnNode(key, (), key)) for key in keys]
+    columns: list[tuple[str, nodes.Expr]] = [
+        (key.attname, nodes.ColumnNode(key, (), key)) for key in keys
+    ]
     hidden = query._hidden()
     columns += [(name, node) for name, node in (query._notes or {}).items() if name not in hidden]
-    return query._step(("values", "tuples", tuple(name for name, _ in columns), tuple(columns)))
+    return query._step(steps.Values("tuples", tuple(name for name, _ in columns), tuple(columns)))
 
 
-def _columns(query: QueryBuilder[Any, Any]) -> tuple[tuple[str, Expr], ...]:
+def _columns(query: AnyQuery) -> tuple[tuple[str, nodes.Expr], ...]:
     from treefold_orm._compile.state import replay
 
     columns = replay(query._key).columns
     names = [name for name, _ in columns]
     for name, node in columns:
-        if isinstance(node, ColumnNode) and node.column.sensitive:
+        if isinstance(node, nodes.ColumnNode) and node.column.sensitive:
             raise FieldError(
                 f"A CTE cannot hold {name!r}: it is sensitive; take a CTE of instances and the "
                 "typed expression"
@@ -291,9 +265,8 @@ def _columns(query: QueryBuilder[Any, Any]) -> tuple[tuple[str, Expr], ...]:
     return columns
 
 
-def _once(query: QueryBuilder[Any, Any]) -> bool:
-    joins = [step[1] for step in query._key[1:] if step[0] == "join"]
-    return all(join.single for join in joins)
+def _once(query: AnyQuery) -> bool:
+    return all(step.join.single for step in query._key if isinstance(step, steps.JoinCTE))
 
 
 def _relation(meta: Meta, follow: str) -> Relation:
@@ -322,50 +295,39 @@ def _check_limit(relation: Relation, follow: str, max_depth: int | None, *, boun
         )
 
 
-def _check_names(start: QueryBuilder[Any, Any], names: list[str]) -> None:
-    meta = start._meta
-    taken = {*meta.fields, *meta.by_attname, *meta.relations, "pk", *(start._notes or ())}
-    for name in names:
-        check_alias(name, taken=frozenset(taken))
-        if hasattr(meta.model, name):
-            raise FieldError(
-                f"{name!r} cannot name an annotation: {meta.name} has that attribute already"
-            )
-        taken.add(name)
-
-
 def _carried(
     scope: Scope, depth: str | None, names: list[str], carry: dict[str, tuple[Any, Any]]
-) -> list[tuple[Expr, Expr]]:
-    begins: dict[str, Expr] = {}
+) -> list[tuple[nodes.Expr, nodes.Expr]]:
+    begins: dict[str, nodes.Expr] = {}
     for name, pair in carry.items():
         given = cast("Any", pair)
         if not isinstance(given, (tuple, list)) or len(cast("list[Any]", given)) != 2:
             raise FieldError(f"carry[{name!r}] takes a pair: the value at the start, and the step")
-        begins[name] = as_expression(given[0]).freeze(scope)
-    known: dict[str, Expr] = {
-        name: CTENode(begin.field, PREVIOUS, names.index(name)) for name, begin in begins.items()
+        begins[name] = freeze(as_expression(given[0]), scope)
+    known: dict[str, nodes.Expr] = {
+        name: nodes.CTENode(begin.field, nodes.PREVIOUS, names.index(name))
+        for name, begin in begins.items()
     }
     if depth is not None:
-        known[depth] = CTENode(INTEGER, PREVIOUS, 1)
+        known[depth] = nodes.CTENode(INTEGER, nodes.PREVIOUS, 1)
     mark = len(scope.params)
     for _ in range(3):  # a step may make a type wider, and another value that takes it
         inside = Scope(scope.meta, scope.params, known, alias=scope.alias)
-        steps = {name: as_expression(carry[name][1]).freeze(inside) for name in begins}
-        fields = {name: _carried_as(name, begins[name], steps[name]) for name in begins}
+        nexts = {name: freeze(as_expression(carry[name][1]), inside) for name in begins}
+        fields = {name: _carried_as(name, begins[name], nexts[name]) for name in begins}
         if all(representation(fields[n]) == _form(known[n]) for n in begins):
             return [
-                (_checked(n, begin, fields[n]), _checked(n, steps[n], fields[n]))
+                (_checked(n, begin, fields[n]), _checked(n, nexts[n], fields[n]))
                 for n, begin in begins.items()
             ]
         del scope.params[mark:]
-        known |= {n: CTENode(fields[n], PREVIOUS, names.index(n)) for n in begins}
+        known |= {n: nodes.CTENode(fields[n], nodes.PREVIOUS, names.index(n)) for n in begins}
     raise FieldError(
         f"carry of {', '.join(begins)} goes on as another type at each step: use Cast()"
     )
 
 
-def _carried_as(name: str, begin: Expr, step: Expr) -> Field[Any]:
+def _carried_as(name: str, begin: nodes.Expr, step: nodes.Expr) -> Field[Any]:
     try:
         field = common_field([begin.field, step.field])
     except FieldError as error:
@@ -375,12 +337,12 @@ def _carried_as(name: str, begin: Expr, step: Expr) -> Field[Any]:
     return field
 
 
-def _checked(name: str, node: Expr, field: Field[Any]) -> Expr:
+def _checked(name: str, node: nodes.Expr, field: Field[Any]) -> nodes.Expr:
     if any(contains(node) for contains in _NOT_CARRIED):
         raise FieldError(f"carry[{name!r}] cannot hold aggregates or windows")
     made = converted(node, field)
-    return made if made.field is field else ConvertNode(field, made, "same")
+    return made if made.field is field else nodes.ConvertNode(field, made, "same")
 
 
-def _form(node: Expr) -> Any:
+def _form(node: nodes.Expr) -> Any:
     return None if node.field is None else representation(node.field)

@@ -1,48 +1,184 @@
-"""Manager: the way from a model to its queries, bound to each model when the model is defined.
+"""QuerySet: queries for instances; Manager: the way from a model to its queries.
 
-A manager holds its model and an alias, never rows: every access and every call makes a new query by
-`get_queryset`. The methods of a query exist on it as delegates, made once when this module loads.
+A manager is bound to each model when the model is defined. It holds its model and an alias, never
+rows: every access and every call makes a new query by `get_queryset`. The methods of a query exist
+on it as delegates, made once when this module loads.
 """
 
 from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Coroutine,
+    Generator,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
 
-from treefold_orm._base.errors import ModelError
-from treefold_orm._fields.meta import Meta
-from treefold_orm._queries import operations
-from treefold_orm._queries.query import M
-from treefold_orm._queries.querysets import QuerySet
-from treefold_orm._queries.starting import one_exact, start
-from treefold_orm._queries.steps import QuerySource
+from treefold_orm._base.errors import FieldError, ModelError
+from treefold_orm._building.query import M
+from treefold_orm._building.starting import begin, one_exact
+from treefold_orm._expressions.freezing import QuerySource
+from treefold_orm._fields.meta import Instance, Meta
+from treefold_orm._operations import creating, fetching
+from treefold_orm._queries.base_query import BaseQuery
+from treefold_orm._queries.bulk_queries import BulkQuery
 from treefold_orm._runtime.run import arun, run
+from treefold_orm._terms.operators import Condition, Expression
 
 if TYPE_CHECKING:
-    from treefold_orm._expressions.conditions import Condition
+    from treefold_orm._building.joins import Joinable
+    from treefold_orm._building.query import QueryBuilder
+    from treefold_orm._building.sources import Prefetch
     from treefold_orm._expressions.nodes import SubqueryNode
     from treefold_orm._expressions.scope import Scope
-    from treefold_orm._models.model import Model
-    from treefold_orm._queries.manager_types import ManagerMethods
+    from treefold_orm._functions.aggregates import Aggregate
+    from treefold_orm._terms.columns import Column
 
-N = TypeVar("N", bound="Model")
-Q = TypeVar("Q", bound=QuerySet[Any])
-
-
-def plain_query(meta: Meta, alias: str) -> QuerySet[Any]:
-    """A query for all rows of a model, whatever its own managers would leave out."""
-    return start(cast("type[QuerySet[Any]]", QuerySet), meta, alias)
+N = TypeVar("N", bound=Instance)
+Q = TypeVar("Q", bound="QuerySet[Any]")
 
 
-def default_query(meta: Meta, alias: str) -> QuerySet[Any]:
-    """The query of the model's default manager: the first that the model declares, else a plain
-    one.
+class QuerySet(BaseQuery[M, M], BulkQuery[M], Generic[M]):
+    """A query for instances of a model, which can also make new ones.
+
+    Subclass it to add methods that follow each other, and make a manager of it with `as_manager`:
+
+        class BookQuery(QuerySet["Book"]):
+            def long(self) -> Self:
+                return self.filter(pages__gte=500)
+
+        class Book(Model):
+            objects = BookQuery.as_manager()
+
+    A subclass that keeps values of its own copies them in `_clone`.
     """
-    manager = meta.default_manager
-    return plain_query(meta, alias) if manager is None else manager.db_manager(alias).get_queryset()
+
+    __slots__ = ()
+
+    def __init__(self, model: type[M] | None = None, using: str | None = None) -> None:
+        """Query all rows of `model`, in the database behind the alias `using`."""
+        meta: Any = getattr(model, "_meta", None)
+        if meta is None:
+            raise FieldError(f"{type(self).__name__}() takes a model, got {model!r}")
+        if meta.abstract:
+            raise ModelError(f"{meta.name} is abstract: query a model that inherits from it")
+        begin(self, meta, using or "default")
+
+    @classmethod
+    def as_manager(cls) -> Self:
+        """Return a manager whose queries are of this class, with its methods.
+
+        Type checkers see the methods: to them the manager is a query of this class.
+        """
+        return Manager.from_queryset(cls)()
+
+    @property
+    def model(self) -> type[M]:
+        """The model whose rows these are."""
+        return cast("type[M]", self._meta.model)
+
+    @property
+    def db(self) -> str:
+        """The alias of the database that is asked."""
+        return self._alias
+
+    if TYPE_CHECKING:  # for a manager made by as_manager(), as an attribute of its model
+
+        @overload
+        def __get__(self, instance: None, owner: type[Any]) -> Self: ...
+        @overload
+        def __get__(self, instance: Instance, owner: type[Any]) -> Any: ...
+        def __get__(self, instance: Instance | None, owner: type[Any]) -> Any: ...
+
+    else:
+
+        def __getattr__(self, name):
+            raise no_attribute(self, name)
+
+    def create(self, /, **values: Any) -> M:
+        """Insert a row; return its instance.
+
+        A `save()` that the model overrides is what inserts it, here and in `get_or_create` and
+        `update_or_create`; in their async twins it is `asave()`.
+        """
+        return _write(self, "create", creating.create, values)
+
+    def acreate(self, /, **values: Any) -> Coroutine[Any, Any, M]:
+        """`create` for async code."""
+        return _awrite(self, "acreate", creating.create, values)
+
+    def get_or_create(
+        self, defaults: Mapping[str, Any] | None = None, /, **lookups: Any
+    ) -> tuple[M, bool]:
+        """Return the matching row, or insert one from `lookups` and `defaults`; and whether it was
+        inserted: `get_or_create(name="x", defaults={"age": 5})`.
+
+        For a model with a field called `defaults`, give them first and without a name.
+        """
+        made = creating.pop_defaults(defaults, lookups, "defaults") or {}
+        return _write(self, "get_or_create", creating.get_or_create, lookups, made)
+
+    def aget_or_create(
+        self, defaults: Mapping[str, Any] | None = None, /, **lookups: Any
+    ) -> Coroutine[Any, Any, tuple[M, bool]]:
+        """`get_or_create` for async code."""
+        made = creating.pop_defaults(defaults, lookups, "defaults") or {}
+        return _awrite(self, "aget_or_create", creating.get_or_create, lookups, made)
+
+    def update_or_create(
+        self,
+        defaults: Mapping[str, Any] | None = None,
+        create_defaults: Mapping[str, Any] | None = None,
+        /,
+        **lookups: Any,
+    ) -> tuple[M, bool]:
+        """Set `defaults` on the matching row, or insert one from `lookups` and `create_defaults`
+        (`defaults` where there are none); and whether it was inserted.
+
+        Both are given by name, or for a model with such fields by place.
+        """
+        made = creating.pop_defaults(defaults, lookups, "defaults") or {}
+        new = creating.pop_defaults(create_defaults, lookups, "create_defaults")
+        return _write(self, "update_or_create", creating.update_or_create, lookups, made, new)
+
+    def aupdate_or_create(
+        self,
+        defaults: Mapping[str, Any] | None = None,
+        create_defaults: Mapping[str, Any] | None = None,
+        /,
+        **lookups: Any,
+    ) -> Coroutine[Any, Any, tuple[M, bool]]:
+        """`update_or_create` for async code."""
+        made = creating.pop_defaults(defaults, lookups, "defaults") or {}
+        new = creating.pop_defaults(create_defaults, lookups, "create_defaults")
+        return _awrite(self, "aupdate_or_create", creating.update_or_create, lookups, made, new)
+
+
+def _write(query: QuerySet[Any], name: str, operation: Callable[..., Any], *args: Any) -> Any:
+    """Run a call that may insert, in the sync half; the model's own `save()` goes first."""
+    if query._meta.own_saves:
+        return _own_call(name)(query, *args)
+    work = operation(query, *args, batch_lazy=True)
+    return run(query._alias, work, f"await a{name}()", write=True)
+
+
+def _awrite(query: QuerySet[Any], name: str, operation: Callable[..., Any], *args: Any) -> Any:
+    if query._meta.own_saves:
+        return _own_call(name)(query, *args)
+    return arun(query._alias, operation(query, *args, batch_lazy=False), write=True)
+
+
+def _own_call(name: str) -> Callable[..., Any]:
+    from treefold_orm._queries import own_saves  # few models have a save() of their own
+
+    return getattr(own_saves, name)
 
 
 class ManagerAccess:
@@ -53,8 +189,8 @@ class ManagerAccess:
     @overload
     def __get__(self, instance: None, owner: type[N]) -> Manager[N]: ...
     @overload
-    def __get__(self, instance: Model, owner: type[Any]) -> Any: ...
-    def __get__(self, instance: Model | None, owner: type[Any]) -> Any:
+    def __get__(self, instance: Instance, owner: type[Any]) -> Any: ...
+    def __get__(self, instance: Instance | None, owner: type[Any]) -> Any:
         if instance is not None:
             raise AttributeError("A manager belongs to the model class, not to an instance")
         if "_meta" not in owner.__dict__ or owner._meta.abstract:
@@ -65,7 +201,53 @@ class ManagerAccess:
         return manager
 
 
-if not TYPE_CHECKING:  # the delegates are made below
+if TYPE_CHECKING:
+    # what type checkers see: the methods of a query, where those that build give a query
+    class ManagerMethods(QuerySet[M], ManagerAccess, Generic[M]):
+        """The methods of a query, each on a new query."""
+
+        def __init__(self) -> None: ...
+        @overload
+        def __getitem__(self, index: int) -> M: ...
+        @overload
+        def __getitem__(self, index: slice) -> QuerySet[M]: ...
+        def __getitem__(self, index: Any) -> Any: ...
+        def none(self) -> QuerySet[M]: ...
+        def filter(self, /, *conditions: Condition, **lookups: Any) -> QuerySet[M]: ...
+        def exclude(self, /, *conditions: Condition, **lookups: Any) -> QuerySet[M]: ...
+        def order_by(self, *terms: Any) -> QuerySet[M]: ...
+        def reverse(self) -> QuerySet[M]: ...
+        def distinct(self, *fields: str | Expression) -> QuerySet[M]: ...
+        def using(self, alias: str) -> QuerySet[M]: ...
+        def limit_rows(self, max_rows: int) -> QuerySet[M]: ...
+        def annotate(
+            self, /, *aggregates: Aggregate, **expressions: Expression | Condition
+        ) -> QuerySet[M]: ...
+        def only(self, *names: str | Column[Any]) -> QuerySet[M]: ...
+        def defer(self, *names: str | Column[Any] | None) -> QuerySet[M]: ...
+        def select_related(self, *paths: str | None) -> QuerySet[M]: ...
+        def prefetch_related(self, *lookups: str | Prefetch | None) -> QuerySet[M]: ...
+        def union(self, *others: QueryBuilder[Any, Any], all: bool = False) -> QuerySet[M]: ...
+        def intersection(self, *others: QueryBuilder[Any, Any]) -> QuerySet[M]: ...
+        def difference(self, *others: QueryBuilder[Any, Any]) -> QuerySet[M]: ...
+        def select_for_update(
+            self,
+            *,
+            skip_locked: bool = False,
+            nowait: bool = False,
+            share: bool = False,
+            no_key: bool = False,
+            of: Sequence[str] = ("self",),
+        ) -> QuerySet[M]: ...
+        def __and__(self, other: QueryBuilder[Any, Any]) -> QuerySet[M]: ...
+        def __or__(self, other: QueryBuilder[Any, Any]) -> QuerySet[M]: ...
+        def alias(
+            self, /, *aggregates: Aggregate, **expressions: Expression | Condition
+        ) -> QuerySet[M]: ...
+        def join(self, cte: Joinable, /, **on: Any) -> QuerySet[M]: ...
+        def left_join(self, cte: Joinable, /, **on: Any) -> QuerySet[M]: ...
+
+else:  # the delegates are made below
 
     class ManagerMethods(QuerySource, Generic[M]):
         """The methods of a query, each on a new query."""
@@ -149,7 +331,7 @@ class Manager(ManagerMethods[M], Generic[M]):
         if self._plain and len(lookups) == 1 and not conditions:
             ready = one_exact(self._meta, self._alias, lookups)
             if ready is not None:
-                work = operations.one(self._meta, ready[0], ready[1])
+                work = fetching.one(self._meta, ready[0], ready[1])
                 return run(self._alias, work, "await aget()")
         return self.get_queryset().get(*conditions, **lookups)
 
@@ -157,7 +339,7 @@ class Manager(ManagerMethods[M], Generic[M]):
         if self._plain and len(lookups) == 1 and not conditions:
             ready = one_exact(self._meta, self._alias, lookups)
             if ready is not None:
-                return arun(self._alias, operations.one(self._meta, ready[0], ready[1]))
+                return arun(self._alias, fetching.one(self._meta, ready[0], ready[1]))
         return self.get_queryset().aget(*conditions, **lookups)
 
     def all(self) -> QuerySet[M]:

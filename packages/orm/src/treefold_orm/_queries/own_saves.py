@@ -7,19 +7,18 @@ calls `save()`, the async half `asave()`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from treefold_orm._base.errors import ModelError, UniqueViolation
 from treefold_orm._fields.meta import Meta
-from treefold_orm._queries import operations
+from treefold_orm._operations import creating
+from treefold_orm._operations.creating import Lookups
 from treefold_orm._runtime.run import arun, check_blocking, run
 from treefold_orm._runtime.transactions import transaction
 
 if TYPE_CHECKING:
-    from treefold_orm._queries.querysets import QuerySet
+    from treefold_orm._building.set_operations import SetOperations
 
-Values = Mapping[str, Any]
 _TWINS = {"save": "asave", "asave": "save"}
 
 
@@ -32,7 +31,7 @@ def check_half(meta: Meta, name: str) -> None:
         )
 
 
-def _new(query: QuerySet[Any], values: dict[str, Any]) -> Any:
+def _new(query: SetOperations[Any, Any], values: dict[str, Any]) -> Any:
     parent = query._parent
     made = query._meta.model(**values) if parent is None else parent._new(values)
     made._alias = query._alias
@@ -42,7 +41,7 @@ def _new(query: QuerySet[Any], values: dict[str, Any]) -> Any:
 # -- sync -----------------------------------------------------------------------------------------
 
 
-def create(query: QuerySet[Any], values: dict[str, Any]) -> Any:
+def create(query: SetOperations[Any, Any], values: dict[str, Any]) -> Any:
     """Insert a row by the model's own `save()`."""
     check_half(query._meta, "save")
     check_blocking("await acreate()")
@@ -56,28 +55,30 @@ def create(query: QuerySet[Any], values: dict[str, Any]) -> Any:
     return made
 
 
-def get_or_create(query: QuerySet[Any], lookups: Values, defaults: Values) -> tuple[Any, bool]:
+def get_or_create(
+    query: SetOperations[Any, Any], lookups: Lookups, defaults: Lookups
+) -> tuple[Any, bool]:
     """Return the matching row, or insert one by the model's own `save()`."""
     check_half(query._meta, "save")
     check_blocking("await aget_or_create()")
-    alias, twin = query._alias, "await aget_or_create()"
+    alias, async_name = query._alias, "await aget_or_create()"
     with transaction(alias):
-        found = run(alias, operations.find(query, lookups, batch_lazy=True), twin)
+        found = run(alias, creating.find(query, lookups, batch_lazy=True), async_name)
         if found is not None:
             return found, False
-        values = operations.values_of_new(lookups, defaults)
+        values = creating.values_of_new(lookups, defaults)
         try:
             with transaction(alias):
                 return create(query, values), True
         except UniqueViolation:  # another transaction has inserted the row in between
-            found = run(alias, operations.find(query, lookups, batch_lazy=True), twin)
+            found = run(alias, creating.find(query, lookups, batch_lazy=True), async_name)
             if found is None:
                 raise
             return found, False
 
 
 def update_or_create(
-    query: QuerySet[Any], lookups: Values, defaults: Values, new: Values | None
+    query: SetOperations[Any, Any], lookups: Lookups, defaults: Lookups, new: Lookups | None
 ) -> tuple[Any, bool]:
     """Set `defaults` on the matching row, or insert one, by the model's own `save()`."""
     check_half(query._meta, "save")
@@ -86,7 +87,7 @@ def update_or_create(
         locked = query.select_for_update()
         instance, created = get_or_create(locked, lookups, defaults if new is None else new)
         if not created:
-            operations.set_values(instance, defaults)
+            creating.set_values(instance, defaults)
             instance.save()
     return instance, created
 
@@ -94,7 +95,7 @@ def update_or_create(
 # -- async ----------------------------------------------------------------------------------------
 
 
-async def acreate(query: QuerySet[Any], values: dict[str, Any]) -> Any:
+async def acreate(query: SetOperations[Any, Any], values: dict[str, Any]) -> Any:
     """Insert a row by the model's own `asave()`."""
     check_half(query._meta, "asave")
     made = _new(query, values)
@@ -108,28 +109,28 @@ async def acreate(query: QuerySet[Any], values: dict[str, Any]) -> Any:
 
 
 async def aget_or_create(
-    query: QuerySet[Any], lookups: Values, defaults: Values
+    query: SetOperations[Any, Any], lookups: Lookups, defaults: Lookups
 ) -> tuple[Any, bool]:
     """Return the matching row, or insert one by the model's own `asave()`."""
     check_half(query._meta, "asave")
     alias = query._alias
     async with transaction(alias):
-        found = await arun(alias, operations.find(query, lookups, batch_lazy=False))
+        found = await arun(alias, creating.find(query, lookups, batch_lazy=False))
         if found is not None:
             return found, False
-        values = operations.values_of_new(lookups, defaults)
+        values = creating.values_of_new(lookups, defaults)
         try:
             async with transaction(alias):
                 return await acreate(query, values), True
         except UniqueViolation:  # another transaction has inserted the row in between
-            found = await arun(alias, operations.find(query, lookups, batch_lazy=False))
+            found = await arun(alias, creating.find(query, lookups, batch_lazy=False))
             if found is None:
                 raise
             return found, False
 
 
 async def aupdate_or_create(
-    query: QuerySet[Any], lookups: Values, defaults: Values, new: Values | None
+    query: SetOperations[Any, Any], lookups: Lookups, defaults: Lookups, new: Lookups | None
 ) -> tuple[Any, bool]:
     """Set `defaults` on the matching row, or insert one, by the model's own `asave()`."""
     check_half(query._meta, "asave")
@@ -137,6 +138,6 @@ async def aupdate_or_create(
         locked = query.select_for_update()
         instance, created = await aget_or_create(locked, lookups, defaults if new is None else new)
         if not created:
-            operations.set_values(instance, defaults)
+            creating.set_values(instance, defaults)
             await instance.asave()
     return instance, created

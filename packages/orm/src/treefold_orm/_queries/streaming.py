@@ -15,9 +15,8 @@ from treefold_orm._base.errors import FieldError, ORMError
 from treefold_orm._base.journal import recorded
 from treefold_orm._base.statement import Operation
 from treefold_orm._drivers.base import Database, Session, finish_anyway
-from treefold_orm._queries import operations
-from treefold_orm._queries.prefetch import prefetch
-from treefold_orm._queries.reading import mark_read
+from treefold_orm._operations import loading
+from treefold_orm._operations.loading import mark_read
 from treefold_orm._runtime.connections import database_for
 from treefold_orm._runtime.context import current
 from treefold_orm._runtime.open_transaction import Transaction, script
@@ -25,31 +24,28 @@ from treefold_orm._runtime.run import arun, run
 from treefold_orm._runtime.transactions import transaction
 
 if TYPE_CHECKING:
-    from treefold_orm._queries.query import QueryBuilder
+    from treefold_orm._building.query import AnyQuery
+    from treefold_orm._compile.plan import Plan
 
 
-def _check(chunk_size: int) -> None:
+def _shared(query: AnyQuery, plan: Plan, chunk_size: int) -> Transaction | None:
+    """The open transaction that holds the cursor, if there is one."""
     if isinstance(chunk_size, bool) or chunk_size < 1:
         raise FieldError(f"chunk_size={chunk_size!r} must be a number of at least 1")
-
-
-def _shared(alias: str) -> Transaction | None:
-    if not transaction.active(alias):
-        return None
     context = current.get()
-    assert context is not None  # noqa: S101 - a transaction is in it
-    return context.transactions[alias]
+    if context is not None and transaction.active(query._alias):
+        return context.transactions[query._alias]
+    if plan.locks:
+        raise loading.needs_transaction()
+    return None
 
 
-def iterate(query: QueryBuilder[Any, Any], chunk_size: int) -> Generator[Any]:
+def iterate(query: AnyQuery, chunk_size: int) -> Generator[Any]:
     """Yield a query's rows; a read-only transaction holds the cursor where none is open."""
-    _check(chunk_size)
     plan, args = query._plan("rows")
-    database, shared = database_for(query._alias), _shared(query._alias)
-    if plan.locks and shared is None:
-        raise operations.needs_transaction()
+    database, shared = database_for(query._alias), _shared(query, plan, chunk_size)
     if shared is None and database.single:
-        yield from run(query._alias, operations.rows(query, batch_lazy=True), "aiterator()")
+        yield from run(query._alias, loading.rows(query, batch_lazy=True), "aiterator()")
         return
     with _held(database, shared) as session:
         for chunk in session.rows(plan.sql, args, size=chunk_size):
@@ -61,15 +57,12 @@ def iterate(query: QueryBuilder[Any, Any], chunk_size: int) -> Generator[Any]:
             yield from found
 
 
-async def aiterate(query: QueryBuilder[Any, Any], chunk_size: int) -> AsyncGenerator[Any]:
+async def aiterate(query: AnyQuery, chunk_size: int) -> AsyncGenerator[Any]:
     """Yield a query's rows; a read-only transaction holds the cursor where none is open."""
-    _check(chunk_size)
     plan, args = query._plan("rows")
-    database, shared = database_for(query._alias), _shared(query._alias)
-    if plan.locks and shared is None:
-        raise operations.needs_transaction()
+    database, shared = database_for(query._alias), _shared(query, plan, chunk_size)
     if shared is None and database.single:
-        for item in await arun(query._alias, operations.rows(query, batch_lazy=False)):
+        for item in await arun(query._alias, loading.rows(query, batch_lazy=False)):
             yield item
         return
     async with _aheld(database, shared) as session:
@@ -84,9 +77,9 @@ async def aiterate(query: QueryBuilder[Any, Any], chunk_size: int) -> AsyncGener
 
 
 def _prefetched(
-    query: QueryBuilder[Any, Any], found: list[Any], shared: Transaction | None, *, batch_lazy: bool
+    query: AnyQuery, found: list[Any], shared: Transaction | None, *, batch_lazy: bool
 ) -> Operation[None]:
-    work = prefetch(found, query._prefetches, query._alias, batch_lazy=batch_lazy)
+    work = loading.prefetch(found, query._prefetches, query._alias, batch_lazy=batch_lazy)
     return work if shared is None else recorded(work, shared.journal)
 
 

@@ -10,17 +10,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 from treefold_orm._base.errors import FieldError, FieldValueError, InvalidParameter
-from treefold_orm._expressions.conditions import Q
 from treefold_orm._expressions.lookups import Lookup, lookup_for
 from treefold_orm._expressions.ordering import freeze_order
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._fields.base import Field
+from treefold_orm._fields.meta import Instance
+from treefold_orm._terms.operators import Q
 
 if TYPE_CHECKING:
-    from treefold_orm._models.model import Model
-    from treefold_orm._queries.query import QueryBuilder
+    from treefold_orm._building.query import AnyQuery
 
-M = TypeVar("M", bound="Model")
+M = TypeVar("M", bound=Instance)
 V = TypeVar("V")
 
 
@@ -52,32 +52,23 @@ def taint(mapping: Mapping[str, V]) -> Tainted[V]:
     return Tainted({str(key): value for key, value in mapping.items()})
 
 
-def assign(instance: Model, data: Mapping[str, Any], *, fields: Sequence[str]) -> list[str]:
+def assign(instance: Instance, data: Mapping[str, Any], *, fields: Sequence[str]) -> list[str]:
     """Set the named fields of an instance from untrusted data; see `Model.assign`."""
     if isinstance(fields, str):
         raise FieldError("assign(fields=...) takes a list of names, not one text")
     meta = instance._meta
-    allowed: list[Field[Any]] = []
-    for name in fields:
-        field = meta.pk if name == "pk" else meta.fields.get(name) or meta.by_attname.get(name)
-        if field is None:
-            raise meta.unknown(name)
-        allowed.append(field)
+    allowed = [(name, meta.pk if name == "pk" else meta.column_named(name)) for name in fields]
     given = {str(key): value for key, value in data.items()}
-    changes = [
-        (name, field, given[name])
-        for name, field in zip(fields, allowed, strict=True)
-        if name in given
-    ]
-    cleaned = [(field, field.clean(value)) for _, field, value in changes]
-    for field, value in cleaned:
+    changes = [(name, field, field.clean(given[name])) for name, field in allowed if name in given]
+    for _, field, value in changes:
         setattr(instance, field.attname, value)
         instance.__dict__.pop(f"_cached_{field.name}", None)
     return [name for name, _, _ in changes]
 
 
 class FilterSet:
-    """What a request may ask of a model: declare it, then `apply` the query string.
+    """The filters and orders that a request may use on a model: declare it, then `apply` the query
+    string.
 
     `model` is the model; `fields` maps a path to the lookups it may be used with (`{"title":
     ["exact", "icontains"], "author__name": ["exact"]}`); `names` gives a path another name in the
@@ -182,13 +173,8 @@ class FilterSet:
         for known, texts in self._pairs:
             if known == name:
                 text = str(texts[0])
-                if (
-                    len(texts) != 1
-                    or not text.isascii()
-                    or not text.isdigit()
-                    or len(text) > 9
-                    or int(text) < 1
-                ):
+                plain = text.isascii() and text.isdigit() and len(text) <= 9
+                if len(texts) != 1 or not plain or int(text) < 1:
                     raise _wrong(self, name, "takes a whole number of at least 1")
                 if int(text) > limit:
                     raise _wrong(self, name, f"is at most {limit}")
@@ -197,7 +183,7 @@ class FilterSet:
 
     def apply(self, query: Any = None) -> Any:
         """Return `query` (or all rows) with the conditions, ordering and page of the request."""
-        base: QueryBuilder[Any, Any] = self.model.objects.all() if query is None else query
+        base: AnyQuery = self.model.objects.all() if query is None else query
         base = base.filter(self.conditions())
         if terms := self.order():
             base = base.order_by(*terms)

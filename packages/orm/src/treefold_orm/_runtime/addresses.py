@@ -27,7 +27,7 @@ def check_address(alias: str, address: str) -> None:
     """Refuse an address that no database can be at.
 
     Raises:
-        ConfigurationError: the message names the alias and what is wrong, and holds no secret.
+        ConfigurationError: the message names the alias and the fault, and holds no secret.
     """
     scheme, found, rest = address.partition("://")
     if not found or not _SCHEME.fullmatch(scheme):
@@ -41,7 +41,7 @@ def check_address(alias: str, address: str) -> None:
 
 
 def sqlite_options(rest: str) -> tuple[str, dict[str, str]]:
-    """Split what follows `sqlite://` into a path and its options.
+    """Split the text after `sqlite://` into a path and its options.
 
     Raises:
         ConfigurationError: an option that SQLite does not take, or a value that it does not have.

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from treefold_orm._base.errors import ConfigurationError
+from treefold_orm._base.records import Record, record
 from treefold_orm._runtime.addresses import check_synchronous, sqlite_options
 
 if TYPE_CHECKING:
@@ -25,6 +26,25 @@ if TYPE_CHECKING:
 Backend = Literal["sqlite", "postgres"]
 
 _databases: dict[str, Database] = {}
+
+
+@record
+class _Options(Record):
+    """The options of `configure`, as they are where they are not given."""
+
+    login: Mapping[str, Any] = MappingProxyType({})
+    pool_size: int | None = None
+    pool_timeout: float = 10.0
+    statement_timeout: float = 30.0
+    connect_timeout: float = 5.0
+    pooler: str = "session"
+    synchronous: str | None = None
+    regex: bool = False
+    driver_options: Mapping[str, Any] = MappingProxyType({})
+
+    @property
+    def given_login(self) -> dict[str, Any]:
+        return {name: value for name, value in self.login.items() if value is not None}
 
 
 def several_databases() -> bool:
@@ -61,11 +81,9 @@ def configure(
     allows the regex lookups. Further options go to the driver as they are. Raises
     `ConfigurationError` for an unknown backend or a missing driver.
     """
-    import_module("treefold_orm._compile.writes")  # all that compiles: else a request waits for it
-    made = _make(
-        alias,
-        backend,
-        database,
+    for name in ("plans", "writes"):  # all that compiles: else a request waits for it
+        import_module(f"treefold_orm._compile.{name}")
+    options = _Options(
         login={"host": host, "port": port, "user": user, "password": password},
         pool_size=pool_size,
         pool_timeout=pool_timeout,
@@ -76,6 +94,7 @@ def configure(
         regex=regex,
         driver_options=driver_options,
     )
+    made = _make(alias, backend, database, options)
     previous = _databases.get(alias)
     if previous is not None and previous.outer is not None:
         raise ConfigurationError(
@@ -91,7 +110,7 @@ _divert: Callable[[Database], Database] | None = None
 
 @contextmanager
 def diverted(function: Callable[[Database], Database]) -> Generator[None]:
-    """Register what `function` returns for a database, wherever one is configured meanwhile."""
+    """Register the result of `function` for a database, unless one is configured meanwhile."""
     global _divert  # noqa: PLW0603, RUF100 - of the whole process, as the databases are
     former, _divert = _divert, function
     try:
@@ -107,56 +126,36 @@ def is_diverted() -> bool:
 
 def made_for(alias: str, address: str) -> Database:
     """Make the database of an address without registering it."""
-    return _make(alias, None, address)
+    return _make(alias, None, address, _Options())
 
 
 def _make(
     alias: str,
     backend: Backend | str | None,
     database: str | os.PathLike[str] | None,
-    *,
-    login: Mapping[str, Any] = MappingProxyType({}),
-    pool_size: int | None = None,
-    pool_timeout: float = 10.0,
-    statement_timeout: float = 30.0,
-    connect_timeout: float = 5.0,
-    pooler: str = "session",
-    synchronous: str | None = None,
-    regex: bool = False,
-    driver_options: Mapping[str, Any] = MappingProxyType({}),
+    options: _Options,
 ) -> Database:
-    given = {name: value for name, value in login.items() if value is not None}
     kind, place, named = _split(backend, database)
-    options: dict[str, Any] = {"regex": regex, "timeout": pool_timeout}
-    if kind == "sqlite":
-        if synchronous is not None:
-            check_synchronous(synchronous)
-            named["synchronous"] = synchronous
-        if unknown := sorted((*given, *driver_options)):
+    if kind == "postgres":
+        if options.synchronous is not None:
             raise ConfigurationError(
-                f"SQLite takes no option {unknown[0]!r}: a database path is all it needs"
+                "synchronous is an option of SQLite: PostgreSQL has synchronous_commit, to be "
+                "given in server_settings"
             )
-        if pool_size is not None:
-            options["readers"] = pool_size
-        from treefold_orm._drivers.sqlite import SQLiteDatabase
-
-        return SQLiteDatabase(alias, database=place, **options, **named)
-    if synchronous is not None:
+        return _postgres(alias, place, options)
+    if options.synchronous is not None:
+        check_synchronous(options.synchronous)
+        named["synchronous"] = options.synchronous
+    if unknown := sorted((*options.given_login, *options.driver_options)):
         raise ConfigurationError(
-            "synchronous is an option of SQLite: PostgreSQL has synchronous_commit, to be "
-            "given in server_settings"
+            f"SQLite takes no option {unknown[0]!r}: a database path is all it needs"
         )
-    return _postgres(
-        alias,
-        place,
-        given,
-        options,
-        pool_size=pool_size,
-        statement_timeout=statement_timeout,
-        connect_timeout=connect_timeout,
-        pooler=pooler,
-        driver_options=driver_options,
-    )
+    given: dict[str, Any] = {"regex": options.regex, "timeout": options.pool_timeout, **named}
+    if options.pool_size is not None:
+        given["readers"] = options.pool_size
+    from treefold_orm._drivers.sqlite import SQLiteDatabase
+
+    return SQLiteDatabase(alias, database=place, **given)
 
 
 def unnamed(address: str, *, connect_timeout: float) -> Database:
@@ -165,18 +164,13 @@ def unnamed(address: str, *, connect_timeout: float) -> Database:
     Raises:
         ConfigurationError: as `configure`.
     """
-    options = {"regex": False, "timeout": connect_timeout}
-    return _postgres(
-        "default",
-        address,
-        {},
-        options,
+    options = _Options(
         pool_size=1,
+        pool_timeout=connect_timeout,
         statement_timeout=connect_timeout,
         connect_timeout=connect_timeout,
-        pooler="session",
-        driver_options={},
     )
+    return _postgres("default", address, options)
 
 
 def _split(
@@ -205,18 +199,7 @@ def _split(
     raise ConfigurationError(f"{backend!r} is not a known backend: use 'sqlite' or 'postgres'")
 
 
-def _postgres(
-    alias: str,
-    place: str,
-    given: dict[str, Any],
-    options: dict[str, Any],
-    *,
-    pool_size: int | None,
-    statement_timeout: float,
-    connect_timeout: float,
-    pooler: str,
-    driver_options: Mapping[str, Any],
-) -> Database:
+def _postgres(alias: str, place: str, options: _Options) -> Database:
     try:
         from treefold_orm._drivers.postgres import PostgresDatabase
     except ImportError:
@@ -225,7 +208,8 @@ def _postgres(
         ) from None
     from urllib.parse import parse_qsl, unquote, urlsplit
 
-    connect = dict(driver_options)
+    given, pool_size = options.given_login, options.pool_size
+    connect = dict(options.driver_options)
     if "://" in place:
         address = urlsplit(place)
         query = dict(parse_qsl(address.query))
@@ -244,10 +228,11 @@ def _postgres(
         alias,
         connect={**connect, **given},
         size=pool_size or 10,
-        statement_timeout=statement_timeout,
-        connect_timeout=connect_timeout,
-        pooler=pooler,
-        **options,
+        timeout=options.pool_timeout,
+        statement_timeout=options.statement_timeout,
+        connect_timeout=options.connect_timeout,
+        pooler=options.pooler,
+        regex=options.regex,
     )
 
 

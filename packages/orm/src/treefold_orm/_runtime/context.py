@@ -1,4 +1,4 @@
-"""What the current task or thread is in the middle of: transactions, a recorder, read-only mode.
+"""State of the current task or thread: transactions, a recorder, read-only mode.
 
 One context variable holds it all, so that an operation outside of any of these pays for a single
 look.
@@ -15,8 +15,8 @@ from treefold_orm._base.records import Record, record, replaced
 
 if TYPE_CHECKING:
     from treefold_orm._base.journal import Journal
-    from treefold_orm._runtime.observe import Recorder
     from treefold_orm._runtime.open_transaction import Transaction
+    from treefold_orm._runtime.recorder import Recorder
 
 
 NO_TRANSACTIONS: Mapping[str, Transaction] = {}
@@ -41,6 +41,12 @@ def open_journal(alias: str) -> Journal | None:
     context = current.get()
     found = None if context is None else context.transactions.get(alias)
     return None if found is None else found.journal
+
+
+def is_read_only() -> bool:
+    """Return True in a block of `read_only()`."""
+    context = current.get()
+    return context is not None and context.read_only
 
 
 @contextmanager

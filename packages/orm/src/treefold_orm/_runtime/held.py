@@ -11,14 +11,13 @@ import asyncio
 import contextlib
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine
-from types import TracebackType
 from typing import Any, NoReturn, Self, TypeVar
 
 from treefold_orm._base.errors import ConfigurationError, ORMError, TransactionClosed
 from treefold_orm._base.statement import Operation
 from treefold_orm._drivers.base import Database, Session, finish_anyway, one
 from treefold_orm._runtime.connections import database_for
-from treefold_orm._runtime.context import current
+from treefold_orm._runtime.context import current, is_read_only
 from treefold_orm._runtime.open_transaction import Transaction
 from treefold_orm._runtime.run import check_blocking
 from treefold_orm._runtime.transactions import transaction
@@ -31,7 +30,7 @@ class HeldConnection:
 
     Attributes:
         alias: the alias of the database.
-        dialect: what the database says differently.
+        dialect: the SQL of the database.
         pooled: True behind a pooler that hands out server connections per transaction, where
             settings and locks of a session do not last.
         single: True for a database in memory, whose only connection this is.
@@ -63,12 +62,7 @@ class HeldConnection:
         held.session = held.own.checkout(write=True)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         own, session = self._database.left()
         own.checkin(session)
         if own is not self._real:
@@ -80,12 +74,7 @@ class HeldConnection:
         held.session = await held.own.acheckout(write=True)
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         own, session = self._database.left()
         await finish_anyway(own.acheckin(session))
         if own is not self._real:
@@ -97,14 +86,14 @@ class HeldConnection:
         """Run an operation, in the open transaction if there is one, blocking this thread."""
         active = self._active()
         if active is not None:
-            return active.run(operation, write=True)
+            return active.run(operation, write=True, read_only=is_read_only())
         return self._database.run(operation, write=True, read_only=False)
 
     async def arun(self, operation: Operation[T]) -> T:
         """Run an operation, in the open transaction if there is one."""
         active = self._active()
         if active is not None:
-            return await active.arun(operation, write=True)
+            return await active.arun(operation, write=True, read_only=is_read_only())
         return await self._database.arun(operation, write=True, read_only=False)
 
     def _active(self) -> Transaction | None:
@@ -185,7 +174,7 @@ class _Held(Database):
 
     def checkin(self, session: Session) -> None:
         if not session.lost_transaction:  # its end was not reached
-            with contextlib.suppress(ORMError):  # the error that led here is what is reported
+            with contextlib.suppress(ORMError):  # report the error that led here
                 session.run(one("ROLLBACK"))
 
     async def acheckin(self, session: Session) -> None:
@@ -200,17 +189,10 @@ class _Held(Database):
     def in_use(self) -> bool:
         return self._session is not None
 
-    def close(self) -> NoReturn:
-        raise self._kept()
+    def _kept(self) -> NoReturn:
+        raise RuntimeError(f"The connection held for {self.alias!r} ends with its with block")
 
-    async def aclose(self) -> NoReturn:
-        raise self._kept()
-
-    def forget(self) -> NoReturn:
-        raise self._kept()
-
-    def _kept(self) -> RuntimeError:
-        return RuntimeError(f"The connection held for {self.alias!r} ends with its with block")
+    close = aclose = forget = _kept
 
 
 class _HeldTransaction(transaction):

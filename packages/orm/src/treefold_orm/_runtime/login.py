@@ -40,7 +40,8 @@ async def refusal(address: str, *, patience: float) -> tuple[str, str]:
         async with asyncio.timeout(patience):
             await database.arun(one("SELECT 1"), write=False, read_only=True)
     except TimeoutError:
-        return f"takes no login within {patience:g} s", "see what keeps it busy"
+        advice = f"see that it is PostgreSQL and not too busy, or {_MEND}"
+        return f"takes no login within {patience:.2g} s", advice
     except ORMError as error:
         return _said(error, address)
     finally:
@@ -53,4 +54,6 @@ def _said(error: ORMError, address: str) -> tuple[str, str]:
     if code == "3D000":
         name = unquote(urlsplit(address).path[1:])
         return f"has no database {name!r}", f"make it (createdb {name}), or {_MEND}"
+    if code is None and str(error).endswith("it was closed"):
+        return "answers, but not as PostgreSQL does", f"start it, or {_MEND}"
     return _REFUSALS.get(code or "", (f"takes no login: {error}", _MEND))

@@ -1,4 +1,4 @@
-"""Watching queries: what was sent, how long it took, and what was sent again and again.
+"""Watching queries: the statements sent, their durations, and repeated statements.
 
 Off, it costs nothing. On (for a request in development, or in a test), each statement becomes a
 `QueryEvent` without its values, and the same statement from the same line is counted as a likely
@@ -7,67 +7,17 @@ N+1.
 
 from __future__ import annotations
 
-import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from treefold_orm._base.records import Record, record
-from treefold_orm._base.statement import ATOMIC, Operation, Statement
+from treefold_orm._base.interpreter import calling_line
+from treefold_orm._base.statement import ATOMIC, Operation
 from treefold_orm._runtime.context import changed
+from treefold_orm._runtime.recorder import REPEATS, QueryEvent, Recorder
 
 T = TypeVar("T")
-
-REPEATS = 5
-
-
-@record
-class QueryEvent(Record):
-    """One statement: its SQL, the number of its arguments, seconds taken, and the line that asked
-    for it.
-    """
-
-    sql: str
-    arguments: int
-    duration: float
-    source: str
-
-
-class Recorder:
-    """The statements of one block, in order.
-
-    `on_repeat` is called once for each statement that one line sends `repeats` times.
-    """
-
-    def __init__(
-        self, *, repeats: int = REPEATS, on_repeat: Callable[[QueryEvent, int], None] | None = None
-    ) -> None:
-        self.events: list[QueryEvent] = []
-        self._seen: Counter[tuple[str, str]] = Counter()
-        self._repeats = repeats
-        self._on_repeat = on_repeat
-
-    def __len__(self) -> int:
-        return len(self.events)
-
-    @property
-    def duration(self) -> float:
-        """Seconds spent in all statements together."""
-        return sum(event.duration for event in self.events)
-
-    def repeated(self) -> dict[tuple[str, str], int]:
-        """Statements and lines that were seen at least `repeats` times: likely N+1 queries."""
-        return {key: count for key, count in self._seen.items() if count >= self._repeats}
-
-    def add(self, statement: Statement, duration: float, source: str) -> None:
-        """Record one statement."""
-        event = QueryEvent(statement.sql, len(statement.args), duration, source)
-        self.events.append(event)
-        self._seen[statement.sql, source] += 1
-        if self._on_repeat is not None and self._seen[statement.sql, source] == self._repeats:
-            self._on_repeat(event, self._repeats)
 
 
 @contextmanager
@@ -104,16 +54,3 @@ def _timed(operation: Operation[T], recorder: Recorder, source: str) -> Operatio
                 statement = operation.send(outcome)
     except StopIteration as stop:
         return stop.value
-
-
-def calling_line() -> str:
-    """Return `file:line` of the nearest frame outside of this package and the standard library's
-    loop.
-    """
-    frame = sys._getframe(1)
-    while frame.f_back is not None:
-        module = str(frame.f_globals.get("__name__", ""))
-        if not module.startswith(("treefold_orm", "asyncio", "contextlib")):
-            break
-        frame = frame.f_back
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}"

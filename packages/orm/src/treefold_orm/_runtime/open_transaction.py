@@ -1,27 +1,27 @@
 """One transaction or savepoint in progress: its connection, whose turn it is, and how it ends.
 
-Nothing here opens one: that is `_transactions`. Names of savepoints are made here, never taken.
+`_runtime/transactions.py` opens them. Names of savepoints are made here, never taken.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from enum import Enum
 from typing import Any, TypeVar, cast
 
 from treefold_orm._base.errors import (
     ConnectionFailed,
+    ReadOnlyViolation,
     TransactionAborted,
     TransactionClosed,
     unanswered,
 )
+from treefold_orm._base.interpreter import calling_line
 from treefold_orm._base.journal import Journal, recorded
 from treefold_orm._base.statement import ATOMIC, Operation, Statement
 from treefold_orm._drivers.base import Database, Session
 from treefold_orm._drivers.pool import Pool
 from treefold_orm._runtime.connections import database_for
-from treefold_orm._runtime.context import current
 
 T = TypeVar("T")
 
@@ -58,7 +58,7 @@ class Transaction:
         self.interrupted = False
         self.in_doubt = False  # its COMMIT was sent and not answered
         self.journal = Journal(None if parent is None else parent.journal)
-        self.site = _creation_site()
+        self.site = calling_line()
         self.hooks: list[Callable[[], Any]] = []
         self.database = database or database_for(alias)
         self.session: Session = cast("Session", None)
@@ -77,36 +77,37 @@ class Transaction:
 
     # -- statements -------------------------------------------------------------------------------
 
-    def run(self, operation: Operation[T], *, write: bool) -> T:
+    def run(self, operation: Operation[T], *, write: bool, read_only: bool = False) -> T:
         """Run an operation in this transaction, blocking this thread until it is its turn."""
         turn = self.turn.take_now() or self.turn.take()
         try:
-            self._check(write)
+            self._check(write=write, read_only=read_only)
             return self.session.run(self._recorded(operation, write))
         finally:
             self.turn.give(turn)
 
-    async def arun(self, operation: Operation[T], *, write: bool) -> T:
+    async def arun(self, operation: Operation[T], *, write: bool, read_only: bool = False) -> T:
         """Run an operation in this transaction when it is its turn."""
         turn = self.turn.take_now() or await self.turn.atake()
         try:
-            self._check(write)
+            self._check(write=write, read_only=read_only)
             return await self.session.arun(self._recorded(operation, write))
         finally:
             self.turn.give(turn)
 
-    def _check(self, write: bool) -> None:
+    def _check(self, *, write: bool, read_only: bool) -> None:
+        self.check_open()
+        if write and (read_only or not self.write):
+            raise ReadOnlyViolation("This transaction is read-only: open it without read_only=True")
+
+    def check_open(self) -> None:
+        """Raise where the transaction has ended, by itself or by its database."""
         if self.state is not State.OPEN:
             raise TransactionClosed(
                 f"The transaction begun at {self.site} has ended: use transaction.detach() for "
                 "work that outlives it"
             )
         self._check_whole()
-        context = current.get()
-        if write and (not self.write or (context is not None and context.read_only)):
-            from treefold_orm._base.errors import ReadOnlyViolation
-
-            raise ReadOnlyViolation("This transaction is read-only: open it without read_only=True")
 
     def _check_whole(self) -> None:
         if self.interrupted:
@@ -163,7 +164,7 @@ class Transaction:
         return self.database.begin(write=self.write, isolation=self.isolation)
 
     def ending(self, *, commit: bool) -> Operation[None]:
-        """The operation that ends it.
+        """Return the operation that commits or rolls back this transaction.
 
         Raises:
             TransactionAborted: it could not be committed, because a statement in it had failed or
@@ -229,12 +230,3 @@ def script(statements: list[str]) -> Operation[None]:
     """The operation of statements without arguments."""
     for sql in statements:
         yield Statement("script", sql)
-
-
-def _creation_site() -> str:
-    frame = sys._getframe(1)
-    while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).startswith(
-        ("treefold_orm", "contextlib")
-    ):
-        frame = frame.f_back
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}"

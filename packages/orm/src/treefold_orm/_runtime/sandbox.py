@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Generator
+from collections.abc import Generator
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
-from typing import Any, NoReturn, TypeVar
+from typing import NoReturn, TypeVar
 
 from treefold_orm._base.errors import ConfigurationError
 from treefold_orm._base.statement import Operation
-from treefold_orm._drivers.base import Database, Session
+from treefold_orm._drivers.base import Database
 from treefold_orm._runtime.connections import _databases, aliases, database_for
 from treefold_orm._runtime.open_transaction import Transaction
 from treefold_orm._runtime.transactions import transaction
@@ -46,36 +46,17 @@ class Sandbox(Database):
             own.journal.single = True
             return await own.arun(operation, write=write)
 
-    def apart(self) -> Database:
-        raise self._no_other()
+    def _refuse(self, *_: object, **__: object) -> NoReturn:
+        raise RuntimeError(f"Database {self.alias!r} is in a sandbox and has one connection only")
 
-    def complete(self, session: Session, work: Coroutine[Any, Any, T]) -> T:
-        raise self._no_other()
-
-    def checkout(self, *, write: bool) -> Session:
-        raise self._no_other()
-
-    async def acheckout(self, *, write: bool) -> Session:
-        raise self._no_other()
-
-    def checkin(self, session: Session) -> None:
-        raise self._no_other()
-
-    async def acheckin(self, session: Session) -> None:
-        raise self._no_other()
-
-    def begin(self, *, write: bool, isolation: str | None) -> NoReturn:
-        raise self._no_other()
-
-    def _no_other(self) -> RuntimeError:
-        return RuntimeError(f"Database {self.alias!r} is in a sandbox and has one connection only")
+    apart = complete = checkout = acheckout = checkin = acheckin = begin = _refuse
 
     @property
     def in_use(self) -> bool:
         return self.real.in_use
 
     def close(self) -> None:
-        """Nothing: who opened the sandbox ends it."""
+        """Do nothing: the opener of the sandbox ends it."""
 
     async def aclose(self) -> None:
         """Nothing, as `close`."""
@@ -86,7 +67,7 @@ class Sandbox(Database):
 
 @contextmanager
 def sandbox(*names: str) -> Generator[None]:
-    """Undo at the end whatever this block does with the named databases (with all, without names).
+    """Undo at the end all changes of this block in the named databases (with all, without names).
 
     Works across threads and event loops: handlers that a test client calls are inside as well.
     Hooks of `on_commit` run where the application's own outermost transaction ends. Raises

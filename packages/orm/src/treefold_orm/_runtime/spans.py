@@ -31,7 +31,7 @@ factories: list[SpanFactory] = []
 
 
 def observe(factory: SpanFactory) -> Callable[[], None]:
-    """Open a span around every statement from here on; return what stops it."""
+    """Open a span around every statement from here on; return a function that stops it."""
     factories.append(factory)
 
     def stop() -> None:

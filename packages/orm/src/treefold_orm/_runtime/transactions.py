@@ -2,8 +2,8 @@
 
 A transaction holds one connection. Tasks and threads started inside share it, one statement at a
 time; a nested transaction keeps it to itself until it ends. After the end, use from a stray task
-raises. Commit and rollback are finished even while the task is being cancelled. What is in
-progress is a `Transaction` of `_open_transaction`.
+raises. Commit and rollback are finished even while the task is being cancelled. A
+transaction in progress is a `Transaction` of `_runtime/open_transaction.py`.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import asyncio
 import contextlib
 import functools
 import inspect
+import itertools
 from collections.abc import Callable
 from contextvars import Token
-from types import TracebackType
 from typing import Any, Literal, TypeVar, cast
 
-from treefold_orm._base.errors import FieldError, OperationalError, TransactionConflict
+from treefold_orm._base.errors import FieldError, TransactionConflict
 from treefold_orm._base.records import replaced
 from treefold_orm._drivers.base import finish_anyway
 from treefold_orm._runtime.connections import database_for
@@ -70,14 +70,15 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
         context = current.get() or EMPTY
         parent = context.transactions.get(self._using)
         if parent is not None:
-            parent._check(write=False)
+            parent.check_open()
         if parent is not None and self._isolation is not None:
             raise FieldError(
                 "A nested transaction cannot choose its isolation level: set it on the "
                 "outermost one"
             )
         database = database_for(self._using) if parent is None else parent.database
-        parent = parent or database.outer
+        enclosing: Transaction | None = database.outer
+        parent = parent or enclosing
         write = not (self._read_only or context.read_only) and (parent is None or parent.write)
         return Transaction(
             self._using,
@@ -111,30 +112,26 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
 
     def __enter__(self) -> Transaction:
         check_blocking("`async with transaction():`")
-        made = self._make()
+        made, turn = self._make(), None
         if made.parent is not None:
             turn = made.parent.turn.take()
             made.session = made.parent.session
-            try:
-                made.session.run(script([made.begin_sql()]))
-            except BaseException:
-                made.parent.turn.give(turn)
-                raise
-            return self._enter(made, turn)
-        made.session = made.database.checkout(write=made.write)
+        else:
+            made.session = made.database.checkout(write=made.write)
         try:
             made.session.run(script([made.begin_sql()]))
         except BaseException:
-            made.database.checkin(made.session)
+            self._give_back(made, turn)
             raise
-        return self._enter(made, None)
+        return self._enter(made, turn)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def _give_back(self, made: Transaction, turn: str | None) -> None:
+        if made.parent is not None and turn is not None:
+            made.parent.turn.give(turn)
+        else:
+            made.database.checkin(made.session)
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         made, turn = self._leave()
         commit = error is None and not made.rollback_only
         hooks: list[Callable[[], Any]] = []
@@ -146,10 +143,7 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
             made.closed()
             if own is not None:
                 made.turn.give(own)
-            if made.parent is not None and turn is not None:
-                made.parent.turn.give(turn)
-            else:
-                made.database.checkin(made.session)
+            self._give_back(made, turn)
         for hook in hooks:
             result = hook()
             if inspect.iscoroutine(result):
@@ -167,42 +161,34 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
         return made.finished(commit=commit)
 
     def _undo(self, made: Transaction) -> None:
-        with contextlib.suppress(Exception):  # the failed commit is what is reported
+        with contextlib.suppress(Exception):  # report the failed commit
             made.session.run(made.ending(commit=False))
 
     # -- async ------------------------------------------------------------------------------------
 
     async def __aenter__(self) -> Transaction:
-        made = self._make()
+        made, turn = self._make(), None
         if made.parent is not None:
             turn = await made.parent.turn.atake()
             made.session = made.parent.session
-            try:
-                await finish_anyway(made.session.arun(script([made.begin_sql()])))
-            except asyncio.CancelledError:
-                await finish_anyway(self._abandon(made))
-                made.parent.turn.give(turn)
-                raise
-            except BaseException:
-                made.parent.turn.give(turn)
-                raise
-            return self._enter(made, turn)
-        made.session = await made.database.acheckout(write=made.write)
+        else:
+            made.session = await made.database.acheckout(write=made.write)
         try:
             await finish_anyway(made.session.arun(script([made.begin_sql()])))
         except BaseException as error:
             if isinstance(error, asyncio.CancelledError):
                 await finish_anyway(self._abandon(made))
-            await finish_anyway(made.database.acheckin(made.session))
+            await finish_anyway(self._agive_back(made, turn))
             raise
-        return self._enter(made, None)
+        return self._enter(made, turn)
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def _agive_back(self, made: Transaction, turn: str | None) -> None:
+        if made.parent is not None and turn is not None:
+            made.parent.turn.give(turn)
+        else:
+            await made.database.acheckin(made.session)
+
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         made, turn = self._leave()
         commit = error is None and not made.rollback_only
         hooks: list[Callable[[], Any]] = []
@@ -239,13 +225,10 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
             made.closed()
             if own is not None:
                 made.turn.give(own)
-            if made.parent is not None and turn is not None:
-                made.parent.turn.give(turn)
-            else:
-                await made.database.acheckin(made.session)
+            await self._agive_back(made, turn)
 
     async def _abandon(self, made: Transaction) -> None:
-        with contextlib.suppress(Exception):  # the error that led here is what is reported
+        with contextlib.suppress(Exception):  # report the error that led here
             await made.session.arun(made.ending(commit=False))
 
     # -- decorator and hooks ----------------------------------------------------------------------
@@ -265,27 +248,25 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
 
             @functools.wraps(function)
             async def awrapper(*args: Any, **kwargs: Any) -> Any:
-                for attempt in range(1, attempts + 1):
+                for attempt in itertools.count(1):
                     try:
                         async with transaction(self._using, **options):
                             return await function(*args, **kwargs)
                     except TransactionConflict:
                         if attempt == attempts or self._nested():
                             raise
-                raise OperationalError("The transaction was never run")
 
             return cast("F", awrapper)
 
         @functools.wraps(function)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
-            for attempt in range(1, attempts + 1):
+            for attempt in itertools.count(1):
                 try:
                     with transaction(self._using, **options):
                         return function(*args, **kwargs)
                 except TransactionConflict:
                     if attempt == attempts or self._nested():
                         raise
-            raise OperationalError("The transaction was never run")
 
         return cast("F", wrapper)
 
@@ -308,7 +289,7 @@ class transaction:  # noqa: N801, RUF100 - used like a function: `with transacti
                 result.close()
                 raise TypeError(f"{hook!r} is async and there is no transaction: await it instead")
             return
-        active._check(write=False)
+        active.check_open()
         active.hooks.append(hook)
 
     @staticmethod

@@ -9,15 +9,14 @@ import datetime as dt
 from typing import Any
 
 from treefold_orm._base.errors import FieldError, FieldValueError, ModelError
-from treefold_orm._compile.conditions import condition as condition_sql
-from treefold_orm._compile.dialect import Dialect
 from treefold_orm._compile.frame import Frame
-from treefold_orm._compile.sql import SQL, Builder, Encoder, column_name, schema_text
-from treefold_orm._compile.sqlite import SQLite
-from treefold_orm._compile.values import expression as expression_sql
-from treefold_orm._expressions.conditions import Condition
+from treefold_orm._compile.writing import condition as condition_sql, expression as expression_sql
+from treefold_orm._dialects.dialect import Dialect
+from treefold_orm._dialects.sql import SQL, Builder, Encoder, column_name, schema_text
+from treefold_orm._dialects.sqlite import SQLite
+from treefold_orm._expressions.conditions import freeze_condition
 from treefold_orm._expressions.conversion import assigned
-from treefold_orm._expressions.expressions import Expression, Value
+from treefold_orm._expressions.freezing import freeze
 from treefold_orm._expressions.nodes import (
     AggregateNode,
     ColumnNode,
@@ -33,6 +32,8 @@ from treefold_orm._expressions.nodes import (
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._fields.base import Field
 from treefold_orm._fields.meta import Meta
+from treefold_orm._terms.operators import Condition, Expression
+from treefold_orm._terms.values import Value
 
 _MOMENTS = (dt.date, dt.time)  # a datetime is a date
 
@@ -64,7 +65,7 @@ class _Unaliased(Frame):
 def constant_sql(meta: Meta, item: Condition | Expression, dialect: Dialect) -> str:
     """Write a condition or expression over the columns of one row, with its values as literals."""
     scope = Scope(meta, [])
-    frozen = item.freeze_condition(scope) if isinstance(item, Condition) else item.freeze(scope)
+    frozen = freeze_condition(item, scope) if isinstance(item, Condition) else freeze(item, scope)
     return _written(meta, frozen, scope, dialect)
 
 
@@ -127,7 +128,7 @@ def default_sql(meta: Meta, field: Field[Any], dialect: Dialect) -> str:
         return f"{text}::{field.column_type(dialect.name)}" if array else text
     scope = Scope(meta, [])
     try:
-        node = assigned(given.freeze(scope), field)
+        node = assigned(freeze(given, scope), field)
     except FieldError as error:
         raise ModelError(f"{where}: db_default cannot be used: {error}") from None
     if _looks_at_rows(node):

@@ -1,4 +1,4 @@
-"""`create_all`: the quick start, which creates what is missing and never alters a table.
+"""`create_all`: the quick start, which creates missing tables and never alters one.
 
 Tables are created in an order in which the targets of their references come first.
 """
@@ -12,39 +12,32 @@ from typing import TYPE_CHECKING
 from treefold_orm._base.errors import ModelError, UnsupportedFeature
 from treefold_orm._base.names import quote
 from treefold_orm._base.statement import ATOMIC, Operation as Generated, Statement
-from treefold_orm._compile.dialect import Dialect
+from treefold_orm._dialects.dialect import Dialect
 from treefold_orm._fields.meta import Meta, registry
 from treefold_orm._runtime.connections import database_for
 from treefold_orm._runtime.run import arun, run
+from treefold_orm._schema import records
 from treefold_orm._schema.ddl import statements
 from treefold_orm._schema.describe import table_of
-from treefold_orm._schema.records import (
-    AddForeignKey,
-    CreateExtension,
-    CreateTable,
-    ForeignKeyDef,
-    SchemaOperation,
-    TableDef,
-)
 from treefold_orm._search.search_index import search_indexes
 
 if TYPE_CHECKING:
     from treefold_orm._models.model import Model
 
 
-def plan_tables(metas: Iterable[Meta], dialect: Dialect) -> list[SchemaOperation]:
+def plan_tables(metas: Iterable[Meta], dialect: Dialect) -> list[records.SchemaOperation]:
     """The operations that create the tables of these models, in an order in which targets come
     first; models with `managed = False` are left alone.
     """
     waiting = [meta for meta in dict.fromkeys(metas) if meta.managed]
     names = {meta.table_name for meta in waiting}
     done: set[str] = set()
-    made: list[SchemaOperation] = []
-    later: list[SchemaOperation] = []
+    made: list[records.SchemaOperation] = []
+    later: list[records.SchemaOperation] = []
     tables = {meta.table_name: table_of(meta, dialect) for meta in waiting}
     _refuse_equal_names(tables)
     if any(e.scalars for table in tables.values() for e in table.exclusions):
-        made.append(CreateExtension("btree_gist"))
+        made.append(records.CreateExtension("btree_gist"))
     while tables:
         ready = [
             t for t in tables.values() if all(_settled(k, t, done, names) for k in t.foreign_keys)
@@ -55,14 +48,16 @@ def plan_tables(metas: Iterable[Meta], dialect: Dialect) -> list[SchemaOperation
             for k in table.foreign_keys
             if dialect.name == "sqlite" or _settled(k, table, done, names)
         ]
-        later += [AddForeignKey(table.name, key) for key in table.foreign_keys if key not in kept]
-        made.append(CreateTable(replace(table, foreign_keys=tuple(kept)), if_missing=True))
+        later += [
+            records.AddForeignKey(table.name, key) for key in table.foreign_keys if key not in kept
+        ]
+        made.append(records.CreateTable(replace(table, foreign_keys=tuple(kept)), if_missing=True))
         done.add(table.name)
         del tables[table.name]
     return made + later
 
 
-def _refuse_equal_names(tables: dict[str, TableDef]) -> None:
+def _refuse_equal_names(tables: dict[str, records.TableDef]) -> None:
     # IF NOT EXISTS would pass over the second index of a name without a word
     known: dict[str, str] = {}
     for table in tables.values():
@@ -75,7 +70,9 @@ def _refuse_equal_names(tables: dict[str, TableDef]) -> None:
                 )
 
 
-def _settled(key: ForeignKeyDef, table: TableDef, done: set[str], names: set[str]) -> bool:
+def _settled(
+    key: records.ForeignKeyDef, table: records.TableDef, done: set[str], names: set[str]
+) -> bool:
     return key.target in done or key.target == table.name or key.target not in names
 
 
@@ -119,13 +116,13 @@ def _create(metas: list[Meta], alias: str) -> Generated[None]:
                 "Python with another SQLite, or PostgreSQL"
             )
     for operation in operations:
-        if isinstance(operation, AddForeignKey) and (yield from _exists(operation)):
+        if isinstance(operation, records.AddForeignKey) and (yield from _exists(operation)):
             continue
         for sql in statements(operation, dialect):
             yield Statement("script", sql)
 
 
-def _exists(operation: AddForeignKey) -> Generated[bool]:
+def _exists(operation: records.AddForeignKey) -> Generated[bool]:
     found = yield Statement(
         "rows",
         "SELECT 1 FROM pg_constraint WHERE conname = $1 AND conrelid = to_regclass($2)",

@@ -9,54 +9,34 @@ from collections.abc import Sequence
 
 from treefold_orm._base.errors import UnsupportedFeature
 from treefold_orm._base.names import quote
-from treefold_orm._compile.dialect import Dialect
-from treefold_orm._schema.records import (
-    AddForeignKey,
-    CheckDef,
-    ColumnDef,
-    CreateExtension,
-    CreateIndex,
-    CreateTable,
-    DropTable,
-    ExclusionDef,
-    ForeignKeyDef,
-    IndexDef,
-    SchemaOperation,
-    TableDef,
-    UniqueDef,
-)
-from treefold_orm._schema.schema_search import (
-    CreateSearchIndex,
-    DropSearchIndex,
-    create_search,
-    drop_search,
-)
+from treefold_orm._dialects.dialect import Dialect
+from treefold_orm._schema import records, schema_search
 
 
-def statements(operation: SchemaOperation, dialect: Dialect) -> list[str]:
+def statements(operation: records.SchemaOperation, dialect: Dialect) -> list[str]:
     """Write one schema operation as SQL statements."""
     match operation:
-        case CreateTable():
+        case records.CreateTable():
             return _create_table(operation, dialect)
-        case DropTable(name, if_present):
+        case records.DropTable(name, if_present):
             return [f"DROP TABLE {'IF EXISTS ' if if_present else ''}{quote(name)}"]
-        case CreateIndex():
+        case records.CreateIndex():
             return [_create_index(operation)]
-        case AddForeignKey(table, key):
+        case records.AddForeignKey(table, key):
             if dialect.name == "sqlite":
                 raise UnsupportedFeature(
                     "SQLite cannot add a foreign key to a table: create it with the table"
                 )
             return [f"ALTER TABLE {quote(table)} ADD {_reference(key)}"]
-        case CreateExtension(name):
+        case records.CreateExtension(name):
             return [f"CREATE EXTENSION IF NOT EXISTS {quote(name)}"]
-        case CreateSearchIndex():
-            return create_search(operation, dialect)
-        case DropSearchIndex():
-            return drop_search(operation, dialect)
+        case schema_search.CreateSearchIndex():
+            return schema_search.create_search(operation, dialect)
+        case schema_search.DropSearchIndex():
+            return schema_search.drop_search(operation, dialect)
 
 
-def _create_table(operation: CreateTable, dialect: Dialect) -> list[str]:
+def _create_table(operation: records.CreateTable, dialect: Dialect) -> list[str]:
     table = operation.table
     lines = [column_clause(column, table, dialect) for column in table.columns]
     if len(table.primary_key) > 1:
@@ -75,16 +55,18 @@ def _create_table(operation: CreateTable, dialect: Dialect) -> list[str]:
     indexes = indexes_of(table, if_missing=operation.if_missing)
     made += [_create_index(index) for index in indexes]
     for search in table.searches:
-        made += create_search(CreateSearchIndex(search, operation.if_missing), dialect)
+        made += schema_search.create_search(
+            schema_search.CreateSearchIndex(search, operation.if_missing), dialect
+        )
     return made
 
 
-def indexes_of(table: TableDef, *, if_missing: bool = False) -> list[CreateIndex]:
+def indexes_of(table: records.TableDef, *, if_missing: bool = False) -> list[records.CreateIndex]:
     """The indexes of a table as operations of their own, those that keep rows unique first."""
     made = [
-        CreateIndex(
+        records.CreateIndex(
             table.name,
-            IndexDef(
+            records.IndexDef(
                 unique.name,
                 unique.terms or tuple(map(quote, unique.columns)),
                 unique.where,
@@ -97,24 +79,28 @@ def indexes_of(table: TableDef, *, if_missing: bool = False) -> list[CreateIndex
         for unique in table.uniques
         if unique.is_index
     ]
-    made += [CreateIndex(table.name, index, if_missing=if_missing) for index in table.indexes]
+    made += [
+        records.CreateIndex(table.name, index, if_missing=if_missing) for index in table.indexes
+    ]
     return made
 
 
-def constraint_clause(constraint: ForeignKeyDef | UniqueDef | CheckDef | ExclusionDef) -> str:
+def constraint_clause(
+    constraint: records.ForeignKeyDef | records.UniqueDef | records.CheckDef | records.ExclusionDef,
+) -> str:
     """Write a constraint of a table for CREATE TABLE and for ALTER TABLE ... ADD."""
     match constraint:
-        case ForeignKeyDef():
+        case records.ForeignKeyDef():
             return _reference(constraint)
-        case UniqueDef():
+        case records.UniqueDef():
             return _unique(constraint)
-        case CheckDef(name, sql):
+        case records.CheckDef(name, sql):
             return f"CONSTRAINT {quote(name)} CHECK ({sql})"
-        case ExclusionDef():
+        case records.ExclusionDef():
             return _exclusion(constraint)
 
 
-def column_clause(column: ColumnDef, table: TableDef, dialect: Dialect) -> str:
+def column_clause(column: records.ColumnDef, table: records.TableDef, dialect: Dialect) -> str:
     """Write a column for CREATE TABLE and for ALTER TABLE ... ADD COLUMN."""
     parts = [quote(column.name), column.type]
     if (column.name,) == table.primary_key:
@@ -133,7 +119,7 @@ def column_clause(column: ColumnDef, table: TableDef, dialect: Dialect) -> str:
     return " ".join(parts)
 
 
-def _reference(key: ForeignKeyDef) -> str:
+def _reference(key: records.ForeignKeyDef) -> str:
     action = key.on_delete.replace("_", " ")
     return (
         f"CONSTRAINT {quote(key.name)} FOREIGN KEY ({quote(key.column)}) "
@@ -141,7 +127,7 @@ def _reference(key: ForeignKeyDef) -> str:
     )
 
 
-def _unique(unique: UniqueDef) -> str:
+def _unique(unique: records.UniqueDef) -> str:
     nulls = "" if unique.nulls_distinct else " NULLS NOT DISTINCT"
     return (
         f"CONSTRAINT {quote(unique.name)} UNIQUE{nulls} ({_listed(unique.columns)})"
@@ -149,7 +135,7 @@ def _unique(unique: UniqueDef) -> str:
     )
 
 
-def _exclusion(exclusion: ExclusionDef) -> str:
+def _exclusion(exclusion: records.ExclusionDef) -> str:
     where = f" WHERE ({exclusion.where})" if exclusion.where else ""
     return (
         f"CONSTRAINT {quote(exclusion.name)} EXCLUDE USING gist ({', '.join(exclusion.terms)})"
@@ -169,7 +155,7 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(map(quote, names))
 
 
-def _create_index(operation: CreateIndex) -> str:
+def _create_index(operation: records.CreateIndex) -> str:
     index = operation.index
     kind = "UNIQUE INDEX" if operation.unique else "INDEX"
     missing = "IF NOT EXISTS " if operation.if_missing else ""

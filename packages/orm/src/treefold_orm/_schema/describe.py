@@ -12,42 +12,28 @@ from typing import Any
 
 from treefold_orm._base.errors import ModelError, UnsupportedFeature
 from treefold_orm._base.names import constraint_name
-from treefold_orm._compile.dialect import Dialect
-from treefold_orm._expressions.constraints import (
-    CheckConstraint,
-    ExclusionConstraint,
-    Index,
-    Term,
-    UniqueConstraint,
-)
-from treefold_orm._expressions.expressions import Expression, OrderBy
+from treefold_orm._dialects.dialect import Dialect
 from treefold_orm._expressions.naming import check_name, field_of_constraint, unique_name
-from treefold_orm._expressions.ranges import Range
 from treefold_orm._fields.base import MISSING, Field
 from treefold_orm._fields.meta import Meta
 from treefold_orm._fields.numbers import AutoField
 from treefold_orm._fields.relations import ForeignKey, is_foreign_key
+from treefold_orm._functions.ranges import Range
+from treefold_orm._schema import records
 from treefold_orm._schema.constants import constant_sql, default_sql
-from treefold_orm._schema.records import (
-    CheckDef,
-    ColumnDef,
-    ExclusionDef,
-    ForeignKeyDef,
-    IndexDef,
-    TableDef,
-    UniqueDef,
-)
 from treefold_orm._schema.schema_search import search_of
 from treefold_orm._search.search_index import search_indexes
+from treefold_orm._terms import constraints
+from treefold_orm._terms.operators import Expression, OrderBy
 
 
-def table_of(meta: Meta, dialect: Dialect) -> TableDef:
+def table_of(meta: Meta, dialect: Dialect) -> records.TableDef:
     """Describe a model's table in a dialect.
 
     Raises `ModelError` for declarations that cannot become a table, `UnsupportedFeature` for what
     the database does not have.
     """
-    made = TableDef(
+    made = records.TableDef(
         meta.table_name,
         tuple(_column(meta, field, dialect) for field in meta.columns),
         tuple(key.column_name for key in meta.keys),
@@ -62,7 +48,7 @@ def table_of(meta: Meta, dialect: Dialect) -> TableDef:
     return made
 
 
-def _refuse_equal_names(meta: Meta, table: TableDef) -> None:
+def _refuse_equal_names(meta: Meta, table: records.TableDef) -> None:
     parts: list[Any] = [*table.foreign_keys, *table.uniques, *table.checks, *table.indexes]
     parts += [*table.searches, *table.exclusions]
     names = Counter(part.name for part in parts)
@@ -73,9 +59,9 @@ def _refuse_equal_names(meta: Meta, table: TableDef) -> None:
         )
 
 
-def _column(meta: Meta, field: Field[Any], dialect: Dialect) -> ColumnDef:
+def _column(meta: Meta, field: Field[Any], dialect: Dialect) -> records.ColumnDef:
     checks = tuple(check.format(field.quoted) for check in field.checks(dialect.name))
-    return ColumnDef(
+    return records.ColumnDef(
         field.column_name,
         field.column_type(dialect.name),
         field.null,
@@ -86,25 +72,27 @@ def _column(meta: Meta, field: Field[Any], dialect: Dialect) -> ColumnDef:
     )
 
 
-def _foreign_key(meta: Meta, field: ForeignKey[Any, Any]) -> ForeignKeyDef:
+def _foreign_key(meta: Meta, field: ForeignKey[Any, Any]) -> records.ForeignKeyDef:
     target = field.known_target
     name = field.constraint_name or constraint_name("fk", meta.table_name, field.column_name)
-    return ForeignKeyDef(
+    return records.ForeignKeyDef(
         name, field.column_name, target.table_name, target.pk.column_name, field.on_delete
     )
 
 
-def _uniques(meta: Meta, dialect: Dialect) -> list[UniqueDef]:
+def _uniques(meta: Meta, dialect: Dialect) -> list[records.UniqueDef]:
     made = [
-        UniqueDef(constraint_name("uq", meta.table_name, f.column_name), (f.column_name,))
+        records.UniqueDef(constraint_name("uq", meta.table_name, f.column_name), (f.column_name,))
         for f in meta.columns
         if f.unique and not f.primary_key
     ]
-    declared = [c for c in meta.constraints if isinstance(c, UniqueConstraint)]
+    declared = [c for c in meta.constraints if isinstance(c, constraints.UniqueConstraint)]
     return made + [_unique(meta, constraint, dialect) for constraint in declared]
 
 
-def _unique(meta: Meta, constraint: UniqueConstraint, dialect: Dialect) -> UniqueDef:
+def _unique(
+    meta: Meta, constraint: constraints.UniqueConstraint, dialect: Dialect
+) -> records.UniqueDef:
     name = unique_name(meta, constraint)
     if constraint.deferrable and dialect.name != "postgres":
         raise UnsupportedFeature(
@@ -124,7 +112,7 @@ def _unique(meta: Meta, constraint: UniqueConstraint, dialect: Dialect) -> Uniqu
         # SQLite always tells NULLs apart: two terms that have a value say the same
         terms = tuple(term for field in fields for term in _null_as_value(field))
         nulls_distinct = True
-    return UniqueDef(
+    return records.UniqueDef(
         name,
         () if terms else tuple(field.column_name for field in fields),
         _where(meta, constraint.condition, dialect),
@@ -141,18 +129,18 @@ def _null_as_value(field: Field[Any]) -> tuple[str, ...]:
     return f"({field.quoted} IS NULL)", f"IFNULL({field.quoted}, 0)"
 
 
-def _checks(meta: Meta, dialect: Dialect) -> list[CheckDef]:
+def _checks(meta: Meta, dialect: Dialect) -> list[records.CheckDef]:
     return [
-        CheckDef(constraint.name, constant_sql(meta, constraint.condition, dialect))
+        records.CheckDef(constraint.name, constant_sql(meta, constraint.condition, dialect))
         for constraint in meta.constraints
-        if isinstance(constraint, CheckConstraint)
+        if isinstance(constraint, constraints.CheckConstraint)
     ]
 
 
-def _exclusions(meta: Meta, dialect: Dialect) -> list[ExclusionDef]:
-    made: list[ExclusionDef] = []
+def _exclusions(meta: Meta, dialect: Dialect) -> list[records.ExclusionDef]:
+    made: list[records.ExclusionDef] = []
     for constraint in meta.constraints:
-        if not isinstance(constraint, ExclusionConstraint):
+        if not isinstance(constraint, constraints.ExclusionConstraint):
             continue
         if dialect.name != "postgres":
             raise UnsupportedFeature(
@@ -163,7 +151,7 @@ def _exclusions(meta: Meta, dialect: Dialect) -> list[ExclusionDef]:
         terms = _terms(meta, expressions, (), dialect)
         operators = [operator for _, operator in constraint.expressions]
         made.append(
-            ExclusionDef(
+            records.ExclusionDef(
                 constraint.name,
                 tuple(f"{t} WITH {o}" for t, o in zip(terms, operators, strict=True)),
                 _where(meta, constraint.condition, dialect),
@@ -174,23 +162,23 @@ def _exclusions(meta: Meta, dialect: Dialect) -> list[ExclusionDef]:
     return made
 
 
-def _indexes(meta: Meta, dialect: Dialect) -> list[IndexDef]:
+def _indexes(meta: Meta, dialect: Dialect) -> list[records.IndexDef]:
     made = [
-        IndexDef(constraint_name("ix", meta.table_name, f.column_name), (f.quoted,))
+        records.IndexDef(constraint_name("ix", meta.table_name, f.column_name), (f.quoted,))
         for f in meta.columns
         if f.db_index and not f.unique
     ]
-    declared = [index for index in meta.indexes if isinstance(index, Index)]
+    declared = [index for index in meta.indexes if isinstance(index, constraints.Index)]
     return made + [_index(meta, index, dialect) for index in declared]
 
 
-def _index(meta: Meta, index: Index, dialect: Dialect) -> IndexDef:
+def _index(meta: Meta, index: constraints.Index, dialect: Dialect) -> records.IndexDef:
     words: list[str] = []  # a descending index has another name than an ascending one
     for term in index.fields:
         if isinstance(term, str):
             column = field_of_constraint(meta, term.removeprefix("-")).column_name
             words += [column, "desc"] if term.startswith("-") else [column]
-    return IndexDef(
+    return records.IndexDef(
         index.name or constraint_name("ix", meta.table_name, *words),
         _terms(meta, index.fields, index.opclasses, dialect),
         _where(meta, index.condition, dialect),
@@ -208,7 +196,7 @@ def _where(meta: Meta, condition: Any, dialect: Dialect) -> str:
 
 
 def _terms(
-    meta: Meta, terms: Sequence[Term], opclasses: Sequence[str], dialect: Dialect
+    meta: Meta, terms: Sequence[constraints.Term], opclasses: Sequence[str], dialect: Dialect
 ) -> tuple[str, ...]:
     classes = opclasses if dialect.name == "postgres" else ()
     return tuple(
@@ -217,7 +205,7 @@ def _terms(
     )
 
 
-def _term(meta: Meta, term: Term, opclass: str, dialect: Dialect) -> str:
+def _term(meta: Meta, term: constraints.Term, opclass: str, dialect: Dialect) -> str:
     if isinstance(term, str):
         field = field_of_constraint(meta, term.removeprefix("-"))
         return f"{field.quoted}{opclass}{' DESC' if term.startswith('-') else ''}"

@@ -7,12 +7,13 @@ models never meet them. Foreign keys name tables.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
 from treefold_orm._fields.base import Field
 from treefold_orm._fields.keys import CompositePrimaryKey
-from treefold_orm._fields.meta import Meta, Registry
+from treefold_orm._fields.meta import Instance, Meta, Registry
 from treefold_orm._fields.relations import is_foreign_key
 from treefold_orm._models.model import Model
 from treefold_orm._queries.managers import Manager
@@ -41,7 +42,7 @@ class DetachedRegistry(Registry):
     def when_known(
         self,
         source: Meta,
-        target: type[Model] | str,
+        target: type[Instance] | str,
         action: Callable[[Meta], None],
         undo: Callable[[], None],
     ) -> None:
@@ -88,11 +89,7 @@ def _body(shape: TableShape, ways_back: Mapping[str, int], using: str) -> dict[s
     for field in fields.values():
         if is_foreign_key(field) and ways_back[_way_back(shape, field)] > 1:
             field.related_name = "+"
-    options = {
-        "table": shape.name,
-        "constraints": shape.constraints,
-        "indexes": shape.indexes,
-    }
+    options = {"table": shape.name, "constraints": shape.constraints, "indexes": shape.indexes}
     body: dict[str, Any] = {
         "__module__": __name__,
         "__doc__": f"A row of the table {shape.name!r}, as it was at one time.",
@@ -108,16 +105,10 @@ def _body(shape: TableShape, ways_back: Mapping[str, int], using: str) -> dict[s
 
 def _ways_back(shapes: Mapping[str, TableShape]) -> dict[str, int]:
     # names that lead to several tables, or are those of fields, lead nowhere
-    counted: dict[str, int] = {}
+    counted: Counter[str] = Counter()
     for shape in shapes.values():
-        for name in (*shape.fields, *(f"{n}_id" for n in shape.fields)):
-            way = f"{shape.name}\0{name}"
-            counted[way] = counted.get(way, 0) + 1
-    for shape in shapes.values():
-        for field in shape.fields.values():
-            if is_foreign_key(field):
-                way = _way_back(shape, field)
-                counted[way] = counted.get(way, 0) + 1
+        counted.update(f"{shape.name}\0{name}" for n in shape.fields for name in (n, f"{n}_id"))
+        counted.update(_way_back(shape, f) for f in shape.fields.values() if is_foreign_key(f))
     return counted
 
 

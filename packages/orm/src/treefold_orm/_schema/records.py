@@ -1,4 +1,4 @@
-"""The schema of a database as plain records: tables and what belongs to them, and operations.
+"""The schema of a database as plain records: tables and their parts, and operations.
 
 Records are comparable and hold names and SQL of this package; two equal records make the same
 table. Nothing here reads a model or writes a statement.

@@ -10,13 +10,23 @@ from dataclasses import dataclass
 
 from treefold_orm._base.errors import ModelError, UnsupportedFeature
 from treefold_orm._base.names import constraint_name
-from treefold_orm._compile.dialect import Dialect
 from treefold_orm._compile.search import vector
-from treefold_orm._compile.sql import SQL, join, quoted_name, quoted_text
+from treefold_orm._dialects.dialect import Dialect
+from treefold_orm._dialects.sql import SQL, join, quoted_name, quoted_text
 from treefold_orm._fields.meta import Meta
-from treefold_orm._search.search_index import SearchIndex
+from treefold_orm._search.search_index import index_columns, index_name
+from treefold_orm._terms.search_index import SearchIndex
 
 _EVENTS = ("insert", "delete", "update")
+_TABLE = (
+    "CREATE VIRTUAL TABLE{} {} USING fts5({}, content={}, content_rowid={}, "
+    "tokenize='{}unicode61 remove_diacritics 0')"
+)
+_REBUILD = (  # rows that are older than the triggers are taken in, once
+    "INSERT INTO {} ({}) SELECT 'rebuild' WHERE NOT EXISTS "
+    "(SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND name = {})"
+)
+_TRIGGER = "CREATE TRIGGER{} {} AFTER {} ON {} BEGIN {} END"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +61,9 @@ class DropSearchIndex:
 
 def search_of(meta: Meta, index: SearchIndex, dialect: Dialect) -> SearchDef:
     """Describe a search index in a dialect."""
-    columns = tuple(field.column_name for field in index.columns(meta))
+    columns = tuple(field.column_name for field in index_columns(index, meta))
     made = SearchDef(
-        index.name_on(meta),
+        index_name(index, meta),
         meta.table_name,
         meta.pk.column_name,
         columns,
@@ -127,33 +137,10 @@ def _create_fts5(search: SearchDef, missing: SQL) -> list[SQL]:
         ("update", SQL("UPDATE OF {}, {}", key, columns), SQL("{} {}", remove, add)),
     )
     return [
-        SQL(
-            "CREATE VIRTUAL TABLE{} {} USING fts5({}, content={}, content_rowid={}, "
-            "tokenize='{}unicode61 remove_diacritics 0')",
-            missing,
-            name,
-            columns,
-            table,
-            key,
-            stems,
-        ),
-        # rows that are older than the triggers are taken in, once
-        SQL(
-            "INSERT INTO {} ({}) SELECT 'rebuild' WHERE NOT EXISTS "
-            "(SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND name = {})",
-            name,
-            name,
-            quoted_text(_trigger(search, "insert")),
-        ),
+        SQL(_TABLE, missing, name, columns, table, key, stems),
+        SQL(_REBUILD, name, name, quoted_text(_trigger(search, "insert"))),
         *(
-            SQL(
-                "CREATE TRIGGER{} {} AFTER {} ON {} BEGIN {} END",
-                missing,
-                quoted_name(_trigger(search, event)),
-                when,
-                table,
-                body,
-            )
+            SQL(_TRIGGER, missing, quoted_name(_trigger(search, event)), when, table, body)
             for event, when, body in triggers
         ),
     ]

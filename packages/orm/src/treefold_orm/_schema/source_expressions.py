@@ -9,38 +9,29 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
-import treefold_orm
+import treefold_orm as orm
 from treefold_orm._base.errors import ModelError
-from treefold_orm._compile.extending import Func
-from treefold_orm._expressions.case import Case
-from treefold_orm._expressions.casting import Cast
-from treefold_orm._expressions.columns import Column
-from treefold_orm._expressions.conditions import Comparison, Condition, Negated, Q
-from treefold_orm._expressions.constraints import (
-    CheckConstraint,
-    Constraint,
-    ExclusionConstraint,
-    Index,
-    UniqueConstraint,
-)
-from treefold_orm._expressions.expressions import Combined, Expression, F, OrderBy, Value
-from treefold_orm._expressions.functions import Constant, Function
-from treefold_orm._expressions.functions_choice import Coalesce, Greatest, Least, NullIf
-from treefold_orm._expressions.functions_dates import Extract, Trunc
-from treefold_orm._expressions.functions_json import JSONObject
-from treefold_orm._expressions.ranges import Range
-from treefold_orm._expressions.schema_sql import SchemaSQL
-from treefold_orm._expressions.windows import WindowFunction
 from treefold_orm._fields.base import Field
+from treefold_orm._functions.base import Constant, Function
+from treefold_orm._functions.windows import WindowFunction
 from treefold_orm._schema.source_fields import field_source
 from treefold_orm._schema.source_values import Import, Imports, call, plain_value, quoted
-from treefold_orm._search.search_index import SearchIndex
+from treefold_orm._terms.constraints import Constraint
+from treefold_orm._terms.operators import Combined, Comparison, Negated
 
 _SIGNS = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 _BARE_FROM = frozenset({"Position", "Replace", "Substr", "Left", "Right", "LPad", "RPad", "Repeat"})
 """Functions of text whose arguments after the first are values unless they are expressions."""
 
-SchemaPart = Field[Any] | Constraint | Index | SearchIndex | Expression | Condition | OrderBy
+SchemaPart = (
+    Field[Any]
+    | Constraint
+    | orm.Index
+    | orm.SearchIndex
+    | orm.Expression
+    | orm.Condition
+    | orm.OrderBy
+)
 
 
 class SourceWriter:
@@ -60,23 +51,23 @@ class SourceWriter:
     def write(self, part: SchemaPart) -> str:
         """Write one part.
 
-        Raises `ModelError` for what a migration cannot hold.
+        Raises `ModelError` for a value that a migration cannot hold.
         """
         match part:
             case Field():
                 return field_source(part, self.imports, self.expression)
-            case Condition():
+            case orm.Condition():
                 return self.condition(part)
-            case Expression() | OrderBy():
+            case orm.Expression() | orm.OrderBy():
                 return self.expression(part)
             case _:
                 return self._constraint(part)
 
     def value(self, value: Any, *, nested: bool = False) -> str:
         """Write a constant, or an expression that stands where one may."""
-        if isinstance(value, (Expression, OrderBy)):
+        if isinstance(value, (orm.Expression, orm.OrderBy)):
             return self.expression(value, nested=nested)
-        if isinstance(value, (list, tuple)) and any(isinstance(v, Expression) for v in value):  # pyright: ignore[reportUnknownVariableType] - any items
+        if isinstance(value, (list, tuple)) and any(isinstance(v, orm.Expression) for v in value):  # pyright: ignore[reportUnknownVariableType] - any items
             return f"[{', '.join(map(self.value, value))}]"  # pyright: ignore[reportUnknownArgumentType] - any items
         return plain_value(value, self.imports)
 
@@ -100,16 +91,16 @@ class SourceWriter:
 
     # -- expressions ------------------------------------------------------------------------------
 
-    def expression(self, made: Expression | OrderBy, *, nested: bool = False) -> str:
+    def expression(self, made: orm.Expression | orm.OrderBy, *, nested: bool = False) -> str:
         """Write an expression or a term of an ordering."""
         match made:
-            case OrderBy():
+            case orm.OrderBy():
                 way = "desc" if made.descending else "asc"
                 options = {"nulls": quoted(made.nulls)} if made.nulls else {}
                 return call(f"{self.expression(made.expression, nested=True)}.{way}", [], options)
-            case F() | Column():
+            case orm.F() | orm.Column():
                 return call(self._orm("F"), [quoted(self.path(made.path))], {})
-            case Value():
+            case orm.Value():
                 return call(
                     self._orm("Value"),
                     [self.value(made.value)],
@@ -117,8 +108,11 @@ class SourceWriter:
                 )
             case Constant():
                 return self.value(made.value)
-            case SchemaSQL():
+            case orm.SchemaSQL():
                 return self._schema_sql(made)
+            case Combined() if made.op == "**":
+                sides = [self._argument(made.left), self._argument(made.right)]
+                return call(self._orm("Power"), sides, {})
             case Combined():
                 left, right = (self.value(v, nested=True) for v in (made.left, made.right))
                 text = f"{left} {made.op} {right}"
@@ -135,7 +129,7 @@ class SourceWriter:
             for name, value in given.items()
         }
 
-    def _function(self, made: Expression) -> str:
+    def _function(self, made: orm.Expression) -> str:
         name = self._class(made)
         match made:
             case WindowFunction():
@@ -144,55 +138,51 @@ class SourceWriter:
                 bare = type(made).__name__ in _BARE_FROM and made.option != "computed"
                 texts = [
                     self.value(arg.value)
-                    if bare and place and isinstance(arg, Value) and arg.output_field is None
+                    if bare and place and isinstance(arg, orm.Value) and arg.output_field is None
                     else self._argument(arg)
                     for place, arg in enumerate(made.args)
                 ]
                 return call(name, texts, {})
-            case Func():
+            case orm.Func() | orm.NullIf():
                 return call(name, map(self._argument, made.args), {})
-            case NullIf():
-                return call(name, map(self._argument, made.args), {})
-            case Coalesce() | Greatest() | Least():
+            case orm.Coalesce() | orm.Greatest() | orm.Least():
                 options = self._options(output_field=made.output_field)
                 return call(name, map(self._argument, made.args), options)
-            case Cast():
+            case orm.Cast():
                 target = self.write(made.output_field)
                 return call(name, [self._argument(made.expression), target], {})
-            case Extract():
+            case orm.Extract():
                 return call(name, [self._argument(made.expression), quoted(made.part)], {})
-            case Trunc():
+            case orm.Trunc():
                 texts = [self._argument(made.expression), quoted(made.unit)]
                 return call(name, texts, self._options(tzinfo=made.tzinfo))
-            case Range():
+            case orm.Range():
                 texts = [self._argument(made.lower), self._argument(made.upper)]
                 return call(name, texts, {"bounds": quoted(made.bounds)})
-            case JSONObject():
+            case orm.JSONObject():
                 return call(name, [], {k: self._argument(v) for k, v in made.values.items()})
-            case Case():
+            case orm.Case():
                 return self._case(made, name)
             case _:
                 raise _refused(made)
 
-    def _case(self, made: Case, name: str) -> str:
+    def _case(self, made: orm.Case, name: str) -> str:
         whens = [
             call(
-                self._orm("When"),
-                [self.condition(when.condition)],
-                {"then": self.value(when.then)},
+                self._orm("When"), [self.condition(when.condition)], {"then": self.value(when.then)}
             )
             for when in made.whens
         ]
         options = self._options(default=made.default, output_field=made.output_field)
         return call(name, whens, options)
 
-    def _schema_sql(self, made: SchemaSQL) -> str:
+    def _schema_sql(self, made: orm.SchemaSQL) -> str:
         names = [quoted(self.path(name)) for name in made.fields]
         return call(self._orm("SchemaSQL"), [quoted(made.text), *names], {})
 
-    def _class(self, made: Expression) -> str:
+    def _class(self, made: orm.Expression) -> str:
         kind = type(made)
-        if getattr(treefold_orm, kind.__name__, None) is kind:
+        if getattr(orm, kind.__name__, None) is kind:
             return self._orm(kind.__name__)
         if kind.__module__.startswith("treefold_orm."):
             raise _refused(made)
@@ -200,24 +190,24 @@ class SourceWriter:
 
     # -- conditions -------------------------------------------------------------------------------
 
-    def condition(self, made: Condition, *, nested: bool = False) -> str:
+    def condition(self, made: orm.Condition, *, nested: bool = False) -> str:
         """Write a condition."""
         match made:
-            case Q():
+            case orm.Q():
                 return self._q(made, nested=nested)
-            case SchemaSQL():
+            case orm.SchemaSQL():
                 return self._schema_sql(made)
             case Negated():
-                return f"~{self.condition(made._inner, nested=True)}"
+                return f"~{self.condition(made.inner, nested=True)}"
             case Comparison():
                 return self._comparison(made, nested=nested)
             case _:
                 raise _refused(made)
 
-    def _q(self, made: Q, *, nested: bool) -> str:
-        conditions = [child for child in made._children if isinstance(child, Condition)]
+    def _q(self, made: orm.Q, *, nested: bool) -> str:
+        conditions = [child for child in made.children if isinstance(child, orm.Condition)]
         lookups: dict[str, Any] = dict(
-            child for child in made._children if not isinstance(child, Condition)
+            child for child in made.children if not isinstance(child, orm.Condition)
         )
         if lookups or not conditions:
             texts = [self.condition(child) for child in conditions]
@@ -225,44 +215,44 @@ class SourceWriter:
             return call(self._orm("Q"), texts, options)
         if len(conditions) == 1:
             return self.condition(conditions[0], nested=nested)
-        sign = " | " if made._connector == "or" else " & "
+        sign = " | " if made.connector == "or" else " & "
         text = sign.join(self.condition(child, nested=True) for child in conditions)
         return f"({text})" if nested else text
 
     def _comparison(self, made: Comparison, *, nested: bool) -> str:
-        left: Any = made._left
-        if isinstance(left, Column):
-            lookup = self.path(str(left.path)) + ("" if made._op == "exact" else f"__{made._op}")
-            return call(self._orm("Q"), [], {lookup: self.value(made._right)})
-        if made._op not in _SIGNS:
+        left: Any = made.left
+        if isinstance(left, orm.Column):
+            lookup = self.path(str(left.path)) + ("" if made.op == "exact" else f"__{made.op}")
+            return call(self._orm("Q"), [], {lookup: self.value(made.right)})
+        if made.op not in _SIGNS:
             raise _refused(made)
-        right = self.value(made._right, nested=True)
-        text = f"{self.expression(left, nested=True)} {_SIGNS[made._op]} {right}"
+        right = self.value(made.right, nested=True)
+        text = f"{self.expression(left, nested=True)} {_SIGNS[made.op]} {right}"
         return f"({text})" if nested else text
 
     # -- constraints and indexes ------------------------------------------------------------------
 
-    def _constraint(self, made: Constraint | Index | SearchIndex) -> str:
+    def _constraint(self, made: Constraint | orm.Index | orm.SearchIndex) -> str:
         name = self._orm(type(made).__name__)
         match made:
-            case UniqueConstraint():
+            case orm.UniqueConstraint():
                 options = self._named(made.name, made.condition, made.include)
                 options |= {"deferrable": quoted(made.deferrable)} if made.deferrable else {}
                 options |= {} if made.nulls_distinct else {"nulls_distinct": "False"}
                 options |= self._opclasses(made.opclasses)
                 return call(name, map(self._term, made.fields or made.expressions), options)
-            case Index():
+            case orm.Index():
                 options = self._named(made.name, made.condition, made.include)
                 options |= self._opclasses(made.opclasses)
                 return call(name, map(self._term, made.fields), options)
-            case CheckConstraint():
+            case orm.CheckConstraint():
                 return call(name, [self.condition(made.condition)], {"name": quoted(made.name)})
-            case ExclusionConstraint():
+            case orm.ExclusionConstraint():
                 pairs = [f"({self._term(t)}, {quoted(o)})" for t, o in made.expressions]
                 options = self._named(made.name, made.condition, ())
                 options |= {"deferrable": quoted(made.deferrable)} if made.deferrable else {}
                 return call(name, [f"[{', '.join(pairs)}]"], options)
-            case SearchIndex():
+            case orm.SearchIndex():
                 names = ", ".join(quoted(self.path(field)) for field in made.fields)
                 options = {} if made.config == "simple" else {"config": quoted(made.config)}
                 options |= {"weights": quoted(made.weights)} if made.weights else {}
@@ -272,7 +262,7 @@ class SourceWriter:
                 raise _refused(made)
 
     def _named(
-        self, name: str, condition: Condition | None, include: Iterable[str]
+        self, name: str, condition: orm.Condition | None, include: Iterable[str]
     ) -> dict[str, str]:
         options = {"name": quoted(name)} if name else {}
         if condition is not None:

@@ -17,13 +17,11 @@ from typing import Any, cast
 
 from treefold_orm import fields as public_fields
 from treefold_orm._base.errors import ModelError
-from treefold_orm._expressions.expressions import Expression
-from treefold_orm._fields.base import MISSING, Field
+from treefold_orm._fields.base import MISSING, AnyField, Field
 from treefold_orm._fields.numbers import AutoField
 from treefold_orm._fields.relations import is_foreign_key
 from treefold_orm._schema.source_values import Imports, call, is_plain_name, plain_value, quoted
-
-AnyField = Field[Any]
+from treefold_orm._terms.operators import Expression
 
 _COMPARED = (str, int, bool, float, type(None))
 _LEFT_OUT = frozenset({"validators", "help_text", "verbose_name", "related_name"})
@@ -43,53 +41,41 @@ class Declaration:
         return made
 
 
-@dataclass(frozen=True, slots=True)
-class _Parameters:
-    positional: tuple[str, ...]
-    several: bool
-    defaults: dict[str, Any]
-
-
 @functools.cache
-def _parameters(kind: type[AnyField]) -> _Parameters:
+def _parameters(kind: type[AnyField]) -> tuple[list[str], bool, dict[str, Any]]:
+    """The positional parameters, whether there may be more of them, and all with their defaults."""
     found = list(inspect.signature(kind).parameters.values())
-    return _Parameters(
-        tuple(
-            p.name
-            for p in found
-            if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.name != "self"
-        ),
+    by_place = [p for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    named = [p for p in found if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    return (
+        [p.name for p in by_place if p.name != "self"],
         any(p.kind is p.VAR_POSITIONAL for p in found),
-        {
-            p.name: MISSING if p.default is p.empty else p.default
-            for p in found
-            if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
-        },
+        {p.name: MISSING if p.default is p.empty else p.default for p in named},
     )
 
 
 def declaration_of(field: AnyField) -> Declaration:
     """Return a field's declaration; a foreign key's names the table that it points to."""
     args, options = field.declared
-    known = _parameters(type(field))
-    given = dict(zip(known.positional, args, strict=False))
-    rest = args[len(known.positional) :]
-    if rest and not known.several:
-        raise ModelError(f"{type(field).__name__} takes {len(known.positional)} positional values")
+    positional, several, defaults = _parameters(type(field))
+    given = dict(zip(positional, args, strict=False))
+    rest = args[len(positional) :]
+    if rest and not several:
+        raise ModelError(f"{type(field).__name__} takes {len(positional)} positional values")
     given.update(options)
     if is_foreign_key(field):
         given["to"] = _table_of(field)
     _normalize(field, given)
-    names = [name for name in known.defaults if name in given]
-    names += [name for name in given if name not in known.defaults]
+    names = [name for name in defaults if name in given]
+    names += [name for name in given if name not in defaults]
     own = {"db_index"} if is_foreign_key(field) else set[str]()  # its default is another one
     kept = {
         name: given[name]
         for name in names
-        if name in own or not _is_default(given[name], known.defaults.get(name, MISSING))
+        if name in own or not _is_default(given[name], defaults.get(name, MISSING))
     }
     leading: list[Any] = []
-    for name in known.positional:
+    for name in positional:
         if name not in kept:
             break
         leading.append(kept.pop(name))

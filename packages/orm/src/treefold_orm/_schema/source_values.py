@@ -66,7 +66,7 @@ def is_plain_name(text: str) -> bool:
 
 
 def namespace_of(imports: Iterable[Import]) -> dict[str, Any]:
-    """Import what source needs; return the names that it uses."""
+    """Add the imports of source; return the names that it uses."""
     names: dict[str, Any] = {}
     for module, name in imports:
         found = importlib.import_module(module)

@@ -12,16 +12,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from treefold_orm._base.errors import ModelError
-from treefold_orm._expressions.columns import Column, Reference
-from treefold_orm._fields.base import Field
-from treefold_orm._fields.meta import Meta, Relation
-from treefold_orm._fields.relations import ForeignKey, is_foreign_key, refuse_composite_target
+from treefold_orm._fields.base import AnyField
+from treefold_orm._fields.meta import Meta
+from treefold_orm._fields.relations import ForeignKey, is_foreign_key
+from treefold_orm._terms.columns import Column, Reference
 
 if TYPE_CHECKING:
-    from treefold_orm._expressions.constraints import Constraint, Index
-    from treefold_orm._search.search_index import SearchIndex
-
-AnyField = Field[Any]
+    from treefold_orm._terms.constraints import Constraint, Index
+    from treefold_orm._terms.search_index import SearchIndex
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +86,4 @@ def _point(
         raise ModelError(
             f"{meta.table_name}.{field.name} points to the table {table!r}, which is not known"
         )
-    target = _made(table, shapes, known)
-    refuse_composite_target(meta, field.name, target)
-    field.target = target
-    meta.relations[field.name] = Relation(
-        field.name,
-        meta,
-        target,
-        "forward",
-        to_many=False,
-        nullable=field.null,
-        source_field=field,
-        target_field=target.pk,
-    )
+    meta.relations[field.name] = field.point_to(_made(table, shapes, known))

@@ -1,78 +1,33 @@
-"""SearchIndex: the declaration of a full text search, checked against its model. Data only."""
+"""The search indexes of a model: their columns and names, and which one serves a search."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from treefold_orm._base.errors import FieldError, ModelError
-from treefold_orm._base.names import check_untainted, constraint_name
+from treefold_orm._base.names import constraint_name
+from treefold_orm._fields.base import Field
+from treefold_orm._fields.meta import Meta
+from treefold_orm._fields.text import TextField
 
 if TYPE_CHECKING:
-    from treefold_orm._fields.base import Field
-    from treefold_orm._fields.meta import Meta
-
-_CONFIG = re.compile(r"[a-z][a-z0-9_]{0,62}")
+    from treefold_orm._terms.search_index import SearchIndex
 
 
-@dataclass(frozen=True)
-class SearchIndex:
-    """Full text search over text fields, declared in `Meta.indexes`: a GIN index on PostgreSQL, an
-    FTS5 table kept by triggers on SQLite.
+def index_name(index: SearchIndex, meta: Meta) -> str:
+    """The name of the index in the database, and on SQLite of its table."""
+    columns = [field.column_name for field in index_columns(index, meta)]
+    return index.name or constraint_name("fts", meta.table_name, *columns)
 
-    `config` is the name of a text search configuration of PostgreSQL; "english" knows word stems on
-    both databases, the others there alone. `weights` has one letter from A to D for each field, A
-    counting most for `SearchRank`. Raises `ModelError` for sensitive fields and what is no text.
-    """
 
-    fields: tuple[str, ...]
-    config: str
-    weights: str
-    name: str
-
-    def __init__(
-        self,
-        fields: Sequence[str],
-        *,
-        config: str = "simple",
-        weights: str = "",
-        name: str = "",
-    ) -> None:
-        if isinstance(fields, str) or not fields or not all(isinstance(f, str) for f in fields):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
-            raise ModelError("SearchIndex takes a list of at least one field name")
-        for text in (*fields, config, weights, name):
-            check_untainted(text)
-        if _CONFIG.fullmatch(config) is None:
-            raise ModelError(
-                f"config={config!r} cannot name a text search configuration: use a plain name in "
-                "lower case"
-            )
-        if weights and (len(weights) != len(fields) or set(weights) - set("ABCD")):
-            raise ModelError(
-                f"weights={weights!r} must have one letter from A to D for each of the "
-                f"{len(fields)} fields"
-            )
-        object.__setattr__(self, "fields", tuple(fields))
-        object.__setattr__(self, "config", config)
-        object.__setattr__(self, "weights", weights)
-        object.__setattr__(self, "name", name)
-
-    def name_on(self, meta: Meta) -> str:
-        """The name of the index, and on SQLite of its table."""
-        columns = [field.column_name for field in self.columns(meta)]
-        return self.name or constraint_name("fts", meta.table_name, *columns)
-
-    def columns(self, meta: Meta) -> tuple[Field[Any], ...]:
-        """The fields of the index."""
-        return tuple(meta.fields[name] for name in self.fields)
+def index_columns(index: SearchIndex, meta: Meta) -> tuple[Field[Any], ...]:
+    """The fields that a search index covers."""
+    return tuple(meta.fields[name] for name in index.fields)
 
 
 def check_search(meta: Meta) -> None:
     """Raise `ModelError` for a search index that its model cannot have."""
-    from treefold_orm._fields.text import TextField
-
     seen: set[frozenset[str]] = set()
     for index in search_indexes(meta):
         for name in index.fields:
@@ -91,6 +46,11 @@ def check_search(meta: Meta) -> None:
 
 def search_indexes(meta: Meta) -> list[SearchIndex]:
     """The search indexes of a model."""
+    if not meta.indexes:
+        return []
+    # only for models that have indexes: dataclasses take a fifth of the time of an import
+    from treefold_orm._terms.search_index import SearchIndex
+
     return [index for index in meta.indexes if isinstance(index, SearchIndex)]
 
 

@@ -22,7 +22,7 @@ _PARTS = re.compile(r'(-?)"([^"]*)"|([^\s"]+)')
 
 
 class SearchQuery:
-    """What to search for: `plain` text has all its words, a `phrase` has them in a row, and
+    """The text of a search: `plain` text has all its words, a `phrase` has them in a row, and
     `websearch` knows `"a phrase"`, `or` and `-without`.
 
     Any text is fine, also one of a request. Raises `FieldError` for another kind, `FieldValueError`
@@ -60,7 +60,7 @@ def as_query(value: SearchQuery | str) -> SearchQuery:
 
 
 def fts5_encoder(kind: str, columns: Sequence[str]) -> Callable[[str], str]:
-    """What turns a query's text into FTS5's language; `columns` are searched, or all for none."""
+    """The encoder from a query's text to FTS5's language; no `columns` means all."""
     write = {"plain": _plain, "phrase": _phrase, "websearch": _websearch}[kind]
     inside = " ".join(_quoted(column) for column in columns)
 

@@ -1,0 +1,47 @@
+"""The private names of the interpreter that this package uses: of asyncio, importlib and sys.
+
+Checked on CPython 3.11 to 3.14; `tests/test_private_names.py` fails where one of them is gone.
+Nothing here imports asyncio, which takes long and which many programs never need.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+
+def _look_for_loop() -> Any:
+    global running_loop  # noqa: PLW0603, RUF100 - from here on asyncio itself is asked
+    if "asyncio.runners" not in sys.modules:
+        return None  # there is no loop before asyncio is whole
+    running_loop = sys.modules["asyncio.events"]._get_running_loop
+    return running_loop()
+
+
+running_loop: Callable[[], Any] = _look_for_loop
+"""Return the event loop that this thread runs, or None; call it as `interpreter.running_loop()`."""
+
+
+def set_running_loop(loop: Any) -> None:
+    """Make `loop` the one that this thread runs; None for a loop that is to run inside of it."""
+    sys.modules["asyncio.events"]._set_running_loop(loop)
+
+
+def is_being_imported(module: str) -> bool:
+    """Return True while the body of a module runs."""
+    spec = getattr(sys.modules.get(module), "__spec__", None)
+    return getattr(spec, "_initializing", False)
+
+
+def calling_line() -> str:
+    """Return `file:line` of the nearest frame outside of this package and the standard library's
+    loop.
+    """
+    frame = sys._getframe(1)
+    while frame.f_back is not None:
+        module = str(frame.f_globals.get("__name__", ""))
+        if not module.startswith(("treefold_orm", "asyncio", "contextlib")):
+            break
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"

@@ -1,0 +1,58 @@
+"""The types of a query's columns, and one type for each column of combined queries. No SQL.
+
+The parts of a UNION, INTERSECT or EXCEPT give each column in the type that all of them share: a
+step of the key says so for every part, and the rows are decoded by it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treefold_orm._expressions.conversion import common_field
+from treefold_orm._expressions.steps import Combine, Common
+from treefold_orm._fields.base import AnyField
+
+Key = tuple[Any, ...]
+
+
+def column_fields(key: Key) -> tuple[AnyField | None, ...]:
+    """The types of the columns that a query gives: of a query of instances, its key alone."""
+    from treefold_orm._compile.state import replay  # loaded with the driver, not before
+
+    state = replay(key)
+    return state.meta.keys if state.rows == "instances" else state.output_fields
+
+
+def in_one_type(key: Key) -> Key:
+    """Return the key of a combined query, its parts converted column by column.
+
+    Raises `FieldError` for columns of types that have none in common.
+    """
+    from treefold_orm._compile.state import replay  # loaded with the driver, not before
+
+    parts = [replay(part).output_fields for part in _parts(key)]
+    if len(set(map(len, parts))) != 1:
+        return key  # refused when it is compiled, with the number of columns
+    if all(part == parts[0] for part in parts):
+        return _with_common(key, ())
+    return _with_common(key, tuple(map(common_field, zip(*parts, strict=True))))
+
+
+def _parts(key: Key) -> list[Key]:
+    """The queries that a combined one is made of, those of its parts included."""
+    own = tuple(step for step in key if not isinstance(step, (Combine, Common)))
+    found = [own]
+    for step in key[1:]:
+        if isinstance(step, Combine):
+            found += _parts(step.key)
+    return found
+
+
+def _with_common(key: Key, fields: tuple[AnyField | None, ...]) -> Key:
+    steps: list[Any] = []
+    for step in key[1:]:
+        if isinstance(step, Combine):
+            steps.append(Combine(step.op, _with_common(step.key, fields), step.base))
+        elif not isinstance(step, Common):
+            steps.append(step)
+    return (key[0], Common(fields), *steps) if fields else (key[0], *steps)

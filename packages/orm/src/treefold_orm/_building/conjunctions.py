@@ -1,0 +1,120 @@
+"""`&` and `|` of queries: the conditions of both in one query of the same model. No SQL.
+
+A condition is frozen with the numbers of its parameters, which move up behind those of the first
+query. Steps that are no conditions stay as they are in the first. A step says how many parameters
+there are: some may be of steps that are left out, and equal keys must have equally many.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from treefold_orm._base.errors import FieldError
+from treefold_orm._building.sources import query_of
+from treefold_orm._building.steps import QuerySteps
+from treefold_orm._expressions import nodes, steps
+
+Q = TypeVar("Q", bound="QuerySteps")
+
+_CONDITIONS = (steps.Filter, steps.Where, steps.NoRows)
+_NEVER: dict[type[steps.Step], str] = {
+    steps.Combine: "union() and its like",
+    steps.DistinctOn: "distinct(fields)",
+    steps.JoinCTE: "a joined CTE",
+    steps.FromCTE: "the rows of a CTE",
+}
+
+
+def met(query: Q, other: Any) -> Q:
+    """The rows of `query` that are in `other` too."""
+    other = _checked(query, other, "&")
+    made = _ordered(query, other)
+    for node in _conditions(other, len(query._params)):
+        made = made._step(steps.Where(node))
+    return made._step(steps.NoRows()) if other._has(steps.NoRows) else made
+
+
+def joined(query: Q, other: Any) -> Q:
+    """The rows of `query` and those of `other`."""
+    other = _checked(query, other, "|")
+    made = _ordered(query, other)
+    parts = [
+        _conditions(part, by)
+        for part, by in ((query, 0), (other, len(query._params)))
+        if not part._has(steps.NoRows)
+    ]
+    made._key = (made._key[0], *(s for s in made._key[1:] if not isinstance(s, _CONDITIONS)))
+    if not parts:
+        return made._step(steps.NoRows())
+    if not all(parts):
+        return made
+    sides = tuple(side[0] if len(side) == 1 else nodes.Apart(tuple(side)) for side in parts)
+    return made._step(steps.Where(sides[0] if len(sides) == 1 else nodes.Or(sides)))
+
+
+def _checked(query: QuerySteps, source: Any, sign: str) -> QuerySteps:
+    other = query_of(source)
+    if not isinstance(other, QuerySteps):
+        raise FieldError(
+            f"A query takes another query after {sign}, got {type(other).__name__}; use filter()"
+        )
+    if other._meta is not query._meta:
+        raise FieldError(
+            f"{sign} takes queries of one model, got {query._meta.name} and {other._meta.name}"
+        )
+    if other._alias != query._alias:
+        raise FieldError(
+            f"{sign} takes queries of one database, got {query._alias!r} and {other._alias!r}; "
+            "call using() on both"
+        )
+    from treefold_orm._compile.state import replay  # loaded with the driver, not before
+
+    for part in (query, other):
+        if part._low or part._high is not None:
+            raise FieldError(f"{sign} cannot follow a slice: slice the result")
+        for step in part._key[1:]:
+            if step.__class__ in _NEVER:
+                raise FieldError(
+                    f"{sign} cannot follow {_NEVER[step.__class__]}: filter by the keys of its rows"
+                )
+            if isinstance(step, steps.Values) and replay(part._key).grouped:
+                raise FieldError(f"{sign} cannot follow groups: filter before values()")
+    if query._last(steps.Values) != other._last(steps.Values):
+        raise FieldError(f"{sign} takes queries with the same values(), or without on both")
+    if query._has(steps.Distinct) is not other._has(steps.Distinct):
+        raise FieldError(f"{sign} takes two queries with distinct(), or two without")
+    return other
+
+
+def _ordered(query: Q, other: QuerySteps) -> Q:
+    made = query._clone()
+    order: tuple[nodes.OrderNode, ...] | None = other._order_step()
+    by = len(query._params)
+    made._params = (*query._params, *other._params)
+    made = made._step(steps.Given(len(made._params)))
+    return made._step(steps.Ordering(tuple(_moved(term, by) for term in order))) if order else made
+
+
+def _conditions(query: QuerySteps, by: int) -> list[nodes.Node]:
+    own = [step for step in query._key if isinstance(step, (steps.Filter, steps.Where))]
+    from treefold_orm._compile.state import replay  # loaded with the driver, not before
+
+    return [_moved(node, by) for node in replay((query._key[0], *own)).where]
+
+
+N = TypeVar("N", bound=nodes.Node)
+
+
+def _moved(node: N, by: int) -> N:
+    """The same node with the numbers of its parameters raised by `by`."""
+    made: Any = node
+    if by == 0:
+        return node
+    if isinstance(node, nodes.ParamNode):
+        made = nodes.ParamNode(node.field, node.index + by)
+    elif isinstance(node, nodes.SubqueryNode):
+        shared = tuple((base, size, place + by) for base, size, place in node.shared)
+        made = nodes.SubqueryNode(node.field, node.key, node.base + by, shared)
+    else:
+        made = nodes.rebuilt(node, lambda child: _moved(child, by))
+    return made

@@ -1,0 +1,139 @@
+"""Joining a CTE to the rows of a query, and knowing a CTE that a query uses already. No SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, Self, cast
+
+from treefold_orm._base.errors import FieldError
+from treefold_orm._base.names import check_alias, check_untainted
+from treefold_orm._expressions.freezing import freeze
+from treefold_orm._expressions.nodes import CTENode, Node, contains_window
+from treefold_orm._expressions.operands import tested
+from treefold_orm._expressions.scope import Scope
+from treefold_orm._expressions.steps import FromCTE, JoinCTE
+from treefold_orm._terms.values import as_expression
+
+
+class Joinable(Protocol):
+    """A CTE, as far as a query needs it that joins it."""
+
+    source: Any
+    params: tuple[Any, ...]
+    alias: str
+
+    def unknown(self, name: str) -> FieldError: ...
+
+
+class CTEJoins:
+    """The part of a query that joins CTEs."""
+
+    __slots__ = ()
+
+    def join(self, cte: Joinable, /, **on: Any) -> Self:
+        """Only rows that have a partner in the CTE, with its other columns as annotations:
+        `Author.objects.join(totals, author="pk")`.
+
+        Keywords are columns of the CTE, values the fields (or expressions) they equal. A row comes
+        once for each partner. Raises `FieldError` for unknown or taken names, and for a CTE of
+        another database.
+        """
+        return cast("Self", joined(self, cte, on, optional=False))
+
+    def left_join(self, cte: Joinable, /, **on: Any) -> Self:
+        """As `join`, and rows without a partner too: their annotations are None."""
+        return cast("Self", joined(self, cte, on, optional=True))
+
+
+def joined(query: Any, cte: Any, on: dict[str, Any], *, optional: bool) -> Any:
+    """A query with a CTE joined to it."""
+    query._open("join()")
+    if not hasattr(cte, "source"):
+        raise FieldError(f"join() takes a CTE, not {type(cte).__name__}: wrap the query in CTE()")
+    if not on:
+        raise FieldError("join() needs at least one column: join(cte, column='field')")
+    check_database(cte.alias, query._alias)
+    source = cte.source
+    place = sum(isinstance(step, JoinCTE) for step in query._key)
+    known = dict(source.columns)
+    index = {name: i for i, (name, _) in enumerate(source.columns)}
+    scope: Scope = query._scope()
+    base = run_of(scope.params, cte.params)
+    if base is None:
+        base = len(scope.params)
+        scope.params.extend(cte.params)
+    tests: list[Node] = []
+    for name, value in on.items():
+        check_untainted(name)
+        if not name or name not in known:
+            raise cte.unknown(name)
+        left = CTENode(known[name], place, index[name])
+        right = freeze(as_expression(value), scope)
+        if contains_window(right):
+            raise FieldError("join() cannot compare with a window: annotate and filter by it")
+        tests.append(tested(left, "exact", right))
+    names: list[tuple[str, CTENode]] = []
+    for name, field in source.columns:
+        if name and name not in on:
+            try:
+                check_free(query, name)
+            except FieldError as error:
+                raise FieldError(f"{error}: name the column of the CTE otherwise") from None
+            names.append((name, CTENode(field, place, index[name])))
+    leading = source.columns[: source.unique]
+    single = bool(leading) and all(name in on for name, _ in leading)
+    from treefold_orm._expressions.cte_nodes import Join  # loaded with the driver, not before
+
+    step = Join(source, base, tuple(tests), tuple(names), optional, single)
+    made = query._frozen(JoinCTE(step), scope)
+    made._notes = {**(query._notes or {}), **dict(names)}
+    return made
+
+
+def check_free(query: Any, name: str, *known: str) -> None:
+    """Raise `FieldError` for a name that the query has already, or that is one of `known`."""
+    meta = query._meta
+    taken = {*meta.fields, *meta.by_attname, *meta.relations, "pk", *(query._notes or ()), *known}
+    check_alias(name, taken=frozenset(taken))
+    if hasattr(meta.model, name):
+        raise FieldError(
+            f"{name!r} cannot name an annotation: {meta.name} has that attribute already"
+        )
+
+
+def check_database(cte: str, query: str) -> None:
+    """Raise `FieldError` where a CTE would run in a database that it was not made for."""
+    if cte != query:
+        raise FieldError(
+            f"The CTE is of the database {cte!r} and the query of {query!r}: call using() on both "
+            "before they meet"
+        )
+
+
+def run_of(params: Sequence[Any], wanted: Sequence[Any]) -> int | None:
+    """Where the very same values stand among the parameters already, else None."""
+    size = len(wanted)
+    for start in range(len(params) - size + 1):
+        if all(params[start + i] is wanted[i] for i in range(size)):
+            return start
+    return None
+
+
+def shared_ctes(
+    key: tuple[Any, ...], params: Sequence[Any], scope: Scope, alias: str
+) -> tuple[tuple[int, int, int], ...]:
+    """The CTEs of a query inside another one that the outer one has too: one text serves both."""
+    shared: list[tuple[int, int, int]] = []
+    for step in key[1:]:
+        if not isinstance(step, (FromCTE, JoinCTE)):
+            continue
+        if scope.alias is not None:
+            check_database(alias, scope.alias)
+        if isinstance(step, FromCTE):
+            source, base = step.source, 0
+        else:
+            source, base = step.join.source, step.join.base
+        place = run_of(scope.params, params[base : base + source.size]) if source.size else None
+        if place is not None:
+            shared.append((base, source.size, place))
+    return tuple(shared)

@@ -1,0 +1,65 @@
+"""Queries by time: rows in the order of a date, and the days, months or years there are. No SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, TypeVar
+
+from treefold_orm._base.errors import FieldError
+from treefold_orm._base.names import check_untainted
+from treefold_orm._building.query import AnyQuery
+from treefold_orm._expressions.lookups import walk
+from treefold_orm._terms.columns import Column
+from treefold_orm._terms.operators import Expression, Q
+from treefold_orm._terms.values import F
+
+B = TypeVar("B", bound="AnyQuery")
+Day = Literal["year", "month", "week", "day"]
+Order = Literal["ASC", "DESC"]
+DAYS = ("year", "month", "week", "day")
+
+
+def by_time(query: B, fields: Sequence[str | Column[Any]], *, latest: bool) -> B:
+    """Order a query by `fields`, or by `Meta.get_latest_by` without any; NULL comes last."""
+    what = "latest()" if latest else "earliest()"
+    query._open(what)
+    names = fields or query._meta.latest_by
+    if not names:
+        raise FieldError(f"{what} needs a field, or Meta.get_latest_by in {query._meta.name}")
+    terms: list[Any] = []
+    for name in names:
+        term: Expression
+        if isinstance(name, Column):
+            term, descending = name, latest
+        else:
+            check_untainted(name)
+            term, descending = F(name.removeprefix("-")), name.startswith("-") is not latest
+        terms.append(term.desc(nulls="last") if descending else term.asc(nulls="last"))
+    return query.order_by(*terms)
+
+
+def check_time(
+    query: AnyQuery, field: str | Column[Any], kind: type[Any], what: str, other: str
+) -> None:
+    """Raise `FieldError` unless `field` names a column of the class `kind`."""
+    path = field.path if isinstance(field, Column) else field
+    _, column, rest = walk(query._meta, path)
+    if rest or not isinstance(column, kind):
+        raise FieldError(
+            f"{what} takes a {kind.__name__}, and {path!r} is none: {other} or values()"
+        )
+
+
+def different(query: B, field: str | Column[Any], unit: Expression, order: Order) -> B:
+    """The different values of `unit`, made of a field, in their order."""
+    if order not in {"ASC", "DESC"}:
+        raise FieldError(f"order={order!r} is not 'ASC' or 'DESC'")
+    label = next(n for n in ("unit", "unit0", "unit00") if not _knows(query, n))
+    known = field.is_null(False) if isinstance(field, Column) else Q(**{f"{field}__isnull": False})
+    found = query.filter(known)._rows_of("flat", (), {label: unit})
+    return found.distinct().order_by(label if order == "ASC" else f"-{label}")
+
+
+def _knows(query: AnyQuery, name: str) -> bool:
+    meta = query._meta
+    return name in (query._notes or ()) or meta.find(name) is not None or hasattr(meta.model, name)

@@ -1,0 +1,362 @@
+"""Building queries: every method returns a new query with one more step; nothing touches a
+database.
+
+The steps of a query are in `steps.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
+
+from treefold_orm._base.errors import FieldError
+from treefold_orm._base.names import check_alias, check_untainted
+from treefold_orm._building.joins import CTEJoins
+from treefold_orm._building.own_rows import key_order
+from treefold_orm._building.selecting import check_grouping, columns_of, selected
+from treefold_orm._building.sources import as_prefetch, relation_at
+from treefold_orm._building.steps import QuerySteps
+from treefold_orm._expressions import nodes, steps
+from treefold_orm._expressions.conditions import freeze_condition, holds_expressions
+from treefold_orm._expressions.freezing import QuerySource, freeze
+from treefold_orm._expressions.lookups import (
+    NOTHING,
+    Lookup,
+    lookup_for,
+    refuse_sensitive,
+    walk,
+    without_columns,
+)
+from treefold_orm._expressions.ordering import freeze_order
+from treefold_orm._expressions.scope import Scope
+from treefold_orm._fields.keys import KeyColumns
+from treefold_orm._fields.meta import Instance
+from treefold_orm._terms.columns import Column
+from treefold_orm._terms.operators import Condition, Expression, Q
+from treefold_orm._terms.values import Truth
+
+if TYPE_CHECKING:
+    from treefold_orm._building.sources import Prefetch
+    from treefold_orm._functions.aggregates import Aggregate
+
+M = TypeVar("M", bound=Instance)
+R = TypeVar("R", covariant=True)
+
+
+class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
+    """The part of a query that can be built without a database."""
+
+    __slots__ = ()
+
+    # -- rows -------------------------------------------------------------------------------------
+
+    def all(self) -> Self:
+        """A copy of this query."""
+        return self._clone()
+
+    def none(self) -> Self:
+        """The same query without any rows."""
+        return self._step(steps.NoRows())
+
+    def filter(self, /, *conditions: Condition, **lookups: Any) -> Self:
+        """Only rows that meet every condition: `filter(name="x", author__age__gte=18)`,
+        `filter(Post.n > 3)`.
+
+        Conditions on one to-many relation in one call speak of the same related row. Raises
+        `FieldError` for unknown names, `FieldValueError` for values that do not fit,
+        `TaintedInput` for names from a request.
+        """
+        if self._high is not None or self._low:
+            self._open("filter()")
+        if conditions or self._notes is not None or not lookups:
+            return (
+                self._where(Q(*conditions, **lookups)) if conditions or lookups else self._clone()
+            )
+        params = self._params
+        known = self._meta.lookups
+        lookups_given: list[Lookup] = []
+        values: list[Any] = []
+        for name, value in lookups.items():
+            lookup = known.get(name) if name.__class__ is str else None
+            if lookup is None:
+                lookup = lookup_for(self._meta, name)
+                if isinstance(lookup.column, KeyColumns):
+                    return self._where(Q(**lookups))
+            if isinstance(value, (Expression, QuerySource)) or (
+                lookup.op in {"in", "range"} and holds_expressions(lookup.op, value)
+            ):
+                return self._where(Q(**lookups))
+            lookup, param = lookup.prepare(value)
+            lookups_given.append(lookup)
+            if param is not NOTHING:
+                values.append(param)
+        made = self._clone()
+        made._key = (*self._key, steps.Filter(len(params), tuple(lookups_given)))
+        made._params = (*params, *values)
+        if len(self._key) > 1:
+            self._open("filter()")
+        return made
+
+    def exclude(self, /, *conditions: Condition, **lookups: Any) -> Self:
+        """Only rows that `filter` with the same conditions would not return."""
+        self._open("exclude()")
+        return self._where(~Q(*conditions, **lookups))
+
+    def _where(self, condition: Condition) -> Self:
+        self._open("filter()")
+        if condition.empty:
+            return self._clone()
+        scope = self._scope()
+        node = freeze_condition(condition, scope)
+        made = self._frozen(steps.Where(node), scope)
+        if self._notes is not None and nodes.contains_group_aggregate(node):
+            check_grouping(made._key)
+        return made
+
+    def order_by(self, *terms: Any) -> Self:
+        """Order by names (`-name` for descending) or expressions, or by chance (`"?"`); the last
+        call counts, none clears.
+        """
+        if self._low or self._high is not None:
+            self._open("order_by()")
+        scope = self._scope()
+        return self._frozen(steps.Ordering(freeze_order(scope, terms)), scope)
+
+    def reverse(self) -> Self:
+        """The same rows in the opposite order (of the key, where the query has none)."""
+        self._open("reverse()")
+        if self._has(steps.DistinctOn):
+            raise FieldError("reverse() after distinct(fields) would take other rows: order first")
+        made: Self = self
+        if made._order_step() is None:
+            made = self.order_by(*(self._meta.ordering or key_order(self._meta)))
+        opposite = {"": "", "first": "last", "last": "first"}
+        terms = made._order_step() or ()
+        flipped = tuple(nodes.OrderNode(t.expr, not t.descending, opposite[t.nulls]) for t in terms)
+        return made._step(steps.Ordering(flipped))
+
+    def distinct(self, *fields: str | Expression) -> Self:
+        """Each row once; with `fields`, the first row only of each combination of their values.
+
+        The first one in the query's order, which must begin with these fields; rows that it leaves
+        equal are taken by key.
+        """
+        self._open("distinct()")
+        if not fields:
+            return self._step(steps.Distinct())
+        if self._has(steps.FromCTE):
+            raise FieldError("distinct(fields) takes rows of a model: use it inside of the CTE")
+        for field in fields:
+            if not isinstance(field, (str, Expression)):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+                raise FieldError(f"distinct() takes names of fields, not {type(field).__name__}")
+        scope = self._scope()
+        columns = tuple(column for field in fields for column in columns_of(scope, field))
+        return self._frozen(steps.DistinctOn(columns), scope)
+
+    def using(self, alias: str) -> Self:
+        """Ask the database behind another alias."""
+        made = self._clone()
+        made._alias = alias
+        return made
+
+    def limit_rows(self, max_rows: int) -> Self:
+        """Raise `TooManyRows` rather than load more than `max_rows` rows."""
+        if isinstance(max_rows, bool) or max_rows < 1:
+            raise FieldError(f"max_rows={max_rows!r} must be a number of at least 1")
+        made = self._clone()
+        made._max_rows = max_rows
+        return made
+
+    def _sliced(self, start: Any, stop: Any) -> Self:
+        for bound in (start, stop):
+            if bound is not None and (isinstance(bound, bool) or not isinstance(bound, int)):
+                raise TypeError(f"A slice takes int bounds, not {type(bound).__name__}")
+            if bound is not None and bound < 0:
+                raise ValueError(f"A slice cannot count from the end: {bound!r} is negative")
+        made = self._clone()
+        low = self._low + (start or 0)
+        high = self._high
+        if stop is not None:
+            high = self._low + stop if high is None else min(high, self._low + stop)
+        made._low = low if high is None else min(low, high)
+        made._high = high
+        return made
+
+    # -- columns ----------------------------------------------------------------------------------
+
+    def annotate(self, /, *aggregates: Aggregate, **expressions: Expression | Condition) -> Self:
+        """Add computed values under names of their own: `annotate(n=Count("posts"))`.
+
+        Aggregates without a name get one: `posts__count` for `Count("posts")`. Names are plain
+        Python names that the model does not have. A condition (`Exists`, `Q`, a comparison)
+        becomes True or False. After `values()`, aggregates group. A name that `alias` has made may
+        be given again, and is loaded from then on.
+        """
+        return self._named("annotate", aggregates, expressions, free=self._hidden())
+
+    def alias(self, /, *aggregates: Aggregate, **expressions: Expression | Condition) -> Self:
+        """Name computed values for filters, orders and other expressions, without loading them:
+        `alias(n=Count("posts")).filter(n__gt=3)`.
+
+        Names are as in `annotate`, which loads one later: `annotate(n=F("n"))`.
+        """
+        return self._named("alias", aggregates, expressions, free=frozenset())
+
+    def _hidden(self) -> frozenset[str]:
+        named = [step for step in self._key if isinstance(step, steps.Annotate)]
+        return frozenset({s.name for s in named} - {s.name for s in named if s.loaded})
+
+    def _named(
+        self,
+        kind: str,
+        aggregates: tuple[Aggregate, ...],
+        expressions: dict[str, Expression | Condition],
+        *,
+        free: frozenset[str],
+    ) -> Self:
+        self._open(f"{kind}()")
+        made = self
+        taken = frozenset({*self._meta.fields, *self._meta.by_attname, *self._meta.relations, "pk"})
+        given = expressions
+        if aggregates:
+            from treefold_orm._functions.aggregates import named  # few queries need them
+
+            given = named(aggregates, expressions)
+        for name, expression in given.items():
+            known = frozenset(made._notes or ()) - free
+            if name in expressions:
+                check_alias(name, taken=taken | known)
+            elif name in known:
+                raise FieldError(f"{name!r} is an annotation already: give the aggregate a name")
+            if hasattr(self._meta.model, name):
+                raise FieldError(
+                    f"{name!r} cannot name an annotation: {self._meta.name} has that attribute "
+                    "already"
+                )
+            if isinstance(expression, Condition):
+                expression = Truth(expression)
+            if not isinstance(cast("Any", expression), Expression):
+                raise FieldError(
+                    f"{kind}({name}=...) takes an expression: wrap a plain value in Value()"
+                )
+            scope = made._scope()
+            node = freeze(expression, scope)
+            grouping = nodes.contains_group_aggregate(node)
+            if grouping and not made._has(steps.Values):
+                node = nodes.per_row(node)
+            step = steps.Annotate(name, node, grouping, loaded=kind == "annotate")
+            made = made._frozen(step, scope)
+            made._notes = {**(made._notes or {}), name: node}
+            if grouping and not isinstance(node, (nodes.AggregateNode, nodes.RowNode)):
+                check_grouping(made._key)
+        return made
+
+    def only(self, *names: str | Column[Any]) -> Self:
+        """Load these columns (and the key) only; others are loaded, or refused, when they are
+        read.
+        """
+        return self._load(self._checked(names, read=True))
+
+    def defer(self, *names: str | Column[Any] | None) -> Self:
+        """Load all columns but these, and but those that earlier calls left out; `defer(None)`
+        loads all again.
+        """
+        if any(name is None for name in names):
+            return self._without(steps.Load, names)
+        loaded = self._last(steps.Load)
+        known = None if loaded is None else loaded.names
+        return self._load(without_columns(self._meta, known, self._checked(names, read=False)))
+
+    def _load(self, names: frozenset[str]) -> Self:
+        if self._meta.version is not None:
+            names |= {self._meta.version.name}
+        return self._step(steps.Load(names))
+
+    def _checked(self, names: Sequence[Any], *, read: bool) -> frozenset[str]:
+        paths: list[str] = []
+        for name in names:
+            if isinstance(name, Column):
+                cast("Column[Any]", name).check_model(self._meta)
+            path: str = name.path if isinstance(name, Column) else name
+            _, column, rest = walk(self._meta, path)
+            if rest:
+                raise FieldError(f"{path!r} must name a column")
+            if read and path is name:
+                refuse_sensitive(self._meta, column, path)
+            paths.append(path)
+        return frozenset(paths)
+
+    def select_related(self, *paths: str | None) -> Self:
+        """Load to-one relations along with the rows, by a join: `select_related("author",
+        "author__country")`; `select_related(None)` loads none again.
+        """
+        self._open("select_related()")
+        if not paths:
+            raise FieldError("select_related() needs the names of relations; None clears")
+        if None in paths:
+            return self._without(steps.SelectRelated, paths)
+        joined = self._last(steps.SelectRelated)
+        known = () if joined is None else joined.paths
+        for path in cast("tuple[str, ...]", paths):
+            check_untainted(path)
+            here = self._meta
+            for part in path.split("__"):
+                relation = relation_at(here, part)
+                if relation.to_many:
+                    raise FieldError(
+                        f"select_related({path!r}) leads to many rows: use prefetch_related"
+                    )
+                here = relation.target
+        return self._step(
+            steps.SelectRelated(tuple(dict.fromkeys((*known, *cast("tuple[str, ...]", paths)))))
+        )
+
+    def prefetch_related(self, *lookups: str | Prefetch | None) -> Self:
+        """Load relations with one more query each: names, nested names, or `Prefetch` with a
+        query; `prefetch_related(None)` loads none again.
+        """
+        made = self._clone()
+        if None in lookups:
+            made = self._without(None, lookups)
+            made._prefetches = ()
+            return made
+        made._prefetches = (
+            *self._prefetches,
+            *(as_prefetch(self._meta, lookup) for lookup in lookups if lookup is not None),
+        )
+        return made
+
+    def _rows_of(
+        self, kind: str, names: Sequence[Any], expressions: dict[str, Expression | Condition]
+    ) -> Any:
+        self._open("values()")
+        query: Any = self.annotate(**expressions) if expressions else self
+        scope: Scope = query._scope()
+        columns: list[tuple[str, nodes.Expr]] = []
+        labels: list[str | tuple[str, int]] = []
+        if aliased := [name for name in names if isinstance(name, str) and name in self._hidden()]:
+            raise FieldError(
+                f"values() cannot select {aliased[0]!r}, which alias() has made; load it with "
+                f'annotate({aliased[0]}=F("{aliased[0]}"))'
+            )
+        for name in names or (() if expressions else self._open_names()):
+            label, found = selected(scope, name)
+            columns += found
+            labels.append(label if len(found) == 1 else (label, len(found)))
+        added = list(expressions)
+        if not names and not expressions and self._notes:
+            hidden = self._hidden()
+            added = [name for name in self._notes if name not in hidden]
+        columns += [(name, query._notes[name]) for name in added]
+        labels += added
+        return query._frozen(steps.Values(kind, tuple(labels), tuple(columns)), scope)
+
+    def _open_names(self) -> list[str]:
+        return [field.attname for field in self._meta.columns if not field.sensitive]
+
+    def explain_sql(self) -> str:
+        """The SQL this query would send, with placeholders and without values."""
+        return self._plan("rows")[0].sql
+
+
+AnyQuery = QueryBuilder[Any, Any]

@@ -1,0 +1,71 @@
+"""Names that `values()` and `distinct()` take: columns, annotations, and keys of several columns,
+which are their parts. No SQL.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from treefold_orm._base.errors import FieldError
+from treefold_orm._base.names import check_untainted
+from treefold_orm._expressions.freezing import SeveralColumns, freeze, freeze_path
+from treefold_orm._expressions.lookups import refuse_sensitive, walk
+from treefold_orm._expressions.nodes import ColumnNode, Expr
+from treefold_orm._expressions.scope import Scope
+from treefold_orm._fields.keys import KeyColumns
+from treefold_orm._terms.columns import Column
+from treefold_orm._terms.values import as_expression
+
+
+def columns_of(scope: Scope, field: Any) -> tuple[Expr, ...]:
+    """The columns that `distinct()` was given under one name."""
+    try:
+        return (freeze(as_expression(field), scope),)
+    except SeveralColumns:
+        # few models have such a key
+        from treefold_orm._expressions.key_lookups import key_columns
+
+        return key_columns(scope, field)
+
+
+def selected(scope: Scope, name: Any) -> tuple[str, list[tuple[str, Expr]]]:
+    """The label of a selected name, and its column; a key of several columns has several."""
+    if isinstance(name, Column):
+        column = cast("Column[Any]", name)
+        if isinstance(column.field, KeyColumns):
+            from treefold_orm._expressions.key_lookups import key_columns
+
+            return column.path, _key_parts(column.path, key_columns(scope, column))
+        return column.path, [(column.path, freeze(column, scope))]
+    if not isinstance(name, str):
+        raise FieldError(
+            f"values() takes names and columns, not {type(name).__name__}: name expressions by "
+            "keyword"
+        )
+    check_untainted(name)
+    if name in scope.annotations:
+        return name, [(name, scope.annotations[name])]
+    hops, column_field, rest = walk(scope.meta, name)
+    refuse_sensitive(scope.meta, column_field, name)
+    if rest:
+        return name, [(name, freeze_path(scope, name, typed=False))]
+    if isinstance(column_field, KeyColumns):
+        nodes = tuple(ColumnNode(part, hops, part) for part in column_field.parts)
+        return name, _key_parts(name, nodes)
+    return name, [(name, ColumnNode(column_field, hops, column_field))]
+
+
+def _key_parts(path: str, nodes: tuple[ColumnNode, ...]) -> list[tuple[str, Expr]]:
+    prefix = path.removesuffix("pk") if path == "pk" or path.endswith("__pk") else f"{path}__"
+    return [(prefix + node.column.attname, node) for node in nodes]
+
+
+def check_grouping(key: tuple[Any, ...]) -> None:
+    """Raise `FieldError` where a query groups and a step of it takes a value of single rows."""
+    from treefold_orm._compile.grouping import check_groups  # few queries group
+    from treefold_orm._compile.state import replay
+
+    state = replay(key)
+    if state.grouped:
+        state.order = None  # a later values() may name the expressions of the order
+        check_groups(state)

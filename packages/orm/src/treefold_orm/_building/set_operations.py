@@ -1,0 +1,96 @@
+"""Several queries as one, by UNION and its like, and queries that lock their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Generic, Self
+
+from treefold_orm._base.errors import FieldError
+from treefold_orm._building.combining import in_one_type
+from treefold_orm._building.conjunctions import joined, met
+from treefold_orm._building.query import M, QueryBuilder, R
+from treefold_orm._building.sources import query_of
+from treefold_orm._expressions.steps import Combine, DistinctOn, Lock, Values
+
+
+class SetOperations(QueryBuilder[M, R], Generic[M, R]):
+    """The part of a query that meets other queries and transactions."""
+
+    __slots__ = ()
+
+    def union(self, *others: QueryBuilder[Any, Any], all: bool = False) -> Self:
+        """Rows of this query and the others, each once; with `all`, as often as they come."""
+        return self._combine("union all" if all else "union", others)
+
+    def intersection(self, *others: QueryBuilder[Any, Any]) -> Self:
+        """Rows that are in this query and in all others."""
+        return self._combine("intersect", others)
+
+    def difference(self, *others: QueryBuilder[Any, Any]) -> Self:
+        """Rows of this query that are in none of the others."""
+        return self._combine("except", others)
+
+    def __and__(self, other: QueryBuilder[Any, Any]) -> Self:
+        """Rows that are in both queries. What is loaded, and how, is as in the first; so is the
+        order where the second has none.
+        """
+        return met(self, other)
+
+    def __or__(self, other: QueryBuilder[Any, Any]) -> Self:
+        """Rows that are in at least one of the queries, each once; otherwise as `&`."""
+        return joined(self, other)
+
+    def _combine(self, op: str, others: Sequence[QueryBuilder[Any, Any]]) -> Self:
+        made = self
+        last = self._key[-1]
+        if isinstance(last, Combine) and last.op != op:
+            raise FieldError(
+                "Different set operations cannot be mixed: combine in one kind, or filter by key"
+            )
+        for other in map(query_of, others):
+            for part in (made, other):
+                if part._low or part._high is not None:
+                    raise FieldError("A sliced query cannot be combined: slice the result")
+                if part._has(DistinctOn):
+                    raise FieldError(
+                        "distinct(fields) cannot be combined: filter by the keys of its rows"
+                    )
+            key = other._key
+            if key[0] is not self._meta and not other._has(Values):
+                raise FieldError(
+                    f"{other._meta.name} cannot be combined with {self._meta.name}: use "
+                    "values() on both"
+                )
+            made = made._step(Combine(op, key, len(made._params)), other._params)
+            made._key = in_one_type(made._key)
+        return made
+
+    def select_for_update(
+        self,
+        *,
+        skip_locked: bool = False,
+        nowait: bool = False,
+        share: bool = False,
+        no_key: bool = False,
+        of: Sequence[str] = ("self",),
+    ) -> Self:
+        """Lock the rows until the transaction ends (on SQLite the transaction holds the lock
+        already); `TransactionRequired` where none is open.
+
+        Args:
+            skip_locked: leave out rows that another transaction has locked.
+            nowait: raise `DatabaseLocked` rather than wait for another transaction.
+            share: let others lock the rows in this way too, but not change them.
+            no_key: let others insert rows that refer to these.
+            of: the model's own rows, the only ones that are locked.
+        """
+        self._open("select_for_update()")
+        if tuple(of) != ("self",):
+            raise FieldError(
+                f"select_for_update() locks the rows of the model alone, got of={of!r}; lock "
+                "others by a query of their own"
+            )
+        if share and no_key:
+            raise FieldError("select_for_update() takes share or no_key, got both")
+        strength = "share" if share else "no_key" if no_key else ""
+        return self._step(Lock(bool(skip_locked), bool(nowait), strength))

@@ -1,0 +1,75 @@
+"""Sources of queries: managers, and relations that are loaded by one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treefold_orm._base.errors import FieldError
+from treefold_orm._base.names import check_untainted
+from treefold_orm._expressions.freezing import QuerySource
+from treefold_orm._fields.base import Field
+from treefold_orm._fields.meta import Meta, Relation
+
+
+class Prefetch:
+    """A relation to load, with the query that finds its rows: `Prefetch("posts",
+    Post.objects.filter(...))`.
+
+    With `to_attr` the rows are put there as a list, and the relation itself stays unloaded.
+    """
+
+    __slots__ = ("path", "query", "to_attr")
+
+    def __init__(
+        self,
+        path: str,
+        query: QuerySource | None = None,
+        to_attr: str | None = None,
+        *,
+        queryset: QuerySource | None = None,
+    ) -> None:
+        """Load `path` by `query` (also as `queryset=`), into the attribute `to_attr`."""
+        if queryset is not None and query is not None:
+            raise FieldError(f"Prefetch({path!r}) takes query= or queryset=, got both")
+        query = queryset if query is None else query
+        check_untainted(path)
+        given: Any = None if query is None else query_of(query)
+        if given is not None and (given._low or given._high is not None):
+            raise FieldError(f"Prefetch({path!r}) takes a query without a slice")
+        if to_attr is not None and (not to_attr.isidentifier() or to_attr.startswith("_")):
+            raise FieldError(f"to_attr={to_attr!r} must be a plain attribute name")
+        self.path = path
+        self.query = given
+        self.to_attr = to_attr
+
+
+def as_prefetch(meta: Meta, lookup: str | Prefetch) -> Prefetch:
+    """Check a relation path against a model; return it as `Prefetch`."""
+    spec = lookup if isinstance(lookup, Prefetch) else Prefetch(lookup)
+    here = source = meta
+    for part in spec.path.split("__"):
+        source, here = here, relation_at(here, part).target
+    if spec.to_attr is not None and hasattr(source.model, spec.to_attr):
+        raise FieldError(
+            f"to_attr={spec.to_attr!r} cannot replace an attribute of {source.name}; choose a name "
+            "that it does not have"
+        )
+    if spec.query is not None and spec.query._meta is not here:
+        raise FieldError(
+            f"Prefetch({spec.path!r}) needs a query of {here.name}, not of {spec.query._meta.name}"
+        )
+    return spec
+
+
+def relation_at(meta: Meta, name: str) -> Relation:
+    """The relation of a model with this name."""
+    found = meta.find(name)
+    relation = meta.relations.get(name) if isinstance(found, Field) else found
+    if relation is None:
+        raise meta.unknown(name)
+    return relation
+
+
+def query_of(source: Any) -> Any:
+    """Return the query that a manager stands for; anything else is returned as it is."""
+    return source.get_queryset() if hasattr(source.__class__, "get_queryset") else source

@@ -1,0 +1,76 @@
+"""Where queries begin: all rows of a model, and `get` by one lookup without building a query."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from treefold_orm._building.query import QueryBuilder
+from treefold_orm._building.set_operations import SetOperations
+from treefold_orm._fields.meta import Meta
+from treefold_orm._runtime.connections import database_for
+
+if TYPE_CHECKING:
+    from treefold_orm._compile.plan import Plan
+
+B = TypeVar("B", bound=QueryBuilder[Any, Any])
+
+_SCALARS = frozenset({int, str, uuid.UUID})  # values that no lookup takes for anything else
+
+
+def start(kind: type[B], meta: Meta, alias: str) -> B:
+    """Return a query of class `kind` for all rows of a model."""
+    made: Any = object.__new__(kind)
+    begin(made, meta, alias)
+    return made
+
+
+def plain_query(meta: Meta, alias: str) -> SetOperations[Any, Any]:
+    """A query for all rows of a model, without the filters of its own managers."""
+    return start(cast("type[SetOperations[Any, Any]]", SetOperations), meta, alias)
+
+
+def default_query(meta: Meta, alias: str) -> SetOperations[Any, Any]:
+    """The query of the model's default manager: the first that the model declares, else a plain
+    one.
+    """
+    manager = meta.default_manager
+    return plain_query(meta, alias) if manager is None else manager.db_manager(alias).get_queryset()
+
+
+def begin(query: QueryBuilder[Any, Any], meta: Meta, alias: str) -> None:
+    """Make `query` the query for all rows of a model."""
+    query._meta = meta
+    query._key = (meta,)
+    query._params = query._prefetches = ()
+    query._alias = alias
+    query._notes = query._parent = query._high = query._max_rows = query._cache = None
+    query._low = 0
+
+
+def one_exact(meta: Meta, alias: str, lookups: dict[str, Any]) -> tuple[Plan, Sequence[Any]] | None:
+    """The plan and arguments of `get` with one exact lookup among all rows, the commonest query of
+    all, without building a query; None where it is not that.
+    """
+    ((name, value),) = lookups.items()
+    lookup = meta.lookups.get(name) if name.__class__ is str else None
+    if lookup is None or lookup.exact is None or value.__class__ not in _SCALARS:
+        return None
+    params = (lookup.exact(value),)
+    database = database_for(alias)
+    plan = database.plans.get((meta, name))
+    if plan is None:
+        kind = cast("type[QueryBuilder[Any, Any]]", QueryBuilder)
+        query = start(kind, meta, alias).filter(**lookups)
+        plan = database.plans.keep((meta, name), query._plan("get")[0])
+    return plan, params if plan.bind is None else plan.bind(params)
+
+
+def by_one(
+    query: QueryBuilder[Any, Any], lookups: dict[str, Any]
+) -> tuple[Plan, Sequence[Any]] | None:
+    """The result of `one_exact` where the query is for all rows of its model, else None."""
+    if len(query._key) != 1 or query._prefetches or query._high is not None or query._low:
+        return None
+    return one_exact(query._meta, query._alias, lookups)

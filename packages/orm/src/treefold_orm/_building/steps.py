@@ -1,0 +1,160 @@
+"""A query as data, how it is copied, and how its plan is found.
+
+A query is its model, a tuple of steps without values (the key), and a tuple of values (the
+parameters). Equal keys share one compiled plan. `replay` in `_compile/state.py` says what each kind
+of step means to a statement; `query.py` has the methods by which callers add steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from treefold_orm._base.errors import FieldError
+from treefold_orm._building.combining import column_fields
+from treefold_orm._building.joins import shared_ctes
+from treefold_orm._expressions.freezing import QuerySource
+from treefold_orm._expressions.nodes import Expr, OrderNode, SubqueryNode
+from treefold_orm._expressions.outer import with_outer
+from treefold_orm._expressions.scope import Scope
+from treefold_orm._expressions.steps import Combine, Ordering, Slice, Step
+from treefold_orm._fields.meta import Meta, Relation
+from treefold_orm._runtime.connections import database_for
+
+if TYPE_CHECKING:
+    from treefold_orm._building.sources import Prefetch
+    from treefold_orm._compile.plan import Plan
+
+
+S = TypeVar("S", bound=Step)
+
+
+class QuerySteps(QuerySource):
+    """A model, the steps of a query and their values; every change is made to a copy."""
+
+    __slots__ = (
+        "_alias",
+        "_cache",
+        "_high",
+        "_key",
+        "_low",
+        "_max_rows",
+        "_meta",
+        "_notes",
+        "_params",
+        "_parent",
+        "_prefetches",
+    )
+
+    _meta: Meta
+    _key: tuple[Any, ...]
+    _params: tuple[Any, ...]
+    _notes: dict[str, Expr] | None
+    _alias: str
+    _prefetches: tuple[Prefetch, ...]
+    _parent: Any  # the related manager that new rows are tied to
+    _low: int
+    _high: int | None
+    _max_rows: int | None
+    _cache: Any
+
+    def _clone(self) -> Self:
+        made = object.__new__(self.__class__)
+        made._meta = self._meta
+        made._key = self._key
+        made._params = self._params
+        made._notes = self._notes
+        made._alias = self._alias
+        made._prefetches = self._prefetches
+        made._parent = self._parent
+        made._low = self._low
+        made._high = self._high
+        made._max_rows = self._max_rows
+        made._cache = None
+        return made
+
+    def _step(self, step: Step, params: Sequence[Any] = ()) -> Self:
+        made = self._clone()
+        made._key = (*self._key, step)
+        if params:
+            made._params = (*self._params, *params)
+        return made
+
+    def _frozen(self, step: Step, scope: Scope) -> Self:
+        made = self._step(step)
+        made._params = tuple(scope.params)
+        return made
+
+    def _scope(self) -> Scope:
+        return Scope(self._meta, list(self._params), self._notes or {}, alias=self._alias)
+
+    def _open(self, what: str) -> None:
+        if self._low or self._high is not None:
+            raise FieldError(f"{what} cannot follow a slice: slice last")
+        if isinstance(self._key[-1], Combine):
+            raise FieldError(
+                f"{what} cannot follow union, intersection or difference: apply it to the parts"
+            )
+
+    def _has(self, *kinds: type[Step]) -> bool:
+        return any(isinstance(step, kinds) for step in self._key[1:])
+
+    def _last(self, kind: type[S]) -> S | None:
+        return next((step for step in reversed(self._key) if isinstance(step, kind)), None)
+
+    def _order_step(self) -> tuple[OrderNode, ...] | None:
+        found = self._last(Ordering)
+        return None if found is None else found.terms
+
+    def _without(self, kind: type[Step] | None, given: tuple[Any, ...]) -> Self:
+        if len(given) != 1:
+            raise FieldError(f"None stands alone: it clears, got {given!r}")
+        made = self._clone()
+        if kind is not None:
+            made._key = tuple(step for step in self._key if not isinstance(step, kind))
+        return made
+
+    # -- compiling --------------------------------------------------------------------------------
+
+    def _whole(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        low, high = self._low, self._high
+        if high is None and not low:
+            return self._key, self._params
+        step = Slice(len(self._params), limit=high is not None, offset=bool(low))
+        params = self._params if high is None else (*self._params, high - low)
+        return (*self._key, step), (*params, low) if low else params
+
+    def _plan(self, kind: str) -> tuple[Plan, Sequence[Any]]:
+        database = database_for(self._alias)
+        key, params = self._whole()
+        plan = database.plans.get((kind, key))
+        if plan is None:
+            from treefold_orm._compile.plans import PLANS  # loaded with the driver, not before
+
+            made = PLANS[kind](database.dialect, key, given=len(params), alias=database.alias)
+            plan = database.plans.keep((kind, key), made)
+        return plan, params if plan.bind is None else plan.bind(params)
+
+    def _linked_plan(self, relation: Relation, keys: list[Any]) -> tuple[Plan, Sequence[Any]]:
+        """The plan for rows of a many-to-many relation that are connected to some of `keys`."""
+        database = database_for(self._alias)
+        params = (*self._params, keys)
+        name = ("linked", relation.source_field, self._key)
+        plan = database.plans.get(name)
+        if plan is None:
+            from treefold_orm._compile.plans import linked_plan  # loaded with the driver
+
+            made = linked_plan(
+                database.dialect, self._key, relation, given=len(params), alias=database.alias
+            )
+            plan = database.plans.keep(name, made)
+        return plan, params if plan.bind is None else plan.bind(params)
+
+    def _freeze_subquery(self, scope: Scope) -> SubqueryNode:
+        key, params = self._whole()
+        base = len(scope.params)
+        shared = shared_ctes(key, params, scope, self._alias)
+        scope.params.extend(params)
+        key = with_outer(key, scope)
+        fields = column_fields(key)
+        return SubqueryNode(fields[0] if fields else None, key, base, shared)

@@ -1,0 +1,93 @@
+"""How nodes become SQL: by a rule for each class of node, which the modules of this room add.
+
+`values`, `conditions`, `aggregates`, `windows` and `cte_definitions` hold the rules and call each
+other through the functions here, so that a tree may nest in any way. `writing.py` loads them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, LiteralString
+
+from treefold_orm._base.errors import FieldError
+from treefold_orm._base.records import record
+from treefold_orm._compile.frame import Frame
+from treefold_orm._dialects.functions import ordered
+from treefold_orm._dialects.sql import SQL, join
+from treefold_orm._expressions.cte_nodes import Source
+from treefold_orm._expressions.nodes import ColumnNode, Expr, Node, OrderNode
+
+ConditionSQL = tuple[SQL, bool]  # the text, and whether it can be NULL
+
+EXPRESSIONS: dict[type[Expr], Callable[[Frame, Any], SQL]] = {}
+"""The SQL of an expression, by its class."""
+
+CONDITIONS: dict[type[Node], Callable[[Frame, Any, Frame], ConditionSQL]] = {}
+"""The SQL of a condition, by its class: columns are found in the first frame, right sides in the
+second.
+"""
+
+DEFINITIONS: dict[type[Source], Callable[[Frame, Any, int], SQL]] = {}
+"""A function that writes a CTE, its parameters starting at a place, and returns its name."""
+
+
+def expression(frame: Frame, node: Expr) -> SQL:
+    """Return the SQL of one expression node."""
+    found = frame.value(node)
+    if found is not None:
+        return found
+    rule = EXPRESSIONS.get(node.__class__)
+    if rule is None:
+        raise FieldError(f"{type(node).__name__} has no value here")
+    return rule(frame, node)
+
+
+def condition(frame: Frame, node: Node, *, right: Frame) -> ConditionSQL:
+    """Return a condition's SQL; columns are found in `frame`, right sides in `right`."""
+    rule = CONDITIONS.get(node.__class__)
+    if rule is None:
+        raise FieldError(f"{type(node).__name__} is not a condition")
+    return rule(frame, node, right)
+
+
+def definition(frame: Frame, source: Source, start: int) -> SQL:
+    """Write a CTE, whose parameters start at `start`; return its name."""
+    return DEFINITIONS[source.__class__](frame, source, start)
+
+
+def order_terms(
+    frame: Frame, nodes: tuple[OrderNode, ...], *, prefix: LiteralString = " ORDER BY "
+) -> SQL:
+    """The ORDER BY clause, empty for no terms. NULLs come last ascending and first descending, on
+    both databases.
+    """
+    if not nodes:
+        return SQL("")
+    terms = [order_term(frame, node, expression(frame, node.expr)) for node in nodes]
+    return SQL(prefix + "{}", join(", ", terms))
+
+
+def order_term(frame: Frame, node: OrderNode, value: SQL) -> SQL:
+    """One term of an ORDER BY clause, over a value that is at hand."""
+    return ordered(value, node, spelled=frame.dialect.name == "sqlite")
+
+
+class Reached(ColumnNode):
+    """A column whose to-many relations are joined on purpose, inside an aggregate's own
+    sub-select.
+    """
+
+    __slots__ = ()
+
+
+@record
+class InFrame(Expr):
+    """A value of the row in another frame of the same statement."""
+
+    frame: Any
+    node: Expr
+
+
+def reached(frame: Frame, node: ColumnNode) -> SQL:
+    """A column over any relations, joining to-many ones too: one row for each related row."""
+    return frame.column(node.hops, node.column)

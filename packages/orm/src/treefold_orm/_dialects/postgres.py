@@ -1,0 +1,208 @@
+"""PostgreSQL's way of saying things (13 and later).
+
+Parameters get a cast wherever the server would have to guess their type. LIKE patterns are escaped
+inside the statement, so that a wildcard in a value stays an ordinary character.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, LiteralString
+
+from treefold_orm._base.errors import FieldError
+from treefold_orm._dialects import postgres_arithmetic, postgres_conversion, postgres_json
+from treefold_orm._dialects.dialect import UNIT_WORDS, Dialect
+from treefold_orm._dialects.functions import distinct_value, fill, ordered
+from treefold_orm._dialects.postgres_functions import AGGREGATES, COLLECT, FUNCTIONS, MANY
+from treefold_orm._dialects.sql import SQL, Encoder, column_type, join, number
+from treefold_orm._expressions.nodes import OrderNode
+from treefold_orm._fields.base import Field
+
+_TYPED: dict[str, LiteralString] = {
+    "bigint": "({})::bigint",
+    "integer": "({})::integer",
+    "float": "({})::double precision",
+    "text": "({})::text",
+}
+_PARAM: dict[str, LiteralString] = {
+    **_TYPED,
+    "decimal": "({})::numeric",
+    "boolean": "({})::boolean",
+}
+_EXTRACT: dict[str, LiteralString] = {
+    "year": "EXTRACT(YEAR FROM {})::integer",
+    "quarter": "EXTRACT(QUARTER FROM {})::integer",
+    "month": "EXTRACT(MONTH FROM {})::integer",
+    "day": "EXTRACT(DAY FROM {})::integer",
+    "week": "EXTRACT(WEEK FROM {})::integer",
+    "week_day": "(EXTRACT(DOW FROM {})::integer + 1)",
+    "hour": "EXTRACT(HOUR FROM {})::integer",
+    "minute": "EXTRACT(MINUTE FROM {})::integer",
+    "second": "FLOOR(EXTRACT(SECOND FROM {}))::integer",
+    "date": "({})::date",
+    "time": "({})::time",
+}
+_ARRAY: dict[str, LiteralString] = {
+    "contains": "{} @> {}",
+    "contained_by": "{} <@ {}",
+    "overlap": "{} && {}",
+}
+
+
+def _item_type(field: Field[Any]) -> SQL:
+    # a cast to varchar(n) would cut longer text, and match rows that the caller did not ask for
+    return SQL("text") if field.internal == "text" else column_type(field, "postgres")
+
+
+def _escaped(value: SQL) -> SQL:
+    return SQL(r"REPLACE(REPLACE(REPLACE({}, '\', '\\'), '%', '\%'), '_', '\_')", value)
+
+
+class Postgres(Dialect):
+    """The dialect of PostgreSQL."""
+
+    name = "postgres"
+
+    json = postgres_json
+
+    numbers = postgres_arithmetic
+
+    reuses = True
+
+    distinct_on = True
+
+    def placeholder(self, position: int) -> SQL:
+        return SQL("${}", number(position))
+
+    def cast(self, value: SQL, field: Field[Any] | None) -> SQL:
+        if field is None:
+            return value
+        template = _PARAM.get(field.internal)
+        return (
+            SQL("{}::{}", value, column_type(field, "postgres"))
+            if template is None
+            else SQL(template, value)
+        )
+
+    def typed(self, value: SQL, field: Field[Any] | None) -> SQL:
+        template = None if field is None else _TYPED.get(field.internal)
+        return value if template is None else SQL(template, value)
+
+    def convert(self, value: SQL, source: Field[Any] | None, field: Field[Any]) -> SQL:
+        if source is not None:
+            value = postgres_conversion.converted(value, source, field)
+        return SQL("CAST({} AS {})", value, column_type(field, "postgres"))
+
+    def converted(self, value: SQL, source: Field[Any], target: Field[Any], mode: str) -> SQL:
+        return postgres_conversion.converted(value, source, target)
+
+    def in_list(self, left: SQL, param: SQL, field: Field[Any]) -> SQL:
+        return SQL("{} = ANY({}::{}[])", left, param, _item_type(field))
+
+    def list_encoder(self, field: Field[Any]) -> Encoder:
+        encode = field.encoder("postgres")
+        return list if encode is None else lambda values: [encode(value) for value in values]
+
+    def key_rows(self, parts: tuple[Field[Any], ...], bind: Callable[[Encoder], SQL]) -> SQL:
+        def column(place: int, encode: Encoder | None) -> Encoder:
+            if encode is None:
+                return lambda rows: [row[place] for row in rows]
+            return lambda rows: [encode(row[place]) for row in rows]
+
+        marks = [
+            SQL("{}::{}[]", bind(column(i, part.encoder("postgres"))), _item_type(part))
+            for i, part in enumerate(parts)
+        ]
+        return SQL("SELECT * FROM unnest({})", join(", ", marks))
+
+    def text(self, op: str, left: SQL, right: SQL) -> SQL:
+        right = SQL("({})::text", right)
+        match op:
+            case "iexact":
+                return SQL("LOWER({}) = LOWER({})", left, right)
+            case "regex":
+                return SQL("{} ~ {}", left, right)
+            case "iregex":
+                return SQL("{} ~* {}", left, right)
+            case "exact":
+                return SQL("{} = {}", left, right)
+            case _:
+                plain = op.removeprefix("i")
+                pattern = SQL(_PATTERNS[plain], _escaped(right))
+                return SQL(
+                    r"{} ILIKE {} ESCAPE '\'" if op != plain else r"{} LIKE {} ESCAPE '\'",
+                    left,
+                    pattern,
+                )
+
+    def extract(self, part: str, value: SQL, field: Field[Any]) -> SQL:
+        if part == "length":
+            return SQL("LENGTH({})" if field.internal == "text" else "CARDINALITY({})", value)
+        if part not in _EXTRACT:
+            raise FieldError(f"{part!r} is no part of a date, time or text")
+        return SQL(
+            _EXTRACT[part],
+            SQL("{} AT TIME ZONE 'UTC'", value) if field.internal == "datetime" else value,
+        )
+
+    def trunc(self, kind: str, value: SQL, field: Field[Any], zone: SQL | None = None) -> SQL:
+        if kind not in UNIT_WORDS or (
+            field.internal == "date" and kind in {"hour", "minute", "second"}
+        ):
+            raise FieldError(f"{kind!r} is no unit that a {type(field).__name__} can be cut to")
+        unit = SQL("'{}'", UNIT_WORDS[kind])
+        if zone is not None:
+            return SQL("DATE_TRUNC({}, {}, {})", unit, value, zone)
+        if field.internal == "datetime":
+            return SQL("DATE_TRUNC({}, {} AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'", unit, value)
+        return SQL("DATE_TRUNC({}, {})::date", unit, value)
+
+    # -- JSON -------------------------------------------------------------------------------------
+
+    def json_equal(self, left: SQL, right: SQL) -> SQL:
+        return SQL("{} = {}", left, right)
+
+    def array_test(self, op: str, left: SQL, right: SQL) -> SQL:
+        return SQL(_ARRAY[op], left, right)
+
+    # -- numbers, functions, clauses --------------------------------------------------------------
+
+    def function(self, name: str, args: list[SQL]) -> SQL:
+        return fill(name, args, FUNCTIONS, MANY)
+
+    def aggregate(self, name: str, value: SQL, *, distinct: bool) -> SQL:
+        return AGGREGATES[name].filled([distinct_value(name, value, distinct=distinct)])
+
+    def collect(
+        self, name: str, args: list[SQL], terms: list[tuple[SQL, OrderNode]], *, distinct: bool
+    ) -> SQL:
+        value = distinct_value(name, args[0], distinct=distinct)
+        order = join(", ", [ordered(text, term) for text, term in terms])
+        tail = SQL(" ORDER BY {}", order) if terms else order
+        return COLLECT[name].filled([value, *args[1:], tail])
+
+    def range_key(self, value: SQL, field: Field[Any]) -> SQL:
+        # a day is 24 hours, whatever the clocks of the session's time zone do meanwhile
+        return SQL("({} AT TIME ZONE 'UTC')", value) if field.internal == "datetime" else value
+
+    def limit(self, limit: SQL | None, offset: SQL | None) -> SQL:
+        first = SQL("") if limit is None else SQL(" LIMIT {}", limit)
+        return first if offset is None else SQL("{} OFFSET {}", first, offset)
+
+    def lock(self, *, of: SQL, skip_locked: bool, nowait: bool, strength: str) -> SQL:
+        if skip_locked and nowait:
+            raise FieldError("select_for_update takes skip_locked or nowait, not both")
+        clause = SQL(_LOCKS[strength], of)
+        return SQL("{} SKIP LOCKED" if skip_locked else "{} NOWAIT" if nowait else "{}", clause)
+
+
+_LOCKS: dict[str, LiteralString] = {
+    "": " FOR UPDATE OF {}",
+    "share": " FOR SHARE OF {}",
+    "no_key": " FOR NO KEY UPDATE OF {}",
+}
+_PATTERNS: dict[str, LiteralString] = {
+    "contains": "('%' || {} || '%')",
+    "startswith": "({} || '%')",
+    "endswith": "('%' || {})",
+}

@@ -1,0 +1,116 @@
+"""Arithmetic on PostgreSQL where its own operators would say something else than SQLite: quotients,
+spans, points in time that leave the years 1 to 9999.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, LiteralString
+
+from treefold_orm._dialects.sql import SQL, number
+from treefold_orm._expressions.arithmetic import POINTS
+from treefold_orm._expressions.conversion import kind_of, places_of
+from treefold_orm._fields.base import AnyField
+
+_ARITHMETIC: dict[str, LiteralString] = {"+": "+", "-": "-", "*": "*", "/": "/", "%": "%"}
+# a quotient that is cut here is on the same side of a half as the whole one, for divisors of up to
+# so many digits
+_GUARD_DIGITS = 40
+_MICROSECONDS: LiteralString = "(EXTRACT(EPOCH FROM {}) * 1000000)::bigint"
+_SPAN: LiteralString = (
+    "(({0}) / 86400000000 * INTERVAL '1 day' + ({0}) % 86400000000 * INTERVAL '1 microsecond')"
+)
+# Python ends where the server goes on: what is added there is too much for the server as well
+_CHECKED: dict[str, LiteralString] = {
+    "datetime": "({0} + CASE WHEN {0} BETWEEN '0001-01-01 00:00:00Z' AND "
+    "'9999-12-31 23:59:59.999999Z' THEN INTERVAL '0' ELSE INTERVAL '178000000 years' END)",
+    "date": "({0} + CASE WHEN {0} BETWEEN '0001-01-01' AND '9999-12-31' THEN 0 ELSE 2147483647 "
+    "END)",
+}
+
+
+def arithmetic(
+    op: str, left: SQL, right: SQL, fields: tuple[Any, Any, Any], *, checked: bool
+) -> SQL:
+    """`left op right`; `fields` are those of left, right and result."""
+    kinds = tuple("" if field is None else kind_of(field) for field in fields)
+    first, second, result = kinds
+    if result in POINTS or {first, second} & set(POINTS):
+        moved = _moved(op, left, right, (first, second, result))
+        return SQL(_CHECKED[result], moved) if checked and result in _CHECKED else moved
+    if result == "duration":
+        return _scaled(op, left, right, (first, second))
+    if op == "/" and result == "float":
+        return SQL("({}::double precision / {})", left, right)
+    if op == "/" and result == "decimal":
+        return quotient(left, right, places_of(fields[2]))
+    if first == second == "integer":  # the sum or product may need more than 32 bits
+        left = SQL("({})::bigint", left)
+    return SQL("({} " + _ARITHMETIC[op] + " {})", left, right)
+
+
+def quotient(left: SQL, right: SQL, places: int) -> SQL:
+    """A quotient of numbers rounded half away from zero; the server's own has 16 digits at least,
+    which may end before the last place.
+    """
+    wide = number(places + _GUARD_DIGITS)
+    return SQL("ROUND(ROUND(({})::numeric, {}) / ({}), {})", left, wide, right, number(places))
+
+
+def total(value: SQL, field: AnyField | None) -> SQL:
+    """A sum as `field`; a span that has no 64 bits of microseconds is an error."""
+    if field is None or kind_of(field) != "duration":
+        return value
+    return SQL(_SPAN, SQL(_MICROSECONDS, value))
+
+
+def mean(
+    call: Callable[[str], SQL], given: AnyField | None, field: AnyField | None, *, distinct: bool
+) -> SQL:
+    """A mean of what `given` holds as `field`; `call` writes the aggregates sum, count and avg."""
+    if given is not None and kind_of(given) == "integer":
+        # the server's own mean is rounded twice on the way to a float
+        return SQL("({}::double precision / NULLIF({}, 0))", call("sum"), call("count"))
+    match "" if field is None else kind_of(field):
+        case "decimal" if field is not None:
+            return quotient(call("sum"), call("count"), places_of(field))
+        case "duration":
+            return _part(SQL(_MICROSECONDS, call("sum")), call("count"))
+        case _:
+            return SQL("({})::double precision", call("avg"))
+
+
+def _part(microseconds: SQL, divisor: SQL) -> SQL:
+    return SQL(_SPAN, SQL("{}::bigint", quotient(microseconds, divisor, 0)))
+
+
+def _scaled(op: str, left: SQL, right: SQL, kinds: tuple[str, str]) -> SQL:
+    # in whole microseconds: the server rounds spans in halves to even, and through doubles
+    left, right = (
+        SQL(_MICROSECONDS, side) if kind == "duration" else side
+        for side, kind in zip((left, right), kinds, strict=True)
+    )
+    if op in {"+", "-"}:
+        return SQL(_SPAN, SQL("({} " + _ARITHMETIC[op] + " {})", left, right))
+    if "float" in kinds:
+        made = SQL("({}::double precision " + _ARITHMETIC[op] + " {})", left, right)
+        return SQL(_SPAN, SQL("ROUND({}::text::numeric)::bigint", made))
+    if op == "/":
+        return _part(left, right)
+    return SQL(_SPAN, SQL("({} * {})", left, right))
+
+
+def _moved(op: str, left: SQL, right: SQL, kinds: tuple[str, str, str]) -> SQL:
+    plain: LiteralString = "({} " + _ARITHMETIC[op] + " {})"
+    if kinds == ("date", "date", "duration"):
+        return SQL("(" + plain + " * INTERVAL '1 day')", left, right)
+    if kinds[2] == "date":
+        return SQL("(" + plain + ")::date", left, right)
+    if kinds[2] != "datetime":
+        return SQL(plain, left, right)
+    # a day is 24 hours, whatever the clocks of the session's time zone do meanwhile
+    utc = [
+        SQL("({} AT TIME ZONE 'UTC')", side) if kind == "datetime" else side
+        for side, kind in zip((left, right), kinds[:2], strict=True)
+    ]
+    return SQL("(" + plain + " AT TIME ZONE 'UTC')", *utc)

@@ -1,0 +1,110 @@
+"""Values at JSON paths on PostgreSQL, and tests of them."""
+
+from __future__ import annotations
+
+import decimal
+import re
+from collections.abc import Callable
+from typing import Any, LiteralString
+
+from treefold_orm._dialects.dialect import OPERATORS, operator
+from treefold_orm._dialects.sql import SQL, Encoder
+from treefold_orm._fields.structured import json_text
+
+Path = tuple[str, ...]
+Bind = Callable[[Any], SQL]
+Text = Callable[[str, SQL, SQL], SQL]
+
+_CONSTANT: dict[str, LiteralString] = {
+    "null": "{} = 'null'::jsonb",
+    "true": "{} = 'true'::jsonb",
+    "false": "{} = 'false'::jsonb",
+    "missing": "{} IS NULL",
+    "present": "{} IS NOT NULL",
+}
+_WHOLE: dict[str, LiteralString] = {
+    "same": "{} = ({})::jsonb",
+    "contains": "{} @> ({})::jsonb",
+    "contained_by": "{} <@ ({})::jsonb",
+    "in": "{} = ANY(({})::jsonb[])",
+}
+_KEYS: dict[str, LiteralString] = {
+    "has_key": "(SELECT jsonb_typeof(j) = 'object' AND j ? ({1})::text FROM (SELECT {0} AS j) AS "
+    "s)",
+    "has_keys": "(SELECT jsonb_typeof(j) = 'object' AND j ?& ({1})::text[] FROM (SELECT {0} AS j) "
+    "AS s)",
+    "has_any_keys": "(SELECT jsonb_typeof(j) = 'object' AND j ?| ({1})::text[] FROM (SELECT {0} AS "
+    "j) AS s)",
+}
+# `#>` takes these for places in a list, counted from the end or written in other ways
+_ODD_PLACE = re.compile(r"[ \t\n\v\f\r]*(?:[+-][0-9]+|0[0-9]+)|[ \t\n\v\f\r]+[0-9]+", re.ASCII)
+
+
+def encoder(test: str) -> Encoder | None:
+    """The encoder from the value of a test to a parameter."""
+    kind, _, op = test.partition(":")
+    if kind == "number":
+        return _bounds if op == "range" else _number
+    if kind == "in":
+        return lambda items: [json_text(item) for item in items]
+    return json_text if kind in _WHOLE else None
+
+
+def path(document: SQL, keys: Path, bind: Bind) -> SQL:
+    """The value at a path: keys of objects, and places in lists counted from 0."""
+    run: list[str] = []
+    for key in keys:
+        if _ODD_PLACE.fullmatch(key) is None:
+            run.append(key)
+            continue
+        document = SQL("({} -> ({})::text)", _below(document, run, bind), bind(key))
+        run = []
+    return _below(document, run, bind)
+
+
+def _below(document: SQL, keys: list[str], bind: Bind) -> SQL:
+    return SQL("({} #> {}::text[])", document, bind(list(keys))) if keys else document
+
+
+def test(name: str, document: SQL, keys: Path, *, bind: Bind, right: list[SQL], text: Text) -> SQL:
+    """A test of the value at a path; `text` writes text lookups."""
+    kind, _, op = name.partition(":")
+    value = path(document, keys, bind)
+    if kind in _CONSTANT:
+        return SQL(_CONSTANT[kind], value)
+    if kind in _WHOLE:
+        return SQL(_WHOLE[kind], value, right[0])
+    if kind in _KEYS:
+        return SQL(_KEYS[kind], value, right[0])
+    if kind == "item":
+        return SQL(
+            "(SELECT CASE jsonb_typeof(j) WHEN 'string' THEN {} ELSE j @> to_jsonb(({})::text) "
+            "END FROM (SELECT {} AS j) AS s)",
+            text("contains", SQL("(j #>> '{}')"), right[0]),
+            right[0],
+            value,
+        )
+    # the CASE keeps casts away from values of other types
+    picked: LiteralString = (
+        "(SELECT CASE jsonb_typeof(j) WHEN 'number' THEN (j #>> '{{}}')::numeric END FROM (SELECT "
+        "{} AS j) AS s)"
+        if kind == "number"
+        else "(SELECT CASE jsonb_typeof(j) WHEN 'string' THEN j #>> '{{}}' END FROM (SELECT {} AS "
+        "j) AS s)"
+    )
+    left = SQL(picked, value)
+    carrier: LiteralString = "({})::numeric" if kind == "number" else "({})::text"
+    given = [SQL(carrier, mark) for mark in right]
+    if kind == "text" and (op == "range" or (op in OPERATORS and op != "exact")):
+        left = SQL('({} COLLATE "C")', left)  # by code point, as SQLite does
+    if op == "range":
+        return SQL("{} BETWEEN {} AND {}", left, *given)
+    return operator(op, left, given[0]) if op in OPERATORS else text(op, left, given[0])
+
+
+def _number(value: float) -> decimal.Decimal:
+    return decimal.Decimal(repr(value))
+
+
+def _bounds(pair: list[Any]) -> list[Any]:
+    return [_number(bound) for bound in pair]

@@ -1,0 +1,198 @@
+"""SQL: text that only this package's literals and quoted names can enter.
+
+A plain string is no `SQL` and is refused wherever a part of a statement is expected; this
+keeps callers' text out of statements. `Builder` hands out placeholders and aliases for one
+statement.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, ClassVar, LiteralString, Protocol
+
+from treefold_orm._base.names import quote
+
+if TYPE_CHECKING:
+    from treefold_orm._fields.base import Field
+    from treefold_orm._fields.meta import Meta
+
+_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
+
+Encoder = Callable[[Any], Any]
+
+
+class SQL:
+    """A piece of a statement."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, template: LiteralString, *parts: SQL) -> None:
+        texts = [part.text for part in parts if _is_sql(part)]
+        self.text: str = template.format(*texts) if texts else template
+
+    def filled(self, args: list[SQL]) -> SQL:
+        """This piece with its `{}` replaced, for pieces that are kept as templates."""
+        return _trusted(self.text.format(*[arg.text for arg in args if _is_sql(arg)]))
+
+    def __repr__(self) -> str:
+        return f"SQL({self.text!r})"
+
+
+def _is_sql(part: Any) -> bool:
+    if part.__class__ is not SQL:
+        raise TypeError(f"{type(part).__name__} cannot become part of a statement: only SQL can")
+    return True
+
+
+def _trusted(text: str) -> SQL:
+    made = SQL("")
+    made.text = text
+    return made
+
+
+def join(separator: LiteralString, parts: Iterable[SQL]) -> SQL:
+    """Join pieces with a literal separator."""
+    made = list(parts)
+    joined = SQL("")
+    joined.text = separator.join(part.text for part in made if _is_sql(part))
+    return joined
+
+
+def column_name(field: Field[Any]) -> SQL:
+    """The quoted column of a field, as quoted when its model was defined."""
+    return _trusted(field.quoted)
+
+
+def column_of(alias: SQL, field: Field[Any]) -> SQL:
+    """The quoted column of a field, of the table behind an alias."""
+    return SQL("{}.{}", alias, column_name(field))
+
+
+def table_name(meta: Meta) -> SQL:
+    """The quoted table of a model, as quoted when it was defined."""
+    return _trusted(meta.table)
+
+
+def column_type(field: Field[Any], dialect: str) -> SQL:
+    """The type of a field's values in queries, which is part of its code and no caller's text."""
+    return _trusted(field.query_type(dialect))
+
+
+def quoted_name(name: str) -> SQL:
+    """A name of the schema, quoted here."""
+    return _trusted(quote(name))
+
+
+def quoted_text(name: str) -> SQL:
+    """A name of the schema as a text."""
+    quote(name)  # refuses names that could end the text in any other way
+    return _trusted("'" + name.replace("'", "''") + "'")
+
+
+def word(text: str) -> SQL:
+    """A plain word that was checked where it was declared, for between single quotes."""
+    if _WORD.fullmatch(text) is None:
+        raise TypeError(f"{text!r} cannot become part of a statement: only a plain word can")
+    return _trusted(text)
+
+
+def declared_sql(text: str) -> SQL:
+    """SQL that an application declared in its code, after `Template` has checked it."""
+    return _trusted(text)
+
+
+def schema_text(text: str, columns: Iterable[Field[Any]]) -> SQL:
+    """SQL of a schema with `{}` for columns, after `SchemaSQL` has checked it."""
+    return _trusted(text.format(*[column.quoted for column in columns]))
+
+
+def number(value: int) -> SQL:
+    """An integer that this package made."""
+    return _trusted(str(int(value)))
+
+
+class Placeholders(Protocol):
+    """A dialect, as far as a statement needs it to be finished."""
+
+    reuses: ClassVar[bool]
+
+    def placeholder(self, position: int) -> SQL: ...
+
+
+class Builder:
+    """One statement in the making: its parameters and its aliases.
+
+    Parameters are marked by number first and get their placeholders in `finish`, in the order in
+    which they stand in the finished text; a piece may therefore be built early, used twice, or not
+    at all.
+    """
+
+    def __init__(self) -> None:
+        self._slots: list[tuple[int, Encoder | None]] = []
+        self._known: dict[tuple[int, Encoder | None], int] = {}
+        self.consts: list[Any] = []
+        self._aliases = 0
+        # CTEs by what they are and where their parameters start, and their text as it is finished
+        self.ctes: dict[Any, SQL] = {}
+        self.same: dict[tuple[int, int], int] = {}
+        self._with: list[SQL] = []
+        self._recursive = False
+        self._ctes = 0
+
+    def param(self, index: int, encode: Encoder | None) -> SQL:
+        """A mark for the query's parameter at `index`, to be encoded by `encode`."""
+        # one mark for each way a parameter travels: what is written twice is then the same text
+        slot = self._known.setdefault((index, encode), len(self._slots))
+        if slot == len(self._slots):
+            self._slots.append((index, encode))
+        return _trusted(f"\0{slot}\0")
+
+    def const(self, value: Any) -> SQL:
+        """A mark for a value that belongs to the statement's shape; the same for the same value."""
+        for place, known in enumerate(self.consts, start=1):
+            if known.__class__ is value.__class__ and known == value:
+                return self.param(-place, None)
+        self.consts.append(value)
+        return self.param(-len(self.consts), None)
+
+    def alias(self) -> SQL:
+        """A new alias: t0, t1 and so on."""
+        self._aliases += 1
+        return _trusted(f"t{self._aliases - 1}")
+
+    def cte_name(self) -> SQL:
+        """A new name for a CTE: w0, w1 and so on."""
+        self._ctes += 1
+        return _trusted(f"w{self._ctes - 1}")
+
+    def define(self, text: SQL, *, recursive: bool = False) -> None:
+        """Add the text of a CTE, after those it needs."""
+        self._with.append(text)
+        self._recursive = self._recursive or recursive
+
+    def finish(
+        self, statement: SQL, dialect: Placeholders
+    ) -> tuple[str, list[tuple[int, Encoder | None]]]:
+        """Return the text with the dialect's placeholders, and for each the parameter it stands
+        for.
+
+        A slot names an index into the query's parameters; negative ones count `consts` from -1
+        downwards.
+        """
+        if self._with:
+            template: LiteralString = "WITH RECURSIVE {} {}" if self._recursive else "WITH {} {}"
+            statement = SQL(template, join(", ", self._with), statement)
+        pieces = statement.text.split(
+            "\0"
+        )  # no name, literal or number contains NUL: every other piece is a mark
+        used: list[int] = []
+        for place in range(1, len(pieces), 2):
+            slot = int(pieces[place])
+            if slot not in used or not dialect.reuses:
+                used.append(slot)
+                position = len(used)
+            else:
+                position = used.index(slot) + 1
+            pieces[place] = dialect.placeholder(position).text
+        return "".join(pieces), [self._slots[slot] for slot in used]

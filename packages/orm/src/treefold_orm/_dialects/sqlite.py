@@ -1,0 +1,161 @@
+"""SQLite's way of saying things (3.38 and later).
+
+Text search uses `instr` and `substr`, which have no wildcards and mind case; the case-blind forms
+use a Unicode-aware function that every connection registers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from treefold_orm._base.errors import FieldError, UnsupportedFeature
+from treefold_orm._dialects import (
+    sqlite_arithmetic,
+    sqlite_conversion,
+    sqlite_dates,
+    sqlite_json,
+    sqlite_windows,
+)
+from treefold_orm._dialects.dialect import Dialect
+from treefold_orm._dialects.functions import distinct_value, fill
+from treefold_orm._dialects.sql import SQL, Encoder, join, number, word
+from treefold_orm._dialects.sqlite_functions import AGGREGATES, COLLECT, FUNCTIONS, MANY
+from treefold_orm._expressions.nodes import OrderNode
+from treefold_orm._fields.base import Field
+
+
+class SQLite(Dialect):
+    """The dialect of SQLite."""
+
+    name = "sqlite"
+
+    json = sqlite_json
+
+    numbers = sqlite_arithmetic
+
+    reuses = False
+
+    distinct_on = False
+
+    def placeholder(self, position: int) -> SQL:
+        return SQL("?")
+
+    def cast(self, value: SQL, field: Field[Any] | None) -> SQL:
+        return value
+
+    def typed(self, value: SQL, field: Field[Any] | None) -> SQL:
+        return value
+
+    def convert(self, value: SQL, source: Field[Any] | None, field: Field[Any]) -> SQL:
+        if source is None:
+            raise FieldError("Cast must be given an expression whose type is known")
+        return sqlite_conversion.converted(value, source, field, "assign")
+
+    def converted(self, value: SQL, source: Field[Any], target: Field[Any], mode: str) -> SQL:
+        return sqlite_conversion.converted(value, source, target, mode)
+
+    def in_list(self, left: SQL, param: SQL, field: Field[Any]) -> SQL:
+        return SQL("{} IN (SELECT value FROM json_each({}))", left, param)
+
+    def list_encoder(self, field: Field[Any]) -> Encoder:
+        encode = field.encoder("sqlite")
+        if encode is None:
+            return json.dumps
+        return lambda values: json.dumps([encode(value) for value in values])
+
+    def key_rows(self, parts: tuple[Field[Any], ...], bind: Callable[[Encoder], SQL]) -> SQL:
+        encoders = [part.encoder("sqlite") for part in parts]
+
+        def encoded(rows: Any) -> str:
+            return json.dumps(
+                [
+                    [v if e is None else e(v) for v, e in zip(row, encoders, strict=True)]
+                    for row in rows
+                ]
+            )
+
+        cells = [SQL("json_extract(value, '$[{}]')", number(i)) for i in range(len(parts))]
+        return SQL("SELECT {} FROM json_each({})", join(", ", cells), bind(encoded))
+
+    def text(self, op: str, left: SQL, right: SQL) -> SQL:
+        if op in {"regex", "iregex"}:
+            return SQL(
+                "treefold_regex({}, {}, 1)" if op == "iregex" else "treefold_regex({}, {}, 0)",
+                left,
+                right,
+            )
+        if op.startswith("i"):
+            op = op[1:]
+            left = SQL("treefold_fold({})", left)
+            right = SQL("treefold_fold({})", right)
+        if op == "exact":
+            return SQL("{} = {}", left, right)
+        if op == "contains":
+            return SQL("instr({}, {}) > 0", left, right)
+        if op == "startswith":
+            return SQL("instr({}, {}) = 1", left, right)
+        # an empty ending would take the whole text: compare the tail only as long as the ending is
+        return SQL("treefold_ends({}, {})", left, right)
+
+    def extract(self, part: str, value: SQL, field: Field[Any]) -> SQL:
+        if part == "length":
+            return SQL("length({})", value)
+        return sqlite_dates.extract(part, value, field.internal)
+
+    def trunc(self, kind: str, value: SQL, field: Field[Any], zone: SQL | None = None) -> SQL:
+        return sqlite_dates.trunc(kind, value, field.internal, zone)
+
+    # -- JSON -------------------------------------------------------------------------------------
+
+    def json_equal(self, left: SQL, right: SQL) -> SQL:
+        return SQL("treefold_json_plain({}) = treefold_json_plain({})", left, right)
+
+    def array_test(self, op: str, left: SQL, right: SQL) -> SQL:
+        raise UnsupportedFeature("Arrays need PostgreSQL; use a JSONField")
+
+    # -- numbers, functions, clauses --------------------------------------------------------------
+
+    def function(self, name: str, args: list[SQL]) -> SQL:
+        if name == "concat":
+            return SQL("({})", join(" || ", [SQL("COALESCE({}, '')", arg) for arg in args]))
+        if name == "key_text":
+            return SQL("({})", join(" || ',' || ", [SQL("quote({})", arg) for arg in args]))
+        return fill(name, args, FUNCTIONS, MANY)
+
+    def aggregate(self, name: str, value: SQL, *, distinct: bool) -> SQL:
+        return AGGREGATES[name].filled([distinct_value(name, value, distinct=distinct)])
+
+    def collect(
+        self, name: str, args: list[SQL], terms: list[tuple[SQL, OrderNode]], *, distinct: bool
+    ) -> SQL:
+        # this SQLite may know no ORDER BY in aggregates: the function sorts by keys it is given
+        plan = "d" if distinct else "a"
+        for _, term in terms:
+            first = (term.nulls or ("first" if term.descending else "last")) == "first"
+            plan += ("d" if term.descending else "a") + ("f" if first else "l")
+        keys = [SQL(", {}", text) for text, _ in terms]
+        return COLLECT[name].filled([word(plan), *args, join("", keys)])
+
+    def windowed(
+        self, name: str, args: list[SQL], *, where: SQL | None, over: SQL, empty: bool
+    ) -> SQL | None:
+        return sqlite_windows.windowed(name, args, where=where, over=over, empty=empty)
+
+    def range_key(self, value: SQL, field: Field[Any]) -> SQL:
+        return sqlite_arithmetic.microseconds(value, field)
+
+    def limit(self, limit: SQL | None, offset: SQL | None) -> SQL:
+        if limit is None:
+            return SQL("") if offset is None else SQL(" LIMIT -1 OFFSET {}", offset)
+        return (
+            SQL(" LIMIT {}", limit) if offset is None else SQL(" LIMIT {} OFFSET {}", limit, offset)
+        )
+
+    def lock(self, *, of: SQL, skip_locked: bool, nowait: bool, strength: str) -> SQL:
+        if skip_locked or nowait:
+            raise UnsupportedFeature(
+                "SQLite has no row locks: skip_locked and nowait need PostgreSQL"
+            )
+        return SQL("")  # a write transaction on SQLite locks everything already

@@ -1,0 +1,118 @@
+"""Arithmetic on SQLite that its own operators would get wrong: decimals, dates and times.
+
+Decimals are scaled integers and dates are text here. A point in time becomes whole microseconds
+since 1970, is added to or subtracted from, and becomes text of the same width again (see
+`_sqlite/numbers.py`), so that nothing is rounded on the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import LiteralString
+
+from treefold_orm._dialects.sql import SQL, number
+from treefold_orm._expressions.arithmetic import POINTS
+from treefold_orm._expressions.conversion import kind_of, places_of
+from treefold_orm._fields.base import AnyField
+
+ARITHMETIC: dict[str, LiteralString] = {"+": "+", "-": "-", "*": "*", "/": "/", "%": "%"}
+_POINTS: dict[str, LiteralString] = {
+    kind: "treefold_" + kind + "{}" for kind in ("datetime", "date", "time")
+}
+# SQLite makes a REAL of an integer that is too large, and a REAL infinite
+_CHECKS: dict[str, LiteralString] = {
+    "integer": "treefold_whole{}",
+    "decimal": "treefold_exact{}",
+    "float": "treefold_finite{}",
+    "duration": "treefold_whole{}",
+}
+# substr keeps the fraction away from strftime, which would round it
+_MICROSECONDS: dict[str, LiteralString] = {
+    "datetime": "(CAST(strftime('%s', substr({0}, 1, 19)) AS INTEGER) * 1000000 + "
+    "CAST(substr({0}, 21, 6) AS INTEGER))",
+    "date": "(CAST(strftime('%s', {0}) AS INTEGER) * 1000000)",
+    "time": "(CAST(strftime('%s', '1970-01-01 ' || substr({0}, 1, 8)) AS INTEGER) * 1000000 + "
+    "CAST(substr({0}, 10, 6) AS INTEGER))",
+}
+
+
+def arithmetic(
+    op: str,
+    left: SQL,
+    right: SQL,
+    fields: tuple[AnyField | None, AnyField | None, AnyField | None],
+    *,
+    checked: bool,
+) -> SQL:
+    """`left op right`; `fields` are those of left, right and result."""
+    first, second, result = fields
+    kind = "" if result is None else kind_of(result)
+    points = [f is not None and f.internal in POINTS for f in (first, second)]
+    if any(points):
+        sides = [microseconds(s, f) for s, f in zip((left, right), (first, second), strict=True)]
+        moved = SQL("({} " + ARITHMETIC[op] + " {})", *sides)
+        return SQL(_POINTS[kind], moved) if kind in POINTS else moved
+    if kind == "duration":
+        return _span(op, left, right, (first, second))
+    if op == "/":
+        return _divided(left, right, fields)
+    if op == "%":
+        places = [places_of(f) if f is not None else 0 for f in (first, second)]
+        return SQL("treefold_rest({}, {}, {}, {})", left, right, *map(number, places))
+    plain = SQL("({} " + ARITHMETIC[op] + " {})", left, right)
+    return total(plain, result) if checked else plain
+
+
+def total(value: SQL, field: AnyField | None) -> SQL:
+    """A computed number, which is an error of the row where it is outside of its type."""
+    template = None if field is None else _CHECKS.get(kind_of(field))
+    return value if template is None else SQL(template, SQL("({})", value))
+
+
+def mean(
+    call: Callable[[str], SQL], given: AnyField | None, field: AnyField | None, *, distinct: bool
+) -> SQL:
+    """A mean of what `given` holds as `field`; `call` writes the aggregates sum, count and avg."""
+    if given is not None and kind_of(given) == "integer":
+        if distinct:
+            return call("avg_integer")
+        # a sum of floats would round each step; that of integers may leave 64 bits, halves do not
+        return SQL("treefold_mean({}, {}, {})", call("sum_high"), call("sum_low"), call("count"))
+    match "" if field is None else kind_of(field):
+        case "decimal" if field is not None and given is not None:
+            shift = number(places_of(field) - places_of(given))
+            return SQL("treefold_quotient({}, {}, {})", call("sum"), call("count"), shift)
+        case "duration":
+            return SQL("treefold_part({}, {})", call("sum"), call("count"))
+        case _:
+            return call("avg")
+
+
+def _span(op: str, left: SQL, right: SQL, fields: tuple[AnyField | None, AnyField | None]) -> SQL:
+    by_float = "float" in {kind_of(f) for f in fields if f is not None}
+    if op == "/" and not by_float:
+        return SQL("treefold_part({}, {})", left, right)
+    if op in {"*", "/"} and by_float:
+        low, high = number(-(2**63)), number(2**63 - 1)
+        template: LiteralString = (
+            "treefold_ratio({}, {})" if op == "/" else "(CAST({} AS REAL) * {})"
+        )
+        return SQL("treefold_rounded({}, {}, {})", SQL(template, left, right), low, high)
+    return SQL("treefold_whole({} " + ARITHMETIC[op] + " {})", left, right)
+
+
+def _divided(
+    left: SQL, right: SQL, fields: tuple[AnyField | None, AnyField | None, AnyField | None]
+) -> SQL:
+    first, second, result = fields
+    if result is None or kind_of(result) != "decimal":
+        return SQL("treefold_ratio({}, {})", left, right)
+    places = [places_of(f) if f is not None else 0 for f in (result, second, first)]
+    shift = places[0] + places[1] - places[2]
+    return SQL("treefold_quotient({}, {}, {})", left, right, number(shift))
+
+
+def microseconds(value: SQL, field: AnyField | None) -> SQL:
+    """A point in time as microseconds since 1970; any other value as it is."""
+    template = None if field is None else _MICROSECONDS.get(field.internal)
+    return value if template is None else SQL(template, value)

@@ -1,0 +1,73 @@
+"""Conversions on SQLite, where a decimal is an integer scaled by its places and a point in time is
+text.
+
+What is rounded or could leave its limits is computed by the functions of `_sqlite/numbers.py`.
+"""
+
+from __future__ import annotations
+
+from typing import LiteralString
+
+from treefold_orm._base.errors import FieldError
+from treefold_orm._dialects.sql import SQL, number
+from treefold_orm._expressions.conversion import bits, carrier, kind_of, places_of
+from treefold_orm._fields.base import AnyField
+from treefold_orm._fields.numbers import DecimalField
+
+_EXACT_DIGITS = 15  # so many digits of a decimal divide to the nearest float
+_PLAIN: dict[tuple[str, str], LiteralString] = {
+    ("integer", "float"): "CAST({} AS REAL)",
+    ("number", "float"): "CAST({} AS REAL)",
+    ("integer", "number"): "{}",
+    ("date", "datetime"): "({} || ' 00:00:00.000000+00:00')",
+    ("datetime", "date"): "substr({}, 1, 10)",
+    ("json", "text"): "treefold_json_as({}, 'text')",
+    ("json", "boolean"): "treefold_json_as({}, 'boolean')",
+    ("json", "number"): "treefold_json_as({}, 'number')",
+    ("json", "float"): "treefold_json_as({}, 'float')",
+}
+
+
+def converted(value: SQL, source: AnyField, target: AnyField, mode: str) -> SQL:
+    """`value`, which travels as `source`, as `target` keeps it."""
+    pair = kind_of(source), kind_of(target)
+    if pair == ("decimal", "float"):
+        return _float(value, source)
+    if pair[1] == "decimal":
+        return _decimal(value, source, target, mode)
+    if pair[1] == "integer":
+        return _integer(value, source, target)
+    if pair[0] == pair[1]:
+        return value
+    template = _PLAIN.get(pair)
+    if template is None:
+        raise FieldError(f"{pair[0]} cannot be converted to {pair[1]} on sqlite")
+    return SQL(template, value)
+
+
+def _float(value: SQL, source: AnyField) -> SQL:
+    source = carrier(source)
+    if isinstance(source, DecimalField) and source.max_digits <= _EXACT_DIGITS:
+        return SQL("({} / {}.0)", value, number(10**source.decimal_places))
+    return SQL("treefold_real({}, {})", value, number(places_of(source)))
+
+
+def _decimal(value: SQL, source: AnyField, target: AnyField, mode: str) -> SQL:
+    target = carrier(target)
+    digits = target.max_digits if isinstance(target, DecimalField) and mode == "assign" else 18
+    most = number(10 ** min(digits, 18) - 1)
+    if kind_of(source) in {"float", "number"}:
+        return SQL("treefold_scaled({}, {}, -{}, {})", value, number(places_of(target)), most, most)
+    shift = places_of(target) - places_of(source)
+    if mode == "assign":
+        return SQL("treefold_fit({}, {}, -{}, {})", value, number(shift), most, most)
+    scaled = SQL("({} * {})", value, number(10**shift))
+    return scaled if mode == "operand" else SQL("treefold_exact({})", scaled)
+
+
+def _integer(value: SQL, source: AnyField, target: AnyField) -> SQL:
+    half = 2 ** (bits(target) - 1)
+    limits = number(-half), number(half - 1)
+    if kind_of(source) in {"integer", "decimal"}:
+        return SQL("treefold_fit({}, {}, {}, {})", value, number(-places_of(source)), *limits)
+    return SQL("treefold_rounded({}, {}, {})", value, *limits)

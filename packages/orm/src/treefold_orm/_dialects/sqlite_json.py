@@ -1,0 +1,147 @@
+"""Values at JSON paths on SQLite, and tests of them.
+
+A document is walked with `json_each`, one for each key, so that keys are bound and no path text is
+ever made. The functions of `_sqlite/json.py` serve only where SQLite has none: documents inside
+of documents, and equality of whole structures.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, LiteralString
+
+from treefold_orm._dialects.dialect import OPERATORS, operator
+from treefold_orm._dialects.sql import SQL, Encoder, join, number
+from treefold_orm._fields.structured import json_text
+
+Path = tuple[str, ...]
+Bind = Callable[[Any], SQL]
+Text = Callable[[str, SQL, SQL], SQL]
+
+_BIGGEST = 2**63 - 1
+_CONSTANT: dict[str, LiteralString] = {
+    "null": "{} = 'null'",
+    "true": "{} = 'true'",
+    "false": "{} = 'false'",
+    "missing": "{} IS NULL",
+    "present": "{} IS NOT NULL",
+}
+# what `in` compares: numbers as they are, all else as text that tells the types apart
+_COMPARABLE: LiteralString = (
+    "CASE {} WHEN 'integer' THEN {} WHEN 'real' THEN {} WHEN 'text' THEN '\"' || {} WHEN 'array' "
+    "THEN treefold_json_plain({}) WHEN 'object' THEN treefold_json_plain({}) ELSE {} END"
+)
+# 0 is the type, 1 the value, 2 the right side
+_KEYS: dict[str, LiteralString] = {
+    "has_key": "EXISTS (SELECT 1 FROM json_each({1}) AS e WHERE e.key = {2})",
+    "has_any_keys": "EXISTS (SELECT 1 FROM json_each({1}) AS e WHERE e.key IN (SELECT value FROM "
+    "json_each({2})))",
+    "has_keys": "NOT EXISTS (SELECT 1 FROM json_each({2}) AS e WHERE e.value NOT IN (SELECT key "
+    "FROM json_each({1})))",
+}
+
+
+def encoder(test: str) -> Encoder | None:
+    """The encoder from the value of a test to a parameter."""
+    kind, _, op = test.partition(":")
+    if kind == "number":
+        return _bounds if op == "range" else _number
+    if kind in {"text", "item", "has_key"}:
+        return None
+    return json_text
+
+
+def path(document: SQL, keys: Path, bind: Bind) -> SQL:
+    """The value at a path as JSON text, exactly as it was written."""
+    return SQL("treefold_json_at({}, {})", document, bind(json.dumps(keys)))
+
+
+def test(name: str, document: SQL, keys: Path, *, bind: Bind, right: list[SQL], text: Text) -> SQL:
+    """A test of the value at a path; `text` writes text lookups."""
+    kind, _, op = name.partition(":")
+
+    def at(wanted: Callable[[SQL, SQL], SQL]) -> SQL:
+        return _walk(document, keys, bind, wanted)
+
+    if kind in _CONSTANT:
+        return SQL(_CONSTANT[kind], at(lambda type_, _: type_))
+    if kind in {"contains", "contained_by"}:
+        called: LiteralString = (
+            "treefold_json_contains(treefold_json_at({}, {}), {})"
+            if kind == "contains"
+            else "treefold_json_contains({2}, treefold_json_at({0}, {1}))"
+        )
+        return SQL(called, document, bind(json.dumps(keys)), right[0])
+    if kind in _KEYS:
+        wanted: LiteralString = "CASE WHEN {0} = 'object' THEN " + _KEYS[kind] + " ELSE 0 END"
+        return at(lambda type_, value: SQL(wanted, type_, value, right[0]))
+    if kind == "item":
+        return at(lambda type_, value: _item(type_, value, right[0], text))
+    if kind == "same":
+        return SQL(
+            "{} = treefold_json_plain({})",
+            at(
+                lambda type_, value: SQL(
+                    "CASE WHEN {} IN ('object', 'array') THEN treefold_json_plain({}) END",
+                    type_,
+                    value,
+                )
+            ),
+            right[0],
+        )
+    if kind == "in":
+        return SQL(
+            "{} IN (SELECT {} FROM json_each({}) AS i)",
+            at(_comparable),
+            _comparable(SQL("i.type"), SQL("i.value")),
+            right[0],
+        )
+    types: LiteralString = "'text'" if kind == "text" else "'integer', 'real'"
+    template: LiteralString = "CASE WHEN {} IN (" + types + ") THEN {} END"
+    left = at(lambda type_, value: SQL(template, type_, value))
+    if op == "range":
+        return SQL("{} BETWEEN {} AND {}", left, *right)
+    return operator(op, left, right[0]) if op in OPERATORS else text(op, left, right[0])
+
+
+def _walk(document: SQL, keys: Path, bind: Bind, wanted: Callable[[SQL, SQL], SQL]) -> SQL:
+    if not keys:
+        return wanted(SQL("json_type({})", document), SQL("json_extract({}, '$')", document))
+    sources: list[SQL] = []
+    tests: list[SQL] = []
+    inner = document
+    for depth, key in enumerate(keys):
+        name = SQL("j{}", number(depth))
+        sources.append(SQL("json_each({}) AS {}", inner, name))
+        tests.append(SQL("CAST({}.key AS TEXT) = {}", name, bind(key)))
+        inner = SQL(
+            "CASE WHEN {}.type IN ('object', 'array') THEN {}.value ELSE '{{}}' END", name, name
+        )
+    last = SQL("j{}", number(len(keys) - 1))
+    picked = wanted(SQL("{}.type", last), SQL("{}.value", last))
+    return SQL("(SELECT {} FROM {} WHERE {})", picked, join(", ", sources), join(" AND ", tests))
+
+
+def _comparable(type_: SQL, value: SQL) -> SQL:
+    return SQL(_COMPARABLE, type_, value, value, value, value, value, type_)
+
+
+def _item(type_: SQL, value: SQL, right: SQL, text: Text) -> SQL:
+    return SQL(
+        "CASE {} WHEN 'text' THEN {} WHEN 'array' THEN EXISTS (SELECT 1 FROM json_each({}) AS e "
+        "WHERE e.type = 'text' AND e.value = {}) ELSE 0 END",
+        type_,
+        text("contains", value, right),
+        value,
+        right,
+    )
+
+
+def _number(value: float) -> float:
+    # a whole number that SQLite does not keep whole is kept by it as the nearest float
+    return float(value) if abs(value) > _BIGGEST and isinstance(value, int) else value
+
+
+def _bounds(pair: list[Any]) -> list[Any]:
+    return [_number(bound) for bound in pair]

@@ -1,0 +1,55 @@
+"""Where a column of another tool becomes SQL: in the form that its values have inside of queries,
+and back where it is written.
+
+A decimal kept as REAL or text is a scaled integer (SQLite) or a numeric, a time without a zone is
+taken as UTC. Everything else of the compiler knows nothing of it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treefold_orm._dialects.dialect import Dialect
+from treefold_orm._dialects.sql import SQL, number, quoted_text
+from treefold_orm._expressions.conversion import places_of
+from treefold_orm._fields.base import Field
+from treefold_orm._fields.carriers import FLOAT
+
+
+def loaded(dialect: Dialect, value: SQL, field: Field[Any]) -> SQL:
+    """A column's own value as it travels inside of queries."""
+    places, sqlite = number(places_of(field)), dialect.name == "sqlite"
+    if field.storage == "naive":
+        if sqlite:
+            return SQL("treefold_load_moment({}, {})", value, _name(field))
+        return SQL("({} AT TIME ZONE 'UTC')", value)
+    if sqlite:
+        return SQL("treefold_load_decimal({}, {}, {})", value, places, _name(field))
+    return SQL("ROUND(({})::numeric, {})", value, places)
+
+
+def stored(dialect: Dialect, value: SQL, field: Field[Any]) -> SQL:
+    """A value of a query as the column keeps it."""
+    places, sqlite = number(places_of(field)), dialect.name == "sqlite"
+    if field.storage == "naive":
+        template = "treefold_store_moment({})" if sqlite else "({} AT TIME ZONE 'UTC')"
+        return SQL(template, value)
+    if field.storage == "real":
+        return dialect.converted(value, field, FLOAT, "value")
+    if sqlite:
+        return SQL("treefold_store_decimal({}, {})", value, places)
+    return SQL("ROUND(({})::numeric, {})::text", value, places)
+
+
+def given(dialect: Dialect, mark: SQL, field: Field[Any]) -> SQL:
+    """A parameter that is written into the column of `field`."""
+    return stored(dialect, dialect.cast(mark, field), field) if field.storage else mark
+
+
+def read(dialect: Dialect, value: SQL, field: Field[Any]) -> SQL:
+    """A column that is read, `loaded` where another tool's form needs it."""
+    return loaded(dialect, value, field) if field.storage else value
+
+
+def _name(field: Field[Any]) -> SQL:
+    return quoted_text(f"{field.meta.name}.{field.name}"[:63])

@@ -1,0 +1,73 @@
+"""The thread of one SQLite connection, and the private names of aiosqlite that it is driven by.
+
+Checked on aiosqlite 0.22.0 and 0.22.1; `tests/test_private_names.py` fails where one of them is
+gone. aiosqlite's own methods take several hops between threads for what is one here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar, cast
+
+import aiosqlite
+
+from treefold_orm._drivers.base import finish_anyway
+
+T = TypeVar("T")
+
+END: object = cast("Any", aiosqlite.core)._STOP_RUNNING_SENTINEL
+"""The result of the last function of a worker."""
+
+
+class Worker:
+    """A thread that calls functions one after the other; `connect` opens its connection."""
+
+    __slots__ = ("_worker",)
+
+    def __init__(self, connect: Callable[[], Any]) -> None:
+        self._worker: Any = aiosqlite.Connection(connect, 64)
+        # a forgotten connection must not keep the interpreter from exiting
+        self._worker._thread.daemon = True
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._worker._thread.start()
+
+    def put(self, function: Callable[[], object], outcome: Any = None) -> None:
+        """Call a function on the thread, and settle the future `outcome` if there is one."""
+        self._worker._tx.put_nowait((outcome, function))
+
+    def execute(self, function: Callable[..., T], *args: Any) -> Coroutine[Any, Any, T]:
+        """Call a function on the thread; return an awaitable."""
+        return self._worker._execute(function, *args)
+
+    def hold(self, connection: Any) -> None:
+        """Note the open connection that the thread closes at its end; None for none."""
+        self._worker._connection = connection
+
+    async def open(self, function: Callable[[], object]) -> None:
+        """Start the thread and wait until `function` has opened the connection on it."""
+        # not a task: a loop that ends cancels its tasks, and the worker would answer a closed loop
+        opened = asyncio.get_running_loop().create_future()
+        self.start()
+        self.put(function, opened)
+        await finish_anyway(opened)
+
+    def stop(self, timeout: float) -> None:
+        """End the thread from outside of any loop, closing its connection there."""
+        worker = self._worker
+
+        def last() -> object:
+            connection, worker._connection = worker._connection, None
+            if connection is not None:
+                connection.close()
+            return END
+
+        worker._running = False
+        self.put(last)
+        worker._thread.join(timeout)
+
+    async def close(self) -> None:
+        """Close the connection, and wait until the thread has ended."""
+        await self._worker.close()

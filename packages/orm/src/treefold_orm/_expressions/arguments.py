@@ -1,0 +1,61 @@
+"""Check the arguments of SQL functions: their kind, and integers that are part of the SQL text.
+
+A value at a JSON path is read as the requested kind.
+"""
+
+from __future__ import annotations
+
+from treefold_orm._base.errors import FieldError
+from treefold_orm._expressions.conversion import converted, describe, kind_of
+from treefold_orm._expressions.nodes import ConstNode, Expr
+from treefold_orm._fields.carriers import FLOAT, INTEGER, TEXT
+
+
+def text_argument(function: str, node: Expr) -> Expr:
+    """Return an argument that must be text; what stands at a JSON path is NULL unless it is
+    text.
+    """
+    if node.field is None or kind_of(node.field) == "text":
+        return node
+    if kind_of(node.field) == "json":
+        return converted(node, TEXT)
+    raise FieldError(
+        f"{function} must be given text, got {describe(node.field)}; convert it with "
+        "Cast(..., fields.TextField())"
+    )
+
+
+def number_argument(function: str, node: Expr) -> Expr:
+    """Return an argument that must be a number; a value at a JSON path counts as a float."""
+    if node.field is None or kind_of(node.field) in {"integer", "decimal", "float"}:
+        return node
+    if kind_of(node.field) in {"json", "number"}:
+        return converted(node, FLOAT)
+    raise FieldError(
+        f"{function} must be given a number, got {describe(node.field)}; convert it with Cast()"
+    )
+
+
+def float_argument(function: str, node: Expr) -> Expr:
+    """Return an argument that must be a number, as a float."""
+    return converted(number_argument(function, node), FLOAT)
+
+
+def whole_argument(function: str, node: Expr) -> Expr:
+    """Return an argument that counts something."""
+    if node.field is None or kind_of(node.field) == "integer":
+        return node
+    raise FieldError(
+        f"{function} must be given a whole number here, got {describe(node.field)}; convert it "
+        "with Cast(..., int)"
+    )
+
+
+def constant(value: int) -> ConstNode:
+    """A whole number that belongs to the shape of a query, as an argument of a function."""
+    return ConstNode(INTEGER, value)
+
+
+def value_of(node: Expr) -> int:
+    """The number of a `constant`."""
+    return node.value if isinstance(node, ConstNode) else 0

@@ -1,0 +1,141 @@
+"""Casts of nodes: a value as another type, by what is written in the row.
+
+Numbers are cast to numbers with the rounding of a column, text to what it says in one form for each
+type, and everything that has a form to text. A cast without a meaning is refused when the query is
+made; a row that does not fit is a `DataError`. Each value has one text on both databases.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treefold_orm._base.errors import FieldError
+from treefold_orm._expressions.arguments import constant
+from treefold_orm._expressions.conversion import (
+    NUMBERS,
+    assigned,
+    bits,
+    carrier,
+    converted,
+    describe,
+    kind_of,
+    places_of,
+    representation,
+)
+from treefold_orm._expressions.nodes import ConvertNode, Expr, FuncNode
+from treefold_orm._expressions.operands import FUNCTION_RULES
+from treefold_orm._fields import carriers
+from treefold_orm._fields.base import AnyField
+from treefold_orm._fields.numbers import DecimalField
+from treefold_orm._fields.structured import EnumField
+from treefold_orm._fields.text_forms import TEXT_FORMS
+
+_JOINED = frozenset({"integer", "float", "decimal", "date", "time", "uuid"})
+_WRITTEN = _JOINED | {"boolean", "datetime"}
+
+
+def cast_to(node: Expr, target: AnyField) -> Expr:
+    """Return `node` as the type of `target`; `FieldError` where that has no meaning."""
+    if node.field is None:
+        return ConvertNode(target, node, "cast")
+    source, wanted = kind_of(node.field), kind_of(target)
+    if source == wanted:
+        return _same_kind(node, node.field, target)
+    if source == "json":
+        return _of_json(node, target)
+    if {source, wanted} <= NUMBERS:
+        return ConvertNode(target, node, "cast")
+    if source == "text" and wanted in TEXT_FORMS:
+        return _of_text(node, target)
+    if wanted == "text" and source in _WRITTEN:
+        return _text(node)
+    match source, wanted:
+        case "date", "datetime":
+            return converted(node, target)
+        case "datetime", "date":
+            return assigned(node, target)
+        case "datetime", "time":
+            return FuncNode(carriers.TIME, "extract", (node,), "time")
+        case ("boolean", "integer") | ("integer", "boolean"):
+            return FuncNode(target, f"{wanted}_of_{source}", (node,))
+        case _:
+            raise FieldError(f"{describe(node.field)} cannot be cast to {describe(target)}")
+
+
+def _same_kind(node: Expr, source: AnyField, target: AnyField) -> Expr:
+    source = carrier(source)
+    if isinstance(source, EnumField):
+        node = ConvertNode(source.base, node, "same")
+        source = source.base
+    if kind_of(source) == "integer":
+        return node if bits(source) <= bits(target) else ConvertNode(target, node, "cast")
+    if isinstance(source, DecimalField) and isinstance(target, DecimalField):
+        fits = source.decimal_places == target.decimal_places and (
+            source.max_digits <= target.max_digits
+        )
+        return node if fits else ConvertNode(target, node, "cast")
+    if kind_of(source) == "datetime" and source.storage != target.storage:
+        return ConvertNode(target, node, "same")  # a time without a zone is UTC
+    if representation(source) != representation(target):
+        raise FieldError(f"{describe(source)} cannot be cast to {describe(target)}")
+    # a datetime in a zone of its own comes back in UTC
+    plain = source.decoder("sqlite") == target.decoder("sqlite")
+    return node if plain else ConvertNode(target, node, "same")
+
+
+def _of_json(node: Expr, target: AnyField) -> Expr:
+    kind = kind_of(target)
+    if kind in NUMBERS:
+        return ConvertNode(target, converted(node, carriers.NUMBER), "cast")
+    if kind in {"text", "boolean"}:
+        return converted(node, target)
+    if kind in TEXT_FORMS:
+        return _of_text(converted(node, carriers.TEXT), target)
+    field = node.field
+    name = "JSON" if field is None else describe(field)
+    raise FieldError(f"{name} cannot be cast to {describe(target)}")
+
+
+def _of_text(node: Expr, target: AnyField) -> Expr:
+    kind = kind_of(target)
+    if kind == "decimal":
+        places = places_of(target)
+        wide = FuncNode(
+            carriers.decimal_carrier(places), "decimal_of_text", (node, constant(places))
+        )
+        return ConvertNode(target, wide, "cast")
+    if kind == "integer" and bits(target) < 64:
+        return ConvertNode(target, FuncNode(carriers.INTEGER, "integer_of_text", (node,)), "cast")
+    return FuncNode(target, f"{kind}_of_text", (node,))
+
+
+def text_of(function: str, node: Expr) -> Expr:
+    """Return the text of an argument, as `Cast` writes it; `FieldError` for types without a text
+    that a reader would expect.
+    """
+    field = node.field
+    if field is None or kind_of(field) == "text":
+        return node
+    if kind_of(field) == "json":
+        return converted(node, carriers.TEXT)
+    if kind_of(field) not in _JOINED:
+        raise FieldError(
+            f"{function} must be given text, a number, a date, a time or a UUID, got "
+            f"{describe(field)}; convert it with Cast(..., str)"
+        )
+    return _text(node)
+
+
+def _text(node: Expr) -> Expr:
+    field: Any = node.field
+    kind = kind_of(field)
+    if kind == "decimal":
+        return FuncNode(carriers.TEXT, "text_of_decimal", (node, constant(places_of(field))))
+    return FuncNode(carriers.TEXT, f"text_of_{kind}", (node,))
+
+
+def _text_again(args: tuple[Expr, ...], option: str) -> Expr:
+    return text_of("Cast", args[0])
+
+
+FUNCTION_RULES.update({f"text_of_{kind}": _text_again for kind in _JOINED})

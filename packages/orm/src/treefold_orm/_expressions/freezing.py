@@ -1,0 +1,227 @@
+"""Resolving expressions against a model: names become columns, values move to the query's
+parameters, and what is left is a tree of nodes (see `nodes.py`).
+
+Classes of this room resolve themselves; those of the room `terms` are resolved by the rule of their
+class, which `conditions.py` completes. No SQL is built here.
+"""
+
+from __future__ import annotations
+
+import decimal
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+from treefold_orm._base.errors import FieldError
+from treefold_orm._base.records import Record, record
+from treefold_orm._expressions import nodes
+from treefold_orm._expressions.arithmetic import combined, operand
+from treefold_orm._expressions.conversion import common_type
+from treefold_orm._expressions.lookups import Lookup, lookup_for, refuse_sensitive, walk
+from treefold_orm._expressions.operands import power
+from treefold_orm._expressions.scope import Scope
+from treefold_orm._fields.base import AnyField
+from treefold_orm._fields.carriers import field_of
+from treefold_orm._fields.keys import KeyColumns
+from treefold_orm._fields.numbers import DecimalField, FloatField
+from treefold_orm._terms.columns import Column
+from treefold_orm._terms.operators import Combined, Expression, OrderBy
+from treefold_orm._terms.values import F, OuterRef, Value, as_expression
+
+
+class QuerySource:
+    """Base of queries and of managers, which stand for a new query each time."""
+
+    __slots__ = ()
+
+    def _freeze_subquery(self, scope: Scope) -> nodes.SubqueryNode:
+        raise NotImplementedError
+
+
+COMPUTED = (Expression, QuerySource)
+"""Values that the database computes: an expression, or a query for one value."""
+
+
+class Resolvable(Expression):
+    """Base of expressions that resolve themselves."""
+
+    __slots__ = ()
+
+    def freeze(self, scope: Scope) -> nodes.Expr:
+        """Resolve against a model; return the node tree."""
+        raise NotImplementedError
+
+
+RULES: dict[type[Expression], Callable[[Any, Scope], nodes.Expr]] = {}
+"""How expressions of the room `terms` are resolved, by class."""
+
+
+def freeze(term: Expression, scope: Scope) -> nodes.Expr:
+    """Resolve an expression against a model; return the node tree."""
+    if isinstance(term, Resolvable):
+        return term.freeze(scope)
+    rule = RULES.get(term.__class__)
+    if rule is None:  # a subclass that the application has made
+        rule = next(RULES[kind] for kind in term.__class__.__mro__ if kind in RULES)
+    return rule(term, scope)
+
+
+def freeze_term(term: OrderBy, scope: Scope) -> nodes.OrderNode:
+    """Resolve one term of an ordering."""
+    return nodes.OrderNode(freeze(term.expression, scope), term.descending, term.nulls)
+
+
+def freeze_any(term: Expression | OrderBy, scope: Scope) -> nodes.Node:
+    """Resolve an expression or a term of an ordering."""
+    return freeze_term(term, scope) if isinstance(term, OrderBy) else freeze(term, scope)
+
+
+def freeze_value(value: Any, scope: Scope, field: AnyField | None = None) -> nodes.Expr:
+    """Freeze an expression, a query or a bare value; a bare value is checked by `field` when
+    given.
+    """
+    node = _frozen(value, scope)
+    if node is not None:
+        return node
+    carrier, coerced = _carried(value, field)
+    return scope.param(coerced, carrier)
+
+
+def freeze_operands(
+    values: Sequence[Any], scope: Scope, field: AnyField | None = None
+) -> tuple[nodes.Expr, ...]:
+    """Freeze values that stand side by side: bare ones are checked by the type that the
+    expressions among them have in common, or by `field` when given.
+    """
+    frozen: list[nodes.Expr | None] = []
+    places: list[int] = []
+    for value in values:
+        frozen.append(_frozen(value, scope))
+        if frozen[-1] is None:  # values are numbered in reading order
+            places.append(scope.param(None, None).index)
+    beside = field or common_type([node for node in frozen if node is not None])
+    bare = iter(places)
+    made: list[nodes.Expr] = []
+    for value, node in zip(values, frozen, strict=True):
+        if node is None:
+            carrier, coerced = _carried(value, beside)
+            place = next(bare)
+            scope.params[place] = coerced
+            node = nodes.ParamNode(carrier, place)
+        made.append(node)
+    return tuple(made)
+
+
+def _frozen(value: Any, scope: Scope) -> nodes.Expr | None:
+    if isinstance(value, Expression):
+        return freeze(value, scope)
+    return value._freeze_subquery(scope) if isinstance(value, QuerySource) else None
+
+
+def _carried(value: Any, field: AnyField | None) -> tuple[AnyField | None, Any]:
+    """The field that carries a bare value beside `field`, and the value as that field takes it."""
+    if value is None:
+        return field, None
+    carrier = field_of(value) if field is None else field
+    if isinstance(carrier, DecimalField) and isinstance(value, (int, decimal.Decimal)):
+        # a scale of its own may be finer than the column's: 0.005 compared with two places must
+        # not be refused
+        own = field_of(decimal.Decimal(value))
+        if isinstance(own, DecimalField) and own.decimal_places > carrier.decimal_places:
+            carrier = own
+    elif isinstance(carrier, FloatField) and isinstance(value, decimal.Decimal):
+        value = float(value)
+    return carrier, carrier.coerce(value)
+
+
+class SeveralColumns(FieldError):
+    """A path leads to a key of several columns, and one value is wanted.
+
+    Raised to callers as the `FieldError` that it is, except where the columns can stand for it.
+    """
+
+
+def freeze_path(scope: Scope, path: str, *, typed: bool) -> nodes.Expr:
+    """Resolve a dotted-by-underscores path to a column, an annotation, or something taken from a
+    column.
+    """
+    annotation = scope.annotations.get(path)
+    if annotation is not None:
+        return annotation
+    hops, column, rest = walk(scope.meta, path)
+    if not typed:
+        refuse_sensitive(scope.meta, column, path)
+    if isinstance(column, KeyColumns):
+        raise SeveralColumns(
+            f"{scope.meta.name}: {path!r} is a key of several columns and has no single value "
+            f"here; name one of {', '.join(part.name for part in column.parts)}"
+        )
+    node: nodes.Expr = nodes.ColumnNode(column, hops, column)
+    if rest:
+        lookup = lookup_for(scope.meta, path, typed=typed)
+        if lookup.op != "exact":
+            raise FieldError(f"{scope.meta.name}: {path!r} is a comparison, not a value")
+        return LookupValue(lookup).node()
+    return node
+
+
+@record
+class LookupValue(Record):
+    """The left side of a lookup as a value: a date part, a length, the value at a JSON path."""
+
+    lookup: Lookup
+
+    def node(self) -> nodes.Expr:
+        """The node tree."""
+        lookup = self.lookup
+        node: nodes.Expr = nodes.ColumnNode(lookup.column, lookup.hops, lookup.column)
+        if lookup.keys is not None:
+            return nodes.FuncNode(
+                lookup.column, "json_path", (node, nodes.ConstNode(None, lookup.keys))
+            )
+        for transform in lookup.transforms:
+            node = nodes.FuncNode(lookup.field, "extract", (node,), transform)
+        return node
+
+
+# -- rules ----------------------------------------------------------------------------------------
+
+
+def _value(term: Value, scope: Scope) -> nodes.Expr:
+    carrier, value = _carried(term.value, cast("AnyField | None", term.output_field))
+    return scope.param(value, carrier)
+
+
+def _named(term: F, scope: Scope) -> nodes.Expr:
+    return freeze_path(scope, term.path, typed=False)
+
+
+def _column(term: Column[Any], scope: Scope) -> nodes.Expr:
+    term.check_model(scope.meta)
+    return freeze_path(scope, term.path, typed=True)
+
+
+def _outer(term: OuterRef, scope: Scope) -> nodes.Expr:
+    return nodes.OuterNode(None, term.path)
+
+
+def _combined(term: Combined, scope: Scope) -> nodes.Expr:
+    nested = scope.nested()
+    if term.op == "**":
+        base, exponent = (freeze(as_expression(side), nested) for side in (term.left, term.right))
+        return power(base, exponent)
+    sides: list[nodes.Expr | None] = [_frozen(term.left, nested)]
+    place = len(nested.params)
+    if sides[0] is None:  # values are numbered in reading order, so the left side goes first
+        nested.params.append(None)
+    sides.append(_frozen(term.right, nested))
+    left, right = sides
+    if left is None:
+        beside = operand(term.op, None if right is None else right.field, term.left)
+        carrier, nested.params[place] = _carried(term.left, beside)
+        left = nodes.ParamNode(carrier, place)
+    if right is None:
+        right = freeze_value(term.right, nested, operand(term.op, left.field, term.right))
+    return combined(term.op, left, right)
+
+
+RULES.update({Value: _value, F: _named, Column: _column, OuterRef: _outer, Combined: _combined})

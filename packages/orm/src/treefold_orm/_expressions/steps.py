@@ -1,0 +1,153 @@
+"""The steps of a query: the record that each call adds to its key, without values.
+
+Like all nodes they are hashable and compare by their parts: queries with equal keys share one
+compiled plan. `replay` in `_compile/state.py` adds them up.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treefold_orm._base.records import record
+from treefold_orm._expressions.cte_nodes import Join, Source
+from treefold_orm._expressions.lookups import Lookup
+from treefold_orm._expressions.nodes import Expr, Node, OrderNode
+from treefold_orm._fields.base import AnyField
+
+
+class Step(Node):
+    """Base of steps."""
+
+    __slots__ = ()
+
+
+@record
+class Filter(Step):
+    """Lookups of one call, joined by AND; their parameters begin at `start`."""
+
+    start: int
+    lookups: tuple[Lookup, ...]
+
+
+@record
+class Where(Step):
+    """One condition of any kind."""
+
+    condition: Node
+
+
+@record
+class NoRows(Step):
+    """The query has no rows."""
+
+
+@record
+class Given(Step):
+    """How many parameters there are, where some may be of steps that were left out."""
+
+    count: int
+
+
+@record
+class Ordering(Step):
+    """The ordering; the last one counts, and one without terms clears."""
+
+    terms: tuple[OrderNode, ...]
+
+
+@record
+class Annotate(Step):
+    """A computed value under a name, which is `loaded` or only named for other expressions;
+    `groups` says that it holds an aggregate of a group.
+    """
+
+    name: str
+    expr: Expr
+    groups: bool
+    loaded: bool
+
+
+@record
+class Values(Step):
+    """Rows in another form than instances: `rows` is "dicts", "tuples", "named" or "flat".
+
+    A label of several columns, those of a key, comes with their number.
+    """
+
+    rows: str
+    labels: tuple[str | tuple[str, int], ...]
+    columns: tuple[tuple[str, Expr], ...]
+
+
+@record
+class Load(Step):
+    """The columns that instances load, by their paths."""
+
+    names: frozenset[str]
+
+
+@record
+class SelectRelated(Step):
+    """Relations that are joined to the rows, by their paths."""
+
+    paths: tuple[str, ...]
+
+
+@record
+class Distinct(Step):
+    """Each row once."""
+
+
+@record
+class DistinctOn(Step):
+    """The first row of each combination of values."""
+
+    nodes: tuple[Expr, ...]
+
+
+@record
+class Slice(Step):
+    """LIMIT and OFFSET, as far as there are such; their parameters begin at `start`."""
+
+    start: int
+    limit: bool
+    offset: bool
+
+
+@record
+class Lock(Step):
+    """How rows are locked; `strength` is "share", "no_key" or empty."""
+
+    skip_locked: bool
+    nowait: bool
+    strength: str
+
+
+@record
+class Combine(Step):
+    """Another query, combined by the set operation `op`; its parameters start at `base`."""
+
+    op: str
+    key: tuple[Any, ...]
+    base: int
+
+
+@record
+class Common(Step):
+    """The types that the parts of a combined query share, column by column."""
+
+    fields: tuple[AnyField | None, ...]
+
+
+@record
+class FromCTE(Step):
+    """The query selects from a CTE instead of a table."""
+
+    source: Source
+
+
+@record
+class JoinCTE(Step):
+    """A CTE is joined to the rows."""
+
+    join: Join

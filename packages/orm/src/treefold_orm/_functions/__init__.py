@@ -1,0 +1,1 @@
+"""Functions, aggregates and windows as expressions."""

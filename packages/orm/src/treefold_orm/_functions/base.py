@@ -1,0 +1,118 @@
+"""Functions as expressions: the base of all families.
+
+The functions form a closed list: their names and options are words of these modules, everything
+else a caller gives is a resolved field or a bound value. A function whose SQL depends on the type
+of its argument gets one name for each type when it is frozen (`round_float`, `round_integer`), so
+that the dialects hold templates and no decisions. Arguments that a function does not take are
+refused here.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from treefold_orm._base.errors import FieldError
+from treefold_orm._expressions.arguments import constant
+from treefold_orm._expressions.freezing import Resolvable, freeze
+from treefold_orm._expressions.nodes import Expr, FuncNode
+from treefold_orm._expressions.operands import FUNCTION_RULES
+from treefold_orm._expressions.scope import Scope
+from treefold_orm._fields.carriers import FLOAT, INTEGER, TEXT
+from treefold_orm._terms.operators import Expression
+from treefold_orm._terms.values import Value, as_expression
+
+_OUTPUTS = {"text": TEXT, "integer": INTEGER, "float": FLOAT}
+_MOST = 2**31 - 1  # the databases count characters and rows with 32 bits
+
+
+class Function(Resolvable):
+    """Base of functions: names of the closed list and their arguments.
+
+    A name given as an argument means a field. `names` are the names of the function in nodes and
+    `output` is the type of its result, both given with the class; `node` makes a node from
+    arguments, and does so again where an `OuterRef` among these learns its type. `arity` is how
+    many arguments a caller gives, where a node has more.
+    """
+
+    __slots__ = ("args", "option")
+
+    names: ClassVar[tuple[str, ...]] = ()
+    arity: ClassVar[int | None] = None
+    output: ClassVar[str] = ""
+
+    def __init__(self, *args: Any) -> None:
+        self.args = args
+        self.option = ""
+
+    def __init_subclass__(cls, *, names: str = "", output: str = "", **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.names = tuple(names.split()) or cls.names
+        cls.output = output or cls.output
+        FUNCTION_RULES.update(dict.fromkeys(cls.names, cls._again))
+
+    @classmethod
+    def _again(cls, args: tuple[Expr, ...], option: str) -> Expr:
+        return cls.node(args[: cls.arity], option)
+
+    def freeze(self, scope: Scope) -> Expr:
+        nested = scope.nested()
+        args = tuple(freeze(as_expression(arg), nested) for arg in self.args)
+        return self.node(args, self.option)
+
+    @classmethod
+    def node(cls, args: tuple[Expr, ...], option: str = "") -> Expr:
+        """Return the node over resolved arguments; `FieldError` for types it does not take."""
+        field = _OUTPUTS.get(cls.output)
+        if field is None:
+            field = next((arg.field for arg in args if arg.field is not None), None)
+        return FuncNode(field, cls.names[0], args, option)
+
+
+class OneArgument(Function):
+    """Base of functions of one argument."""
+
+    __slots__ = ()
+
+    def __init__(self, expression: Any) -> None:
+        super().__init__(expression)
+
+
+def plain_text(function: str, what: str, value: Any) -> Expression:
+    """Return an argument that is text unless it is an expression."""
+    if isinstance(value, Expression):
+        return value
+    if not isinstance(value, str):
+        raise FieldError(f"{function}: {what} must be text, got {value!r}")
+    return Value(value)
+
+
+def plain_number(function: str, what: str, value: Any, *, low: int = -_MOST) -> Expression:
+    """Return an argument that is a whole number of at least `low` unless it is an expression."""
+    if isinstance(value, Expression):
+        return value
+    check_number(function, what, value, low=low)
+    return Value(value)
+
+
+def check_number(
+    function: str, what: str, value: Any, *, low: int, high: int = _MOST, remedy: str = ""
+) -> int:
+    """Return a plain whole number between two bounds; `FieldError` for everything else."""
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        bound = f"of at least {low}" if high == _MOST else f"from {low} to {high}"
+        raise FieldError(
+            f"{function}: {what} must be a whole number {bound}, got {value!r}{remedy}"
+        )
+    return value
+
+
+class Constant(Resolvable):
+    """A plain whole number that belongs to the shape of a query; bound all the same."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+    def freeze(self, scope: Scope) -> Expr:
+        return constant(self.value)

@@ -1,0 +1,115 @@
+"""Functions that choose one of several values: Coalesce, Greatest, Least, NullIf, Case with When.
+
+Their operands are brought to one type, as `operands.chosen` says. A name is a field, text is a
+`Value`, and a bare value is checked by the type of the operands beside it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from treefold_orm._base.errors import FieldError
+from treefold_orm._expressions.conditions import freeze_condition
+from treefold_orm._expressions.freezing import Resolvable, freeze_operands
+from treefold_orm._expressions.nodes import Expr
+from treefold_orm._expressions.operands import as_output, chosen, chosen_case
+from treefold_orm._expressions.scope import Scope
+from treefold_orm._fields.base import AnyField
+from treefold_orm._terms.operators import Condition, Q
+from treefold_orm._terms.values import F
+
+
+class _Choice(Resolvable):
+    __slots__ = ("args", "output_field")
+
+    name: ClassVar[str] = ""
+    fewest: ClassVar[int] = 2
+
+    def __init__(self, *expressions: Any, output_field: AnyField | None = None) -> None:
+        if len(expressions) < self.fewest:
+            name = type(self).__name__
+            raise FieldError(f"{name} must be given {self.fewest} operands, got {len(expressions)}")
+        self.args = expressions
+        self.output_field = output_field
+
+    def freeze(self, scope: Scope) -> Expr:
+        values = list(map(_field_or_value, self.args))
+        made = chosen(self.name, freeze_operands(values, scope.nested(), self.output_field))
+        return made if self.output_field is None else as_output(made, self.output_field)
+
+
+class Coalesce(_Choice):
+    """The first operand that is not NULL."""
+
+    __slots__ = ()
+    name = "coalesce"
+    fewest = 1
+
+
+class Greatest(_Choice):
+    """The largest operand; NULL only where all are NULL."""
+
+    __slots__ = ()
+    name = "greatest"
+
+
+class Least(_Choice):
+    """The smallest operand; NULL only where all are NULL."""
+
+    __slots__ = ()
+    name = "least"
+
+
+class NullIf(_Choice):
+    """NULL where both operands are equal, else the first."""
+
+    __slots__ = ()
+    name = "nullif"
+
+    def __init__(self, first: Any, second: Any) -> None:
+        super().__init__(first, second)
+
+
+class When:
+    """A condition and its result, for `Case`: `When(n__gt=3, then=Value("many"))`; a text is the
+    name of a field.
+    """
+
+    __slots__ = ("condition", "then")
+
+    def __init__(self, /, *conditions: Condition, then: Any, **lookups: Any) -> None:
+        self.condition = Q(*conditions, **lookups)
+        if self.condition.empty:
+            raise FieldError(
+                "When() must have a condition, got none or an empty Q(); give a value for all "
+                "other rows as default= of Case"
+            )
+        self.then = _field_or_value(then)
+
+
+class Case(Resolvable):
+    """The result of the first `When` that is true, else `default`; a text names a field."""
+
+    __slots__ = ("default", "output_field", "whens")
+
+    def __init__(
+        self, *whens: When, default: Any = None, output_field: AnyField | None = None
+    ) -> None:
+        if not whens:
+            raise FieldError("Case needs at least one When")
+        self.whens = whens
+        self.default = _field_or_value(default)
+        self.output_field = output_field
+
+    def freeze(self, scope: Scope) -> Expr:
+        conditions = [freeze_condition(when.condition, scope) for when in self.whens]
+        results = [when.then for when in self.whens]
+        if self.default is not None:
+            results.append(self.default)
+        values = list(freeze_operands(results, scope, self.output_field))
+        default = None if self.default is None else values.pop()
+        return chosen_case(tuple(zip(conditions, values, strict=True)), default, self.output_field)
+
+
+def _field_or_value(result: Any) -> Any:
+    return F(result) if isinstance(result, str) else result

@@ -1,0 +1,115 @@
+"""Functions of dates and times: Now, Extract, Trunc."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any, Literal
+
+from treefold_orm._base.errors import FieldError
+from treefold_orm._expressions.conversion import describe, kind_of, moment_of
+from treefold_orm._expressions.freezing import Resolvable, freeze
+from treefold_orm._expressions.nodes import Expr, FuncNode
+from treefold_orm._expressions.operands import FUNCTION_RULES
+from treefold_orm._expressions.scope import Scope
+from treefold_orm._fields.carriers import DATE, DATETIME, INTEGER, TIME
+from treefold_orm._fields.zones import ZONE, zoned
+from treefold_orm._functions.base import Function
+from treefold_orm._terms.values import as_expression
+
+Unit = Literal["year", "quarter", "month", "week", "day", "hour", "minute", "second"]
+Part = Literal[Unit, "week_day", "date", "time"]
+UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
+PARTS = (*UNITS, "week_day", "date", "time")
+_CLOCK = frozenset({"hour", "minute", "second"})
+_PARTS_OF = {
+    "datetime": frozenset(PARTS),
+    "date": frozenset(PARTS) - _CLOCK - {"time"},
+    "time": _CLOCK | {"time"},
+}
+
+
+class Now(Function, names="now"):
+    """The time of the statement, to the microsecond: one for all of its rows."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    @classmethod
+    def node(cls, args: tuple[Expr, ...], option: str = "") -> Expr:
+        return FuncNode(DATETIME, "now", ())
+
+
+class Extract(Resolvable):
+    """A part of a date or time: `Extract("created", "year")`.
+
+    Parts are numbers, but for "date" and "time"; those of a datetime are taken in UTC. "week" is
+    the ISO week, "week_day" counts from 1 on Sunday, "second" is whole.
+    """
+
+    __slots__ = ("expression", "part")
+
+    def __init__(self, expression: Any, part: Part) -> None:
+        if part not in PARTS:
+            raise FieldError(f"Extract: part must be one of {', '.join(PARTS)}, got {part!r}")
+        self.expression = expression
+        self.part = part
+
+    def freeze(self, scope: Scope) -> Expr:
+        return _extracted((freeze(as_expression(self.expression), scope.nested()),), self.part)
+
+
+def _extracted(args: tuple[Expr, ...], part: str) -> Expr:
+    given = args[0].field
+    if given is not None:
+        kind = kind_of(given)
+        if kind not in _PARTS_OF:
+            raise FieldError(f"Extract must be given a date or time, got {describe(given)}")
+        if part not in _PARTS_OF[kind]:
+            needed = "a time" if kind == "date" else "a date"
+            raise FieldError(f"Extract of {part!r} must be given {needed}, got {describe(given)}")
+    field = {"date": DATE, "time": TIME}.get(part, INTEGER)
+    return FuncNode(field, "extract", args[:1], part)
+
+
+class Trunc(Resolvable):
+    """A date or time cut down to a unit: `Trunc("created", "month")`.
+
+    A datetime is cut in UTC, or in the zone that is given (and then comes back in it).
+    """
+
+    __slots__ = ("expression", "tzinfo", "unit")
+
+    def __init__(self, expression: Any, unit: Unit, tzinfo: dt.tzinfo | None = None) -> None:
+        if unit not in UNITS:
+            raise FieldError(f"Trunc: unit must be one of {', '.join(UNITS)}, got {unit!r}")
+        self.expression = expression
+        self.unit = unit
+        self.tzinfo = None if tzinfo is dt.UTC else tzinfo
+
+    def freeze(self, scope: Scope) -> Expr:
+        node = freeze(as_expression(self.expression), scope.nested())
+        made = _truncated((node,), self.unit)
+        if self.tzinfo is None:
+            return made
+        if made.field is not DATETIME:
+            name = "an OuterRef" if node.field is None else describe(node.field)
+            raise FieldError(f"Trunc with a tzinfo must be given a datetime, got {name}")
+        zone = scope.param(ZONE.coerce(self.tzinfo), ZONE)
+        return FuncNode(zoned(self.tzinfo), "trunc_in_zone", (node, zone), self.unit)
+
+
+def _truncated(args: tuple[Expr, ...], unit: str) -> Expr:
+    given = args[0].field
+    if given is None:
+        return FuncNode(None, "trunc", args, unit)
+    kind = kind_of(given)
+    if kind not in {"date", "datetime"}:
+        raise FieldError(f"Trunc must be given a date or a datetime, got {describe(given)}")
+    if kind == "date" and unit in _CLOCK:
+        raise FieldError(f"Trunc with {unit!r} must be given a datetime, got {describe(given)}")
+    return FuncNode(DATE if kind == "date" else moment_of(given), "trunc", args, unit)
+
+
+FUNCTION_RULES.update(extract=_extracted, trunc=_truncated)

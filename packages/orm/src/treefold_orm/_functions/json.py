@@ -1,0 +1,71 @@
+"""JSONObject: a JSON document made of values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treefold_orm._base.errors import FieldError
+from treefold_orm._expressions.arguments import constant
+from treefold_orm._expressions.casts import cast_to
+from treefold_orm._expressions.conversion import describe, kind_of, places_of
+from treefold_orm._expressions.freezing import Resolvable, freeze
+from treefold_orm._expressions.nodes import ConstNode, Expr, FuncNode
+from treefold_orm._expressions.operands import FUNCTION_RULES
+from treefold_orm._expressions.scope import Scope
+from treefold_orm._fields.base import Field
+from treefold_orm._fields.carriers import TEXT, field_of
+from treefold_orm._terms.values import as_expression
+
+_JSON: Field[Any] = field_of({})
+_PLAIN = frozenset({"integer", "float", "number", "text", "boolean", "json"})
+_WRITTEN = frozenset({"date", "datetime", "time", "uuid"})
+_MOST = 50  # pairs; PostgreSQL takes 100 arguments
+
+
+class JSONObject(Resolvable):
+    """A JSON object: `JSONObject(name="author__name", total=Sum("price"), kind=Value("x"))`.
+
+    A name given as a value means a field. Numbers are JSON numbers (a Decimal too, which is then
+    read as a float), dates, times and UUIDs are text as `Cast(..., str)` writes them, NULL is null.
+
+    Raises `FieldError` for values that JSON has no form for.
+    """
+
+    __slots__ = ("values",)
+
+    def __init__(self, **values: Any) -> None:
+        if len(values) > _MOST:
+            raise FieldError(f"JSONObject must be given at most {_MOST} values, got {len(values)}")
+        self.values = values
+
+    def freeze(self, scope: Scope) -> Expr:
+        nested = scope.nested()
+        args: list[Expr] = []
+        for name in sorted(self.values):  # as JSON fields write their keys
+            value = freeze(as_expression(self.values[name]), nested)
+            args += [ConstNode(TEXT, TEXT.coerce(name)), _as_json(value)]
+        return FuncNode(_JSON, "json_object", tuple(args))
+
+
+def _as_json(node: Expr) -> Expr:
+    if node.field is None:
+        return FuncNode(None, "json_value", (node,))
+    kind = kind_of(node.field)
+    if kind == "decimal":
+        return FuncNode(None, "json_of_decimal", (node, constant(places_of(node.field))))
+    if kind in _PLAIN:
+        return FuncNode(None, f"json_of_{kind}", (node,))
+    if kind in _WRITTEN:
+        return FuncNode(None, "json_of_text", (cast_to(node, TEXT),))
+    raise FieldError(
+        f"JSONObject must be given values that JSON has a form for, got {describe(node.field)}; "
+        "convert it with Cast()"
+    )
+
+
+FUNCTION_RULES.update(
+    {
+        f"json_{name}": lambda args, option: _as_json(args[0])
+        for name in ("value", "of_decimal", *(f"of_{kind}" for kind in _PLAIN))
+    }
+)

@@ -1,0 +1,193 @@
+"""Functions of numbers.
+
+Decimals stay decimals and exact, integers stay integers, and functions with real results
+only give floats. A number without a result is a `DataError` when its row is met, on both databases.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treefold_orm._expressions.arguments import constant, float_argument, number_argument, value_of
+from treefold_orm._expressions.conversion import kind_of, places_of
+from treefold_orm._expressions.nodes import Expr, FuncNode
+from treefold_orm._fields.carriers import FLOAT, INTEGER, decimal_carrier
+from treefold_orm._functions.base import Constant, Function, OneArgument, check_number
+
+
+class _Number(OneArgument):
+    """A function of one number whose SQL depends on the number's type."""
+
+    __slots__ = ()
+    arity = 1
+
+    @classmethod
+    def node(cls, args: tuple[Expr, ...], option: str = "") -> Expr:
+        number = number_argument(cls.__name__, args[0])
+        if number.field is None:
+            return FuncNode(None, cls.names[0], (number, *args[1:]))
+        match kind_of(number.field):
+            case "integer":
+                return cls.of_integer(number, args[1:])
+            case "decimal":
+                return cls.of_decimal(number, args[1:], places_of(number.field))
+            case _:
+                return cls.of_float(number, args[1:])
+
+    @classmethod
+    def of_integer(cls, number: Expr, rest: tuple[Expr, ...]) -> Expr:
+        """Return the node for an integer."""
+        return number
+
+    @classmethod
+    def of_decimal(cls, number: Expr, rest: tuple[Expr, ...], places: int) -> Expr:
+        """Return the node for a decimal of so many places."""
+        name = f"{cls.names[0]}_decimal"
+        return FuncNode(decimal_carrier(0), name, (number, constant(places)))
+
+    @classmethod
+    def of_float(cls, number: Expr, rest: tuple[Expr, ...]) -> Expr:
+        """Return the node for a float."""
+        return FuncNode(INTEGER, f"{cls.names[0]}_float", (number,))
+
+
+class Abs(_Number, names="abs abs_integer abs_decimal abs_float"):
+    """The absolute value."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of_integer(cls, number: Expr, rest: tuple[Expr, ...]) -> Expr:
+        return FuncNode(INTEGER, "abs_integer", (number,))
+
+    @classmethod
+    def of_decimal(cls, number: Expr, rest: tuple[Expr, ...], places: int) -> Expr:
+        return FuncNode(decimal_carrier(places), "abs_decimal", (number,))
+
+    @classmethod
+    def of_float(cls, number: Expr, rest: tuple[Expr, ...]) -> Expr:
+        return FuncNode(FLOAT, "abs_float", (number,))
+
+
+class Sign(OneArgument, names="sign"):
+    """-1, 0 or 1, as the number is below, at or above zero."""
+
+    __slots__ = ()
+
+    @classmethod
+    def node(cls, args: tuple[Expr, ...], option: str = "") -> Expr:
+        return FuncNode(INTEGER, "sign", (number_argument("Sign", args[0]),))
+
+
+class Round(_Number, names="round round_integer round_decimal round_float"):
+    """The number rounded to `places` after the point, half away from zero.
+
+    A float is rounded as it is written: `Round(2.675, 2)` is 2.68.
+
+    Args:
+        expression: A field or expression.
+        places: A whole number; a negative one rounds to tens, hundreds and so on.
+    """
+
+    __slots__ = ()
+    arity = 2
+
+    def __init__(self, expression: Any, places: int = 0) -> None:
+        super().__init__(expression)
+        check_number("Round", "places", places, low=-30, high=30)
+        self.args = (expression, Constant(places))
+
+    @classmethod
+    def of_integer(cls, number: Expr, rest: tuple[Expr, ...]) -> Expr:
+        if value_of(rest[0]) >= 0:
+            return number
+        return FuncNode(INTEGER, "round_integer", (number, *rest))
+
+    @classmethod
+    def of_decimal(cls, number: Expr, rest: tuple[Expr, ...], places: int) -> Expr:
+        kept = value_of(rest[0])
+        if kept >= places:
+            return number
+        field = decimal_carrier(max(kept, 0))
+        return FuncNode(field, "round_decimal", (number, *rest, constant(places)))
+
+    @classmethod
+    def of_float(cls, number: Expr, rest: tuple[Expr, ...]) -> Expr:
+        return FuncNode(FLOAT, "round_float", (number, *rest))
+
+
+class Floor(_Number, names="floor floor_decimal floor_float"):
+    """The largest whole number that is not larger."""
+
+    __slots__ = ()
+
+
+class Ceil(_Number, names="ceil ceil_decimal ceil_float"):
+    """The smallest whole number that is not smaller."""
+
+    __slots__ = ()
+
+
+class _Real(Function):
+    """A function of floats."""
+
+    __slots__ = ()
+
+    @classmethod
+    def node(cls, args: tuple[Expr, ...], option: str = "") -> Expr:
+        function = cls.__name__
+        return FuncNode(FLOAT, cls.names[0], tuple(float_argument(function, arg) for arg in args))
+
+
+class Power(_Real, names="power"):
+    """`base` to the power of `exponent`, as a float; also written `F("n") ** 2`.
+
+    `DataError` for a row where it is no real number or leaves the range of a float.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, base: Any, exponent: Any) -> None:
+        super().__init__(base, exponent)
+
+
+class Sqrt(_Real, OneArgument, names="sqrt"):
+    """The square root, as a float; `DataError` for a row with a number below zero."""
+
+    __slots__ = ()
+
+
+class Exp(_Real, OneArgument, names="exp"):
+    """e to the power of the number, as a float; `DataError` where it leaves a float's range."""
+
+    __slots__ = ()
+
+
+class Ln(_Real, OneArgument, names="ln"):
+    """The natural logarithm, as a float; `DataError` for a row without a number above zero."""
+
+    __slots__ = ()
+
+
+class Log(_Real, names="log"):
+    """The logarithm of `expression` to `base`, as a float: `Log(10, "n")`.
+
+    `DataError` for a row where one of them is not above zero, or the base is 1.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, base: Any, expression: Any) -> None:
+        super().__init__(base, expression)
+
+
+class Random(Function, names="random", output="float"):
+    """A random float from 0 to below 1, another one for each row and each place where it stands.
+
+    No two statements give the same numbers, and none of them are secret.
+    """
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__()

@@ -1,0 +1,47 @@
+"""Range: two columns as one range of PostgreSQL, for constraints and comparisons in the schema."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from treefold_orm._base.errors import FieldError
+from treefold_orm._expressions.freezing import Resolvable, freeze
+from treefold_orm._expressions.nodes import Expr, FuncNode
+from treefold_orm._expressions.scope import Scope
+from treefold_orm._terms.values import as_expression
+
+_KINDS = {
+    "integer": "int8range",
+    "bigint": "int8range",
+    "decimal": "numrange",
+    "date": "daterange",
+    "datetime": "tstzrange",
+}
+
+
+class Range(Resolvable):
+    """From `lower` to `upper`, names of fields or expressions (PostgreSQL only).
+
+    `bounds` tells which ends belong to it, as in PostgreSQL: `[` and `]` do, `(` and `)` do not.
+    A NULL at an end leaves that end open.
+    """
+
+    __slots__ = ("bounds", "lower", "upper")
+
+    def __init__(
+        self, lower: Any, upper: Any, bounds: Literal["[)", "[]", "()", "(]"] = "[)"
+    ) -> None:
+        if bounds not in {"[)", "[]", "()", "(]"}:
+            raise FieldError(f"bounds must be '[)', '[]', '()' or '(]', got {bounds!r}")
+        self.lower = lower
+        self.upper = upper
+        self.bounds = bounds
+
+    def freeze(self, scope: Scope) -> Expr:
+        nested = scope.nested()
+        ends = tuple(freeze(as_expression(end), nested) for end in (self.lower, self.upper))
+        kinds = {_KINDS.get(end.field.internal) if end.field is not None else None for end in ends}
+        kind = kinds.pop()
+        if kinds or kind is None:
+            raise FieldError("Range takes two integers, decimals, dates or datetimes of one kind")
+        return FuncNode(None, f"{kind}{self.bounds}", ends)

@@ -1,0 +1,74 @@
+"""SchemaSQL: text of the database's own language in constraints, indexes and defaults.
+
+It is code of the application, as a template of `Func` is; columns enter by the names of fields, so
+that they follow a rename. No query takes it.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+
+from treefold_orm._base.errors import ModelError
+from treefold_orm._base.names import check_untainted
+from treefold_orm._expressions.conditions import ResolvableCondition
+from treefold_orm._expressions.freezing import Resolvable
+from treefold_orm._expressions.naming import field_of_constraint
+from treefold_orm._expressions.nodes import SchemaSQLNode
+from treefold_orm._expressions.scope import Scope
+
+_QUOTED = re.compile(r"'(?:[^'\0]|'')*'|\"(?:[^\"\x00-\x1f]|\"\")*\"")
+_PLAIN = re.compile(r"[^'\"`;\x00-\x1f\x7f]*")
+
+
+class SchemaSQL(ResolvableCondition, Resolvable):
+    """SQL of one database, in `Meta.constraints`, `Meta.indexes` or a `db_default`:
+    `CheckConstraint(SchemaSQL("length({}) > 2", "code"), name="long_enough")`.
+
+    `{}` stands for a column, which is named by its field; braces of the SQL itself are doubled.
+    Raises `ModelError` for text that is more than one expression.
+    """
+
+    __slots__ = ("fields", "text")
+    is_native = True
+
+    def __init__(self, text: str, *fields: str) -> None:
+        check_untainted(text)
+        wanted = _checked(text)
+        if wanted != len(fields):
+            raise ModelError(
+                f"SchemaSQL({text!r}) takes {wanted} names of fields, got {len(fields)}"
+            )
+        self.text = text
+        self.fields = fields
+
+    def freeze(self, scope: Scope) -> SchemaSQLNode:
+        columns = tuple(field_of_constraint(scope.meta, name) for name in self.fields)
+        return SchemaSQLNode(None, self.text, columns)
+
+    def freeze_condition(self, scope: Scope) -> SchemaSQLNode:
+        return self.freeze(scope)
+
+
+def _checked(text: str) -> int:
+    try:
+        names = [name for _, name, *_ in string.Formatter().parse(text)]
+    except ValueError:
+        raise ModelError(f"SchemaSQL must double braces of its own, got {text!r}") from None
+    plain = _QUOTED.sub("''", text)
+    outside = plain.replace("''", "")
+    whole = _PLAIN.fullmatch(outside) and "--" not in outside and "/*" not in outside
+    if not (whole and plain.strip() and _is_balanced(outside)) or any(names):
+        raise ModelError(
+            f"SchemaSQL must be one expression without comments, and {{}} for columns, got {text!r}"
+        )
+    return names.count("")
+
+
+def _is_balanced(text: str) -> bool:
+    depth = 0
+    for letter in text:
+        depth += (letter == "(") - (letter == ")")
+        if depth < 0:
+            return False
+    return depth == 0

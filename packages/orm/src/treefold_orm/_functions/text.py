@@ -1,0 +1,248 @@
+"""Functions of text.
+
+Text is counted and cut in characters (code points), from 1. What is plain in a call (`old`, `new`,
+lengths, fillings) is bound; the text itself is a field, an expression or a `Value`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treefold_orm._base.errors import FieldError
+from treefold_orm._expressions.arguments import text_argument, whole_argument
+from treefold_orm._expressions.casts import text_of
+from treefold_orm._expressions.nodes import Expr, FuncNode
+from treefold_orm._fields.carriers import TEXT
+from treefold_orm._functions.base import (
+    Function,
+    OneArgument,
+    check_number,
+    plain_number,
+    plain_text,
+)
+from treefold_orm._terms.operators import Expression
+
+
+class _Texts(Function, output="text"):
+    """A function of texts alone."""
+
+    __slots__ = ()
+
+    @classmethod
+    def node(cls, args: tuple[Expr, ...], option: str = "") -> Expr:
+        return super().node(tuple(text_argument(cls.__name__, arg) for arg in args), option)
+
+
+class _Text(_Texts, OneArgument):
+    __slots__ = ()
+
+
+class Lower(_Text, names="lower"):
+    """Text in lower case, letter by letter."""
+
+    __slots__ = ()
+
+
+class Upper(_Text, names="upper"):
+    """Text in upper case, letter by letter: "ß" stays as it is."""
+
+    __slots__ = ()
+
+
+class Trim(_Text, names="trim"):
+    """Text without spaces at both ends."""
+
+    __slots__ = ()
+
+
+class LTrim(_Text, names="ltrim"):
+    """Text without spaces at its start."""
+
+    __slots__ = ()
+
+
+class RTrim(_Text, names="rtrim"):
+    """Text without spaces at its end."""
+
+    __slots__ = ()
+
+
+class ReversedText(_Text, names="reverse"):
+    """Text with its characters in the opposite order, public as `Reverse` (`models/reverse`)."""
+
+    __slots__ = ()
+
+
+class MD5(_Text, names="md5"):
+    """The MD5 of the text in UTF-8, as 32 hexadecimal digits; no protection for secrets."""
+
+    __slots__ = ()
+
+
+class SHA256(_Text, names="sha256"):
+    """The SHA-256 of the text in UTF-8, as 64 hexadecimal digits."""
+
+    __slots__ = ()
+
+
+class Length(_Text, names="length", output="integer"):
+    """Number of characters."""
+
+    __slots__ = ()
+
+
+class Position(_Texts, names="position", output="integer"):
+    """Where `part` begins in `text`, counted from 1; 0 where it does not occur.
+
+    Args:
+        text: A field or expression.
+        part: Text, or an expression; empty text is found at 1.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, text: Any, part: Any) -> None:
+        super().__init__(text, plain_text("Position", "part", part))
+
+
+class Concat(Function, names="concat"):
+    """Texts joined; NULL counts as empty.
+
+    Numbers, dates, times and UUIDs are written as `Cast(..., fields.TextField())` writes them;
+    other types are a `FieldError`. Text of its own is a `Value`: `Concat("name", Value("!"))`.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, *expressions: Any) -> None:
+        if not expressions:
+            raise FieldError("Concat must be given something to join")
+        super().__init__(*expressions)
+
+    @classmethod
+    def node(cls, args: tuple[Expr, ...], option: str = "") -> Expr:
+        return FuncNode(TEXT, "concat", tuple(text_of("Concat", arg) for arg in args))
+
+
+class Replace(_Texts, names="replace"):
+    """`text` with every `old` replaced by `new`; an empty `old` replaces nothing.
+
+    Args:
+        text: A field or expression.
+        old: Text, or an expression.
+        new: Text, or an expression.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, text: Any, old: Any, new: Any = "") -> None:
+        super().__init__(text, plain_text("Replace", "old", old), plain_text("Replace", "new", new))
+
+
+class Substr(Function, names="substr substr_any substr_rest substr_rest_any"):
+    """`length` characters from `start`, counted from 1; all that follow without a `length`.
+
+    Args:
+        text: A field or expression.
+        start: A number from 1, or an expression; one that is less than 1 begins before the text,
+            where there are no characters.
+        length: A number from 0, or an expression; `DataError` for a row where it is negative.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, text: Any, start: Any, length: Any = None) -> None:
+        if not isinstance(start, Expression):
+            remedy = "; the end of a text is Right(text, length)"
+            check_number("Substr", "start", start, low=1, remedy=remedy)
+        given = [text, plain_number("Substr", "start", start)]
+        if length is not None:
+            given.append(plain_number("Substr", "length", length, low=0))
+        super().__init__(*given)
+        if isinstance(start, Expression) or isinstance(length, Expression):
+            self.option = "computed"
+
+    @classmethod
+    def node(cls, args: tuple[Expr, ...], option: str = "") -> Expr:
+        text, *numbers = args
+        name = "substr" if len(args) == 3 else "substr_rest"
+        return FuncNode(
+            TEXT,
+            f"{name}_any" if option else name,
+            (text_argument("Substr", text), *(whole_argument("Substr", n) for n in numbers)),
+            option,
+        )
+
+
+class _Counted(Function):
+    """A text, and a number of characters or copies."""
+
+    __slots__ = ()
+
+    @classmethod
+    def node(cls, args: tuple[Expr, ...], option: str = "") -> Expr:
+        function = cls.__name__
+        text, number, *filling = args
+        texts = [text_argument(function, arg) for arg in (text, *filling)]
+        return FuncNode(
+            TEXT, cls.names[0], (texts[0], whole_argument(function, number), *texts[1:])
+        )
+
+
+class Left(_Counted, names="left"):
+    """The first `length` characters; a negative `length` leaves out so many at the end."""
+
+    __slots__ = ()
+
+    def __init__(self, text: Any, length: Any) -> None:
+        super().__init__(text, plain_number("Left", "length", length))
+
+
+class Right(_Counted, names="right"):
+    """The last `length` characters; a negative `length` leaves out so many at the start."""
+
+    __slots__ = ()
+
+    def __init__(self, text: Any, length: Any) -> None:
+        super().__init__(text, plain_number("Right", "length", length))
+
+
+class LPad(_Counted, names="lpad"):
+    """Text filled up on the left to `length` characters, and cut at its end where it is longer.
+
+    Args:
+        text: A field or expression.
+        length: A number, or an expression.
+        fill: Text that is repeated, or an expression; empty text fills nothing.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, text: Any, length: Any, fill: Any = " ") -> None:
+        number = plain_number("LPad", "length", length, low=0)
+        super().__init__(text, number, plain_text("LPad", "fill", fill))
+
+
+class RPad(_Counted, names="rpad"):
+    """Text filled up on the right to `length` characters, and cut at its end where it is longer.
+
+    Args:
+        text: A field or expression.
+        length: A number, or an expression.
+        fill: Text that is repeated, or an expression; empty text fills nothing.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, text: Any, length: Any, fill: Any = " ") -> None:
+        number = plain_number("RPad", "length", length, low=0)
+        super().__init__(text, number, plain_text("RPad", "fill", fill))
+
+
+class Repeat(_Counted, names="repeat"):
+    """The text so many times; empty for 0 and less."""
+
+    __slots__ = ()
+
+    def __init__(self, text: Any, number: Any) -> None:
+        super().__init__(text, plain_number("Repeat", "number", number, low=0))

@@ -1,0 +1,1 @@
+"""Operations, written once for both halves: generators that yield statements, receive rows."""

@@ -1,0 +1,407 @@
+"""Many rows at once: bulk insert with generated keys, upsert, bulk update. Generators; no I/O of
+their own.
+
+Columns are checked as columns, which is much cheaper than value by value. PostgreSQL takes one
+array for each column; SQLite takes VALUES lists of a few fixed lengths, so that the texts stay
+few.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from itertools import chain
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+from treefold_orm._base.errors import FieldError, StaleObject
+from treefold_orm._base.journal import NO_ANSWER, UNKNOWN, active, doubt_row, keep_state, put_value
+from treefold_orm._base.statement import ATOMIC, Operation, Statement
+from treefold_orm._compile import writes
+from treefold_orm._fields.base import AnyField, Fields
+from treefold_orm._fields.keys import parts_of
+from treefold_orm._fields.meta import Instance, Meta
+from treefold_orm._fields.relations import is_foreign_key
+from treefold_orm._operations.computed import bulk_update_computed
+from treefold_orm._operations.inserting import by_left_out, take
+from treefold_orm._operations.row_state import (
+    check_targets,
+    clean_value,
+    is_expression,
+    loaded_value,
+    remember,
+    remember_version,
+)
+from treefold_orm._runtime.connections import database_for, several_databases
+
+if TYPE_CHECKING:
+    from treefold_orm._drivers.base import Database
+
+
+UNNEST_ROWS = 10_000
+PARAMETERS = 30_000
+SQLITE_ROWS = 500
+
+
+def conflict(
+    meta: Meta,
+    ignore: bool,
+    update: Sequence[str] | bool,
+    names: Sequence[str],
+    unique: Sequence[str],
+) -> writes.Conflict | None:
+    """Turn the arguments of `bulk_create` into a rule, or raise `FieldError`.
+
+    The columns to update are named by `update` itself, or by `names` where it is True.
+    """
+    if isinstance(update, bool):
+        if update is not bool(names):
+            raise FieldError(
+                "bulk_create() takes update_conflicts=True together with update_fields, got one "
+                "without the other"
+            )
+        update = names
+    elif names and update:
+        raise FieldError("bulk_create() takes the columns as update_conflicts or update_fields")
+    elif names:
+        raise FieldError("update_fields needs update_conflicts=True")
+    if not ignore and not update:
+        if unique:
+            raise FieldError("unique_fields needs update_conflicts or ignore_conflicts")
+        return None
+    if ignore and update:
+        raise FieldError("ignore_conflicts and update_conflicts exclude each other")
+    target = tuple(part for name in unique for part in parts_of(_field(meta, name)))
+    if update and not target:
+        raise FieldError("update_conflicts needs unique_fields: the columns whose values may exist")
+    return writes.Conflict(target, tuple(_field(meta, name) for name in update))
+
+
+def _check_batch_size(size: int | None) -> None:
+    if size is not None and (isinstance(size, bool) or size < 1):
+        raise FieldError(f"batch_size={size!r} must be a number of at least 1")
+
+
+def _field(meta: Meta, name: str) -> AnyField:
+    return meta.pk if name == "pk" else meta.column_named(name)
+
+
+def create(
+    meta: Meta, rows: list[Any], alias: str, *, batch_size: int | None, rule: writes.Conflict | None
+) -> Operation[list[Any]]:
+    """Insert all rows; those without a key get the generated one unless `rule` may skip rows."""
+    _check_batch_size(batch_size)
+    for row in rows:
+        if row.__class__ is not meta.model and not isinstance(row, meta.model):
+            raise FieldError(
+                f"bulk_create takes instances of {meta.name}, not {type(row).__name__}"
+            )
+    if several_databases():
+        for row in rows:
+            check_targets(row, alias)
+    database = database_for(alias)
+    parts = _parts(meta, rows, rule)
+    for part in parts:
+        part.cut(database, batch_size)
+    if sum(len(part.sizes) for part in parts) > 1:
+        yield ATOMIC
+    for part in parts:
+        yield from _insert(database, meta, part, rule=rule)
+    return rows
+
+
+def _parts(meta: Meta, rows: list[Any], rule: writes.Conflict | None) -> list[_Part]:
+    stored = meta.columns if rule is not None and rule.update else ()
+    if meta.db_filled:
+        return [
+            _Part(
+                group,
+                tuple(f for f in meta.columns if f not in left),
+                left if rule is None else stored,
+            )
+            for left, group in by_left_out(rows).items()
+        ]
+    key = meta.pk
+    without = [r for r in rows if r.__dict__.get(key.attname) is None] if key.generated else []
+    with_key = rows if not without else [r for r in rows if r.__dict__.get(key.attname) is not None]
+    parts = [_Part(with_key, meta.columns, stored)] if with_key else []
+    if without:
+        back = (key,) if rule is None else stored
+        parts.append(_Part(without, meta.columns_without_key, back))
+    return parts
+
+
+@dataclasses.dataclass(slots=True)
+class _Part:
+    """Rows that insert the same columns, and the `sizes` of the statements that take them."""
+
+    rows: list[Any]
+    fields: Fields
+    back: Fields
+    unnest: bool = False
+    sizes: list[int] = dataclasses.field(default_factory=list[int])
+
+    def cut(self, database: Database, batch_size: int | None) -> None:
+        self.unnest = database.dialect.name == "postgres" and writes.can_unnest(self.fields)
+        most = _most_rows(self.fields, unnest=self.unnest, batch_size=batch_size)
+        left = len(self.rows)
+        while left:
+            self.sizes.append(min(most, left) if self.unnest else _piece(left, most))
+            left -= self.sizes[-1]
+
+
+def _insert(
+    database: Database, meta: Meta, given: _Part, *, rule: writes.Conflict | None
+) -> Operation[None]:
+    rows, fields, back, unnest = given.rows, given.fields, given.back, given.unnest
+    columns = _cleaned(rows, fields)
+    done = 0
+    for size in given.sizes:
+        part = [column[done : done + size] for column in columns] if size < len(rows) else columns
+        plan = _plan(database, meta, fields, rows=0 if unnest else size, rule=rule, back=back)
+        raw: list[Any] = part if unnest else _encoded(database, fields, part)
+        args: Any = raw if unnest else list(chain.from_iterable(zip(*raw, strict=True)))
+        if plan.bind is not None:
+            args = plan.bind(args)
+        if unnest:  # one array for each column, unless two columns of the same values share one
+            raw = args if len(args) == len(fields) else _encoded(database, fields, part)
+        outcome = yield Statement("rows" if back else "count", plan.sql, args)
+        inserted = rows[done : done + size]
+        done += size
+        if back and back != (meta.pk,):
+            _remember_back(database, inserted, fields, raw, back=back, stored=outcome)
+        elif back:
+            _remember_keys(database, meta, inserted, raw, [row[0] for row in outcome])
+        elif len(fields) == len(meta.columns):
+            _remember_rows(database, inserted, raw, skipping=rule is not None)
+
+
+def _most_rows(fields: Fields, *, unnest: bool, batch_size: int | None) -> int:
+    if not fields:
+        return 1  # DEFAULT VALUES inserts one row
+    most = UNNEST_ROWS if unnest else min(SQLITE_ROWS, max(1, PARAMETERS // max(1, len(fields))))
+    return most if batch_size is None else min(most, batch_size)
+
+
+def _piece(left: int, most: int) -> int:
+    """A length from a short list: `most`, else the largest power of two that fits."""
+    return most if left >= most else 1 << (left.bit_length() - 1)
+
+
+def _cleaned(rows: list[Any], fields: Fields) -> list[list[Any]]:
+    columns: list[list[Any]] = []
+    for field in fields:
+        values = _column(rows, field)
+        if field.plain and values and _fits(field, values):
+            columns.append(values)
+        else:
+            columns.append([clean_value(row, field) for row in rows])
+    return columns
+
+
+def _fits(field: AnyField, values: list[Any]) -> bool:
+    if field.null and not is_foreign_key(field) and None in values:
+        values = [value for value in values if value is not None]
+        return not values or field.fits_all(values)
+    return field.fits_all(values)
+
+
+def _encoded(database: Database, fields: Fields, columns: list[list[Any]]) -> list[list[Any]]:
+    """The columns as the driver takes them."""
+    name = database.dialect.name
+    return [field.encoded(column, name) for field, column in zip(fields, columns, strict=True)]
+
+
+def _column(rows: list[Any], field: AnyField) -> list[Any]:
+    try:
+        return list(map(attrgetter(field.attname), rows))
+    except Exception:  # noqa: BLE001, RUF100 - an attribute is missing: the value-by-value way says which
+        return []
+
+
+def _plan(
+    database: Database,
+    meta: Meta,
+    fields: Fields,
+    *,
+    rows: int,
+    rule: writes.Conflict | None,
+    back: Fields,
+) -> Any:
+    key = ("bulk", meta, fields, rows, rule, back)
+    plan = database.plans.get(key)
+    if plan is not None:
+        return plan
+    if rows:
+        made = writes.insert_plan(
+            database.dialect, meta, fields, returning=back, conflict=rule, rows=rows, encoded=True
+        )
+    else:
+        made = writes.unnest_plan(database.dialect, meta, fields, returning=back, conflict=rule)
+    return database.plans.keep(key, made)
+
+
+def _remember_rows(
+    database: Database, rows: list[Any], raw: list[list[Any]], *, skipping: bool
+) -> None:
+    journal = active.journal
+    for row, loaded in zip(rows, zip(*raw, strict=True), strict=True):
+        if journal is not None:
+            journal.keep(row)
+        row._row = loaded
+        if skipping:  # the row may have been there, with other values
+            row._read_in = UNKNOWN
+    _mark_alias(database, rows)
+
+
+def _remember_keys(
+    database: Database, meta: Meta, rows: list[Any], raw: list[list[Any]], keys: list[Any]
+) -> None:
+    place, attname = meta.key_place, meta.pk.attname
+    journal = active.journal
+    if journal is not None:
+        journal.put_each(rows, attname, keys)
+    stored = zip(*raw[:place], keys, *raw[place:], strict=True)
+    for row, key, loaded in zip(rows, keys, stored, strict=True):
+        setattr(row, attname, key)
+        row._row = loaded
+    _mark_alias(database, rows)
+
+
+def _mark_alias(database: Database, rows: list[Any]) -> None:
+    if database.alias != "default":
+        for row in rows:
+            row._alias = database.alias
+
+
+def _remember_back(
+    database: Database,
+    rows: list[Any],
+    fields: Fields,
+    raw: list[list[Any]],
+    *,
+    back: Fields,
+    stored: Any,
+) -> None:
+    meta = rows[0]._meta
+    if len(back) == len(meta.columns):
+        _remember_stored(database, meta, rows, stored)
+        _set_filled(database, meta, rows, stored)
+        return
+    written = list(zip(*raw, strict=True)) or [()] * len(rows)
+    take(database, rows, fields, written, back, stored)
+
+
+def _set_filled(database: Database, meta: Meta, rows: list[Any], stored: Any) -> None:
+    for field in meta.db_filled:
+        place, decode = meta.columns.index(field), field.decoder(database.dialect.name)
+        for row, loaded in zip(rows, stored, strict=True):
+            if field.attname not in row.__dict__:
+                raw = loaded[place]
+                value = raw if decode is None or raw is None else decode(raw)
+                put_value(row, field.attname, value)
+
+
+def _remember_stored(database: Database, meta: Meta, rows: list[Any], stored: Any) -> None:
+    # after an upsert the row may keep values that the instance does not have: `save` must see that
+    dialect = database.dialect.name
+    keys = [(key.attname, meta.columns.index(key), key.decoder(dialect)) for key in meta.keys]
+    for row, loaded in zip(rows, stored, strict=True):
+        for attname, place, decode in keys:
+            put_value(row, attname, loaded[place] if decode is None else decode(loaded[place]))
+        keep_state(row)
+        row._row = tuple(loaded)
+    _mark_alias(database, rows)
+
+
+def update(
+    meta: Meta, given: Sequence[Instance], alias: str, fields: Sequence[str], batch_size: int | None
+) -> Operation[int]:
+    """Write the named fields of all rows, or `StaleObject` where a version is no longer theirs."""
+    _check_batch_size(batch_size)
+    columns = _updatable(meta, fields)
+    if any(row.pk is None for row in given):
+        raise FieldError(f"bulk_update takes stored instances: one {meta.name} has no key")
+    rows = list({id(row): row for row in given}.values())  # twice the same is one write
+    if several_databases():
+        for row in rows:
+            check_targets(row, alias)
+    database = database_for(alias)
+    total = 0
+    if computed := [row for row in rows if _has_expression(row, columns)]:
+        rows = [row for row in rows if not _has_expression(row, columns)]
+        yield ATOMIC
+        total = yield from bulk_update_computed(meta, database, computed, columns)
+    if rows:
+        total += yield from _update_values(meta, database, rows, columns, batch_size or 200)
+    return total
+
+
+def _update_values(
+    meta: Meta, database: Database, rows: list[Instance], columns: Fields, batch_size: int
+) -> Operation[int]:
+    version = meta.version
+    width = len(meta.keys) + (version is not None) + len(columns)
+    most = min(batch_size, max(1, PARAMETERS // width))
+    written: list[Any] = []
+    total = done = 0
+    if version is not None or _piece(len(rows), most) < len(rows):
+        yield ATOMIC  # also where one statement turns out to have written a part of its rows
+    while done < len(rows):
+        size = _piece(len(rows) - done, most)
+        part = rows[done : done + size]
+        key = ("bulk update", meta, columns, size)
+        plan = database.plans.get(key)
+        if plan is None:
+            made = writes.bulk_update_plan(database.dialect, meta, columns, rows=size)
+            plan = database.plans.keep(key, made)
+        params = [
+            value
+            for row in part
+            for value in (*_known(row, version), *(clean_value(row, f) for f in columns))
+        ]
+        args = params if plan.bind is None else plan.bind(params)
+        try:
+            count = yield Statement("count", plan.sql, args)
+        except NO_ANSWER:
+            for row in part:
+                doubt_row(row)
+            raise
+        if version is not None and count != size:
+            raise StaleObject(
+                f"One {meta.name} of these was changed or deleted since it was read: read it again"
+            )
+        total += count
+        written += args
+        done += size
+    # only now: a later batch that fails undoes the former
+    for row, given in zip(rows, zip(*[iter(written)] * width, strict=True), strict=True):
+        if row._row:
+            remember(row, columns, given[-len(columns) :])
+            if version is not None:
+                remember_version(row, version, given[len(meta.keys)] + 1)
+    return total
+
+
+def _updatable(meta: Meta, names: Sequence[str]) -> Fields:
+    columns = tuple(_field(meta, name) for name in names)
+    if not columns or meta.pk in columns or any(key in columns for key in meta.keys):
+        raise FieldError("bulk_update needs the names of fields to write, the key not among them")
+    if meta.version in columns:
+        raise FieldError(
+            f"{meta.name}.{meta.version.name} counts the writes: bulk_update does so itself"
+        )
+    return columns
+
+
+def _has_expression(row: Instance, columns: Fields) -> bool:
+    values = row.__dict__
+    return any(is_expression(values.get(field.attname)) for field in columns)
+
+
+def _known(row: Instance, version: AnyField | None) -> tuple[Any, ...]:
+    """The key of a row, and the version that it was read with."""
+    keys = tuple([getattr(row, part.attname) for part in row._meta.keys])
+    if version is None:
+        return keys
+    return *keys, clean_value(row, version) if not row._row else loaded_value(row, version)

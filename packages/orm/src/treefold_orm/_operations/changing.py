@@ -1,0 +1,88 @@
+"""Updating and deleting all rows of a query. No I/O of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from treefold_orm._base.errors import FieldError
+from treefold_orm._base.names import check_untainted
+from treefold_orm._base.statement import Operation, Statement
+from treefold_orm._expressions.conversion import assigned
+from treefold_orm._expressions.freezing import COMPUTED, freeze, freeze_value
+from treefold_orm._expressions.nodes import Expr
+from treefold_orm._expressions.steps import FromCTE
+from treefold_orm._fields.base import Field
+from treefold_orm._runtime.connections import database_for
+from treefold_orm._terms.values import F
+
+if TYPE_CHECKING:
+    from treefold_orm._building.query import AnyQuery
+    from treefold_orm._compile.plan import Plan
+
+
+def update(
+    query: AnyQuery, values: Mapping[str, Any], *, returning: Sequence[Field[Any]] = ()
+) -> Operation[Any]:
+    """Set columns of all rows; return how many, or the new values of the columns in `returning`."""
+    _check_writable(query)
+    if not values:
+        raise FieldError("update() needs at least one field")
+    scope = query._scope()
+    whole, given = query._whole()
+    scope.params[:] = given
+    sets: list[tuple[Field[Any], Expr]] = []
+    for name, value in values.items():
+        check_untainted(name)
+        field = query._meta.column_named(name)
+        if field in query._meta.keys:
+            raise FieldError(
+                f"{query._meta.name}.{name} is the key and cannot be updated: insert a new row"
+            )
+        if isinstance(value, COMPUTED):
+            sets.append((field, assigned(freeze_value(value, scope), field)))
+        else:
+            sets.append((field, scope.param(field.clean(value), field)))
+    version = query._meta.version
+    if version is not None and all(field is not version for field, _ in sets):
+        sets.append((version, assigned(freeze(F(version.name) + 1, scope), version)))
+    database = database_for(query._alias)
+    back = tuple(returning)
+    key = ("update", whole, tuple(sets), back)
+    plan = database.plans.get(key)
+    if plan is None:
+        from treefold_orm._compile.writes import update_plan
+
+        plan = update_plan(
+            database.dialect, whole, tuple(sets), given=len(scope.params), returning=back
+        )
+        database.plans.keep(key, plan)
+    return (yield Statement("rows" if back else "count", plan.sql, bound_args(plan, scope.params)))
+
+
+def delete(query: AnyQuery) -> Operation[int]:
+    """Delete all rows."""
+    _check_writable(query)
+    database = database_for(query._alias)
+    whole, given = query._whole()
+    plan = database.plans.get(("delete", whole))
+    if plan is None:
+        from treefold_orm._compile.writes import delete_plan
+
+        plan = delete_plan(database.dialect, whole, given=len(given))
+        database.plans.keep(("delete", whole), plan)
+    return (yield Statement("count", plan.sql, bound_args(plan, given)))
+
+
+def _check_writable(query: AnyQuery) -> None:
+    for step in query._key[1:]:
+        if isinstance(step, FromCTE):
+            raise FieldError(
+                "The rows of a CTE of values cannot be changed: filter the model by them, as in "
+                "filter(pk__in=cte.objects.values(...))"
+            )
+
+
+def bound_args(plan: Plan, params: Sequence[Any]) -> Sequence[Any]:
+    """The parameters of a query as the arguments of its plan."""
+    return params if plan.bind is None else plan.bind(params)

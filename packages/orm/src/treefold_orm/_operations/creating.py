@@ -1,0 +1,121 @@
+"""Rows that are inserted unless they are there. No I/O of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from treefold_orm._base.errors import FieldError, UniqueViolation
+from treefold_orm._base.names import check_untainted
+from treefold_orm._base.statement import ATOMIC, Operation, Statement
+from treefold_orm._fields.meta import Instance
+from treefold_orm._operations.inserting import insert_values
+from treefold_orm._operations.loading import rows
+from treefold_orm._operations.saving import save
+from treefold_orm._runtime.connections import database_for
+
+if TYPE_CHECKING:
+    from treefold_orm._building.set_operations import SetOperations
+
+Lookups = Mapping[str, Any]
+
+
+def pop_defaults(given: Lookups | None, lookups: dict[str, Any], name: str) -> Lookups | None:
+    """The argument `defaults`: by place, which leaves the name to a field of the model, or
+    else by name, which is taken out of `lookups`.
+    """
+    if given is None and name in lookups:
+        for key in lookups:
+            check_untainted(key)
+        given = lookups.pop(name)
+    if given is not None and not isinstance(given, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+        raise FieldError(
+            f"{name} takes a mapping, not {type(given).__name__}: for a field of that name, give "
+            f"the {name} before the lookups, without a name"
+        )
+    return given
+
+
+def find(query: SetOperations[Any, Any], lookups: Lookups, *, batch_lazy: bool) -> Operation[Any]:
+    """The one row that matches, or None."""
+    found = yield from rows(query.filter(**lookups)._sliced(None, 2), batch_lazy=batch_lazy)
+    if len(found) > 1:
+        raise query._meta.model.MultipleObjectsReturned(
+            f"More than one {query._meta.name} matches: narrow the lookups"
+        )
+    return found[0] if found else None
+
+
+def values_of_new(lookups: Lookups, defaults: Lookups) -> dict[str, Any]:
+    """The values of a row that `get_or_create` inserts."""
+    for name in defaults:
+        check_untainted(name)
+    exact = {name.removesuffix("__exact"): value for name, value in lookups.items()}
+    plain = {name: value for name, value in exact.items() if "__" not in name}
+    return {**plain, **{name: _called(value) for name, value in defaults.items()}}
+
+
+def set_values(instance: Instance, defaults: Lookups) -> None:
+    """Set the values that `update_or_create` gives to a row that it found."""
+    for name, value in defaults.items():
+        check_untainted(name)
+        instance._meta.column_named(name)
+        setattr(instance, name, _called(value))
+
+
+def create(
+    query: SetOperations[Any, Any], values: dict[str, Any], *, batch_lazy: bool
+) -> Operation[Any]:
+    """A new row, which has all its columns in either half."""
+    return insert_values(query, values)
+
+
+def get_or_create(
+    query: SetOperations[Any, Any], lookups: Lookups, defaults: Lookups, *, batch_lazy: bool
+) -> Operation[tuple[Any, bool]]:
+    """The matching row, or a new one; a row inserted by someone else in between is found again."""
+    yield ATOMIC
+    found = yield from find(query, lookups, batch_lazy=batch_lazy)
+    if found is not None:
+        return found, False
+    work = insert_values(query, values_of_new(lookups, defaults))
+    if database_for(query._alias).dialect.name == "sqlite":
+        # the transaction is the only writer: no other can come in between
+        return (yield from work), True
+    yield Statement("script", "SAVEPOINT creating")
+    try:
+        instance = yield from work
+    except UniqueViolation:
+        yield Statement("script", "ROLLBACK TO SAVEPOINT creating")
+        found = yield from find(query, lookups, batch_lazy=batch_lazy)
+        if found is not None:
+            return found, False
+        raise
+    yield Statement("script", "RELEASE SAVEPOINT creating")
+    return instance, True
+
+
+def update_or_create(
+    query: SetOperations[Any, Any],
+    lookups: Lookups,
+    defaults: Lookups,
+    create_defaults: Lookups | None,
+    *,
+    batch_lazy: bool,
+) -> Operation[tuple[Any, bool]]:
+    """The matching row with `defaults` set, or a new one, of `create_defaults` where given."""
+    yield ATOMIC
+    instance, created = yield from get_or_create(
+        query.select_for_update(),
+        lookups,
+        defaults if create_defaults is None else create_defaults,
+        batch_lazy=batch_lazy,
+    )
+    if not created:
+        set_values(instance, defaults)
+        yield from save(instance, query._alias, None)
+    return instance, created
+
+
+def _called(value: Any) -> Any:
+    return value() if callable(value) else value

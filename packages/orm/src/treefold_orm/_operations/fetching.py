@@ -1,0 +1,105 @@
+"""One row, or rows by key. No I/O of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from treefold_orm._base.errors import FieldError
+from treefold_orm._base.names import check_untainted
+from treefold_orm._base.statement import Operation, Statement
+from treefold_orm._building.own_rows import key_order, with_keys
+from treefold_orm._expressions.lookups import refuse_sensitive
+from treefold_orm._expressions.steps import DistinctOn, Values
+from treefold_orm._fields.meta import Meta
+from treefold_orm._operations.loading import check_lock, decoded_one, prefetch, rows
+from treefold_orm._terms.columns import Column
+
+if TYPE_CHECKING:
+    from treefold_orm._building.query import AnyQuery
+    from treefold_orm._compile.plan import Plan
+
+
+def get(query: AnyQuery, *, batch_lazy: bool) -> Operation[Any]:
+    """One row, or the model's own exception."""
+    plan, args = query._plan("get")
+    if plan.locks:
+        check_lock()
+    found = yield from one(query._meta, plan, args)
+    if query._prefetches:
+        yield from prefetch([found], query._prefetches, query._alias, batch_lazy=batch_lazy)
+    return found
+
+
+def one(meta: Meta, plan: Plan, args: Sequence[Any]) -> Operation[Any]:
+    """The one row of a plan; alone in its result, it loads missing columns alone."""
+    rows = yield Statement("rows", plan.sql, args)
+    if len(rows) == 1:
+        return decoded_one(plan, rows[0])
+    if not rows:
+        raise meta.model.DoesNotExist(f"No {meta.name} matches the query")
+    raise meta.model.MultipleObjectsReturned(
+        f"More than one {meta.name} matches the query: use filter()"
+    )
+
+
+def first(query: AnyQuery, *, batch_lazy: bool) -> Operation[Any]:
+    """The first row, or None."""
+    if not _ordered(query):
+        free = query._high is None and not query._low
+        query = query.order_by(*key_order(query._meta)) if free else query
+    found = yield from rows(query._sliced(None, 1), batch_lazy=batch_lazy)
+    return found[0] if found else None
+
+
+def first_or_raise(query: AnyQuery, *, batch_lazy: bool) -> Operation[Any]:
+    """The first row, or the model's own exception."""
+    found = yield from rows(query._sliced(None, 1), batch_lazy=batch_lazy)
+    if not found:
+        meta = query._meta
+        raise meta.model.DoesNotExist(f"No {meta.name} matches the query")
+    return found[0]
+
+
+def last(query: AnyQuery, *, batch_lazy: bool) -> Operation[Any]:
+    """The last row, or None."""
+    if query._low or query._high is not None:
+        raise FieldError("last() cannot follow a slice: reverse the order and take the first")
+    found = yield from rows(query.reverse()._sliced(None, 1), batch_lazy=batch_lazy)
+    return found[0] if found else None
+
+
+def _ordered(query: AnyQuery) -> bool:
+    step = query._order_step()
+    terms = query._meta.ordering if step is None else step
+    return bool(terms) or query._has(Values, DistinctOn)
+
+
+def in_bulk(
+    query: AnyQuery, keys: Sequence[Any] | None, *, field: str | Column[Any], batch_lazy: bool
+) -> Operation[dict[Any, Any]]:
+    """Rows by key."""
+    meta = query._meta
+    if isinstance(field, Column):
+        field.check_model(meta)
+    name: str = field.path if isinstance(field, Column) else field
+    check_untainted(name)
+    column = meta.pk if name == "pk" else meta.fields.get(name)
+    if column is None:
+        raise meta.unknown(name)
+    if name != "pk" and not isinstance(field, Column):
+        refuse_sensitive(meta, column, name)
+    if not column.unique:
+        raise FieldError(f"in_bulk(field={name!r}) needs a unique field")
+    if keys is not None:
+        if not keys:
+            return {}
+        wanted = list(keys)
+        if isinstance(field, Column):
+            query = query.filter(field.in_(wanted))
+        elif name == "pk":
+            query = with_keys(query, wanted)
+        else:
+            query = query.filter(**{f"{name}__in": wanted})
+    found = yield from rows(query, batch_lazy=batch_lazy)
+    return {getattr(item, column.attname): item for item in found}

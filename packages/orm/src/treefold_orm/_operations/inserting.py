@@ -1,0 +1,156 @@
+"""Inserting one row, and values that the database fills. Generators; no I/O of their own.
+
+An attribute whose field has a `db_default` and was given no value is not set on the instance: its
+column is left out of the statement and read back by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from treefold_orm._base.errors import FieldValueError
+from treefold_orm._base.journal import keep_state, put_value
+from treefold_orm._base.statement import Operation, Statement
+from treefold_orm._building.steps import QuerySteps
+from treefold_orm._fields.base import Fields
+from treefold_orm._fields.meta import Instance, Meta
+from treefold_orm._operations.row_state import I, check_targets, clean_value, refuse_expression
+from treefold_orm._runtime.connections import database_for, several_databases
+
+if TYPE_CHECKING:
+    from treefold_orm._compile.plan import Plan
+    from treefold_orm._drivers.base import Database
+
+
+def insert(instance: I, alias: str) -> Operation[I]:
+    """Insert the instance's row; a generated key is set on it."""
+    meta = instance._meta
+    database = database_for(alias)
+    key = meta.pk
+    given = not key.generated or instance.__dict__.get(key.attname) is not None
+    if several_databases():
+        check_targets(instance, alias)
+    if meta.db_filled:
+        left = left_out(instance)
+        if left:
+            yield from _insert_filled(instance, database, left)
+            return _stored_in(instance, alias)
+    fields = meta.columns if given else meta.columns_without_key
+    plan = database.plans.get(("insert", meta, given))
+    if plan is None:
+        plan = _insert_plan(database, meta, given, fields, returning=() if given else (key,))
+    cleaned = _cleaned(instance, fields)
+    args = cleaned if plan.bind is None else plan.bind(cleaned)
+    if given:
+        yield Statement("count", plan.sql, args)
+        keep_state(instance)
+        instance._row = tuple(args)
+    else:
+        rows = yield Statement("rows", plan.sql, args)
+        place = meta.key_place
+        made = rows[0][0]
+        put_value(instance, key.attname, made)
+        instance._row = (*args[:place], made, *args[place:])
+    return _stored_in(instance, alias)
+
+
+def insert_values(query: QuerySteps, values: dict[str, Any]) -> Operation[Any]:
+    """Insert a row of these values, tied to the instance that the query belongs to, if any."""
+    if query._parent is not None:
+        return query._parent._insert_related(values, query._alias)
+    return insert(query._meta.model(**values), query._alias)
+
+
+def _stored_in(instance: I, alias: str) -> I:
+    if instance._read_in is not None:
+        instance._read_in = None
+    if instance._shape is not None:
+        instance._shape = None
+    if instance._alias != alias:
+        instance._alias = alias
+    return instance
+
+
+def _cleaned(instance: Instance, fields: Fields) -> list[Any]:
+    values = instance.__dict__
+    cleaned: list[Any] = []
+    for field in fields:
+        value = values.get(field.attname)
+        if value is None:
+            cleaned.append(clean_value(instance, field))
+            continue
+        try:
+            checked = field.clean(value)
+        except FieldValueError:
+            refuse_expression(field, value)
+            raise
+        if checked.__class__ is not value.__class__:
+            setattr(instance, field.attname, checked)
+        cleaned.append(checked)
+    return cleaned
+
+
+def _insert_plan(
+    database: Database, meta: Meta, kind: object, fields: Fields, *, returning: Fields
+) -> Plan:
+    from treefold_orm._compile.writes import insert_plan
+
+    plan = insert_plan(database.dialect, meta, fields, returning=returning)
+    return database.plans.keep(("insert", meta, kind), plan)
+
+
+def left_out(instance: Instance) -> Fields:
+    """The columns whose value the database chooses, a generated key among them."""
+    meta, values = instance._meta, instance.__dict__
+    key = meta.pk
+    left = tuple(f for f in meta.db_filled if f.attname not in values)
+    if key.generated and values.get(key.attname) is None:
+        return (key, *left)
+    return left
+
+
+def _insert_filled(instance: Instance, database: Database, left: Fields) -> Operation[None]:
+    meta = instance._meta
+    fields = tuple(f for f in meta.columns if f not in left)
+    plan = database.plans.get(("insert", meta, left))
+    if plan is None:
+        plan = _insert_plan(database, meta, left, fields, returning=left)
+    cleaned = [clean_value(instance, field) for field in fields]
+    args = cleaned if plan.bind is None else plan.bind(cleaned)
+    rows = yield Statement("rows", plan.sql, args)
+    take(database, [instance], fields, [args], left, rows)
+
+
+def by_left_out(rows: Sequence[Instance]) -> dict[Fields, list[Any]]:
+    """Rows grouped by the columns whose value the database chooses."""
+    groups: dict[Fields, list[Any]] = {}
+    for row in rows:
+        groups.setdefault(left_out(row), []).append(row)
+    return groups
+
+
+def take(
+    database: Database,
+    rows: Sequence[Instance],
+    fields: Fields,
+    written: Sequence[Sequence[Any]],
+    left: Fields,
+    returned: Sequence[Any],
+) -> None:
+    """Set the values the database chose for `left`, and note the whole row as stored.
+
+    `written` holds the encoded values of `fields` for each row, `returned` what came back.
+    """
+    decoders = [field.decoder(database.dialect.name) for field in left]
+    for row, given, made in zip(rows, written, returned, strict=True):
+        for field, decode, raw in zip(left, decoders, made, strict=True):
+            value = raw if decode is None or raw is None else decode(raw)
+            put_value(row, field.attname, value)
+        raws = dict(zip((*fields, *left), (*given, *made), strict=True))
+        keep_state(row)
+        if row._read_in is not None:
+            row._read_in = None
+        row._row = tuple(raws[field] for field in row._meta.columns)
+        if database.alias != "default":
+            row._alias = database.alias

@@ -1,0 +1,167 @@
+"""Reading deferred columns and relations: refused in async code, loaded in sync code.
+
+Lazy loads are batched: one query serves every instance of the same result, and each instance takes
+its part of the answer when it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from treefold_orm._base.errors import NotLoaded
+from treefold_orm._base.journal import drop_cache
+from treefold_orm._base.references import OwnerReference, owner_reference
+from treefold_orm._base.statement import Operation
+from treefold_orm._building.own_rows import only_fields, with_keys
+from treefold_orm._building.sources import as_prefetch
+from treefold_orm._building.starting import plain_query
+from treefold_orm._fields.base import Field
+from treefold_orm._fields.keys import KeyColumns
+from treefold_orm._fields.meta import Instance, Meta, Relation
+from treefold_orm._fields.relations import ForeignKey, is_foreign_key
+from treefold_orm._operations.loading import one_by_key, prefetch, rows
+from treefold_orm._operations.row_state import adopt, remember
+from treefold_orm._runtime.connections import database_for
+from treefold_orm._runtime.context import current, open_journal
+from treefold_orm._runtime.run import in_event_loop, run
+
+
+def _refuse_in_async(instance: Instance, name: str, hint: str) -> None:
+    if _is_async():
+        raise NotLoaded(
+            f"{instance._meta.name}.{name} is not loaded: add {hint} to the query, or `await "
+            f"instance.aload({name!r})`"
+        )
+
+
+def _is_async() -> bool:
+    return in_event_loop() and not getattr(current.get(), "blocking", False)
+
+
+def refuse_gone(
+    instance: Instance, field: ForeignKey[Any, Any], owner: OwnerReference, key: Any
+) -> None:
+    """Raise `NotLoaded` in async code where the owner that `instance` was prefetched for is gone.
+
+    Sync code loads it again, for all rows of the same result with one query.
+    """
+    if not owner.prefetched or owner.key != key or not _is_async():
+        return
+    name, target = field.name, field.known_target.name
+    raise NotLoaded(
+        f"{instance._meta.name}.{name} is not loaded any more: the {target} it was prefetched for "
+        f"was dropped; keep that {target}, add .select_related({name!r}) to the query of "
+        f"Prefetch, or `await instance.aload({name!r})`"
+    )
+
+
+def load_field(instance: Instance, field: Field[Any]) -> Any:
+    """Return the value of a column that was not part of the query."""
+    meta, key = instance._meta, instance.pk
+    if instance._row is None:
+        hint = "; the database sets it on insert" if field.db_fills else ""
+        raise AttributeError(f"{meta.name}.{field.attname} was never set{hint}")
+    batch, journal = instance._batch, open_journal(instance._alias)
+    if journal is not None and journal.mark() is not None:
+        batch = None  # nothing that may be undone is kept for the others
+    loaded = {} if batch is None else batch.columns.setdefault(field, {})
+    if key not in loaded:
+        _refuse_in_async(instance, field.name, f"only(..., {field.name!r})")
+        keys = {key, *_batch_values(instance, meta.pk)} - loaded.keys()
+        work = _column_by_key(meta, instance._alias, field, list(keys))
+        loaded.update(run(instance._alias, work, f"await instance.aload({field.name!r})"))
+    if key not in loaded:
+        raise meta.model.DoesNotExist(f"The row of this {meta.name} is gone")
+    raw = loaded[key]
+    decode = field.decoder(_dialect(instance))
+    value = raw if decode is None or raw is None else decode(raw)
+    if journal is not None:
+        journal.put(instance, field.attname, value)
+    instance.__dict__[field.attname] = value
+    remember(instance, (field,), (raw,))
+    return value
+
+
+def _column_by_key(
+    meta: Meta, alias: str, field: Field[Any], keys: list[Any]
+) -> Operation[dict[Any, Any]]:
+    query = with_keys(only_fields(plain_query(meta, alias), [field]), keys)
+    found = yield from rows(query, batch_lazy=False)
+    if not found:
+        return {}
+    place = (found[0]._shape or meta.columns).index(field)
+    return {item.pk: item._row[place] for item in found}
+
+
+def load_related(instance: Instance, relation: Relation) -> Any:
+    """Return the instance at the end of a to-one relation that was not part of the query."""
+    name = relation.name
+    key = getattr(instance, relation.source_field.attname)
+    batch = instance._batch
+    loaded = {} if batch is None else batch.related.setdefault(name, {})
+    if key not in loaded:
+        _refuse_in_async(instance, name, f".select_related({name!r})")
+        keys = {key, *_batch_values(instance, relation.source_field)} - loaded.keys()
+        work = one_by_key(relation, list(keys), instance._alias, batch_lazy=True)
+        made = run(instance._alias, work, f"await instance.aload({name!r})")
+        # a key that points to nothing is looked up again; to have no row pointing here is an answer
+        loaded.update(made if relation.kind == "forward" else {**dict.fromkeys(keys), **made})
+    found = loaded.get(key)
+    if relation.kind != "forward":
+        if found is not None:
+            owner = owner_reference(instance, key, prefetched=False)
+            found.__dict__[f"_cached_{relation.target_field.name}"] = owner
+    elif found is None:
+        raise relation.target.model.DoesNotExist(
+            f"The {relation.target.name} this {instance._meta.name} points to is gone"
+        )
+    instance.__dict__[f"_cached_{name}"] = found
+    return found
+
+
+def _batch_values(instance: Instance, field: Field[Any]) -> set[Any]:
+    batch = instance._batch
+    if batch is None:
+        return set()
+    dialect = _dialect(instance)
+    if isinstance(field, KeyColumns):
+        return batch.keys(field.parts, [part.decoder(dialect) for part in field.parts])
+    return batch.values(field, field.decoder(dialect))
+
+
+def _dialect(instance: Instance) -> str:
+    return database_for(instance._alias).dialect.name
+
+
+def load_names(
+    instances: list[Any], alias: str, names: Sequence[str], *, batch_lazy: bool
+) -> Operation[None]:
+    """Load columns and relations by name for all instances."""
+    meta = instances[0]._meta
+    columns: list[str] = []
+    for name in names:
+        field = meta.fields.get(name) or meta.by_attname.get(name)
+        if field is None or (is_foreign_key(field) and name == field.name):
+            relation = meta.relations.get(name)
+            for instance in instances:
+                if relation is not None and relation.to_many:
+                    drop_cache(instance, f"_cached_{name}")
+                else:
+                    instance.__dict__.pop(f"_cached_{name}", None)
+            yield from prefetch(instances, [as_prefetch(meta, name)], alias, batch_lazy=batch_lazy)
+        else:
+            columns.append(field.name)
+    if not columns:
+        return
+    lacking = [
+        o for o in instances if any(meta.fields[c].attname not in o.__dict__ for c in columns)
+    ] or instances
+    wanted = [meta.fields[name] for name in columns]
+    loading = only_fields(plain_query(meta, alias), wanted)
+    query = with_keys(loading, [o.pk for o in lacking])
+    found = yield from rows(query, batch_lazy=False)
+    fresh = {o.pk: o for o in found}
+    for instance in lacking:
+        if instance.pk in fresh:
+            adopt(instance, fresh[instance.pk], wanted)

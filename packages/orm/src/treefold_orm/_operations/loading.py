@@ -1,0 +1,262 @@
+"""The rows of a query, and relations of many instances with one query each. No I/O of its own.
+
+With `batch_lazy` instances load what they lack later, in one query for all of a result (sync code
+only). What is read in a transaction that has written may be undone with it: such instances carry
+the transaction's journal, and `save()` after a rollback does not trust what they were read with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from operator import attrgetter, itemgetter
+from typing import TYPE_CHECKING, Any, cast
+
+from treefold_orm._base.errors import TooManyRows, TransactionRequired
+from treefold_orm._base.journal import Journal, active
+from treefold_orm._base.references import cached, is_cached, owner_reference
+from treefold_orm._base.statement import Operation, Statement
+from treefold_orm._building.own_rows import with_keys, with_values
+from treefold_orm._building.sources import Prefetch, relation_at
+from treefold_orm._building.starting import default_query, plain_query
+from treefold_orm._expressions.nodes import Expr, contains_window
+from treefold_orm._expressions.steps import Combine, DistinctOn, Lock
+from treefold_orm._fields.meta import Relation
+from treefold_orm._runtime.connections import database_for
+
+if TYPE_CHECKING:
+    from treefold_orm._building.query import AnyQuery
+    from treefold_orm._compile.plan import Plan
+
+
+def check_lock() -> None:
+    """Raise `TransactionRequired` where a lock would end with the statement that takes it."""
+    journal = active.journal
+    if journal is None or journal.single:
+        raise needs_transaction()
+
+
+def needs_transaction() -> TransactionRequired:
+    """The error for `select_for_update()` outside of a transaction."""
+    return TransactionRequired(
+        "select_for_update() must run inside of a transaction, which holds the lock; open one with "
+        "`with transaction():` or `async with transaction():`"
+    )
+
+
+def rows(query: AnyQuery, *, batch_lazy: bool) -> Operation[list[Any]]:
+    """All rows."""
+    most = query._max_rows
+    capped = query if most is None else query._sliced(None, most + 1)
+    plan, args = capped._plan("rows")
+    if plan.locks:
+        check_lock()
+    raw = yield Statement("rows", plan.sql, args)
+    if most is not None and len(raw) > most:
+        raise TooManyRows(
+            f"{query._meta.name}: more than {most} rows: page the query or raise limit_rows()"
+        )
+    found = decoded(plan, raw, batch_lazy=batch_lazy)
+    if query._prefetches:
+        yield from prefetch(found, query._prefetches, query._alias, batch_lazy=batch_lazy)
+    return found
+
+
+def prefetch(
+    instances: list[Any], specs: Sequence[Prefetch], alias: str, *, batch_lazy: bool
+) -> Operation[None]:
+    """Load every relation of `specs` for all instances."""
+    for spec in specs:
+        here = instances
+        parts = spec.path.split("__")
+        for depth, part in enumerate(parts, start=1):
+            if not here:
+                break
+            relation = relation_at(here[0]._meta, part)
+            final = depth == len(parts)
+            query = spec.query if final else None
+            to_attr = spec.to_attr if final else None
+            loaded = query is None and to_attr is None and all(is_cached(o, part) for o in here)
+            if not loaded:
+                yield from attach(
+                    here, relation, query, alias, to_attr=to_attr, batch_lazy=batch_lazy
+                )
+            if final:
+                break
+            here = _reached(here, part)
+
+
+def _reached(instances: list[Any], name: str) -> list[Any]:
+    found: dict[int, Any] = {}
+    for instance in instances:
+        value = cached(instance, name)
+        items = cast("list[Any]", value) if isinstance(value, list) else [value]
+        for item in items:
+            if item is not None:
+                found[id(item)] = item
+    return list(found.values())
+
+
+def attach(
+    instances: list[Any],
+    relation: Relation,
+    query: AnyQuery | None,
+    alias: str,
+    *,
+    to_attr: str | None,
+    batch_lazy: bool,
+) -> Operation[None]:
+    """Load one relation for all instances and put the rows in place."""
+    if query is None:
+        query = (default_query if relation.to_many else plain_query)(relation.target, alias)
+    target = to_attr or f"_cached_{relation.name}"
+    if relation.kind == "forward":
+        yield from _forward(instances, relation, query, target, batch_lazy=batch_lazy)
+    elif relation.kind == "reverse":
+        yield from _reverse(instances, relation, query, target, batch_lazy=batch_lazy)
+    else:
+        yield from _many(instances, relation, query, target, alias, batch_lazy=batch_lazy)
+
+
+def one_by_key(
+    relation: Relation, keys: list[Any], alias: str, *, batch_lazy: bool
+) -> Operation[dict[Any, Any]]:
+    """Load the rows of a to-one relation; return them by the key that they are tied to."""
+    field = relation.target_field
+    query = with_values(plain_query(relation.target, alias), field, keys)
+    found = yield from rows(query, batch_lazy=batch_lazy)
+    return {getattr(item, field.attname): item for item in found}
+
+
+def _forward(
+    instances: list[Any], relation: Relation, query: Any, target: str, *, batch_lazy: bool
+) -> Operation[None]:
+    keys, field = _keys(instances, relation), relation.target_field
+    wanted = set(keys) - {None}
+    found: list[Any] = []
+    if wanted:
+        found = yield from rows(with_values(query, field, list(wanted)), batch_lazy=batch_lazy)
+    by_key = dict(zip(map(attrgetter(field.attname), found), found, strict=True))
+    for instance, key in zip(instances, keys, strict=True):
+        setattr(instance, target, by_key.get(key))
+
+
+def _reverse(
+    instances: list[Any], relation: Relation, query: Any, target: str, *, batch_lazy: bool
+) -> Operation[None]:
+    keys = _keys(instances, relation)
+    by_key: dict[Any, list[Any]] = {key: [] for key in keys}
+    field = relation.target_field
+    found = yield from rows(with_values(query, field, list(by_key)), batch_lazy=batch_lazy)
+    owners = dict(zip(keys, instances, strict=True))
+    references: dict[Any, Any] = {}
+    back = f"_cached_{field.name}"
+    joined = bool(found) and hasattr(found[0], back)
+    for item, key in zip(found, map(attrgetter(field.attname), found), strict=True):
+        held = by_key[key]
+        if not held:
+            references[key] = owner_reference(owners[key], key, prefetched=True)
+        held.append(item)
+        if not joined:  # else the query has loaded the way back, and items hold it
+            setattr(item, back, references[key])
+    for instance, key in zip(instances, keys, strict=True):
+        held = by_key[key]
+        setattr(instance, target, held if relation.to_many else (held[0] if held else None))
+
+
+def _keys(instances: list[Any], relation: Relation) -> list[Any]:
+    """The values of the instances that their rows of the relation name."""
+    source = relation.source.pk if relation.kind == "many" else relation.source_field
+    return list(map(attrgetter(source.attname), instances))
+
+
+def _many(
+    instances: list[Any],
+    relation: Relation,
+    query: Any,
+    target: str,
+    alias: str,
+    *,
+    batch_lazy: bool,
+) -> Operation[None]:
+    keys = _keys(instances, relation)
+    by_key: dict[Any, list[Any]] = {key: [] for key in keys}
+    if _can_link(query):
+        found = yield from _linked(query, relation, list(by_key), batch_lazy=batch_lazy)
+    else:
+        found = yield from _after_links(query, relation, list(by_key), alias, batch_lazy=batch_lazy)
+    for source, item in found:
+        by_key[source].append(item)
+    for instance, key in zip(instances, keys, strict=True):
+        setattr(instance, target, by_key[key])
+
+
+def _can_link(query: Any) -> bool:
+    """Return True if a join of related rows to their owners leaves the rows as they are."""
+    if query._max_rows is not None or query._has(Combine, DistinctOn, Lock):
+        return False
+    notes: dict[str, Expr] = query._notes or {}
+    return not any(map(contains_window, notes.values()))
+
+
+def _linked(
+    query: Any, relation: Relation, keys: list[Any], *, batch_lazy: bool
+) -> Operation[Iterable[tuple[Any, Any]]]:
+    plan, args = query._linked_plan(relation, keys)
+    raw = yield Statement("rows", plan.sql, args)
+    places = list(map(itemgetter(plan.key_place), raw))
+    unique = dict(zip(places, raw, strict=True))  # what is connected to several comes with each
+    found = decoded(plan, list(unique.values()), batch_lazy=batch_lazy)
+    if query._prefetches:
+        yield from prefetch(found, query._prefetches, query._alias, batch_lazy=batch_lazy)
+    items = dict(zip(unique, found, strict=True))
+    sources: Iterable[Any] = map(itemgetter(-1), raw)
+    decode = relation.source_field.decoder(database_for(query._alias).dialect.name)
+    if decode is not None:
+        sources = map(decode, sources)
+    return zip(sources, map(items.__getitem__, places), strict=True)
+
+
+def _after_links(
+    query: Any, relation: Relation, keys: list[Any], alias: str, *, batch_lazy: bool
+) -> Operation[list[tuple[Any, Any]]]:
+    assert relation.through is not None  # noqa: S101 - a many relation always has one
+    first, second = relation.source_field, relation.target_field
+    links = with_values(plain_query(relation.through, alias), first, keys)
+    pairs = yield from rows(
+        links._rows_of("tuples", (first.column, second.column), {}), batch_lazy=False
+    )
+    sources: dict[Any, list[Any]] = {}
+    for source, key in pairs:
+        sources.setdefault(key, []).append(source)
+    if not sources:
+        return []
+    found = yield from rows(with_keys(query, list(sources)), batch_lazy=batch_lazy)
+    return [(source, item) for item in found for source in sources[item.pk]]
+
+
+def decoded(plan: Plan, rows: Sequence[Any], *, batch_lazy: bool) -> list[Any]:
+    """Results of the rows of a statement."""
+    found: list[Any] = (plan.decode_lazy if batch_lazy else plan.decode)(rows)
+    if active.journal is not None:
+        mark_read(found, active.journal)
+    return found
+
+
+def decoded_one(plan: Plan, row: Any) -> Any:
+    """The result of one row, alone in its result."""
+    found = plan.decode_one(row)
+    if active.journal is not None:
+        mark_read([found], active.journal)
+    return found
+
+
+def mark_read(found: Sequence[Any], journal: Journal) -> None:
+    """Note the transaction that rows were read in, where it has written before."""
+    mark = journal.mark()
+    if mark is None or not found or not hasattr(found[0], "_read_in"):
+        return
+    joined = [name for name in found[0].__dict__ if name.startswith("_cached_")]
+    for item in found:
+        item._read_in = mark
+    for name in joined:
+        mark_read([o for item in found if (o := item.__dict__[name]) is not None], mark)

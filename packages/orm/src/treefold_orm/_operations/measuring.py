@@ -1,0 +1,95 @@
+"""How many rows there are, whether there is one, and aggregates of all. No I/O of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from treefold_orm._base.errors import FieldError
+from treefold_orm._base.names import check_alias
+from treefold_orm._base.statement import Operation, Statement
+from treefold_orm._building.own_rows import with_key, with_keys
+from treefold_orm._building.starting import plain_query
+from treefold_orm._expressions.freezing import freeze
+from treefold_orm._expressions.nodes import Expr, per_row
+from treefold_orm._expressions.steps import Combine, DistinctOn, Values
+from treefold_orm._operations.changing import bound_args
+from treefold_orm._runtime.connections import database_for
+from treefold_orm._terms.operators import Expression
+
+if TYPE_CHECKING:
+    from treefold_orm._building.query import AnyQuery
+
+
+def count(query: AnyQuery) -> Operation[int]:
+    """The number of rows."""
+    plan, args = query._plan("count")
+    found = yield Statement("rows", plan.sql, args)
+    return found[0][0]
+
+
+def exists(query: AnyQuery) -> Operation[bool]:
+    """Return True if there is a row."""
+    plan, args = query._plan("exists")
+    return bool((yield Statement("rows", plan.sql, args)))
+
+
+def contains(query: AnyQuery, item: Any) -> Operation[bool]:
+    """Return True if the query has the row of an instance."""
+    meta = query._meta
+    if query._has(Values, Combine):
+        raise FieldError("contains() asks for instances: call it before values() and union()")
+    if not isinstance(item, meta.model):
+        raise FieldError(f"contains() takes a {meta.name}, not {type(item).__name__}")
+    if item.pk is None:
+        raise FieldError(f"contains() takes a saved {meta.name}: this one has no key yet")
+    if query._cache is not None:
+        return item in query._cache
+    if query._low or query._high is not None or query._has(DistinctOn):
+        # further conditions would choose other rows than the slice, so it stands on its own
+        query = with_keys(plain_query(meta, query._alias), query)
+    return (yield from exists(with_key(query, item.pk)))
+
+
+def aggregate(
+    query: AnyQuery, unnamed: Sequence[Expression], aggregates: Mapping[str, Expression]
+) -> Operation[dict[str, Any]]:
+    """Aggregates over all rows."""
+    if not aggregates and not unnamed:
+        return {}
+    from treefold_orm._functions.aggregates import named as named_by_default
+
+    scope = query._scope()
+    scope.over_rows = True
+    scope.annotations = {name: per_row(node) for name, node in scope.annotations.items()}
+    whole, given = query._whole()
+    scope.params[:] = given
+    if query._has(Combine):  # its parts may have other types than the rows they make
+        scope.annotations |= _named_rows(whole)
+    named: list[tuple[str, Expr]] = []
+    for name, expression in named_by_default(unnamed, aggregates).items():
+        if name in aggregates:
+            check_alias(name, taken=frozenset())
+        if not isinstance(expression, Expression):
+            raise FieldError(f"aggregate({name}=...) must be given an aggregate, got a condition")
+        named.append((name, freeze(expression, scope)))
+    database = database_for(query._alias)
+    key = ("aggregate", whole, tuple(named))
+    plan = database.plans.get(key)
+    if plan is None:
+        from treefold_orm._compile.aggregate_query import aggregate_plan
+
+        plan = aggregate_plan(database.dialect, whole, tuple(named), given=len(scope.params))
+        database.plans.keep(key, plan)
+    found = yield Statement("rows", plan.sql, bound_args(plan, scope.params))
+    return plan.decode(found)[0]
+
+
+def _named_rows(key: Any) -> dict[str, Expr]:
+    from treefold_orm._compile.state import replay
+
+    state = replay(key)
+    names = list(state.annotations)
+    if state.rows != "instances":
+        names = [name for name, _ in state.columns]
+    return dict(zip(names, state.row_values, strict=True))

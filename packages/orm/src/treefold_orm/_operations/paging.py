@@ -1,0 +1,206 @@
+"""Keyset paging: pages that begin after a row instead of after a number of rows.
+
+A cursor holds the values of the ordering columns of one row and a mark of the ordering it belongs
+to. It comes back from outside: every value is checked by its field, and nothing of it becomes SQL.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import datetime as dt
+import decimal
+import enum
+import hashlib
+import json
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+from treefold_orm._base.errors import FieldError, FieldValueError
+from treefold_orm._base.statement import Operation
+from treefold_orm._expressions import steps
+from treefold_orm._expressions.nodes import And, ColumnNode, Node, Or, OrderNode, Test
+from treefold_orm._operations.loading import rows as rows_of
+
+if TYPE_CHECKING:
+    from treefold_orm._building.query import AnyQuery
+    from treefold_orm._fields.base import Field
+
+R = TypeVar("R")
+
+MAX_CURSOR = 2000
+_MICROSECOND = dt.timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[R]):
+    """One page: its rows, and the cursors of the pages after and before it (None at the ends).
+
+    Give `next` as `after=` and `previous` as `before=`.
+    """
+
+    items: list[R]
+    next: str | None
+    previous: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Term:
+    node: OrderNode
+    field: Field[Any]
+    name: str
+
+    @property
+    def nulls_last(self) -> bool:
+        return (self.node.nulls or ("first" if self.node.descending else "last")) == "last"
+
+
+def keyset(
+    query: AnyQuery, size: int, *, after: str | None, before: str | None, batch_lazy: bool
+) -> Operation[Page[Any]]:
+    """The page of `size` rows after or before a cursor."""
+    if isinstance(size, bool) or not isinstance(size, int) or size < 1:  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+        raise FieldError(f"size={size!r} must be a number of at least 1")
+    if after is not None and before is not None:
+        raise FieldError("keyset() takes after= or before=, not both")
+    query._open("keyset()")
+    if query._has(steps.Values, steps.Distinct, steps.DistinctOn):
+        raise FieldError("keyset() pages instances: call it without values() and distinct()")
+    if any(isinstance(step, steps.JoinCTE) and not step.join.single for step in query._key):
+        raise FieldError("keyset() cannot page rows that a joined CTE may repeat: order and slice")
+    query, terms = _total(query)
+    cursor = after if before is None else before
+    part: AnyQuery = query
+    if cursor is not None:
+        part = _beyond(query, terms, _read(query, terms, cursor), backwards=before is not None)
+    if before is not None:
+        part = part.reverse()
+    found: list[Any] = yield from rows_of(part._sliced(None, size + 1), batch_lazy=batch_lazy)
+    more = len(found) > size
+    items = found[:size]
+    if before is not None:
+        items.reverse()
+    ends = [_write(query, terms, item) for item in (items[0], items[-1])] if items else [None, None]
+    has_next, has_previous = (True, more) if before is not None else (more, after is not None)
+    return Page(items, ends[1] if has_next else None, ends[0] if has_previous else None)
+
+
+def _total(query: AnyQuery) -> tuple[AnyQuery, list[_Term]]:
+    """The query in an order without ties, which the key completes where it has to."""
+    if query._order_step() is None:
+        query = query.order_by(*query._meta.ordering)
+    terms = [_term(query, node) for node in query._order_step() or ()]
+    exprs = [term.node.expr for term in terms]
+    held = {e.column for e in exprs if isinstance(e, ColumnNode) and not e.hops}
+    if not any(column.unique and not column.null for column in held):
+        missing = [key for key in query._meta.keys if key not in held]
+        nodes = [OrderNode(ColumnNode(key, (), key), descending=False) for key in missing]
+        terms += [_term(query, node) for node in nodes]
+        query = query._step(steps.Ordering(tuple(term.node for term in terms)))
+    return query, terms
+
+
+def _term(query: AnyQuery, node: OrderNode) -> _Term:
+    expr = node.expr
+    if isinstance(expr, ColumnNode) and not expr.hops:
+        if expr.column.sensitive:
+            raise FieldError(
+                f"keyset() cannot put {expr.column.name!r} into a cursor: it is sensitive"
+            )
+        return _Term(node, expr.column, expr.column.attname)
+    hidden = query._hidden()
+    for name, annotation in (query._notes or {}).items():
+        if name not in hidden and annotation == expr and expr.field is not None:
+            return _Term(node, expr.field, name)
+    raise FieldError(
+        "keyset() orders by columns of the model and annotations: annotate the others first"
+    )
+
+
+# -- conditions -----------------------------------------------------------------------------------
+
+
+def _beyond(
+    query: AnyQuery, terms: list[_Term], values: Sequence[Any], *, backwards: bool
+) -> AnyQuery:
+    scope = query._scope()
+    branches: list[Node] = []
+    equal: list[Node] = []
+    for term, value in zip(terms, values, strict=True):
+        param = None if value is None else scope.param(value, term.field)
+        further = _further(term, param, backwards=backwards)
+        if further is not None:
+            branches.append(And((*equal, further)))
+        equal.append(Test(term.node.expr, "null" if param is None else "exact", param))
+    return query._frozen(steps.Where(Or(tuple(branches))) if branches else steps.NoRows(), scope)
+
+
+def _further(term: _Term, param: Any, *, backwards: bool) -> Node | None:
+    """The condition for rows after a value in one column; None where there are none."""
+    expr = term.node.expr
+    nulls_beyond = term.nulls_last is not backwards
+    if param is None:
+        return None if nulls_beyond else Test(expr, "notnull", None)
+    beyond = Test(expr, "lt" if term.node.descending is not backwards else "gt", param)
+    if not nulls_beyond or (isinstance(expr, ColumnNode) and not expr.column.null):
+        return beyond
+    return Or((beyond, Test(expr, "null", None)))
+
+
+# -- cursors --------------------------------------------------------------------------------------
+
+
+def _mark(query: AnyQuery, terms: list[_Term]) -> str:
+    words = [(term.name, term.node.descending, term.nulls_last) for term in terms]
+    text = repr((query._meta.table_name, words))
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def _write(query: AnyQuery, terms: list[_Term], row: Any) -> str:
+    values = [_portable(getattr(row, term.name), term) for term in terms]
+    text = json.dumps([_mark(query, terms), *values], separators=(",", ":"))
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def _portable(value: Any, term: _Term) -> Any:
+    if isinstance(value, enum.Enum):
+        value = value.value
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, (dt.datetime, dt.date, dt.time)):
+        return value.isoformat()
+    if isinstance(value, (decimal.Decimal, uuid.UUID)):
+        return str(value)
+    if isinstance(value, dt.timedelta):
+        return value // _MICROSECOND
+    raise FieldError(f"keyset() cannot order by {term.name!r}: its values do not fit in a cursor")
+
+
+def _read(query: AnyQuery, terms: list[_Term], cursor: str) -> list[Any]:
+    wrong = FieldValueError(query._meta.name, "cursor", reason="not a cursor of this ordering")
+    if not isinstance(cursor, str) or len(cursor) > MAX_CURSOR:  # pyright: ignore[reportUnnecessaryIsInstance] - it comes from outside
+        raise wrong
+    try:
+        text = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
+        found = json.loads(text)
+    except (binascii.Error, ValueError, RecursionError):
+        raise wrong from None
+    if not isinstance(found, list):
+        raise wrong
+    parts = cast("list[Any]", found)
+    if len(parts) != len(terms) + 1 or parts[0] != _mark(query, terms):
+        raise wrong
+    try:
+        return [_value(term, part) for term, part in zip(terms, parts[1:], strict=True)]
+    except (ValueError, TypeError, ArithmeticError):
+        raise wrong from None
+
+
+def _value(term: _Term, part: Any) -> Any:
+    if part is None:
+        return None
+    if term.field.internal == "duration" and part.__class__ is int:
+        part *= _MICROSECOND
+    return term.field.parse(part) if isinstance(part, str) else term.field.coerce(part)

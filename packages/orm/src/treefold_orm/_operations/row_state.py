@@ -1,0 +1,211 @@
+"""The values of an instance beside its stored row: to write, and written.
+
+Changes of the instance go through the journal, so that a rollback puts it back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import NoneType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from treefold_orm._base.errors import FieldError, FieldValueError, StaleObject
+from treefold_orm._base.journal import keep_state, put_value
+from treefold_orm._base.references import cached
+from treefold_orm._base.statement import Operation
+from treefold_orm._building.own_rows import with_key
+from treefold_orm._building.starting import plain_query
+from treefold_orm._expressions.freezing import COMPUTED
+from treefold_orm._fields.base import AnyField, Fields
+from treefold_orm._fields.meta import Instance
+from treefold_orm._fields.relations import ForeignKey, is_foreign_key
+from treefold_orm._operations.measuring import exists
+
+if TYPE_CHECKING:
+    from treefold_orm._drivers.base import Database
+
+
+I = TypeVar("I", bound=Instance)  # noqa: E741 - the instance's own class
+
+
+_PLAIN = frozenset({int, str, float, bool, NoneType, bytes, dict, list})
+
+
+DELETED: tuple[Any, ...] = ()  # the row of an instance that was deleted; None is one never stored
+
+
+def clean_value(instance: Instance, field: AnyField) -> Any:
+    """The value to write, checked; the attribute takes the checked value where its type changed."""
+    attname = field.attname
+    value = instance.__dict__.get(attname)
+    if value is None and is_foreign_key(field):
+        value = key_of_related(instance, field)
+    try:
+        cleaned = field.clean(value)
+    except FieldValueError:
+        refuse_expression(field, value)
+        raise
+    if cleaned.__class__ is not value.__class__:
+        setattr(instance, attname, cleaned)
+    return cleaned
+
+
+def check_targets(instance: Instance, alias: str) -> None:
+    """Raise `FieldError` where a related instance that was assigned is of another database."""
+    values = instance.__dict__
+    for field in instance._meta.columns:
+        if not is_foreign_key(field):
+            continue
+        related: Instance | None = cached(instance, field.name)
+        if related is not None and values.get(field.attname) in (None, related.pk):
+            check_target(field, related, alias)
+
+
+def check_target(field: ForeignKey[Any, Any], related: Instance, alias: str) -> None:
+    """Raise `FieldError` where `related` is stored in another database than `alias`."""
+    if related._row and related._alias != alias:
+        name, owner = related._meta.name, field.meta.name
+        raise FieldError(
+            f"{owner}.{field.name} cannot point to a row of another database, got a {name} of "
+            f"{related._alias!r} for a {owner} of {alias!r}; read the {name} with using({alias!r})"
+        )
+
+
+def refuse_expression(field: AnyField, value: Any) -> None:
+    """Raise `FieldValueError` where a row that is inserted is given an expression."""
+    if is_expression(value):
+        raise field.wrong(
+            f"takes a value, got {type(value).__name__}; no row is stored yet that an expression "
+            "could be computed from"
+        ) from None
+
+
+def is_expression(value: Any) -> bool:
+    """True for a value that the database computes: an expression, or a query for one value."""
+    if value.__class__ in _PLAIN:
+        return False
+    return isinstance(value, COMPUTED)
+
+
+def key_of_related(instance: Instance, field: ForeignKey[Any, Any]) -> Any:
+    """Take over the key of a related instance that was saved after it was assigned."""
+    waiting = f"_awaits_{field.attname}"  # an instance is assigned that had no key then
+    if not instance.__dict__.get(waiting):
+        return None
+    related = instance.__dict__[f"_cached_{field.name}"]
+    if related.pk is None:
+        raise field.wrong(
+            f"that {related._meta.name} is not saved yet; save it before the {instance._meta.name}"
+        )
+    put_value(instance, field.attname, related.pk)
+    put_value(instance, waiting, False)
+    return related.pk
+
+
+def codecs(database: Database, fields: Fields) -> list[tuple[AnyField, Any, Any]]:
+    """Fields with their encoders and decoders."""
+    name = database.dialect.name
+    return [(field, field.encoder(name), field.decoder(name)) for field in fields]
+
+
+def changed_fields(instance: Instance, database: Database) -> list[AnyField]:
+    """The columns whose values differ from the loaded row, and those set without having been
+    loaded.
+    """
+    meta, values = instance._meta, instance.__dict__
+    shape = instance._shape or meta.columns
+    found: list[AnyField] = []
+    guessed = instance._read_in is not None and instance._read_in.is_undone
+    for (field, _, decode), raw in zip(codecs(database, shape), instance._row, strict=False):
+        if field.attname not in values:
+            continue
+        value = values[field.attname]
+        before = raw if decode is None or raw is None else decode(raw)
+        if value is None and is_foreign_key(field):
+            value = key_of_related(instance, field)
+        if guessed and field not in meta.keys:
+            found.append(field)  # the row was read in a transaction that was rolled back
+        elif value is not before and (value.__class__ is not before.__class__ or value != before):
+            found.append(field)
+    if shape is not meta.columns:
+        found.extend(f for f in meta.columns if f not in shape and f.attname in values)
+    return found
+
+
+def shown_key(instance: Instance) -> str:
+    """The key for an error; a secret is not shown."""
+    return "***" if instance._meta.pk.sensitive else repr(instance.pk)
+
+
+def loaded_value(instance: Instance, field: AnyField) -> Any:
+    """The value of a column when the row was read or last written."""
+    return instance._row[(instance._shape or instance._meta.columns).index(field)]
+
+
+def remember(instance: Instance, fields: Fields, args: Sequence[Any]) -> None:
+    """Note the current values of the columns, so that `save` writes later changes."""
+    keep_state(instance)
+    shape = instance._shape or instance._meta.columns
+    row = list(instance._row)[: len(shape)]
+    added: list[AnyField] = []
+    for field, raw in zip(fields, args, strict=False):
+        if field in shape:
+            row[shape.index(field)] = raw
+        else:
+            added.append(field)
+            row.append(raw)
+    if added:
+        instance._shape = (*shape, *added)
+    instance._row = tuple(row)
+
+
+def remember_version(instance: Instance, version: AnyField, counted: int) -> None:
+    """Set the version that a statement has written, and note it as stored."""
+    put_value(instance, version.attname, counted)
+    remember(instance, (version,), (counted,))
+
+
+def adopt(instance: Instance, fresh: Any, columns: Sequence[AnyField]) -> None:
+    """Take over columns of a freshly read instance of the same row.
+
+    The version that is read with a part of the columns speaks of these alone: an instance that
+    knows one keeps it, so that `save()` notices what the others do not show.
+    """
+    shape: Fields = fresh._shape or fresh._meta.columns
+    raw = tuple(fresh._row)
+    whole = not instance._row or len(shape) == len(fresh._meta.columns)
+    version = instance._meta.version
+    known = version is not None and version.attname in instance.__dict__
+    if known and not whole and version in shape and version not in columns:
+        place = shape.index(version)
+        shape, raw = shape[:place] + shape[place + 1 :], raw[:place] + raw[place + 1 :]
+    keep_state(instance)
+    for field in shape:
+        put_value(instance, field.attname, getattr(fresh, field.attname))
+    if whole:
+        instance._row, instance._shape = raw, fresh._shape
+        instance._read_in = fresh._read_in
+    else:
+        remember(instance, shape, raw)
+        if instance._read_in is None or not instance._read_in.is_undone:
+            instance._read_in = fresh._read_in
+
+
+def not_written(instance: Instance, alias: str) -> Operation[StaleObject]:
+    """The error for an update that matched no row: it is gone, or has another version."""
+    meta, key = instance._meta, shown_key(instance)
+    if meta.version is not None and (yield from exists(own_row(instance, alias))):
+        expected = loaded_value(instance, meta.version)
+        return StaleObject(
+            f"{meta.name} with key {key} was changed since it was read: its version is no longer "
+            f"{expected!r}; refresh_from_db() and apply the change again"
+        )
+    return StaleObject(
+        f"{meta.name} with key {key} was deleted since it was read; save(force_insert=True) "
+        "inserts it again"
+    )
+
+
+def own_row(instance: Instance, alias: str) -> Any:
+    """The query for the row of an instance."""
+    return with_key(plain_query(instance._meta, alias), instance.pk)

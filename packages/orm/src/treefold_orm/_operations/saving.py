@@ -1,0 +1,226 @@
+"""Saving one instance: insert, also of a copy, update of changed columns, delete, refresh.
+Generators; no I/O of their own.
+
+Changes of the instance go through the journal, so that a rollback puts it back, and only
+once the statement has succeeded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from treefold_orm._base.errors import FieldError, StaleObject
+from treefold_orm._base.journal import NO_ANSWER, doubt_row, drop_cache, keep_state, put_value
+from treefold_orm._base.statement import Operation, Statement
+from treefold_orm._building.own_rows import only_fields, with_key
+from treefold_orm._building.starting import plain_query
+from treefold_orm._fields.base import MISSING, AnyField, Field, Fields
+from treefold_orm._fields.meta import Instance, Meta
+from treefold_orm._operations import row_state
+from treefold_orm._operations.changing import delete as delete_rows
+from treefold_orm._operations.computed import save_computed
+from treefold_orm._operations.inserting import insert
+from treefold_orm._operations.loading import rows
+from treefold_orm._runtime.connections import database_for, several_databases
+
+if TYPE_CHECKING:
+    from treefold_orm._drivers.base import Database
+
+
+def save(
+    instance: Instance,
+    alias: str,
+    update_fields: Sequence[str] | None = None,
+    *,
+    force_insert: bool = False,
+) -> Operation[None]:
+    """Insert, or update the changed columns."""
+    meta, row = instance._meta, instance._row
+    if row is None or force_insert or instance.pk is None:
+        if update_fields is not None:
+            raise FieldError(f"save(update_fields=...) cannot insert a new {meta.name}")
+        if row is not None:
+            yield from insert_copy(instance, alias)
+        else:
+            yield from insert(instance, alias)
+        return
+    _check_stored(instance, alias)
+    if several_databases():
+        row_state.check_targets(instance, alias)
+    database = database_for(alias)
+    fields = row_state.changed_fields(instance, database)
+    if update_fields is not None:
+        wanted = map(meta.column_named, update_fields)
+        fields = [field for field in wanted if field.attname in instance.__dict__]
+    if not fields and (update_fields is not None or not meta.auto_now):
+        return
+    if any(key in fields for key in meta.keys):
+        raise FieldError(
+            f"The key of a stored {meta.name} cannot change, got {row_state.shown_key(instance)}; "
+            "save(force_insert=True) inserts a copy"
+        )
+    given = _automatic(instance)
+    fields += [field for field in given if field not in fields]
+    if any(row_state.is_expression(instance.__dict__.get(field.attname)) for field in fields):
+        yield from save_computed(instance, database, fields, given)
+    else:
+        yield from _update(instance, database, tuple(fields), given)
+    if update_fields is None and instance._read_in is not None:
+        instance._read_in = None
+
+
+def _check_stored(instance: Instance, alias: str) -> None:
+    if not instance._row:
+        raise StaleObject(
+            f"{instance._meta.name} with key {row_state.shown_key(instance)} was deleted; "
+            "save(force_insert=True) inserts it again, and with pk = None it becomes a new row"
+        )
+    if alias != instance._alias:
+        raise FieldError(
+            f"{instance._meta.name} with key {row_state.shown_key(instance)} is stored in the "
+            f"database {instance._alias!r}, got using={alias!r}; save(using={alias!r}, "
+            "force_insert=True) inserts a copy there"
+        )
+
+
+def _automatic(instance: Instance) -> dict[AnyField, Any]:
+    """The values that every update writes by itself; the instance has them once it is written."""
+    given: dict[AnyField, Any] = {field: field.get_default() for field in instance._meta.auto_now}
+    version = instance._meta.version
+    if version is not None:
+        given[version] = row_state.loaded_value(instance, version) + 1
+    return given
+
+
+def _update(
+    instance: Instance, database: Database, fields: Fields, given: dict[AnyField, Any]
+) -> Operation[None]:
+    meta = instance._meta
+    version = meta.version
+    key = ("save", meta, fields)
+    plan = database.plans.get(key)
+    if plan is None:
+        from treefold_orm._compile.writes import update_row_plan
+
+        plan = database.plans.keep(
+            key, update_row_plan(database.dialect, meta, fields, guard=version)
+        )
+    params = [given[f] if f in given else row_state.clean_value(instance, f) for f in fields]
+    params += [getattr(instance, part.attname) for part in meta.keys]
+    if version is not None:
+        params.append(given[version] - 1)
+    args = params if plan.bind is None else plan.bind(params)
+    try:
+        count = yield Statement("count", plan.sql, args)
+    except NO_ANSWER:
+        doubt_row(instance)
+        raise
+    if count != 1:
+        raise (yield from row_state.not_written(instance, database.alias))
+    for field, value in given.items():
+        put_value(instance, field.attname, value)
+    row_state.remember(instance, fields, args)
+
+
+def delete(instance: Instance, alias: str) -> Operation[int]:
+    """Delete the instance's row."""
+    if instance.pk is None:
+        raise FieldError(f"This {instance._meta.name} has no key: it was never saved")
+    count = yield from delete_rows(row_state.own_row(instance, alias))
+    if alias == instance._alias and instance._row is not None:
+        keep_state(instance)
+        instance._row = row_state.DELETED
+    return count
+
+
+def refresh(instance: Instance, alias: str, names: Sequence[str] | None) -> Operation[None]:
+    """Read the row again: the columns that are loaded, or the named ones."""
+    meta, values = instance._meta, instance.__dict__
+    if instance.pk is None:
+        raise FieldError(f"This {meta.name} has no key: it was never saved")
+    related = [] if names is None else [n for n in names if n in meta.relations]
+    if names is None:
+        columns = [f for f in meta.columns if f.attname in values or not instance._row]
+    else:
+        named = [n for n in names if n in meta.fields or n not in meta.relations]
+        columns = list(map(meta.column_named, named))
+    query = row_state.own_row(instance, alias)
+    if len(columns) < len(meta.columns):
+        query = only_fields(query, columns)
+    found = yield from rows(query, batch_lazy=False)
+    if not found:
+        raise meta.model.DoesNotExist(
+            f"{meta.name} with key {row_state.shown_key(instance)} does not exist; it was deleted"
+        )
+    for name in [*meta.relations] if names is None else related:
+        _forget(instance, name)
+    values.pop("_batch", None)  # values loaded with the old row may be outdated too
+    row_state.adopt(instance, found[0], columns)
+    if instance._alias != alias:
+        instance._alias = alias
+
+
+def _forget(instance: Instance, relation: str) -> None:
+    cache, field = f"_cached_{relation}", instance._meta.fields.get(relation)
+    if isinstance(instance.__dict__.get(cache), list):
+        drop_cache(instance, cache)
+    else:
+        instance.__dict__.pop(cache, None)
+    if field is not None:
+        instance.__dict__.pop(f"_awaits_{field.attname}", None)
+
+
+def insert_copy(instance: Instance, alias: str) -> Operation[None]:
+    """Insert a row with all values of an instance, but with times and a version of its own."""
+    meta, values = instance._meta, instance.__dict__
+    missing = [field for field in meta.columns if field.attname not in values]
+    if missing:
+        yield from _load_missing(instance, alias, missing)
+    fresh = [field for field in meta.columns if _is_renewed(meta, field)]
+    empty = [key for key in meta.keys if values[key.attname] is None]
+    former = {field.attname: values[field.attname] for field in (*empty, *fresh)}
+    for key in empty:
+        if key.db_fills:
+            del values[key.attname]
+        elif not key.generated:
+            put_value(instance, key.attname, key.get_default())
+    for field in fresh:
+        put_value(instance, field.attname, field.get_default())
+    for relation in meta.relations.values():
+        if relation.kind != "forward":  # these rows belong to the original
+            drop_cache(instance, f"_cached_{relation.name}")
+    try:
+        yield from insert(instance, alias)
+    except BaseException:  # it is still to become a copy
+        for name, value in former.items():
+            put_value(instance, name, value)
+        raise
+
+
+def _is_renewed(meta: Meta, field: Field[Any]) -> bool:
+    """True for times that are set by themselves and for the version: a copy has its own."""
+    if field is meta.version:
+        return field.default is not MISSING
+    return field in meta.auto_now or getattr(field, "auto_now_add", False)
+
+
+def _load_missing(instance: Instance, alias: str, missing: list[Field[Any]]) -> Operation[None]:
+    meta, names = instance._meta, ", ".join(field.name for field in missing)
+    if not instance._row or alias != instance._alias:
+        raise FieldError(
+            f"A copy of a {meta.name} needs all its columns, got one without {names}; load them "
+            "first"
+        )
+    key: list[Any] = []
+    for part, _, decode in row_state.codecs(database_for(alias), meta.keys):
+        raw = row_state.loaded_value(instance, part)
+        key.append(raw if decode is None else decode(raw))
+    query = with_key(plain_query(meta, alias), key[0] if len(key) == 1 else tuple(key))
+    found = yield from rows(only_fields(query, missing), batch_lazy=False)
+    if not found:
+        raise meta.model.DoesNotExist(
+            f"{meta.name} was deleted, and {names} cannot be loaded for a copy; set them first"
+        )
+    for field in missing:
+        setattr(instance, field.attname, getattr(found[0], field.attname))

@@ -1,0 +1,211 @@
+"""Aggregates that SQLite lacks: deviations, means of integers, and values collected in an order of
+their own.
+
+Deviations work over windows too, in time that grows with the rows. They are summed up as PostgreSQL
+does it, so that both give the same float, except in frames that rows leave again: for those the
+server starts over at every row.
+"""
+
+from __future__ import annotations
+
+import array
+import json
+import math
+import sqlite3
+from collections.abc import Callable
+from typing import Any, ClassVar, cast
+
+from treefold_orm._base.data_errors import LONG, RANGE
+from treefold_orm._sqlite.refusals import refuse
+
+_UNITS = 1074  # a float is a whole number of halves to this power
+
+
+def register(raw: sqlite3.Connection) -> None:
+    """Register the aggregates the dialect uses."""
+    for name, kind in _DEVIATIONS.items():
+        raw.create_window_function(f"treefold_{name}", 1, cast("Any", kind))
+        # Python's module crashes where a window function is asked for the value of a frame before
+        # it has met a row: where frames may be empty, their values come as one text
+        raw.create_function(f"treefold_{name}_of", 1, _of_digits(kind), deterministic=True)
+    for name, (size, kind) in _AGGREGATES.items():
+        raw.create_aggregate(f"treefold_{name}", size, cast("Any", kind))
+    raw.create_function("treefold_digits", 1, _digits, deterministic=True)
+    raw.create_function("treefold_item", 1, _item, deterministic=True)
+    raw.create_function("treefold_joined", 2, _rejoined, deterministic=True)
+
+
+class _Deviation:
+    """The squares of the distances from the mean, added up value by value (Youngs and Cramer).
+
+    Where values leave the frame of a window they cannot be taken back from such sums: exact sums
+    of the values and of their squares go on from there.
+    """
+
+    sample: ClassVar[bool] = False
+    root: ClassVar[bool] = False
+
+    def __init__(self) -> None:
+        self.values = array.array("d")
+        self.total = 0.0
+        self.squares = 0.0
+        self.exact: _ExactSums | None = None
+
+    def step(self, value: float | None) -> None:
+        if value is None:
+            return
+        if self.exact is not None:
+            self.exact.add(value, 1)
+            return
+        self.values.append(value)
+        self.total += value
+        count = float(len(self.values))
+        if count > 1.0:
+            distance = value * count - self.total
+            self.squares += distance * distance / (count * (count - 1.0))
+
+    def inverse(self, value: float | None) -> None:
+        if value is None:
+            return
+        if self.exact is None:
+            self.exact = _ExactSums()
+            for known in self.values:
+                self.exact.add(known, 1)
+            del self.values[:]
+        self.exact.add(value, -1)
+
+    def value(self) -> float | None:
+        """The result for the rows that were met."""
+        if self.exact is not None:
+            found = self.exact.variance(self.sample)
+        elif (divisor := len(self.values) - self.sample) < 1:
+            found = None
+        else:
+            if not math.isfinite(self.total) or not math.isfinite(self.squares):
+                refuse(RANGE)
+            found = self.squares / divisor
+        return math.sqrt(found) if self.root and found is not None else found
+
+    finalize = value
+
+
+class _ExactSums:
+    """Sums of floats and of their squares, as integers in units of the smallest float."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.total = 0
+        self.squares = 0
+
+    def add(self, value: float, times: int) -> None:
+        if not math.isfinite(value):
+            refuse(RANGE)
+        number, divisor = value.as_integer_ratio()
+        scaled = number << (_UNITS - divisor.bit_length() + 1)
+        self.count += times
+        self.total += times * scaled
+        self.squares += times * scaled * scaled
+
+    def variance(self, sample: bool) -> float | None:
+        divisor = self.count - sample
+        if divisor < 1:
+            return None
+        squares = self.count * self.squares - self.total * self.total
+        try:
+            return squares / (self.count * divisor << 2 * _UNITS)
+        except OverflowError:
+            refuse(RANGE)
+
+
+class _MeanOfIntegers:
+    """The mean of integers, of which the server keeps the sum exactly."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.total = 0
+
+    def step(self, value: int | None) -> None:
+        if value is not None:
+            self.count += 1
+            self.total += value
+
+    def finalize(self) -> float | None:
+        """The result for the rows that were met."""
+        return float(self.total) / self.count if self.count else None
+
+
+class _Collected:
+    """Values and the keys they are sorted by; the plan says how (see the dialect)."""
+
+    def __init__(self) -> None:
+        self.plan = "a"
+        self.delimiter: Any = None
+        self.rows: list[tuple[Any, ...]] = []
+
+    def step(self, plan: str, value: Any, delimiter: Any, *keys: Any) -> None:
+        self.plan, self.delimiter = plan, delimiter
+        self.rows.append((value, *keys))
+
+    def values(self) -> list[Any]:
+        """The values in their order, each once where the plan says so."""
+        rows = list(self.rows)
+        for place in range(len(self.plan) // 2, 0, -1):
+            descending, first = self.plan[2 * place - 1] == "d", self.plan[2 * place] == "f"
+            nulls = [row for row in rows if row[place] is None]
+            known = [row for row in rows if row[place] is not None]
+            known.sort(key=lambda row: row[place], reverse=descending)
+            rows = [*nulls, *known] if first else [*known, *nulls]
+        values = [row[0] for row in rows]
+        return list(dict.fromkeys(values)) if self.plan[0] == "d" else values
+
+
+class _Joined(_Collected):
+    def finalize(self) -> str | None:
+        """The texts, joined."""
+        found = [value for value in self.values() if value is not None]
+        if not found:
+            return None
+        made = str(self.delimiter).join(found)
+        if len(made) >= 2**28:
+            refuse(LONG)
+        return made
+
+
+class _Listed(_Collected):
+    def finalize(self) -> str | None:
+        """The values as a JSON list; binary values as hexadecimal text."""
+        return f"[{','.join(map(_item, self.values()))}]" if self.rows else None
+
+
+def _item(value: Any) -> str:
+    return json.dumps(value.hex() if isinstance(value, bytes) else value)
+
+
+def _rejoined(text: str | None, delimiter: str) -> str | None:
+    return None if text is None else delimiter.join(json.loads(f"[{text}]"))
+
+
+def _digits(value: float | None) -> str | None:
+    return None if value is None else float(value).hex()
+
+
+def _of_digits(kind: type[_Deviation]) -> Callable[[str | None], float | None]:
+    def computed(text: str | None) -> float | None:
+        made = kind()
+        for digits in text.split(",") if text else ():
+            made.step(float.fromhex(digits))
+        return made.value()
+
+    return computed
+
+
+_DEVIATIONS: dict[str, type[_Deviation]] = {
+    f"{word}_{end}": type(f"{word}_{end}", (_Deviation,), {"root": root, "sample": sample})
+    for word, root in (("stddev", True), ("var", False))
+    for end, sample in (("pop", False), ("samp", True))
+}
+_AGGREGATES: dict[str, tuple[int, type[Any]]] = {
+    "array_agg": (-1, _Listed),
+    "avg_integer": (1, _MeanOfIntegers),
+    "string_agg": (-1, _Joined),
+}

@@ -1,0 +1,159 @@
+"""Casts between text and other types on SQLite, in the forms that PostgreSQL writes and reads.
+
+What is read is what the columns of this package hold: decimals as scaled integers, dates and times
+as text of fixed width. Text in another form fails the statement with a `DataError`.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import math
+import re
+import sys
+import uuid
+from typing import Any
+
+from treefold_orm._base.data_errors import DATES, FORM, RANGE
+from treefold_orm._fields.text_forms import TEXT_FORMS, TRUE
+from treefold_orm._sqlite.refusals import refuse
+
+_READ = {kind: re.compile(form, re.ASCII | re.IGNORECASE) for kind, form in TEXT_FORMS.items()}
+_WIDE = decimal.Context(prec=2000)
+_MOST = 10**18
+_FAR = 2.0**54
+
+
+def _read(text: str, kind: str) -> str:
+    if _READ[kind].fullmatch(text) is None:
+        refuse(FORM)
+    return text.strip()
+
+
+def sql_boolean_of_text(text: str | None) -> int | None:
+    return None if text is None else int(_read(text, "boolean").lower() in TRUE)
+
+
+def sql_integer_of_text(text: str | None) -> int | None:
+    if text is None:
+        return None
+    digits = _read(text, "integer")
+    if len(digits) > 4000 or not -(2**63) <= int(digits) < 2**63:
+        refuse(RANGE)
+    return int(digits)
+
+
+def sql_float_of_text(text: str | None) -> float | None:
+    if text is None:
+        return None
+    number = float(_read(text, "float"))
+    lost = not number and any(digit in "123456789" for digit in text.lower().partition("e")[0])
+    if lost or not math.isfinite(number):
+        refuse(RANGE)
+    return number
+
+
+def sql_decimal_of_text(text: str | None, places: int) -> int | None:
+    if text is None:
+        return None
+    number = decimal.Decimal(_read(text, "decimal"))
+    if number and number.adjusted() > 18:
+        refuse(RANGE)
+    if number and number.adjusted() < -places - 1:
+        return 0
+    scaled = number.scaleb(places, _WIDE).to_integral_value(decimal.ROUND_HALF_UP, _WIDE)
+    if abs(scaled) >= _MOST:
+        refuse(RANGE)
+    return int(scaled)
+
+
+def sql_date_of_text(text: str | None) -> str | None:
+    if text is None:
+        return None
+    try:
+        return dt.date.fromisoformat(_read(text, "date")).isoformat()
+    except ValueError:
+        refuse(DATES)
+
+
+def sql_time_of_text(text: str | None) -> str | None:
+    if text is None:
+        return None
+    return dt.time.fromisoformat(_filled(_read(text, "time"))).isoformat("microseconds")
+
+
+def sql_datetime_of_text(text: str | None) -> str | None:
+    if text is None:
+        return None
+    try:
+        moment = dt.datetime.fromisoformat(_filled(_read(text, "datetime").upper()))
+        return moment.astimezone(dt.UTC).isoformat(" ", "microseconds")
+    except (ValueError, OverflowError):
+        refuse(DATES)
+
+
+def _filled(text: str) -> str:
+    # a fraction of a second of any length, to six places
+    return re.sub(r"\.([0-9]+)", lambda found: f".{found[1]:0<6}", text)
+
+
+def sql_uuid_of_text(text: str | None) -> str | None:
+    return None if text is None else str(uuid.UUID(_read(text, "uuid")))
+
+
+def sql_text_of_decimal(value: int | None, places: int) -> str | None:
+    if value is None:
+        return None
+    if value.__class__ is float:
+        refuse(RANGE)
+    digits = f"{abs(value):0>{places + 1}}"
+    text = f"{digits[:-places]}.{digits[-places:]}" if places else digits
+    return f"-{text}" if value < 0 else text
+
+
+def shortest(value: float) -> decimal.Decimal:
+    """Return the shortest decimal that no other float is as near to, as PostgreSQL takes it.
+
+    Python also takes one that lies half-way between two floats, which has few digits only where
+    floats are whole numbers far from each other.
+    """
+    found = decimal.Decimal(repr(value))
+    if -_FAR < value < _FAR or not math.isfinite(value):
+        return found
+    whole = int(value)
+    below = whole - int(math.nextafter(value, 0.0))
+    above = (
+        int(math.nextafter(value, math.copysign(math.inf, value))) - whole
+        if (abs(value) < sys.float_info.max)
+        else below
+    )
+    places = len(found.as_tuple().digits)
+    while 2 * (int(found) - whole) in {above, -below}:
+        places += 1
+        found = decimal.Decimal(f"{value:.{places - 1}e}")
+    return found
+
+
+def sql_text_of_float(value: Any) -> str | None:
+    """Return a float as PostgreSQL writes it: as short as possible, no point after whole numbers,
+    an exponent from 15 digits on.
+    """
+    if value is None:
+        return None
+    sign, digits, exponent = shortest(float(value)).normalize().as_tuple()
+    if not isinstance(exponent, int):
+        refuse(RANGE)
+    figures = "".join(map(str, digits))
+    first = len(figures) + exponent - 1
+    if figures == "0":
+        text = "0"
+    elif first < -4 or first >= 15:
+        fraction = f".{figures[1:]}" if len(figures) > 1 else ""
+        text = f"{figures[0]}{fraction}e{'-' if first < 0 else '+'}{abs(first):02d}"
+    elif exponent >= 0:
+        text = figures + "0" * exponent
+    elif first >= 0:
+        text = f"{figures[: first + 1]}.{figures[first + 1 :]}"
+    else:
+        text = f"0.{'0' * (-first - 1)}{figures}"
+    return f"-{text}" if sign else text

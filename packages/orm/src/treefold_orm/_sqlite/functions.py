@@ -1,0 +1,51 @@
+"""Functions every SQLite connection gets, so that text behaves as on PostgreSQL, and the rule for
+readers.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from typing import Any
+
+from treefold_orm._fields.zones import truncated
+from treefold_orm._sqlite import aggregates, casts, clock, json, math, numbers, storage, text
+
+_ANY_NUMBER = 4  # the flag of a function that takes *args, as in `inspect`, which is slow to import
+_DENIED = frozenset({sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH, sqlite3.SQLITE_PRAGMA})
+
+
+def _size(function: Any) -> int:
+    code = function.__code__
+    return -1 if code.co_flags & _ANY_NUMBER else code.co_argcount
+
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {"treefold_trunc": truncated} | {
+    f"treefold_{name.removeprefix('sql_')}": function
+    for module in (casts, json, math, numbers, storage, text)
+    for name, function in vars(module).items()
+    if name.startswith("sql_")
+}
+
+
+def register(raw: clock.Connection) -> None:
+    """Register the functions the dialect uses: `sql_lower` becomes `treefold_lower`."""
+    for name, function in _FUNCTIONS.items():
+        raw.create_function(name, _size(function), function, deterministic=True)
+    clock.register(raw)
+    aggregates.register(raw)
+
+
+def readers_only(
+    action: int, first: str | None, second: str | None, _database: str | None, _source: str | None
+) -> int:
+    """Authorise statements on a reading connection: no ATTACH, no PRAGMA, no loading of
+    extensions.
+    """
+    if action == sqlite3.SQLITE_PRAGMA and first == "data_version":
+        return sqlite3.SQLITE_OK  # FTS5 asks itself whether its table was written
+    if action in _DENIED:
+        return sqlite3.SQLITE_DENY
+    if action == sqlite3.SQLITE_FUNCTION and second and second.lower() == "load_extension":
+        return sqlite3.SQLITE_DENY
+    return sqlite3.SQLITE_OK

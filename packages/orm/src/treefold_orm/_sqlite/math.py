@@ -1,0 +1,135 @@
+"""Functions of numbers on SQLite as PostgreSQL computes them.
+
+Decimals are integers scaled by their places. An operation without a result fails the statement with
+a `DataError`, also where SQLite would say NULL or infinity.
+"""
+
+from __future__ import annotations
+
+import decimal
+import math
+from typing import Any
+
+from treefold_orm._base.data_errors import LOGARITHM, POWER, RANGE, ZERO
+from treefold_orm._sqlite.casts import shortest
+from treefold_orm._sqlite.numbers import divided
+from treefold_orm._sqlite.refusals import refuse
+
+_MOST = 10**18
+_PRECISE = decimal.Context(prec=50)
+
+
+def _exact(value: int) -> int:
+    if not -_MOST < value < _MOST:
+        refuse(RANGE)
+    return value
+
+
+def sql_round(value: Any, places: int) -> float | None:
+    """A float rounded as it is written, half away from zero."""
+    if value is None:
+        return None
+    number = shortest(float(value))
+    exponent = number.as_tuple().exponent
+    if isinstance(exponent, int) and -exponent <= places:
+        return float(value)
+    unit = decimal.Decimal(1).scaleb(-places)
+    return float(number.quantize(unit, decimal.ROUND_HALF_UP, _WIDE))
+
+
+def sql_round_decimal(value: Any, places: int, scale: int) -> int | None:
+    """A scaled integer rounded to so many places, which are then its scale, or to tens."""
+    if value is None:
+        return None
+    if value.__class__ is float:
+        refuse(RANGE)
+    rounded = divided(value, 10 ** (scale - places))
+    whole = rounded if places >= 0 else rounded * 10**-places
+    return _between(whole) if not scale else _exact(whole)
+
+
+def _between(value: int) -> int:
+    if not -(2**63) <= value < 2**63:
+        refuse(RANGE)
+    return value
+
+
+def sql_floor(value: Any) -> int | None:
+    return None if value is None else _between(math.floor(value))
+
+
+def sql_ceil(value: Any) -> int | None:
+    return None if value is None else _between(math.ceil(value))
+
+
+def sql_floor_decimal(value: Any, scale: int) -> int | None:
+    if value is None:
+        return None
+    if value.__class__ is float:
+        refuse(RANGE)
+    return value // 10**scale
+
+
+def sql_ceil_decimal(value: Any, scale: int) -> int | None:
+    found = sql_floor_decimal(None if value is None else -value, scale)
+    return None if found is None else -found
+
+
+def sql_power(base: Any, exponent: Any) -> float | None:
+    if base is None or exponent is None:
+        return None
+    try:
+        made = math.pow(base, exponent)
+    except OverflowError:
+        refuse(RANGE)
+    except ValueError:
+        refuse(POWER)
+    if not made and base:
+        refuse(RANGE)
+    return made
+
+
+def sql_sqrt(value: Any) -> float | None:
+    if value is not None and value < 0:
+        refuse(POWER)
+    return None if value is None else math.sqrt(value)
+
+
+def sql_exp(value: Any) -> float | None:
+    if value is None:
+        return None
+    try:
+        made = math.exp(value)
+    except OverflowError:
+        refuse(RANGE)
+    if not made:
+        refuse(RANGE)
+    return made
+
+
+def sql_ln(value: Any) -> float | None:
+    if value is not None and value <= 0:
+        refuse(LOGARITHM)
+    return None if value is None else math.log(value)
+
+
+def sql_log(base: Any, value: Any) -> float | None:
+    if base is None or value is None:
+        return None
+    if base <= 0 or value <= 0:
+        refuse(LOGARITHM)
+    if base == 1:
+        refuse(ZERO)
+    above, below = (shortest(float(n)).ln(_PRECISE) for n in (value, base))
+    return float(_PRECISE.divide(above, below))
+
+
+def sql_greatest(*values: Any) -> Any:
+    return max((value for value in values if value is not None), default=None)
+
+
+def sql_least(*values: Any) -> Any:
+    return min((value for value in values if value is not None), default=None)
+
+
+_WIDE = decimal.Context(prec=2000)

@@ -1,0 +1,174 @@
+"""Numbers on SQLite as PostgreSQL computes them: exact, rounded half away from zero, never a REAL
+in place of an integer.
+
+Decimals are integers scaled by their places. An operation without a result raises here, and reaches
+the caller as `DataError`.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import json
+import math
+import sys
+from typing import Any
+
+from treefold_orm._base.data_errors import RANGE, ZERO
+from treefold_orm._sqlite.refusals import refuse
+
+_MOST = 10**18  # a scaled decimal has at most 18 digits
+DATES = "A date or time must lie between the years 1 and 9999"
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_DAY = 86_400_000_000
+_LOWEST, _HIGHEST = -(2**63), 2**63 - 1
+
+
+def divided(number: int, divisor: int) -> int:
+    """Return the quotient rounded half away from zero; `DataError` for a division by zero."""
+    if not divisor:
+        refuse(ZERO)
+    quotient, rest = divmod(abs(number), abs(divisor))
+    quotient += 2 * rest >= abs(divisor)
+    return quotient if (number < 0) == (divisor < 0) else -quotient
+
+
+def sql_whole(value: Any) -> Any:
+    # SQLite turns the sum or product of integers into a REAL where it leaves 64 bits
+    if value.__class__ is float:
+        refuse(RANGE)
+    return value
+
+
+def sql_exact(value: Any) -> Any:
+    if value is not None and (value.__class__ is float or not -_MOST < value < _MOST):
+        refuse(RANGE)
+    return value
+
+
+def sql_finite(value: Any) -> Any:
+    if value is not None and not math.isfinite(value):
+        refuse(RANGE)
+    return value
+
+
+def sql_fit(value: Any, shift: int, low: int, high: int) -> int | None:
+    """A scaled integer moved by `shift` places and rounded, which must lie between two bounds."""
+    if value is None:
+        return None
+    if value.__class__ is float:
+        refuse(RANGE)
+    moved = value * 10**shift if shift >= 0 else divided(value, 10**-shift)
+    return _between(moved, low, high)
+
+
+def _between(value: int, low: int, high: int) -> int:
+    if not low <= value <= high:
+        refuse(RANGE)
+    return value
+
+
+def sql_rounded(value: Any, low: int, high: int) -> int | None:
+    if value is None:
+        return None
+    number = decimal.Decimal(value).to_integral_value(decimal.ROUND_HALF_UP)
+    return _between(int(number), low, high)
+
+
+def sql_scaled(value: Any, places: int, low: int, high: int) -> int | None:
+    # 15 significant digits, as PostgreSQL takes of a double for a numeric
+    if value is None:
+        return None
+    text = f"{value:.15g}" if value.__class__ is float else value
+    number = decimal.Decimal(text).scaleb(places, _WIDE)
+    return _between(int(number.to_integral_value(decimal.ROUND_HALF_UP)), low, high)
+
+
+def sql_real(value: Any, places: int) -> float | None:
+    """The float that is nearest to a scaled integer."""
+    return None if value is None else value / 10**places
+
+
+def sql_ratio(left: Any, right: Any) -> float | None:
+    if left is None or right is None:
+        return None
+    if not right:
+        refuse(ZERO)
+    return sql_finite(float(left) / float(right))
+
+
+def sql_quotient(left: Any, right: Any, shift: int) -> int | None:
+    """The scaled quotient of two scaled integers; `shift` makes up for their places."""
+    if left is None or right is None:
+        return None
+    return sql_exact(divided(sql_whole(left) * 10**shift, sql_whole(right)))
+
+
+def sql_part(left: Any, right: Any) -> int | None:
+    """A whole number divided by another one and rounded."""
+    if left is None or right is None:
+        return None
+    return _between(divided(left, right), _LOWEST, _HIGHEST)
+
+
+def sql_mean(high: int | None, low: int | None, count: int) -> float | None:
+    """The mean of integers whose upper and lower 32 bits were summed apart, as the server rounds
+    it: the sum to a float, and the quotient.
+    """
+    return None if high is None or low is None else float((high << 32) + low) / count
+
+
+def sql_rest(left: Any, right: Any, left_places: int, right_places: int) -> int | None:
+    """The remainder of scaled integers at the finer scale; it has the sign of the dividend."""
+    if left is None or right is None:
+        return None
+    if not right:
+        refuse(ZERO)
+    finer = max(left_places, right_places)
+    left, right = left * 10 ** (finer - left_places), right * 10 ** (finer - right_places)
+    rest = abs(sql_whole(left)) % abs(sql_whole(right))
+    return _between(-rest if left < 0 else rest, _LOWEST, _HIGHEST)
+
+
+def sql_datetime(microseconds: Any) -> str | None:
+    if microseconds is None:
+        return None
+    try:
+        moment = _EPOCH + dt.timedelta(microseconds=sql_whole(microseconds))
+        return moment.isoformat(" ", "microseconds")
+    except OverflowError:
+        refuse(DATES)
+
+
+def sql_date(microseconds: Any) -> str | None:
+    text = sql_datetime(microseconds)
+    return None if text is None else text[:10]
+
+
+def sql_time(microseconds: Any) -> str | None:
+    if microseconds is None:
+        return None
+    moment = _EPOCH + dt.timedelta(microseconds=microseconds % _DAY)
+    return moment.time().isoformat("microseconds")
+
+
+def sql_json_as(text: Any, kind: str) -> Any:
+    """A JSON text as a value of the kind, None where it is of another one."""
+    if text is None:
+        return None
+    value: Any = json.loads(text)
+    match kind:
+        case "text":
+            return value if isinstance(value, str) else None
+        case "boolean":
+            return int(value) if isinstance(value, bool) else None
+        case _:
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                return None
+            if isinstance(value, int) and _LOWEST <= value <= _HIGHEST and kind == "number":
+                return value
+            return float(value) if abs(value) <= _LARGEST_FLOAT else refuse(RANGE)
+
+
+_LARGEST_FLOAT = int(sys.float_info.max)
+_WIDE = decimal.Context(prec=2000)

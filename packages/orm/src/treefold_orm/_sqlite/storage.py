@@ -1,0 +1,39 @@
+"""Columns of other tools on SQLite: functions that bring their values into the form that values
+have inside of queries, and back.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treefold_orm._fields import storage
+from treefold_orm._sqlite.refusals import refuse
+
+
+def sql_load_decimal(value: Any, places: int, name: str) -> int | None:
+    if value is None:
+        return None
+    try:
+        return storage.scaled(value, places)
+    except ValueError:
+        return refuse(f"{name} cannot be read as DecimalField: the row holds no such number")
+
+
+def sql_store_decimal(value: int | None, places: int) -> str | None:
+    return None if value is None else storage.unscaled_text(value, places)
+
+
+def sql_load_moment(value: Any, name: str) -> str | None:
+    if value is None:
+        return None
+    try:
+        return storage.zoned_text(value)
+    except ValueError:
+        return refuse(
+            f"{name} cannot be read as DateTimeField(zone=None): the row holds no date and time "
+            "without a zone"
+        )
+
+
+def sql_store_moment(value: str | None) -> str | None:
+    return None if value is None else storage.unzoned_text(value)
