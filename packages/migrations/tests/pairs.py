@@ -88,7 +88,9 @@ def module_of(body: str) -> str:
 @functools.cache
 def models_of(body: str) -> tuple[type[Model], ...]:
     """Define the models of a body in a module of their own; return them in order."""
-    names: dict[str, Any] = {name: getattr(treefold_orm, name) for name in treefold_orm.__all__}
+    names: dict[str, Any] = {
+        name: getattr(treefold_orm, name) for name in vars(treefold_orm)["__all__"]
+    }
     names["__name__"] = space = f"pair_models_{next(_numbers)}"
     # models of other pairs have the same names: each body is a space of its own
     source = _CLASS.sub(rf"\1    _space = {space!r}\n", module_of(body))

@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from treefold_migrations._plan.changes import TableChange
+from treefold_migrations._plan.operations import plan_changes
 from treefold_migrations._plan.perform import perform
 from treefold_migrations._plan.step import Step
-from treefold_migrations._plan.steps import plan_changes
 from treefold_orm import configure
 from treefold_orm.schema import (
     Dialect,

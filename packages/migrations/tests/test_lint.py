@@ -26,10 +26,10 @@ from treefold_migrations import (
     lint as lint_files,
 )
 from treefold_migrations._files.writing import write_migration
+from treefold_migrations._lint.lint import format_github, lint
+from treefold_migrations._lint.rules import RULES
+from treefold_migrations._lint.sql import split_statements
 from treefold_migrations._operations.base import Operation
-from treefold_migrations._plan.lint import format_github, lint
-from treefold_migrations._plan.lint_rules import RULES
-from treefold_migrations._plan.lint_sql import split_statements
 from treefold_orm import (
     CheckConstraint,
     ExclusionConstraint,

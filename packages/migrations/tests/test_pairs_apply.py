@@ -18,7 +18,7 @@ from treefold_migrations import RunError, SchemaState
 from treefold_migrations._detect.differences import differences
 from treefold_migrations._operations.base import Operation
 from treefold_migrations._operations.tables import RenameTable
-from treefold_migrations._plan.steps import plan_operations
+from treefold_migrations._plan.operations import plan_operations
 from treefold_migrations._state.rendering import shape_of, table_meta
 from treefold_migrations._state.schema_state import TableState, same_parts
 from treefold_orm import IntegrityError

@@ -24,8 +24,8 @@ from treefold_migrations import (
     StateError,
 )
 from treefold_migrations._operations.base import Operation
+from treefold_migrations._plan.operations import plan_operations
 from treefold_migrations._plan.step import Step
-from treefold_migrations._plan.steps import plan_operation, plan_operations
 from treefold_migrations._state.rendering import shape_of
 from treefold_orm import Index, Now, fields
 from treefold_orm.schema import Imports, Postgres, SQLite
@@ -183,9 +183,8 @@ def test_a_table_of_the_same_file_needs_no_safe_steps() -> None:
     )
     steps = [step for _, steps in planned(Postgres(), *operations) for step in steps]
     assert all(step.transactional for step in steps)
-    (index,) = plan_operation(
-        operations[1], states_of(operations[0])[-1], states_of(*operations[:2])[-1], Postgres()
-    )
+    states = [states_of(operations[0])[-1], states_of(*operations[:2])[-1]]
+    ((_, (index,)),) = plan_operations(operations[1:2], states, Postgres())
     assert not index.transactional
 
 

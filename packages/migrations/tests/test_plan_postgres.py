@@ -13,9 +13,9 @@ from test_plan_changes import CASES
 
 from treefold_migrations import RunError
 from treefold_migrations._plan.between import Answers
+from treefold_migrations._plan.operations import plan_changes
 from treefold_migrations._plan.postgres_names import object_name
 from treefold_migrations._plan.step import Step
-from treefold_migrations._plan.steps import plan_changes
 from treefold_orm import CheckConstraint, Index, Q, UniqueConstraint, fields
 from treefold_orm.schema import Postgres
 

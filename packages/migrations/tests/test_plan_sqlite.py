@@ -12,9 +12,10 @@ from plan_engines import SQLiteBench, metas_of
 
 from treefold_migrations import RunError
 from treefold_migrations._plan.between import Answers
+from treefold_migrations._plan.changes import TableChange
 from treefold_migrations._plan.guards import message
+from treefold_migrations._plan.operations import plan_changes
 from treefold_migrations._plan.step import Step
-from treefold_migrations._plan.steps import plan_change, plan_changes
 from treefold_orm import CheckConstraint, Q, fields
 from treefold_orm.schema import SQLite, table_of
 
@@ -279,7 +280,7 @@ def test_a_newer_sqlite_alters_in_place(sqlite: SQLiteBench, name: str) -> None:
     version = tuple(int(part) for part in apsw.sqlite_lib_version().split("."))
     assert version >= NEW
     for table in [table_of(meta, SQLite()) for meta in metas_of(before)]:
-        newer.run(plan_change(None, table, dialect=SQLite()))
+        newer.run(plan_changes([TableChange(None, table)], dialect=SQLite()))
     newer.raw.execute("INSERT INTO user (id, name) VALUES (7, 'Ann')")
     steps = steps_of(case, (version[0], version[1], version[2]))
     assert rebuilds(steps) == 0

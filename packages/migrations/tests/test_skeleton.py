@@ -10,12 +10,12 @@ from treefold_migrations import MigrationError
 
 
 def test_every_public_name_is_there() -> None:
-    names = treefold_migrations.__all__
+    names = vars(treefold_migrations)["__all__"]
     assert [name for name in names if not hasattr(treefold_migrations, name)] == []
 
 
 def test_every_error_is_a_migration_error() -> None:
-    found = [getattr(treefold_migrations, name) for name in treefold_migrations.__all__]
+    found = [getattr(treefold_migrations, name) for name in vars(treefold_migrations)["__all__"]]
     errors = [kind for kind in found if isinstance(kind, type) and issubclass(kind, Exception)]
     assert [kind for kind in errors if not issubclass(kind, MigrationError)] == []
     assert len(errors) >= 8

@@ -141,7 +141,7 @@ class _Table:
         return _FAMILIES.get(internal, internal)
 
     def _unheld(self, column: ColumnDef) -> str:
-        """Why no field holds a column, whatever its type."""
+        """The reason why no field holds a column, for any type."""
         if not is_quotable(column.name):
             return "its name has control characters or more than 63 bytes"
         notes = self._found.notes.get(("column", column.name), ())

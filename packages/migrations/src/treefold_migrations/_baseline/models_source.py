@@ -1,4 +1,4 @@
-"""The source of models: what a developer would write for these tables, and may edit from here on.
+"""The source of models as a developer would write them for these tables, to be edited from then on.
 
 Every name and text of the database passes `quoted` or `printable`: nothing of it becomes code.
 """
@@ -41,7 +41,7 @@ class _Way:
 
 @dataclass(slots=True)
 class _Plan:
-    """What a model has besides its table: ways back and many-to-many fields."""
+    """The parts of a model beside its table: ways back and many-to-many fields."""
 
     related: dict[str, str] = field(default_factory=dict[str, str])
     ways: list[_Way] = field(default_factory=list[_Way])
@@ -155,7 +155,7 @@ class _Models:
         return "\n".join([*lines, "", *self._meta(draft)])
 
     def _field(self, draft: TableDraft, made: FieldDraft, related: str) -> list[str]:
-        kind = ""  # SQLite keeps what a type says only as text; the migration has that
+        kind = ""  # SQLite keeps a type only as text; the migration has that
         if self._database.engine == "postgres":
             types = {name: found for part, name, found in draft.as_found if part == "type"}
             kind = types.get(made.column.name, "")
@@ -211,7 +211,7 @@ class _Models:
 
 
 def differences_of(draft: TableDraft) -> list[str]:
-    """Return what the database has and the model does not say, in words for its reader."""
+    """Return the parts of the database that the model leaves out, in words for its reader."""
     said = {part.name for part in draft.parts if part.chosen is not LEFT_OUT}
     return [
         printable(_in_words(kind, name, found))
@@ -235,7 +235,7 @@ def _in_words(kind: str, name: str, found: str) -> str:
 
 
 def left_alone(database: Database) -> list[str]:
-    """Return what no model is made of; other schemas do not count."""
+    """Return the tables and views without a model; other schemas do not count."""
     views = {view.name for view in database.views if view.columns}
     others = database.catalog.others
     return [f"{o.kind} {o.name}" for o in others if o.name not in views and o.kind != "schema"]

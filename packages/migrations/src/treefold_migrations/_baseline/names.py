@@ -13,11 +13,11 @@ from treefold_orm import Model, ORMError
 from treefold_orm.schema import quote
 
 _EDGE = re.compile(r"(?<=[^\W\dA-Z])(?=[A-Z])|(?<=\d)(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_CLASSES = frozenset({*dir(builtins), *treefold_orm.__all__, "Decimal", "Enum", "UUID", "Meta"})
+_CLASSES = frozenset({*dir(builtins), *dir(treefold_orm), "Decimal", "Enum", "UUID", "Meta"})
 _FIELDS = frozenset(
     {*dir(Model), "datetime", "decimal", "dict", "fields", "int", "list", "pk", "str", "uuid"}
 )
-"""What a field cannot be called: attributes of each model, and names that its class body reads."""
+"""Names no field can have: attributes of each model, and names that its class body reads."""
 
 
 def is_quotable(name: str) -> bool:
@@ -30,7 +30,7 @@ def is_quotable(name: str) -> bool:
 
 
 def words_of(name: str) -> list[str]:
-    """Return the words of a name, without what no identifier can hold."""
+    """Return the words of a name, without characters that no identifier can hold."""
     plain = unicodedata.normalize("NFKC", name)
     spaced = "".join(c if c != "_" and f"a{c}".isidentifier() else " " for c in plain)
     return [word for part in spaced.split() for word in _EDGE.split(part) if word]

@@ -12,20 +12,7 @@ from treefold_migrations._baseline.names import is_quotable
 from treefold_migrations._baseline.sql_parts import Columns, column_of_token, condition, schema_sql
 from treefold_migrations._inspect.found import Found
 from treefold_migrations._inspect.sql_text import Token, canonical, tokens_of
-from treefold_orm import F, ORMError, SchemaSQL, SearchIndex
-from treefold_orm.schema import (
-    CheckConstraint,
-    CheckDef,
-    ExclusionConstraint,
-    ExclusionDef,
-    Index,
-    IndexDef,
-    SearchDef,
-    UniqueConstraint,
-    UniqueDef,
-    constraint_name,
-    quote,
-)
+from treefold_orm import F, ORMError, SchemaSQL, SearchIndex, schema
 
 _CONFIG = re.compile(r"to_tsvector\('(\w+)'")
 _WEIGHT = re.compile(r"'([A-D])'::\"char\"")
@@ -54,16 +41,18 @@ def marks_of(found: Found, *, folds: bool) -> Marks:
     return Marks(frozenset(unique), frozenset(indexed))
 
 
-def _is_field_unique(unique: UniqueDef, table: str, column: str, *, folds: bool) -> bool:
-    names = {constraint_name("uq", table, column), *([""] if folds else [])}
+def _is_field_unique(unique: schema.UniqueDef, table: str, column: str, *, folds: bool) -> bool:
+    names = {schema.constraint_name("uq", table, column), *([""] if folds else [])}
     columns = tuple(c.lower() if folds else c for c in unique.columns)
-    plain = replace(unique, name="", columns=()) == UniqueDef("")
+    plain = replace(unique, name="", columns=()) == schema.UniqueDef("")
     return plain and columns == (column.lower() if folds else column,) and unique.name in names
 
 
-def _is_field_index(found: Found, index: IndexDef, column: str) -> bool:
-    name = constraint_name("ix", found.table.name, column)
-    plain = index == IndexDef(name, (quote(column),)) if is_quotable(column) else False
+def _is_field_index(found: Found, index: schema.IndexDef, column: str) -> bool:
+    name = schema.constraint_name("ix", found.table.name, column)
+    plain = (
+        index == schema.IndexDef(name, (schema.quote(column),)) if is_quotable(column) else False
+    )
     return plain and not found.notes.get(("index", name))
 
 
@@ -93,7 +82,7 @@ class _Parts:
             self._add("constraint", unique.name, self._unique(unique))
         for number, check in enumerate(table.checks, 1):
             if not self._is_of_field(check):
-                name = check.name or constraint_name("ck", table.name, str(number))
+                name = check.name or schema.constraint_name("ck", table.name, str(number))
                 self._add("constraint", name, self._check(check, name))
         for index in table.indexes:
             if not any(_is_field_index(self._found, index, name) for name in marks.indexed):
@@ -114,13 +103,13 @@ class _Parts:
             draft.verbatim = next((n for n, part in enumerate(made) if _is_verbatim(part)), -1)
         self._draft.parts.append(draft)
 
-    def _is_of_field(self, check: CheckDef) -> bool:
+    def _is_of_field(self, check: schema.CheckDef) -> bool:
         table = self._found.table.name
         for column, field in self._draft.fields.items():
-            if check.name in ("", constraint_name("ck", table, column)):
+            if check.name in ("", schema.constraint_name("ck", table, column)):
                 engine = "sqlite" if self._folds else "postgres"
                 for text in field.plain.make().checks(engine):
-                    if _same_sql(text.format(quote(column)), check.sql):
+                    if _same_sql(text.format(schema.quote(column)), check.sql):
                         return True
         return False
 
@@ -130,8 +119,8 @@ class _Parts:
             raise KeyError(column)
         return found[0]
 
-    def _unique(self, unique: UniqueDef) -> list[Any]:
-        derived = constraint_name("uq", self._found.table.name, *unique.columns)
+    def _unique(self, unique: schema.UniqueDef) -> list[Any]:
+        derived = schema.constraint_name("uq", self._found.table.name, *unique.columns)
         named = unique.name and unique.name != derived
         options: dict[str, Any] = {"name": unique.name} if named else {}
         if unique.include:
@@ -146,25 +135,26 @@ class _Parts:
         for where in self._wheres(unique.where):
             given = {**options, **where}
             if unique.columns:
-                found.append(_made(UniqueConstraint, self._names(unique.columns), given))
+                found.append(_made(schema.UniqueConstraint, self._names(unique.columns), given))
                 continue
             plain = [self._plain_term(term) for term in unique.terms]
             if all(p is not None and not p[1] and not p[2] for p in plain):
                 names = [p[0] for p in plain if p is not None]
                 if where:
-                    found.append(_made(UniqueConstraint, names, given))
+                    found.append(_made(schema.UniqueConstraint, names, given))
                 named = {**given, "name": unique.name}
-                found.append(_made(UniqueConstraint, [F(name) for name in names], named))
+                found.append(_made(schema.UniqueConstraint, [F(name) for name in names], named))
             named = {**given, "name": unique.name}
-            found.append(_made(UniqueConstraint, self._terms(unique.terms), named))
+            found.append(_made(schema.UniqueConstraint, self._terms(unique.terms), named))
         return found
 
-    def _check(self, check: CheckDef, name: str) -> list[Any]:
+    def _check(self, check: schema.CheckDef, name: str) -> list[Any]:
         return [
-            _made(CheckConstraint, [given], {"name": name}) for given in self._conditions(check.sql)
+            _made(schema.CheckConstraint, [given], {"name": name})
+            for given in self._conditions(check.sql)
         ]
 
-    def _index(self, index: IndexDef) -> list[Any]:
+    def _index(self, index: schema.IndexDef) -> list[Any]:
         options: dict[str, Any] = {}
         if index.name != self._derived(index):
             options["name"] = index.name
@@ -180,14 +170,14 @@ class _Parts:
                 named = [("-" if p[2] else "") + p[0] for p in plain if p is not None]
                 classes = [p[1] for p in plain if p is not None]
                 if not any(classes):
-                    found.append(_made(Index, named, given))
+                    found.append(_made(schema.Index, named, given))
                 elif all(classes):
-                    found.append(_made(Index, named, {**given, "opclasses": classes}))
+                    found.append(_made(schema.Index, named, {**given, "opclasses": classes}))
             named = {**given, "name": index.name}
-            found.append(_made(Index, self._terms(index.terms), named))
+            found.append(_made(schema.Index, self._terms(index.terms), named))
         return [*found, *self._words(index)]
 
-    def _derived(self, index: IndexDef) -> str:
+    def _derived(self, index: schema.IndexDef) -> str:
         """The name that an index over these columns has without one of its own."""
         words: list[str] = []
         for term in index.terms:
@@ -195,9 +185,9 @@ class _Parts:
             if tokens[0].kind in ("word", "quoted"):
                 words.append(self._text(term, tokens[0]))
                 words += ["desc"] if tokens[-1].value == "desc" else []
-        return constraint_name("ix", self._found.table.name, *words)
+        return schema.constraint_name("ix", self._found.table.name, *words)
 
-    def _words(self, index: IndexDef) -> list[Any]:
+    def _words(self, index: schema.IndexDef) -> list[Any]:
         """The index of a full text search, as PostgreSQL prints it."""
         text = " ".join(index.terms)
         config = _CONFIG.search(text)
@@ -209,7 +199,7 @@ class _Parts:
         options |= {"weights": "".join(_WEIGHT.findall(text))} if _WEIGHT.search(text) else {}
         return [_made(SearchIndex, [names], options)] if names else []
 
-    def _exclusion(self, exclusion: ExclusionDef) -> list[Any]:
+    def _exclusion(self, exclusion: schema.ExclusionDef) -> list[Any]:
         pairs: list[tuple[Any, str]] = []
         for text in exclusion.terms:
             term, _, operator = text.rpartition(" WITH ")
@@ -222,9 +212,11 @@ class _Parts:
         if exclusion.deferrable:
             options["deferrable"] = exclusion.deferrable
         wheres = self._wheres(exclusion.where)
-        return [_made(ExclusionConstraint, [pairs], {**options, **where}) for where in wheres]
+        return [
+            _made(schema.ExclusionConstraint, [pairs], {**options, **where}) for where in wheres
+        ]
 
-    def _search(self, search: SearchDef) -> list[Any]:
+    def _search(self, search: schema.SearchDef) -> list[Any]:
         names = self._names(search.columns)
         try:
             return (
@@ -301,7 +293,7 @@ def _is_verbatim(part: Any) -> bool:
     if condition is not None and not isinstance(condition, SchemaSQL):
         return False
     terms = (*getattr(part, "expressions", ()), *getattr(part, "fields", ()))
-    return not isinstance(part, SearchIndex | ExclusionConstraint) and not any(
+    return not isinstance(part, SearchIndex | schema.ExclusionConstraint) and not any(
         isinstance(term, F) for term in terms
     )
 

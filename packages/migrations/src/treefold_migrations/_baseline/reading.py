@@ -1,16 +1,15 @@
-"""What a baseline reads besides the tables: views, and the types that a database defines itself."""
+"""Views, and types that a database defines itself, as a baseline reads them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from treefold_migrations._inspect.found import Catalog
 from treefold_migrations._inspect.live import read_both
-from treefold_migrations._inspect.postgres import current_schema, type_of
+from treefold_migrations._inspect.postgres import RELATION_KINDS, asked, current_schema, type_of
 from treefold_orm import DatabaseError
-from treefold_orm.schema import ColumnDef, Operation, Statement, quote
+from treefold_orm.schema import ColumnDef, Operation, quote
 
 _COLUMNS = """
 SELECT c.relname::text, c.relkind::text, a.attname::text, format_type(a.atttypid, a.atttypmod)
@@ -37,17 +36,11 @@ WHERE c.relnamespace = $1::bigint::oid AND NOT EXISTS (
   AND d.deptype IN ('a', 'i', 'e'))
 ORDER BY c.relname
 """
-_KINDS = {
-    "v": "view",
-    "m": "materialized view",
-    "f": "foreign table",
-    "p": "partitioned table",
-}
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A view, or a table that migrations do not manage; what `null` says of a column is a guess."""
+    """A view, or a table that migrations do not manage; `null` of a column is a guess."""
 
     kind: str
     name: str
@@ -75,15 +68,15 @@ def read_database(engine: str) -> Operation[Database]:
         views = yield from _sqlite_views(catalog)
         return Database(engine, catalog, views)
     schema = yield from current_schema()
-    rows = yield from _asked(_COLUMNS, schema)
+    rows = yield from asked(_COLUMNS, schema)
     found: dict[str, View] = {}
     for name, kind, column, printed in rows:
-        known = found.get(name, View(_KINDS[kind], name, ()))
+        known = found.get(name, View(RELATION_KINDS[kind], name, ()))
         made = ColumnDef(column, type_of(printed), null=True)
         found[name] = View(known.kind, name, (*known.columns, made))
-    enums = {type_of(name): tuple(labels) for name, labels in (yield from _asked(_ENUMS))}
-    domains = {type_of(name): type_of(base) for name, base in (yield from _asked(_DOMAINS))}
-    sequences = {row[0]: _creating(*row) for row in (yield from _asked(_SEQUENCES, schema))}
+    enums = {type_of(name): tuple(labels) for name, labels in (yield from asked(_ENUMS))}
+    domains = {type_of(name): type_of(base) for name, base in (yield from asked(_DOMAINS))}
+    sequences = {row[0]: _creating(*row) for row in (yield from asked(_SEQUENCES, schema))}
     return Database(engine, catalog, tuple(found.values()), enums, domains, sequences)
 
 
@@ -96,18 +89,13 @@ def _creating(
     )
 
 
-def _asked(sql: str, *args: Any) -> Operation[list[tuple[Any, ...]]]:
-    rows = yield Statement("rows", sql, args)
-    return [tuple(row) for row in rows]
-
-
 def _sqlite_views(catalog: Catalog) -> Operation[tuple[View, ...]]:
     found: list[View] = []
     for other in catalog.others:
         if other.kind != "view":
             continue
         try:
-            rows = yield from _asked("SELECT name, type FROM pragma_table_xinfo(?)", other.name)
+            rows = yield from asked("SELECT name, type FROM pragma_table_xinfo(?)", other.name)
         except DatabaseError:
             rows = []  # a view whose table is gone
         columns = tuple(ColumnDef(name, kind or "", null=True) for name, kind in rows)

@@ -1,7 +1,7 @@
 """Proposals are held against the database until it prints the same, or none is left.
 
 Nothing is taken over because it looks right: tables are rendered as `create_all` would, and
-compared as `drift` does. What still differs is written down with the table (`as_found`).
+compared as `drift` does. Remaining differences are written down with the table (`as_found`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def state_of(drafts: Iterable[TableDraft]) -> SchemaState:
 
 
 def settle(drafts: Sequence[TableDraft], database: Database, dialect: Dialect) -> Operation[None]:
-    """Choose the proposals that the database confirms, and note what differs all the same.
+    """Choose the proposals that the database confirms, and note remaining differences.
 
     Raises `InspectError` for a table that cannot be compared.
     """

@@ -1,7 +1,7 @@
 """SQL of a catalog as expressions of the ORM: conditions in its own words where they mean the same,
 `SchemaSQL` otherwise.
 
-What is read here is a proposal: the caller has the database print it, and compares.
+The result is a proposal: the caller has the database print it, and compares.
 """
 
 from __future__ import annotations
@@ -9,14 +9,15 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from treefold_migrations._inspect.found import InspectError
 from treefold_migrations._inspect.sql_text import Reader, Token, tokens_of
 from treefold_orm import F, Now, ORMError, Q, SchemaSQL
 from treefold_orm.schema import Field
 
+T = TypeVar("T")
 AnyField = Field[Any]
 Columns = Mapping[str, tuple[str, AnyField]]
 """Fields and their names by column; SQLite's columns in lower case."""
@@ -94,13 +95,21 @@ class _Conditions(Reader):
         if self.take("not"):
             return ~self._one()
         if self.at("(") and not self._is_operand():
-            inner = _Conditions(self.text, self._columns, folds=self._folds)
-            inner.tokens = self.group()
-            made = inner.alternatives()
-            if not inner.done:
-                raise Unreadable
-            return made
+            return self._within(_Conditions.alternatives)
         return self._comparison()
+
+    def _inside(self, tokens: list[Token]) -> _Conditions:
+        inner = _Conditions(self.text, self._columns, folds=self._folds)
+        inner.tokens = tokens
+        return inner
+
+    def _within(self, read: Callable[[_Conditions], T]) -> T:
+        """Read all that the parentheses hold which come next."""
+        inner = self._inside(self.group())
+        made = read(inner)
+        if not inner.done:
+            raise Unreadable
+        return made
 
     def _is_operand(self) -> bool:
         place, kept = self.place, self.tokens
@@ -114,11 +123,7 @@ class _Conditions(Reader):
 
     def _column(self) -> tuple[str, AnyField]:
         if self.at("("):
-            inner = _Conditions(self.text, self._columns, folds=self._folds)
-            inner.tokens = self.group()
-            found = inner._column()
-            if not inner.done:
-                raise Unreadable
+            found = self._within(_Conditions._column)
         else:
             named = column_of_token(self.tokens[self.place], self._columns, folds=self._folds)
             if named is None:
@@ -174,18 +179,15 @@ class _Conditions(Reader):
         return self._constant(field)
 
     def _constant(self, field: AnyField) -> Any:
-        found = value_of(self._literal(), field)
+        found = value_of(self.literal(), field)
         if found is None:
             raise Unreadable
         return found
 
-    def _literal(self) -> list[Token]:
+    def literal(self) -> list[Token]:
+        """Parse a constant; return its tokens."""
         if self.at("("):
-            inner = _Conditions(self.text, self._columns, folds=self._folds)
-            inner.tokens = self.group()
-            found = inner._literal()
-            if not inner.done:
-                raise Unreadable
+            found = self._within(_Conditions.literal)
         else:
             start = self.place
             _ = self.take("-") or self.take("+")
@@ -195,9 +197,7 @@ class _Conditions(Reader):
         return found
 
     def _list(self, field: AnyField) -> list[Any]:
-        inner = _Conditions(self.text, self._columns, folds=self._folds)
-        inner.tokens = self.group()
-        return inner._items(field)
+        return self._inside(self.group())._items(field)
 
     def _items(self, field: AnyField) -> list[Any]:
         found = [self._constant(field)]
@@ -208,17 +208,12 @@ class _Conditions(Reader):
         return found
 
     def _array(self, field: AnyField) -> list[Any]:
-        inner = _Conditions(self.text, self._columns, folds=self._folds)
-        inner.tokens = self.group()
+        inner = self._inside(self.group())
         while inner.at("("):
-            deeper = _Conditions(self.text, self._columns, folds=self._folds)
-            deeper.tokens = inner.group()
-            inner = deeper
+            inner = self._inside(inner.group())
         inner.need("array", "[")
         end = next(n for n, t in enumerate(inner.tokens) if t.value == "]" and n >= inner.place)
-        items = _Conditions(self.text, self._columns, folds=self._folds)
-        items.tokens = inner.tokens[inner.place : end]
-        return items._items(field)
+        return self._inside(inner.tokens[inner.place : end])._items(field)
 
 
 def value_of(tokens: list[Token], field: AnyField) -> Any:
@@ -263,7 +258,7 @@ def constant(text: str, field: AnyField) -> Any:
     """Return a default as a value; None for one that is no constant of the field."""
     parser = _Conditions(text, {}, folds=False)
     try:
-        tokens = parser._literal()
+        tokens = parser.literal()
     except (Unreadable, InspectError, IndexError):
         return None
     return value_of(tokens, field) if parser.done and tokens else None

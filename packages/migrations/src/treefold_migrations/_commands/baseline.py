@@ -44,7 +44,7 @@ NAME = "0001_initial"
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """The outcome of `baseline`: its two files, the number of tables, and what has no model."""
+    """The outcome of `baseline`: its two files, the number of tables, and those without a model."""
 
     models: Path
     migration: Path

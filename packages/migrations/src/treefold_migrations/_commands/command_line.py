@@ -77,13 +77,13 @@ def makemigrations(
 
     Args:
         name: Words for the name of the file.
-        rename: What is called otherwise now, as post:article or post.title:headline.
-        drop: What is gone and not renamed, as post or post.title.
+        rename: A table or column and its new name, as post:article or post.title:headline.
+        drop: A table or column to drop, not rename, as post or post.title.
         fill: The value of the rows that exist, as post.slug:text.
         empty: Write a file without operations, to be filled by hand.
         check: Write nothing; exit code 1 if models have changes without a migration.
         dry_run: Print the file and write nothing.
-        allow_destructive: Drop tables and columns with what they hold.
+        allow_destructive: Drop tables and columns with their data.
         app_dir: The project.
     """
     made = files.makemigrations(
@@ -107,7 +107,7 @@ def _is_interactive() -> bool:
 
 
 def created_below(app_dir: str) -> Callable[[str], None]:
-    """Return what prints lines; a path is shown below the project, as what was created."""
+    """Return a function that prints lines; created files are shown below the project."""
     root = os.path.join(str(Path(app_dir)), "")
     below = tuple(f"{root}{name}{os.sep}" for name in (FOLDER, "Models"))
     if Path(app_dir) == Path():
@@ -199,7 +199,7 @@ def rollback(
         steps: How many, without a target; 1 if it is not given.
         plan: Show the steps and change nothing.
         fake: Remove the records without running anything.
-        allow_destructive: Also drop what holds rows.
+        allow_destructive: Also drop tables and columns that hold data.
         database: The alias of the database.
         app_dir: The project.
     """
@@ -226,7 +226,7 @@ def sqlmigrate(name: str, *, dialect: str = "", backwards: bool = False, app_dir
     Args:
         name: The migration, or the beginning of its name.
         dialect: sqlite or postgres; that of the default database if it is not given.
-        backwards: Print what takes it back.
+        backwards: Print the SQL that reverts it.
         app_dir: The project.
     """
     if dialect not in ("", "sqlite", "postgres"):
@@ -289,7 +289,7 @@ def lint(
     Each line names the rule, the lock that is taken, and the safe way. Exit code 1 for a finding.
 
     Args:
-        since: Look at what comes after this one, applied or not.
+        since: Check the migrations after this one, applied or not.
         every: Look at all migrations.
         format: text, or github for annotations.
         database: The alias of the database.

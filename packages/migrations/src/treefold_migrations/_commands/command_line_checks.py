@@ -7,19 +7,14 @@ from pathlib import Path
 
 from treefold_migrations._base.errors import FileError
 from treefold_migrations._commands import baseline as baselines, drifting
-from treefold_migrations._commands.command_line import (
-    FAILURE,
-    command,
-    created_below,
-    folder_of,
-)
+from treefold_migrations._commands.command_line import FAILURE, command, created_below, folder_of
 
 MODELS = "Models"
 
 
 @command
 def drift(*, database: str = "default", app_dir: str = ".") -> int:
-    """List how the database differs from what the applied migrations made.
+    """List the differences between the database and the applied migrations.
 
     Exit code 1 if it does.
 

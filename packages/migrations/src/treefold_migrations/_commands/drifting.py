@@ -11,7 +11,7 @@ from treefold_migrations._inspect.compare import Difference
 def drift(
     folder: Folder = "migrations", *, database: str = "default", say: Say = quiet
 ) -> list[Difference]:
-    """Return how a database differs from what its applied migrations made; nothing if it does not.
+    """Return the differences between a database and its applied migrations; empty for none.
 
     Args:
         folder: The folder of the files.

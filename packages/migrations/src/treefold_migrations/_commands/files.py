@@ -1,6 +1,6 @@
 """Commands on migration files: make, squash, merge, list. None of them opens a database.
 
-What they report goes to `say`, a callable that takes one line; what they find is returned.
+They report to `say`, a callable that takes one line, and return their findings.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def makemigrations(
     metas: Iterable[Meta] | None = None,
     say: Say = quiet,
 ) -> Made:
-    """Write the next migration: what leads from the files to the models.
+    """Write the next migration, from the state of the files to the models.
 
     Args:
         folder: The folder of the files.
@@ -65,7 +65,7 @@ def makemigrations(
         fill: `post.slug:text`, the value of rows that exist.
         empty: Write a file without operations, to be filled by hand.
         check: Write nothing, and find no answers; the caller looks at `operations`.
-        dry_run: Write nothing; `source` holds what would be written.
+        dry_run: Write nothing; `source` holds the text of the file.
         allow_destructive: Data of everything that is gone may be lost.
         ask: Answers a question with one of its flags; without, a question is an error.
         metas: The models; without, those of this application.

@@ -9,8 +9,8 @@ from treefold_migrations._commands.files import Folder, Say, quiet
 from treefold_migrations._detect.models import models_state
 from treefold_migrations._files.history import Loaded
 from treefold_migrations._files.loading import load_folder
-from treefold_migrations._plan import lint as rules
-from treefold_migrations._plan.lint_rules import Finding
+from treefold_migrations._lint import lint as rules
+from treefold_migrations._lint.rules import Finding
 from treefold_orm.schema import Meta, Postgres, SQLite
 
 
@@ -23,7 +23,7 @@ def lint(
     metas: Iterable[Meta] | None = None,
     say: Say = quiet,
 ) -> list[tuple[Loaded, Finding]]:
-    """Return what is unsafe about migrations, with their files.
+    """Return the unsafe parts of migrations, with their files.
 
     Args:
         folder: The folder of the files.

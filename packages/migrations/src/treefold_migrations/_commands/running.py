@@ -1,6 +1,6 @@
 """The commands that change a database, or show how: migrate, rollback, sqlmigrate.
 
-What they report goes to `say`, one line at a time; nothing is printed here.
+They report to `say`, one line at a time; nothing is printed here.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def migrate(
         say: Called with each line for people.
         limits: How long locking steps wait and run.
         wait: Seconds to wait for another run.
-        interrupted: What becomes of an interrupted step that may not run twice.
+        interrupted: The choice for an interrupted step that may not run twice.
     """
     runner = _runner(folder, database, say, limits, wait, interrupted)
     runs = runner.migrate(target, phase=phase, fake=fake, plan=plan)
@@ -126,12 +126,12 @@ def sqlmigrate(
 
 
 def script_of(runs: list[FileRun], *, database: str = "default") -> str:
-    """Return the SQL of what `migrate` or `rollback` returned with `plan`."""
+    """Return the SQL of the runs that `migrate` or `rollback` returned with `plan`."""
     return script(runs, Target(database_for(database).dialect))
 
 
 def line_of(event: Event) -> str:
-    """Return what people are told about an event; empty for nothing."""
+    """Return the line for an event; empty where it has none."""
     match event.kind:
         case "file":
             return f"{event.text}: {event.steps} {_steps(event.steps)}"

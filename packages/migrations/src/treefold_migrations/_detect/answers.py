@@ -33,7 +33,7 @@ class Question:
 
 @dataclass(slots=True)
 class Answers:
-    """What the caller decided: renames by the old name (`post`, `post.title`), names that are
+    """Decisions of the caller: renames by the old name (`post`, `post.title`), names that are
     dropped, texts of values by the field, and whether data may be lost.
     """
 

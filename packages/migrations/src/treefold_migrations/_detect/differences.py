@@ -1,6 +1,6 @@
 """The operations between two states, in an order in which each of them fits.
 
-Renames come first, so that everything else compares what belongs together. What is dropped comes
+Renames come first, so that everything else compares matching tables. Dropped parts come
 last, except for constraints and indexes, which may be in the way.
 """
 
@@ -18,12 +18,7 @@ from treefold_migrations._detect.renames import rename_fields, rename_tables
 from treefold_migrations._detect.walk import Walk
 from treefold_migrations._operations.base import Operation
 from treefold_migrations._operations.columns import AddField, AlterField, DropField
-from treefold_migrations._operations.parts import (
-    AddConstraint,
-    AddIndex,
-    DropConstraint,
-    DropIndex,
-)
+from treefold_migrations._operations.parts import AddConstraint, AddIndex, DropConstraint, DropIndex
 from treefold_migrations._operations.tables import CreateTable, DropTable, SetOptions
 from treefold_migrations._state.renaming import fields_used_by
 from treefold_migrations._state.schema_state import (
@@ -125,7 +120,7 @@ def _add_parts(walk: Walk, name: str) -> None:
 
 
 def _create_tables(walk: Walk) -> set[str]:
-    """Create what is new; a foreign key in a circle of new tables is added afterwards."""
+    """Create new tables; a foreign key in a circle of new tables is added afterwards."""
     came = [table for name, table in walk.wanted.tables.items() if name not in walk.state]
     order = in_order(came)
     later: list[tuple[str, str]] = []
@@ -244,7 +239,7 @@ def _drop_fields(walk: Walk) -> None:
 
 
 def _refuse_gone(walk: Walk) -> None:
-    """Refuse to lose what is gone, before anything is asked about what is new."""
+    """Refuse to lose data of removed fields, before any question about new ones."""
     old, new = walk.state.tables, walk.wanted.tables
     gone = [n for n, t in old.items() if n not in new and t.options.managed]
     came = {"table"} if new.keys() - old.keys() else set[str]()

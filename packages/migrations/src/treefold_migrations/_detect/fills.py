@@ -27,7 +27,7 @@ def fill_for(state: SchemaState, table: str, name: str, answers: Answers) -> Any
         state: The state after the change.
         table: The table.
         name: The field, which takes no NULL.
-        answers: What the caller decided.
+        answers: The decisions of the caller.
 
     Raises `Ambiguous` where there is none.
     """
@@ -64,13 +64,13 @@ def _own_default(field: AnyField) -> Any:
         if type(first) is type(second) and first == second:
             source_of_value(first)
             return first  # the same each time: it is a constant for every row
-    except Exception:  # noqa: BLE001, RUF100, S110 - a default of the application may need what is not there
+    except Exception:  # noqa: BLE001, RUF100, S110 - a default of the application may need anything
         pass
     return MISSING
 
 
 def source_of_value(value: Any) -> str:
-    """Return the source of a constant; raises the ORM's `ModelError` for what has none."""
+    """Return the source of a constant; raises the ORM's `ModelError` for a value without one."""
 
     return SourceWriter().value(value)
 

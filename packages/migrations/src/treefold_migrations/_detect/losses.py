@@ -13,7 +13,7 @@ from treefold_orm.schema import is_foreign_key
 
 _INTEGERS = frozenset({"smallint", "integer", "bigint"})
 _KEPT: dict[str, frozenset[str]] = {
-    # what a value of the first kind becomes without losing anything, or an error
+    # kinds to which a value of the first kind converts without loss, or with an error
     "smallint": _INTEGERS | {"decimal", "text", "float"},
     "integer": _INTEGERS | {"decimal", "text", "float"},
     "bigint": _INTEGERS | {"decimal", "text"},
@@ -47,7 +47,7 @@ def _places(field: Any) -> int:
 
 
 def narrows(old: AnyField, new: AnyField) -> bool:
-    """True for a change that what the release before writes may not meet."""
+    """True for a change that rows written by the release before may violate."""
     return (old.null and not new.null) or (new.unique and not old.unique) or _smaller(old, new)
 
 

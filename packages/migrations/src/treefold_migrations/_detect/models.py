@@ -1,4 +1,4 @@
-"""From models to a state: what the tables would be if they were created today."""
+"""From models to a state: the tables as `create_all` would create them today."""
 
 from __future__ import annotations
 
@@ -7,22 +7,17 @@ from collections.abc import Iterable
 
 from treefold_migrations._base.errors import StateError
 from treefold_migrations._operations.base import check_names
-from treefold_migrations._state.schema_state import (
-    AnyField,
-    SchemaState,
-    TableOptions,
-    TableState,
-)
+from treefold_migrations._state import schema_state
 from treefold_orm import ORMError
 from treefold_orm.schema import Meta, is_foreign_key, registry, unbound_copy
 
 
-def models_state(metas: Iterable[Meta] | None = None) -> SchemaState:
+def models_state(metas: Iterable[Meta] | None = None) -> schema_state.SchemaState:
     """Return the state of models; without any given, of all models of this application.
 
     Raises `StateError` for a model that no migration can hold.
     """
-    found: dict[str, TableState] = {}
+    found: dict[str, schema_state.TableState] = {}
     for meta in registry.entered() if metas is None else metas:
         table = table_state(meta)
         known = found.get(table.name)
@@ -33,17 +28,17 @@ def models_state(metas: Iterable[Meta] | None = None) -> SchemaState:
             )
         if known is None or not known.options.managed:
             found[table.name] = table
-    return SchemaState({name: found[name] for name in in_order(found.values())})
+    return schema_state.SchemaState({name: found[name] for name in in_order(found.values())})
 
 
-def table_state(meta: Meta) -> TableState:
+def table_state(meta: Meta) -> schema_state.TableState:
     """Return the table of one model."""
     check_names(meta.table_name, meta.name, meta.fields)
-    return TableState(
+    return schema_state.TableState(
         meta.table_name,
         meta.name,
         {name: _unbound(meta, field) for name, field in meta.fields.items()},
-        TableOptions(
+        schema_state.TableOptions(
             tuple(key.name for key in meta.keys) if len(meta.keys) > 1 else (),
             tuple(meta.constraints),
             tuple(meta.indexes),
@@ -52,7 +47,7 @@ def table_state(meta: Meta) -> TableState:
     )
 
 
-def _unbound(meta: Meta, field: AnyField) -> AnyField:
+def _unbound(meta: Meta, field: schema_state.AnyField) -> schema_state.AnyField:
     try:
         made = unbound_copy(field)
     except ORMError as error:
@@ -63,7 +58,7 @@ def _unbound(meta: Meta, field: AnyField) -> AnyField:
     return made
 
 
-def in_order(tables: Iterable[TableState]) -> list[str]:
+def in_order(tables: Iterable[schema_state.TableState]) -> list[str]:
     """Return the names of tables so that targets of foreign keys come first, as far as there is
     such an order.
     """
@@ -89,7 +84,7 @@ def in_order(tables: Iterable[TableState]) -> list[str]:
     return done
 
 
-def targets(table: TableState) -> set[str]:
+def targets(table: schema_state.TableState) -> set[str]:
     """Return the other tables that a table points to."""
     found = {str(field.to) for field in table.fields.values() if is_foreign_key(field)}
     return found - {table.name}

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from treefold_migrations._base.errors import MigrationError
 from treefold_migrations._detect.answers import Answers, Question
-from treefold_migrations._detect.scores import CANDIDATE, field_score, table_score
 from treefold_migrations._detect.walk import Walk
 from treefold_migrations._operations.columns import AlterField, RenameField
 from treefold_migrations._operations.tables import RenameTable
-from treefold_migrations._state.schema_state import (
-    AnyField,
-    TableState,
-    column_of,
-    same_parts,
-)
+from treefold_migrations._state.schema_state import AnyField, TableState, column_of, same_parts
 from treefold_orm.schema import is_foreign_key, unbound_copy
 
 Score = Callable[[str, str], float]
+"""How likely it is that one name is another one now, from 0 to 1. A score never decides."""
+CANDIDATE = 0.5
+"""The score from which on a pair is worth a question."""
 
 
 def rename_tables(walk: Walk) -> None:
@@ -28,7 +26,7 @@ def rename_tables(walk: Walk) -> None:
     gone = [n for n, t in old.items() if n not in new and t.options.managed]
     owned = [n for n in gone if any(_is_link(old[n], owner) for owner in gone)]
     _rename(walk, [n for n in gone if n not in owned])
-    # what has not followed its model is asked for like any other table
+    # a table that has not followed its model is asked for like any other
     _rename(walk, [n for n in owned if n in walk.state])
 
 
@@ -185,3 +183,39 @@ def _question(
         f"The {kind} {subject} is gone, and there are new ones: {shown}; was it renamed? Give one "
         f"of: {', or '.join(flags)}",
     )
+
+
+# -- scores ---------------------------------------------------------------------------------------
+
+
+def field_score(old_name: str, old: AnyField, new_name: str, new: AnyField) -> float:
+    """Score two fields by definition first, then by name."""
+    if same_parts(old, new):
+        kind = 1.0
+    elif type(old) is type(new):
+        other = is_foreign_key(old) and is_foreign_key(new) and old.to != new.to
+        kind = 0.2 if other else 0.7
+    else:
+        kind = 0.2
+    return 0.6 * kind + 0.4 * _likeness(old_name, new_name)
+
+
+def table_score(old: TableState, new: TableState) -> float:
+    """Score two tables by the fields that they share, then by the names of model and table."""
+    shared = old.fields.keys() & new.fields.keys()
+    equal = [name for name in shared if _equal(old, new, name)]
+    most = max(len(old.fields), len(new.fields), 1)
+    alike = (len(equal) + 0.5 * (len(shared) - len(equal))) / most
+    names = max(_likeness(old.name, new.name), _likeness(old.model, new.model))
+    return 0.75 * alike + 0.25 * names
+
+
+def _equal(old: TableState, new: TableState, name: str) -> bool:
+    one, other = old.fields[name], new.fields[name]
+    if is_foreign_key(one) and is_foreign_key(other) and one.to == old.name:
+        return other.to == new.name  # each points to itself
+    return same_parts(one, other)
+
+
+def _likeness(one: str, other: str) -> float:
+    return difflib.SequenceMatcher(None, one.lower(), other.lower()).ratio()

@@ -1,4 +1,4 @@
-"""Migrations inside an application: what is pending, applying it, and explaining errors by it.
+"""Migrations inside an application: list and apply pending ones, explain errors by them.
 
 Found by the entry point `migrations` of the group `treefold.extensions`. Nothing of HTTP and of the
 command line is imported; of an application, only its `root` is read. Every boot imports this
@@ -31,7 +31,7 @@ _NO_COLUMN = re.compile(
 
 
 class Application(Protocol):
-    """What is read of an application."""
+    """The attributes of an application that are read here."""
 
     root: Path
 
@@ -155,7 +155,7 @@ def _unwritten(old: SchemaState, new: SchemaState) -> Iterator[str]:
 
 
 def _missing(error: BaseException) -> tuple[str, str] | None:
-    """What an error of the database misses: a kind and a name."""
+    """The part that an error of the database misses: a kind and a name."""
     if not isinstance(error, DatabaseError):
         return None
     for kind, pattern in (("table", _NO_TABLE), ("column", _NO_COLUMN)):

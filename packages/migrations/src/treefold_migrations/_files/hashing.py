@@ -16,7 +16,7 @@ from treefold_migrations._files.migration import Migration
 from treefold_orm.schema import Imports
 
 _UNIMPORTANT = frozenset({"ctx", "kind", "type_comment"})
-_GRAPH = frozenset({"after", "replaces"})  # what comes before counts by its hash, not by its name
+_GRAPH = frozenset({"after", "replaces"})  # earlier files count by their hashes, not by their names
 
 
 def digest_of(parents: Sequence[str], migration: Migration, text: str) -> str:
@@ -24,7 +24,7 @@ def digest_of(parents: Sequence[str], migration: Migration, text: str) -> str:
 
     Args:
         parents: The hashes of the files that come before it, in the order of `after`.
-        migration: What the file declares.
+        migration: The declaration of the file.
         text: The text of the file; without any, the source of the operations counts.
     """
     hashed = hashlib.sha256()

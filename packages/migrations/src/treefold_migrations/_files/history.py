@@ -24,7 +24,7 @@ class Loaded:
 
     @property
     def operations(self) -> Sequence[Operation]:
-        """What it does."""
+        """The operations of the file."""
         return self.migration.operations
 
     @property

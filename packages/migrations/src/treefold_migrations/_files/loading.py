@@ -51,7 +51,7 @@ def _files(folder: Path) -> list[Path]:
 def load_file(path: Path) -> Loaded:
     """Execute one migration file.
 
-    Raises `FileError` with the file's name for whatever goes wrong in it.
+    Raises `FileError` with the file's name for any error in it.
     """
     name = path.stem
     module = ModuleType(f"{MIGRATION_MODULE}{name}")

@@ -1,6 +1,6 @@
-"""Merging a fork: branches that commute meet in one file; others name what clashes.
+"""Merging a fork: branches that commute meet in one file; others name the clashing operations.
 
-Branches commute if no operation of one touches what an operation of the other touches, and both
+Branches commute if no two operations of different branches touch the same part, and both
 orders lead to the same state, which is tried.
 """
 

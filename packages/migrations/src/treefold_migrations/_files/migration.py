@@ -1,4 +1,4 @@
-"""Migration: what one file declares. Its name, hash and place in the graph come from loading."""
+"""Migration: the declaration of one file. Loading adds its name, hash and place in the graph."""
 
 from __future__ import annotations
 

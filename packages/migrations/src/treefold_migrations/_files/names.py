@@ -1,4 +1,4 @@
-"""Names of migration files: `NNNN_words.py`, numbers that survive branches.
+"""Names of migration files: `NNNN_words.py`. Two branches may use the same number.
 
 Two branches may both write `0003_...`; both files stay, and the merge gets the next number.
 """

@@ -12,11 +12,7 @@ from dataclasses import dataclass
 from treefold_migrations._base.errors import HistoryError
 from treefold_migrations._files.history import History, Loaded
 from treefold_migrations._operations.base import Operation
-from treefold_migrations._operations.custom import (
-    RunPython,
-    RunSQL,
-    SeparateStateAndDatabase,
-)
+from treefold_migrations._operations.custom import RunPython, RunSQL, SeparateStateAndDatabase
 from treefold_migrations._state.schema_state import SchemaState, same_states
 
 Between = Callable[[SchemaState, SchemaState], list[Operation]]
@@ -24,7 +20,7 @@ Between = Callable[[SchemaState, SchemaState], list[Operation]]
 
 @dataclass(frozen=True, slots=True)
 class Squash:
-    """What a squashed file holds, and the names and hashes of the files that it replaces."""
+    """The operations of a squashed file, and the names and hashes of the files that it replaces."""
 
     operations: list[Operation]
     replaces: dict[str, str]

@@ -1,4 +1,4 @@
-"""Writing migration files: a docstring that says what they do, imports, and one assignment."""
+"""Writing migration files: a docstring that describes them, imports, and one assignment."""
 
 from __future__ import annotations
 

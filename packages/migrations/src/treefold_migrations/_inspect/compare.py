@@ -11,25 +11,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from treefold_migrations._inspect.found import INVALID, NOT_VALID, SERIAL, Catalog, Found
-from treefold_orm.schema import (
-    ColumnDef,
-    ExclusionDef,
-    ForeignKeyDef,
-    IndexDef,
-    TableDef,
-    UniqueDef,
-    quote,
-)
+from treefold_orm import schema
+from treefold_orm.schema import quote
 
 Text = Callable[[str], str]
 MISSING = "missing"
-"""What is found where the database lacks a part."""
+"""The value of `found` where the database lacks a part."""
 OWN_TABLES = frozenset({"treefold_migrations", "treefold_migrations_journal", "treefold_sessions"})
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One way in which a database is not what its migrations made; `advice` is the next step, and
+    """One difference between a database and its migrations; `advice` is the next step, and
     `found` is what the database has, in a form that a migration file can hold.
     """
 
@@ -42,7 +35,7 @@ class Difference:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What tells it from the other differences of its table."""
+        """The key among the differences of its table."""
         return self.kind, self.name, self.found
 
     def __str__(self) -> str:
@@ -130,7 +123,9 @@ class Comparison:
                 found.type or "no type",
             )
 
-    def _column(self, table: str, one: ColumnDef, other: ColumnDef) -> Iterator[Difference]:
+    def _column(
+        self, table: str, one: schema.ColumnDef, other: schema.ColumnDef
+    ) -> Iterator[Difference]:
         where = f"{table}.{one.name}"
 
         def differ(what: str, has: str, made: str, advice: str) -> Difference:
@@ -184,7 +179,7 @@ class Comparison:
 
     def _foreign_keys(self, wanted: Found, live: Found) -> Iterator[Difference]:
         table = wanted.table.name
-        there: dict[str, list[ForeignKeyDef]] = {}
+        there: dict[str, list[schema.ForeignKeyDef]] = {}
         for key in live.table.foreign_keys:
             there.setdefault(self._name(key.column), []).append(key)
         for key in wanted.table.foreign_keys:
@@ -235,8 +230,8 @@ class Comparison:
             advice = "drop it, or make the field a ForeignKey"
             yield Difference(table, "foreign key", found.column, problem, advice, _target(found))
 
-    def _points_alike(self, one: ForeignKeyDef, other: ForeignKeyDef) -> bool:
-        # NO ACTION refuses what RESTRICT refuses, at the end of the statement
+    def _points_alike(self, one: schema.ForeignKeyDef, other: schema.ForeignKeyDef) -> bool:
+        # NO ACTION refuses the same as RESTRICT, at the end of the statement
         actions = [k.on_delete.replace("NO_ACTION", "RESTRICT") for k in (one, other)]
         pairs = [(self._name(k.target), self._name(k.target_column)) for k in (one, other)]
         return actions[0] == actions[1] and pairs[0] == pairs[1]
@@ -257,7 +252,7 @@ class Comparison:
                 )
                 advice = "drop it and create it again"
                 yield Difference(table, kind, part.name, problem, advice, said(found))
-            label = "index" if isinstance(part, UniqueDef) and part.is_index else kind
+            label = "index" if isinstance(part, schema.UniqueDef) and part.is_index else kind
             yield from self._notes(wanted, live, label, part.name, part.name)
         for part in missing:
             twin = next((p for p in there.values() if self.body(p) == self.body(part)), None)
@@ -299,10 +294,10 @@ class Comparison:
 
     def body(self, part: Any) -> Any:
         """Return a part without its name, its SQL in the form that is compared."""
-        if isinstance(part, IndexDef | UniqueDef):
+        if isinstance(part, schema.IndexDef | schema.UniqueDef):
             changed: dict[str, Any] = {"terms": tuple(self.text(t) for t in part.terms)}
             changed["where"] = self.text(part.where)
-            if isinstance(part, UniqueDef):
+            if isinstance(part, schema.UniqueDef):
                 changed["columns"] = tuple(map(self._name, part.columns))
             return replace(part, name="", **changed)
         if hasattr(part, "sql"):
@@ -310,12 +305,12 @@ class Comparison:
         if hasattr(part, "config"):  # SQLite keeps no weights, and of configurations the stemming
             stems = part.config == "english"
             return stems, part.key.lower(), tuple(c.lower() for c in part.columns)
-        if isinstance(part, ExclusionDef):
+        if isinstance(part, schema.ExclusionDef):
             return replace(part, name="", scalars=False)
         return replace(part, name="")
 
 
-def parts_of(table: TableDef, kind: str) -> Sequence[Any]:
+def parts_of(table: schema.TableDef, kind: str) -> Sequence[Any]:
     """Return the parts of one kind."""
     kinds: dict[str, Sequence[Any]] = {
         "unique": table.uniques,
@@ -336,7 +331,7 @@ def said(part: Any) -> str:
     return f"({', '.join(terms)})" + (f" WHERE {where}" if where else "")
 
 
-def _target(key: ForeignKeyDef) -> str:
+def _target(key: schema.ForeignKeyDef) -> str:
     action = key.on_delete.replace("_", " ")
     return f"{key.target}({key.target_column}) ON DELETE {action}"
 

@@ -1,7 +1,7 @@
 """`drift`: how a database differs from the migrations that it has recorded as applied.
 
 It only reads. Tables of models with `managed = False` are left alone, as are views, partitions and
-other schemas, and what a baseline found otherwise (`as_found` of a table).
+other schemas, and differences that a baseline noted (`as_found` of a table).
 """
 
 from __future__ import annotations

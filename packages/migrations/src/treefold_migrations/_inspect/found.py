@@ -1,7 +1,7 @@
-"""What a catalog holds, as records. Nothing here asks a database.
+"""The contents of a catalog, as records. Nothing here queries a database.
 
 Tables are the ORM's records with SQL as the database prints it; all checks are checks of the table.
-`notes` say what these records cannot.
+`notes` hold the rest.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """`read_schema` and `compare_database`: a live database in the ORM's records, and beside others.
 
-PostgreSQL prints what it stores in its own words. So that both sides are printed alike, the wanted
-tables are created in the session's temporary schema, in a transaction that is always rolled back:
-no list of rewriting rules is needed, whatever the server's version. SQLite keeps text as it was
-written; there both texts are read by the same code and compared token by token.
+PostgreSQL prints stored expressions in its own words. So that both sides are printed alike, the
+wanted tables are created in the session's temporary schema, in a transaction that is always rolled
+back: no list of rewriting rules is needed, whatever the server's version. SQLite keeps text as it
+was written; there both texts are read by the same code and compared token by token.
 """
 
 from __future__ import annotations
@@ -87,20 +87,14 @@ def read_schema(alias: str = "default", wanted: Wanted | None = None) -> dict[st
 
     Raises `InspectError` for a catalog that cannot be read.
     """
-    wanted = wanted or {}
     with HeldConnection(alias) as held:
-        engine = held.dialect.name
-        catalog, printed = held.run(read_both(engine, wanted))
-    return _spelled(engine, catalog, printed, wanted)
+        return held.run(_spelled(held.dialect.name, wanted or {}))
 
 
 async def aread_schema(alias: str = "default", wanted: Wanted | None = None) -> dict[str, TableDef]:
     """`read_schema` for async code."""
-    wanted = wanted or {}
     async with HeldConnection(alias) as held:
-        engine = held.dialect.name
-        catalog, printed = await held.arun(read_both(engine, wanted))
-    return _spelled(engine, catalog, printed, wanted)
+        return await held.arun(_spelled(held.dialect.name, wanted or {}))
 
 
 def compare_database(
@@ -116,9 +110,7 @@ def compare_database(
     Raises `InspectError` for a catalog that cannot be read or not be compared.
     """
     with HeldConnection(alias) as held:
-        engine = held.dialect.name
-        catalog, printed = held.run(read_both(engine, wanted))
-    return list(comparison(engine).tables(printed, catalog, ignored=frozenset(ignored)))
+        return held.run(_compared(held.dialect.name, wanted, frozenset(ignored)))
 
 
 async def acompare_database(
@@ -126,14 +118,16 @@ async def acompare_database(
 ) -> list[Difference]:
     """`compare_database` for async code."""
     async with HeldConnection(alias) as held:
-        engine = held.dialect.name
-        catalog, printed = await held.arun(read_both(engine, wanted))
-    return list(comparison(engine).tables(printed, catalog, ignored=frozenset(ignored)))
+        return await held.arun(_compared(held.dialect.name, wanted, frozenset(ignored)))
 
 
-def _spelled(
-    engine: str, catalog: Catalog, printed: Mapping[str, Found], wanted: Wanted
-) -> dict[str, TableDef]:
+def _compared(engine: str, wanted: Wanted, ignored: frozenset[str]) -> Operation[list[Difference]]:
+    catalog, printed = yield from read_both(engine, wanted)
+    return list(comparison(engine).tables(printed, catalog, ignored=ignored))
+
+
+def _spelled(engine: str, wanted: Wanted) -> Operation[dict[str, TableDef]]:
+    catalog, printed = yield from read_both(engine, wanted)
     how = comparison(engine)
     return {
         name: in_our_words(how, found, printed[name], wanted[name])

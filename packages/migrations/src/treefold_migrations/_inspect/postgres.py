@@ -20,21 +20,7 @@ from treefold_migrations._inspect.found import (
     Other,
     Place,
 )
-from treefold_orm.schema import (
-    CheckDef,
-    ColumnDef,
-    CreateTable,
-    ExclusionDef,
-    ForeignKeyDef,
-    IndexDef,
-    Operation,
-    Postgres,
-    Statement,
-    TableDef,
-    UniqueDef,
-    quote,
-    statements,
-)
+from treefold_orm import schema
 
 _TYPES = {  # as the server prints them, and as the ORM writes them
     "character varying": "varchar",
@@ -50,7 +36,7 @@ _ACTIONS = {
     "n": "SET_NULL",
     "d": "SET_DEFAULT",
 }
-_KINDS = {
+RELATION_KINDS = {
     "v": "view",
     "m": "materialized view",
     "f": "foreign table",
@@ -125,26 +111,25 @@ ORDER BY 1
 """
 
 
-def _asked(sql: str, *args: Any) -> Operation[list[tuple[Any, ...]]]:
-    rows = yield Statement("rows", sql, args)
+def asked(sql: str, *args: Any) -> schema.Operation[list[tuple[Any, ...]]]:
+    """Run a query; return its rows as tuples."""
+    rows = yield schema.Statement("rows", sql, args)
     return [tuple(row) for row in rows]
 
 
-def current_schema() -> Operation[int | None]:
+def current_schema() -> schema.Operation[int | None]:
     """Return the schema in which unqualified names are created; None where there is none."""
-    rows = yield from _asked(
-        "SELECT oid::bigint FROM pg_namespace WHERE nspname = current_schema()"
-    )
+    rows = yield from asked("SELECT oid::bigint FROM pg_namespace WHERE nspname = current_schema()")
     return rows[0][0] if rows else None
 
 
-def read_postgres(schema: int) -> Operation[Catalog]:
+def read_postgres(namespace: int) -> schema.Operation[Catalog]:
     """Read the catalog of one schema."""
     tables: dict[int, Found] = {}
     others: list[Other] = []
-    relations = yield from _asked(_RELATIONS, schema)
+    relations = yield from asked(_RELATIONS, namespace)
     for oid, name, kind, partition, inherits, extension, unlogged, secured in relations:
-        odd = _KINDS.get(kind, "")
+        odd = RELATION_KINDS.get(kind, "")
         odd = odd or ("partition" if partition else "inherited table" if inherits else "")
         if extension:
             odd = "part of an extension:"
@@ -154,12 +139,12 @@ def read_postgres(schema: int) -> Operation[Catalog]:
         notes: dict[Place, tuple[str, ...]] = {("table", name): ("UNLOGGED",)} if unlogged else {}
         if secured:
             others.append(Other("row security of", name))
-        tables[oid] = Found(TableDef(name, (), ()), notes)
-    for row in (yield from _asked(_COLUMNS, schema)):
+        tables[oid] = Found(schema.TableDef(name, (), ()), notes)
+    for row in (yield from asked(_COLUMNS, namespace)):
         if row[0] in tables:
             tables[row[0]] = _with_column(tables[row[0]], row[1:])
-    indexes = {row[0]: row for row in (yield from _asked(_INDEXES, schema))}
-    for row in (yield from _asked(_CONSTRAINTS, schema)):
+    indexes = {row[0]: row for row in (yield from asked(_INDEXES, namespace))}
+    for row in (yield from asked(_CONSTRAINTS, namespace)):
         index = indexes.get(row[-1])
         if row[0] in tables:
             tables[row[0]] = _with_constraint(tables[row[0]], row[1:], index)
@@ -168,31 +153,33 @@ def read_postgres(schema: int) -> Operation[Catalog]:
     for row in indexes.values():
         if row[1] in tables:
             tables[row[1]] = _with_index(tables[row[1]], row)
-    for name, table in (yield from _asked(_TRIGGERS, schema)):
+    for name, table in (yield from asked(_TRIGGERS, namespace)):
         others.append(Other("trigger", f"{name} on {table}"))
-    for (name,) in (yield from _asked(_SCHEMAS, schema)):
+    for (name,) in (yield from asked(_SCHEMAS, namespace)):
         others.append(Other("schema", name))
     return Catalog({found.table.name: found for found in tables.values()}, tuple(others))
 
 
-def create_temporary(tables: Iterable[TableDef]) -> Operation[None]:
+def create_temporary(tables: Iterable[schema.TableDef]) -> schema.Operation[None]:
     """Create tables, without foreign keys, in the temporary schema; the caller rolls back."""
-    yield from _asked(
+    yield from asked(
         "SELECT set_config('search_path', 'pg_temp, ' || current_setting('search_path'), true)"
     )
     for table in tables:
-        for sql in statements(CreateTable(replace(table, foreign_keys=())), Postgres()):
-            yield Statement("script", sql)
+        for sql in schema.statements(
+            schema.CreateTable(replace(table, foreign_keys=())), schema.Postgres()
+        ):
+            yield schema.Statement("script", sql)
 
 
-def print_expected(tables: Iterable[TableDef]) -> Operation[dict[str, Found]]:
-    """Return tables as this server prints them, without foreign keys, which have no text.
+def print_expected(tables: Iterable[schema.TableDef]) -> schema.Operation[dict[str, Found]]:
+    """Return tables with their expressions in the spelling of this server, without foreign keys.
 
     They are created in the temporary schema; the caller rolls the transaction back.
     """
     made = {table.name: table for table in tables}
     yield from create_temporary(made.values())
-    rows = yield from _asked("SELECT pg_my_temp_schema()::bigint")
+    rows = yield from asked("SELECT pg_my_temp_schema()::bigint")
     catalog = yield from read_postgres(rows[0][0])
     return {name: catalog.tables[name] for name in made}
 
@@ -214,7 +201,7 @@ def _with_column(found: Found, row: tuple[Any, ...]) -> Found:
     if collation:
         notes.append(f"COLLATE {collation}")
     text = "" if filled or generated else default
-    column = ColumnDef(name, type_of(kind), not required, filled, (), text)
+    column = schema.ColumnDef(name, type_of(kind), not required, filled, (), text)
     table = replace(found.table, columns=(*found.table.columns, column))
     return Found(table, _noted(found, "column", name, notes))
 
@@ -245,25 +232,25 @@ def _with_constraint(found: Found, row: tuple[Any, ...], index: Any) -> Found:
         return Found(table, _noted(found, "primary key", name, odd))
     if kind == "c":
         notes += ["NO INHERIT"] if no_inherit else []
-        table = replace(table, checks=(*table.checks, CheckDef(name, text)))
+        table = replace(table, checks=(*table.checks, schema.CheckDef(name, text)))
         return Found(table, _noted(found, "check", name, notes))
     if kind == "f":
         column = ", ".join(columns)
         notes += [f"ON UPDATE {_ACTIONS[on_update]}".replace("_", " ")] * (on_update != "a")
         notes += ["MATCH FULL"] * (match == "f")
         notes += [f"DEFERRABLE INITIALLY {when.upper()}"] if when else []
-        key = ForeignKeyDef(name, column, target, ", ".join(others), _ACTIONS[on_delete])
+        key = schema.ForeignKeyDef(name, column, target, ", ".join(others), _ACTIONS[on_delete])
         table = replace(table, foreign_keys=(*table.foreign_keys, key))
         return Found(table, _noted(found, "foreign key", column, notes))
     included = tuple(_unquoted(text) for text in index[7][index[6] :])
     if kind == "u":
-        unique = UniqueDef(
+        unique = schema.UniqueDef(
             name, tuple(columns), deferrable=when, nulls_distinct=not index[11], include=included
         )
         table = replace(table, uniques=(*table.uniques, unique))
         return Found(table, found.notes)
     terms = tuple(f"{t} WITH {o}" for t, o in zip(_terms(index), index[12], strict=True))
-    exclusion = ExclusionDef(name, terms, index[10], when)
+    exclusion = schema.ExclusionDef(name, terms, index[10], when)
     notes += [f"USING {index[5]}"] if index[5] != "gist" else []
     table = replace(table, exclusions=(*table.exclusions, exclusion))
     return Found(table, _noted(found, "exclusion", name, notes))
@@ -276,10 +263,12 @@ def _with_index(found: Found, row: tuple[Any, ...]) -> Found:
     notes += [f"USING {method}"] if method != "btree" else []
     terms, included = tuple(_terms(row)), tuple(map(_unquoted, texts[keys:]))
     if unique:
-        made = UniqueDef(name, (), where, terms, "", not nulls_equal, included)
+        made = schema.UniqueDef(name, (), where, terms, "", not nulls_equal, included)
         table = replace(table, uniques=(*table.uniques, made))
     else:
-        table = replace(table, indexes=(*table.indexes, IndexDef(name, terms, where, included)))
+        table = replace(
+            table, indexes=(*table.indexes, schema.IndexDef(name, terms, where, included))
+        )
     return Found(table, _noted(found, "index", name, notes))
 
 
@@ -297,7 +286,7 @@ def _terms(index: tuple[Any, ...]) -> Iterator[str]:
 
 def _term(text: str) -> str:
     # the server quotes names that need it and leaves the parentheses of a call out
-    return quote(text) if text.replace("_", "a").replace("$", "a").isalnum() else f"({text})"
+    return schema.quote(text) if text.replace("_", "a").replace("$", "a").isalnum() else f"({text})"
 
 
 def _unquoted(name: str) -> str:

@@ -1,6 +1,6 @@
 """A live table in the ORM's spelling: parts equal to wanted ones are written like these.
 
-What is equal was decided by text that the same database printed.
+Equality was decided by text that the same database printed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def in_our_words(how: Comparison, live: Found, printed: Found, wanted: TableDef)
     table = live.table
     columns, checks = _columns(how, table, printed.table, wanted)
     uniques = _same(how, table.uniques, printed.table.uniques, wanted.uniques)
-    # a search of PostgreSQL is an index like others, known by its name
+    # On PostgreSQL a `SearchIndex` is found as an ordinary index, and recognised by its name.
     plain = _same(how, table.indexes, printed.table.indexes, (*wanted.indexes, *wanted.searches))
     searches = _same(how, table.searches, printed.table.searches, wanted.searches)
     keys = _same(how, table.foreign_keys, wanted.foreign_keys, wanted.foreign_keys)

@@ -1,6 +1,6 @@
 """The catalog of SQLite, and the definitions that SQL of the ORM would leave in it.
 
-Both are read by the same code from the same kind of text: what SQLite keeps is what was written.
+Both are read by the same code from the same kind of text: SQLite keeps the text as written.
 """
 
 from __future__ import annotations
@@ -12,28 +12,16 @@ from typing import Any
 from treefold_migrations._inspect.found import Catalog, Found, InspectError, Other, Place
 from treefold_migrations._inspect.sql_text import Reader, split
 from treefold_migrations._inspect.sqlite_table import TableReader, read_index
-from treefold_orm.schema import (
-    CreateTable,
-    ForeignKeyDef,
-    IndexDef,
-    Operation,
-    SearchDef,
-    SQLite,
-    Statement,
-    TableDef,
-    UniqueDef,
-    constraint_name,
-    statements,
-)
+from treefold_orm import schema
 
 _MASTER = "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite|_%' "
 _EVENTS = ("insert", "delete", "update")
 _SHADOWS = ("data", "idx", "docsize", "config", "content")
 
 
-def read_sqlite() -> Operation[Catalog]:
+def read_sqlite() -> schema.Operation[Catalog]:
     """Read the catalog of the main database."""
-    rows = yield Statement("rows", f"{_MASTER} ESCAPE '|' ORDER BY name")
+    rows = yield schema.Statement("rows", f"{_MASTER} ESCAPE '|' ORDER BY name")
     found = [tuple(row) for row in rows]
     catalog = catalog_of(found)
     for table in catalog.tables.values():
@@ -45,7 +33,7 @@ def catalog_of(rows: Sequence[tuple[Any, ...]]) -> Catalog:
     """Return the catalog that rows of `sqlite_master` describe."""
     tables: dict[str, Found] = {}
     others: list[Other] = []
-    searches: list[tuple[SearchDef, tuple[str, ...]]] = []
+    searches: list[tuple[schema.SearchDef, tuple[str, ...]]] = []
     triggers = {name.lower() for kind, name, *_ in rows if kind == "trigger"}
     virtual = [name.lower() for kind, name, _, sql in rows if kind == "table" and _is_virtual(sql)]
     shadows = {f"{name}_{part}" for name in virtual for part in _SHADOWS}
@@ -59,7 +47,7 @@ def catalog_of(rows: Sequence[tuple[Any, ...]]) -> Catalog:
             if search is None:
                 others.append(Other("virtual table", name))
                 continue
-            own = {event: constraint_name(event, name).lower() for event in _EVENTS}
+            own = {event: schema.constraint_name(event, name).lower() for event in _EVENTS}
             ours.update(own.values())
             missing = tuple(f"trigger {t} is missing" for t in own.values() if t not in triggers)
             searches.append((search, missing))
@@ -79,11 +67,11 @@ def catalog_of(rows: Sequence[tuple[Any, ...]]) -> Catalog:
     return Catalog({name: _pointed(found, tables) for name, found in tables.items()}, tuple(others))
 
 
-def expected_sqlite(tables: Iterable[TableDef]) -> dict[str, Found]:
-    """Return what the catalog would hold if `create_all` made these tables."""
+def expected_sqlite(tables: Iterable[schema.TableDef]) -> dict[str, Found]:
+    """Return the catalog as `create_all` would fill it with these tables."""
     rows: list[tuple[Any, ...]] = []
     for table in tables:
-        for sql in statements(CreateTable(table), SQLite()):
+        for sql in schema.statements(schema.CreateTable(table), schema.SQLite()):
             reader = Reader(sql)
             if not reader.take("create"):
                 continue  # FTS5 takes in rows, of which there are none
@@ -93,7 +81,7 @@ def expected_sqlite(tables: Iterable[TableDef]) -> dict[str, Found]:
     return dict(catalog_of(rows).tables)
 
 
-def read_search(sql: str) -> SearchDef | None:
+def read_search(sql: str) -> schema.SearchDef | None:
     """Return the full text search of a virtual table; None for one of another kind.
 
     Weights are not kept by SQLite, and of configurations only whether words are stemmed.
@@ -120,7 +108,7 @@ def read_search(sql: str) -> SearchDef | None:
         return None
     config = "english" if options["tokenize"].startswith("porter") else "simple"
     table, key = options["content"], options["content_rowid"]
-    return SearchDef(name, table, key, tuple(columns), config)
+    return schema.SearchDef(name, table, key, tuple(columns), config)
 
 
 def _is_virtual(sql: str) -> bool:
@@ -131,14 +119,14 @@ def _owner(tables: Mapping[str, Found], name: str) -> str | None:
     return next((t for t in tables if t.lower() == name.lower()), None)
 
 
-def _with_index(found: Found, index: IndexDef | UniqueDef) -> Found:
+def _with_index(found: Found, index: schema.IndexDef | schema.UniqueDef) -> Found:
     table = found.table
-    if isinstance(index, UniqueDef):
+    if isinstance(index, schema.UniqueDef):
         return replace(found, table=replace(table, uniques=(*table.uniques, index)))
     return replace(found, table=replace(table, indexes=(*table.indexes, index)))
 
 
-def _with_search(found: Found, search: SearchDef, missing: tuple[str, ...]) -> Found:
+def _with_search(found: Found, search: schema.SearchDef, missing: tuple[str, ...]) -> Found:
     notes: dict[Place, tuple[str, ...]] = dict(found.notes)
     if missing:
         notes["search index", search.name] = missing
@@ -148,7 +136,7 @@ def _with_search(found: Found, search: SearchDef, missing: tuple[str, ...]) -> F
 
 def _pointed(found: Found, tables: Mapping[str, Found]) -> Found:
     # REFERENCES without columns means the primary key of the target
-    def full(key: ForeignKeyDef) -> ForeignKeyDef:
+    def full(key: schema.ForeignKeyDef) -> schema.ForeignKeyDef:
         owner = _owner(tables, key.target)
         if owner is None:
             return key
@@ -159,12 +147,12 @@ def _pointed(found: Found, tables: Mapping[str, Found]) -> Found:
     return replace(found, table=replace(found.table, foreign_keys=keys))
 
 
-def _verify(found: Found) -> Operation[None]:
+def _verify(found: Found) -> schema.Operation[None]:
     table = found.table
-    columns = yield Statement(
+    columns = yield schema.Statement(
         "rows", 'SELECT name, "notnull", pk FROM pragma_table_xinfo(?)', (table.name,)
     )
-    keys = yield Statement(
+    keys = yield schema.Statement(
         "rows", "SELECT count(DISTINCT id) FROM pragma_foreign_key_list(?)", (table.name,)
     )
     without_rowid = "WITHOUT ROWID" in found.notes.get(("table", table.name), ())

@@ -1,6 +1,6 @@
 """Operation: one change of the schema or of data, as a migration file holds it.
 
-An operation knows what it does to a state, how to undo it, and its own source. It never reads a
+An operation changes a state, reverts that change, and writes its own source. It never reads a
 database; SQL is made of the states before and after it.
 """
 
@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Literal
+from dataclasses import fields
+from itertools import accumulate
+from typing import Any, ClassVar, Literal, cast
 
 from treefold_migrations._base.errors import StateError
 from treefold_migrations._state.schema_state import SchemaState
@@ -26,11 +28,12 @@ class Operation(ABC):
     """
 
     destructive: ClassVar[bool] = False
+    when: Phase = "expand"
 
     @property
     def phase(self) -> Phase:
         """When the operation may run in a rollout."""
-        return "expand"
+        return self.when
 
     @abstractmethod
     def apply(self, state: SchemaState) -> SchemaState:
@@ -53,7 +56,8 @@ class Operation(ABC):
 
     @abstractmethod
     def touches(self) -> set[str] | None:
-        """Return what the operation changes: tables, fields as `table.field`, constraints and
+        """Return the names that the operation changes: tables, fields as `table.field`, constraints
+        and
         indexes as `table#name`; None where it cannot be known.
         """
 
@@ -61,9 +65,9 @@ class Operation(ABC):
         """Return the tables and fields that must be there, and stay as they are."""
         return set()
 
-    @abstractmethod
     def arguments(self, writer: OperationWriter) -> tuple[list[str], dict[str, str]]:
-        """Return the arguments of the constructor as source."""
+        """Return the arguments of the constructor as source; here, of names only."""
+        return [quoted(getattr(self, field.name)) for field in fields(cast("Any", self))], {}
 
     def source(self, imports: Imports) -> str:
         """Return the source of the operation on one line, in its normalized form.
@@ -121,6 +125,11 @@ class OperationWriter:
 
 MIGRATION_MODULE = "treefold_migrations_file_"
 """How the names of modules begin that migration files are executed as."""
+
+
+def states_through(operations: Iterable[Operation], before: SchemaState) -> list[SchemaState]:
+    """Return the states before, between and after operations."""
+    return list(accumulate(operations, lambda state, made: made.apply(state), initial=before))
 
 
 def check_names(table: str, model: str, fields: Iterable[str]) -> None:

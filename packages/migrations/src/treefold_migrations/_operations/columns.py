@@ -7,13 +7,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from treefold_migrations._base.errors import StateError
-from treefold_migrations._operations.base import (
-    Operation,
-    OperationWriter,
-    Phase,
-    check_names,
-    check_phase,
-)
+from treefold_migrations._operations import base
 from treefold_migrations._operations.tables import check_field
 from treefold_migrations._state.renaming import fields_used_by, rename_field
 from treefold_migrations._state.schema_state import AnyField, SchemaState, column_of
@@ -21,7 +15,7 @@ from treefold_orm.schema import MISSING, is_foreign_key, quoted
 
 
 @dataclass(frozen=True, eq=False)
-class AddField(Operation):
+class AddField(base.Operation):
     """Add a field; `fill` is the value of existing rows, a constant or an expression.
 
     Without `fill`, rows get the field's `db_default`, or NULL.
@@ -36,7 +30,7 @@ class AddField(Operation):
         table = state.table(self.table)
         if self.name in table.fields:
             raise StateError(f"{self.table}.{self.name} must not exist yet; alter or drop it")
-        check_names(self.table, table.model, [self.name])
+        base.check_names(self.table, table.model, [self.name])
         check_field(state, self.table, self.name, self.field)
         column = column_of(self.name, self.field)
         for name, field in table.fields.items():
@@ -47,7 +41,7 @@ class AddField(Operation):
                 )
         return state.with_table(table.with_fields({**table.fields, self.name: self.field}))
 
-    def reverse(self, before: SchemaState) -> Operation:
+    def reverse(self, before: SchemaState) -> base.Operation:
         return DropField(self.table, self.name)
 
     def describe(self) -> str:
@@ -59,13 +53,13 @@ class AddField(Operation):
     def relies_on(self) -> set[str]:
         return target_of(self.field)
 
-    def arguments(self, writer: OperationWriter) -> tuple[list[str], dict[str, str]]:
+    def arguments(self, writer: base.OperationWriter) -> tuple[list[str], dict[str, str]]:
         args = [quoted(self.table), quoted(self.name), writer.part(self.field)]
         return args, filled(self.fill, writer)
 
 
 @dataclass(frozen=True, eq=False)
-class DropField(Operation):
+class DropField(base.Operation):
     """Drop a field and its values."""
 
     destructive = True
@@ -73,9 +67,7 @@ class DropField(Operation):
     table: str
     name: str
 
-    @property
-    def phase(self) -> Phase:
-        return "contract"
+    when = "contract"
 
     def apply(self, state: SchemaState) -> SchemaState:
         table = state.table(self.table)
@@ -90,7 +82,7 @@ class DropField(Operation):
         fields = {name: field for name, field in table.fields.items() if name != self.name}
         return state.with_table(table.with_fields(fields))
 
-    def reverse(self, before: SchemaState) -> Operation:
+    def reverse(self, before: SchemaState) -> base.Operation:
         return AddField(self.table, self.name, before.table(self.table).field(self.name))
 
     def describe(self) -> str:
@@ -99,12 +91,9 @@ class DropField(Operation):
     def touches(self) -> set[str]:
         return {f"{self.table}.{self.name}"}
 
-    def arguments(self, writer: OperationWriter) -> tuple[list[str], dict[str, str]]:
-        return [quoted(self.table), quoted(self.name)], {}
-
 
 @dataclass(frozen=True, eq=False)
-class AlterField(Operation):
+class AlterField(base.Operation):
     """Replace the definition of a field; values stay.
 
     `fill` replaces NULL in existing rows of a field that must no longer be NULL. `using` is the SQL
@@ -117,11 +106,11 @@ class AlterField(Operation):
     name: str
     field: AnyField
     fill: Any = MISSING
-    when: Phase = "expand"
+    when: base.Phase = "expand"
     using: str | Mapping[str, str] = ""
 
     def __post_init__(self) -> None:
-        check_phase(self.when)
+        base.check_phase(self.when)
         for dialect in ("sqlite", "postgres"):
             self.using_on(dialect)
 
@@ -141,10 +130,6 @@ class AlterField(Operation):
             raise StateError(f"using must be SQL as text, got {given!r}")
         return given
 
-    @property
-    def phase(self) -> Phase:
-        return self.when
-
     def apply(self, state: SchemaState) -> SchemaState:
         table = state.table(self.table)
         table.field(self.name)
@@ -158,7 +143,7 @@ class AlterField(Operation):
                 )
         return state.with_table(table.with_fields({**table.fields, self.name: self.field}))
 
-    def reverse(self, before: SchemaState) -> Operation:
+    def reverse(self, before: SchemaState) -> base.Operation:
         return AlterField(self.table, self.name, before.table(self.table).field(self.name))
 
     def describe(self) -> str:
@@ -170,7 +155,7 @@ class AlterField(Operation):
     def relies_on(self) -> set[str]:
         return target_of(self.field)
 
-    def arguments(self, writer: OperationWriter) -> tuple[list[str], dict[str, str]]:
+    def arguments(self, writer: base.OperationWriter) -> tuple[list[str], dict[str, str]]:
         args = [quoted(self.table), quoted(self.name), writer.part(self.field)]
         options = filled(self.fill, writer)
         if self.when != "expand":
@@ -182,7 +167,7 @@ class AlterField(Operation):
 
 
 @dataclass(frozen=True, eq=False)
-class RenameField(Operation):
+class RenameField(base.Operation):
     """Rename a field; constraints and indexes follow.
 
     The column follows too, unless the field has a `db_column`.
@@ -193,10 +178,10 @@ class RenameField(Operation):
     new: str
 
     def apply(self, state: SchemaState) -> SchemaState:
-        check_names(self.table, "model", [self.new])
+        base.check_names(self.table, "model", [self.new])
         return state.with_table(rename_field(state.table(self.table), self.old, self.new))
 
-    def reverse(self, before: SchemaState) -> Operation:
+    def reverse(self, before: SchemaState) -> base.Operation:
         return RenameField(self.table, self.new, self.old)
 
     def describe(self) -> str:
@@ -205,15 +190,12 @@ class RenameField(Operation):
     def touches(self) -> set[str]:
         return {f"{self.table}.{self.old}", f"{self.table}.{self.new}"}
 
-    def arguments(self, writer: OperationWriter) -> tuple[list[str], dict[str, str]]:
-        return [quoted(self.table), quoted(self.old), quoted(self.new)], {}
-
 
 def target_of(field: AnyField) -> set[str]:
     """Return the table that a foreign key points to, as a set."""
     return {cast("str", field.to)} if is_foreign_key(field) else set()
 
 
-def filled(fill: Any, writer: OperationWriter) -> dict[str, str]:
+def filled(fill: Any, writer: base.OperationWriter) -> dict[str, str]:
     """Return the argument of a fill, where there is one."""
     return {} if fill is MISSING else {"fill": writer.value(fill)}

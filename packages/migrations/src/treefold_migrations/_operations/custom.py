@@ -1,23 +1,17 @@
 """Operations with SQL or Python of the application, and operations that split state and database.
 
-What such an operation does to a database is its author's word; `tables` says which tables it
+The author answers for the effect of such an operation on a database; `tables` says which tables it
 concerns, so that branches can be merged.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from treefold_migrations._base.errors import StateError
-from treefold_migrations._operations.base import (
-    Operation,
-    OperationWriter,
-    Phase,
-    check_phase,
-    listing,
-)
+from treefold_migrations._operations import base
 from treefold_migrations._state.schema_state import SchemaState
 from treefold_orm.schema import quoted
 
@@ -25,7 +19,7 @@ Statements = str | Sequence[str] | Mapping[str, str | Sequence[str]]
 
 
 @dataclass(frozen=True, eq=False)
-class RunSQL(Operation):
+class RunSQL(base.Operation):
     """Run SQL: one statement, several, or a mapping of "sqlite" and "postgres" to these.
 
     `reverse_sql` undoes it; an empty one says that nothing is to be undone. `elidable=True` lets a
@@ -37,21 +31,17 @@ class RunSQL(Operation):
     tables: Sequence[str] | None = None
     transactional: bool = True
     elidable: bool = False
-    when: Phase = "expand"
+    when: base.Phase = "expand"
 
     def __post_init__(self) -> None:
-        check_phase(self.when)
+        base.check_phase(self.when)
         for dialect in ("sqlite", "postgres"):
             self.statements(dialect)
-
-    @property
-    def phase(self) -> Phase:
-        return self.when
 
     def statements(self, dialect: str) -> list[str]:
         """Return the statements for "sqlite" or "postgres".
 
-        Raises `StateError` for what is no SQL.
+        Raises `StateError` for values other than SQL.
         """
         given: Any = self.sql
         if isinstance(given, Mapping):
@@ -68,12 +58,10 @@ class RunSQL(Operation):
     def apply(self, state: SchemaState) -> SchemaState:
         return state
 
-    def reverse(self, before: SchemaState) -> Operation | None:
+    def reverse(self, before: SchemaState) -> base.Operation | None:
         if self.reverse_sql is None:
             return None
-        return RunSQL(
-            self.reverse_sql, self.sql, self.tables, self.transactional, self.elidable, self.when
-        )
+        return replace(self, sql=self.reverse_sql, reverse_sql=self.sql)
 
     def describe(self) -> str:
         first = next(iter(self.statements("sqlite") or self.statements("postgres")), "")
@@ -83,7 +71,7 @@ class RunSQL(Operation):
     def touches(self) -> set[str] | None:
         return None if self.tables is None else set(self.tables)
 
-    def arguments(self, writer: OperationWriter) -> tuple[list[str], dict[str, str]]:
+    def arguments(self, writer: base.OperationWriter) -> tuple[list[str], dict[str, str]]:
         options: dict[str, str] = {}
         if self.reverse_sql is not None:
             options["reverse_sql"] = writer.value(_plain(self.reverse_sql))
@@ -91,7 +79,7 @@ class RunSQL(Operation):
 
 
 @dataclass(frozen=True, eq=False)
-class RunPython(Operation):
+class RunPython(base.Operation):
     """Run a function of the migration's file, sync or async, on frozen models.
 
     `backward` undoes it. Where nothing is to be undone, it is `RunPython.noop`.
@@ -102,10 +90,10 @@ class RunPython(Operation):
     tables: Sequence[str] | None = None
     transactional: bool = True
     elidable: bool = False
-    when: Phase = "expand"
+    when: base.Phase = "expand"
 
     def __post_init__(self) -> None:
-        check_phase(self.when)
+        base.check_phase(self.when)
         for function in (self.forward, self.backward):
             if function is not None and not callable(cast("Any", function)):
                 raise StateError(f"RunPython must be given a function, got {function!r}")
@@ -114,24 +102,13 @@ class RunPython(Operation):
     def noop(*_: Any) -> None:
         """Do nothing."""
 
-    @property
-    def phase(self) -> Phase:
-        return self.when
-
     def apply(self, state: SchemaState) -> SchemaState:
         return state
 
-    def reverse(self, before: SchemaState) -> Operation | None:
+    def reverse(self, before: SchemaState) -> base.Operation | None:
         if self.backward is None:
             return None
-        return RunPython(
-            self.backward,
-            self.forward,
-            self.tables,
-            self.transactional,
-            self.elidable,
-            self.when,
-        )
+        return replace(self, forward=self.backward, backward=self.forward)
 
     def describe(self) -> str:
         return f"run Python: {self.forward.__name__}"
@@ -139,7 +116,7 @@ class RunPython(Operation):
     def touches(self) -> set[str] | None:
         return None if self.tables is None else set(self.tables)
 
-    def arguments(self, writer: OperationWriter) -> tuple[list[str], dict[str, str]]:
+    def arguments(self, writer: base.OperationWriter) -> tuple[list[str], dict[str, str]]:
         options: dict[str, str] = {}
         if self.backward is RunPython.noop:
             options["backward"] = f"{writer.imports.name('treefold_migrations', 'RunPython')}.noop"
@@ -149,18 +126,18 @@ class RunPython(Operation):
 
 
 @dataclass(frozen=True, eq=False)
-class SeparateStateAndDatabase(Operation):
+class SeparateStateAndDatabase(base.Operation):
     """Change the database by some operations, and the state by others."""
 
-    database: Sequence[Operation] = ()
-    state: Sequence[Operation] = ()
+    database: Sequence[base.Operation] = ()
+    state: Sequence[base.Operation] = ()
 
     @property
-    def destructive(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride] - what it holds decides
+    def destructive(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride] - depends on its operations
         return any(operation.destructive for operation in self.database)
 
     @property
-    def phase(self) -> Phase:
+    def phase(self) -> base.Phase:
         late = any(operation.phase == "contract" for operation in self.database)
         return "contract" if late else "expand"
 
@@ -169,7 +146,7 @@ class SeparateStateAndDatabase(Operation):
             state = operation.apply(state)
         return state
 
-    def reverse(self, before: SchemaState) -> Operation | None:
+    def reverse(self, before: SchemaState) -> base.Operation | None:
         database, state = _undone(self.database, before), _undone(self.state, before)
         if database is None or state is None:
             return None
@@ -189,17 +166,19 @@ class SeparateStateAndDatabase(Operation):
             found |= touched
         return found
 
-    def arguments(self, writer: OperationWriter) -> tuple[list[str], dict[str, str]]:
+    def arguments(self, writer: base.OperationWriter) -> tuple[list[str], dict[str, str]]:
         options: dict[str, str] = {}
         if self.database:
-            options["database"] = listing(map(writer.operation, self.database))
+            options["database"] = base.listing(map(writer.operation, self.database))
         if self.state:
-            options["state"] = listing(map(writer.operation, self.state))
+            options["state"] = base.listing(map(writer.operation, self.state))
         return [], options
 
 
-def _undone(operations: Sequence[Operation], before: SchemaState) -> list[Operation] | None:
-    made: list[Operation] = []
+def _undone(
+    operations: Sequence[base.Operation], before: SchemaState
+) -> list[base.Operation] | None:
+    made: list[base.Operation] = []
     for operation in operations:
         reverse = operation.reverse(before)
         if reverse is None:
@@ -212,7 +191,7 @@ def _undone(operations: Sequence[Operation], before: SchemaState) -> list[Operat
 def _common(operation: RunSQL | RunPython) -> dict[str, str]:
     options: dict[str, str] = {}
     if operation.tables is not None:
-        options["tables"] = listing(map(quoted, operation.tables))
+        options["tables"] = base.listing(map(quoted, operation.tables))
     if not operation.transactional:
         options["transactional"] = "False"
     if operation.elidable:

@@ -1,4 +1,4 @@
-"""Operations on constraints and indexes. What is dropped is named as the database names it."""
+"""Operations on constraints and indexes. A dropped part is named as in the database."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from treefold_migrations._base.errors import StateError
-from treefold_migrations._operations.base import Operation, OperationWriter, Phase
+from treefold_migrations._operations.base import Operation, OperationWriter
 from treefold_migrations._state.renaming import names_in
 from treefold_migrations._state.schema_state import AnyIndex, SchemaState, TableState
 from treefold_orm.schema import Constraint, quoted, source_of
@@ -19,9 +19,7 @@ class AddConstraint(Operation):
     table: str
     constraint: Constraint
 
-    @property
-    def phase(self) -> Phase:
-        return "contract"
+    when = "contract"
 
     def apply(self, state: SchemaState) -> SchemaState:
         table = state.table(self.table)
@@ -70,9 +68,6 @@ class DropConstraint(Operation):
     def touches(self) -> set[str]:
         return {f"{self.table}#{self.name}"}
 
-    def arguments(self, writer: OperationWriter) -> tuple[list[str], dict[str, str]]:
-        return [quoted(self.table), quoted(self.name)], {}
-
 
 @dataclass(frozen=True, eq=False)
 class AddIndex(Operation):
@@ -110,9 +105,7 @@ class DropIndex(Operation):
     table: str
     name: str
 
-    @property
-    def phase(self) -> Phase:
-        return "contract"
+    when = "contract"
 
     def apply(self, state: SchemaState) -> SchemaState:
         table = state.table(self.table)
@@ -128,9 +121,6 @@ class DropIndex(Operation):
 
     def touches(self) -> set[str]:
         return {f"{self.table}#{self.name}"}
-
-    def arguments(self, writer: OperationWriter) -> tuple[list[str], dict[str, str]]:
-        return [quoted(self.table), quoted(self.name)], {}
 
 
 def check_columns(table: TableState, part: Any) -> None:

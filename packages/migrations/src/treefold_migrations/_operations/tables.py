@@ -7,28 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from treefold_migrations._base.errors import StateError
-from treefold_migrations._operations.base import (
-    Operation,
-    OperationWriter,
-    Phase,
-    check_names,
-    listing,
-    mapping,
-)
+from treefold_migrations._operations import base
+from treefold_migrations._state import schema_state
 from treefold_migrations._state.renaming import rename_table
-from treefold_migrations._state.schema_state import (
-    AnyField,
-    AnyIndex,
-    AsFound,
-    SchemaState,
-    TableOptions,
-    TableState,
-)
 from treefold_orm.schema import Constraint, Field, is_foreign_key, quoted
 
 
 @dataclass(frozen=True, eq=False)
-class CreateTable(Operation):
+class CreateTable(base.Operation):
     """Create a table with its fields, constraints and indexes.
 
     `model` is the name of the class; `managed=False` records a table that others create, and
@@ -37,16 +23,16 @@ class CreateTable(Operation):
     """
 
     name: str
-    fields: Mapping[str, AnyField]
+    fields: Mapping[str, schema_state.AnyField]
     model: str = ""
     primary_key: Sequence[str] = ()
     constraints: Sequence[Constraint] = ()
-    indexes: Sequence[AnyIndex] = ()
+    indexes: Sequence[schema_state.AnyIndex] = ()
     managed: bool = True
-    as_found: Sequence[AsFound] = ()
+    as_found: Sequence[schema_state.AsFound] = ()
 
     @classmethod
-    def of(cls, table: TableState) -> CreateTable:
+    def of(cls, table: schema_state.TableState) -> CreateTable:
         """Return the operation that creates a table of a state."""
         o = table.options
         return cls(
@@ -61,13 +47,13 @@ class CreateTable(Operation):
         )
 
     @property
-    def table(self) -> TableState:
+    def table(self) -> schema_state.TableState:
         """The table as a state holds it."""
-        return TableState(
+        return schema_state.TableState(
             self.name,
             self.model or self.name,
             dict(self.fields),
-            TableOptions(
+            schema_state.TableOptions(
                 tuple(self.primary_key),
                 tuple(self.constraints),
                 tuple(self.indexes),
@@ -76,18 +62,18 @@ class CreateTable(Operation):
             ),
         )
 
-    def apply(self, state: SchemaState) -> SchemaState:
+    def apply(self, state: schema_state.SchemaState) -> schema_state.SchemaState:
         if self.name in state:
             raise StateError(f"Table {self.name!r} must not exist yet; drop or rename it first")
         table = self.table
-        check_names(self.name, table.model, self.fields)
+        base.check_names(self.name, table.model, self.fields)
         for name, field in self.fields.items():
             check_field(state, self.name, name, field)
         for name in table.options.primary_key:
             table.field(name)
         return state.with_table(table)
 
-    def reverse(self, before: SchemaState) -> Operation:
+    def reverse(self, before: schema_state.SchemaState) -> base.Operation:
         return DropTable(self.name)
 
     def describe(self) -> str:
@@ -99,37 +85,35 @@ class CreateTable(Operation):
     def relies_on(self) -> set[str]:
         return {str(f.to) for f in self.fields.values() if is_foreign_key(f)} - {self.name}
 
-    def arguments(self, writer: OperationWriter) -> tuple[list[str], dict[str, str]]:
+    def arguments(self, writer: base.OperationWriter) -> tuple[list[str], dict[str, str]]:
         fields = {name: writer.part(field) for name, field in self.fields.items()}
         options: dict[str, str] = {}
         if self.model and self.model != self.name:
             options["model"] = quoted(self.model)
         if self.primary_key:
-            options["primary_key"] = listing(map(quoted, self.primary_key))
+            options["primary_key"] = base.listing(map(quoted, self.primary_key))
         if self.constraints:
-            options["constraints"] = listing(map(writer.part, self.constraints))
+            options["constraints"] = base.listing(map(writer.part, self.constraints))
         if self.indexes:
-            options["indexes"] = listing(map(writer.part, self.indexes))
+            options["indexes"] = base.listing(map(writer.part, self.indexes))
         if not self.managed:
             options["managed"] = "False"
         if self.as_found:
             options["as_found"] = findings(self.as_found)
-        return [quoted(self.name), mapping(fields)], options
+        return [quoted(self.name), base.mapping(fields)], options
 
 
 @dataclass(frozen=True, eq=False)
-class DropTable(Operation):
+class DropTable(base.Operation):
     """Drop a table and all its rows."""
 
     destructive = True
 
     name: str
 
-    @property
-    def phase(self) -> Phase:
-        return "contract"
+    when = "contract"
 
-    def apply(self, state: SchemaState) -> SchemaState:
+    def apply(self, state: schema_state.SchemaState) -> schema_state.SchemaState:
         state.table(self.name)
         for table, field in state.references_to(self.name):
             if table.name != self.name:
@@ -139,7 +123,7 @@ class DropTable(Operation):
                 )
         return state.without_table(self.name)
 
-    def reverse(self, before: SchemaState) -> Operation:
+    def reverse(self, before: schema_state.SchemaState) -> base.Operation:
         return CreateTable.of(before.table(self.name))
 
     def describe(self) -> str:
@@ -148,21 +132,18 @@ class DropTable(Operation):
     def touches(self) -> set[str]:
         return {self.name}
 
-    def arguments(self, writer: OperationWriter) -> tuple[list[str], dict[str, str]]:
-        return [quoted(self.name)], {}
-
 
 @dataclass(frozen=True, eq=False)
-class RenameTable(Operation):
+class RenameTable(base.Operation):
     """Rename a table; foreign keys to it follow."""
 
     old: str
     new: str
 
-    def apply(self, state: SchemaState) -> SchemaState:
+    def apply(self, state: schema_state.SchemaState) -> schema_state.SchemaState:
         return rename_table(state, self.old, self.new)
 
-    def reverse(self, before: SchemaState) -> Operation:
+    def reverse(self, before: schema_state.SchemaState) -> base.Operation:
         return RenameTable(self.new, self.old)
 
     def describe(self) -> str:
@@ -171,12 +152,9 @@ class RenameTable(Operation):
     def touches(self) -> set[str]:
         return {self.old, self.new}
 
-    def arguments(self, writer: OperationWriter) -> tuple[list[str], dict[str, str]]:
-        return [quoted(self.old), quoted(self.new)], {}
-
 
 @dataclass(frozen=True, eq=False)
-class SetOptions(Operation):
+class SetOptions(base.Operation):
     """Set the name of the model, the fields of a composite key, whether migrations manage the
     table, or what it has as it was found (`CreateTable`); what is not given stays.
     """
@@ -185,52 +163,44 @@ class SetOptions(Operation):
     model: str | None = None
     primary_key: Sequence[str] | None = None
     managed: bool | None = None
-    as_found: Sequence[AsFound] | None = None
+    as_found: Sequence[schema_state.AsFound] | None = None
 
-    def apply(self, state: SchemaState) -> SchemaState:
+    def apply(self, state: schema_state.SchemaState) -> schema_state.SchemaState:
         table = state.table(self.table)
         if self.model is not None:
-            check_names(self.table, self.model, ())
+            base.check_names(self.table, self.model, ())
             table = replace(table, model=self.model)
-        if self.primary_key is not None:
-            for name in self.primary_key:
-                table.field(name)
-            table = table.with_options(primary_key=tuple(self.primary_key))
-        if self.managed is not None:
-            table = table.with_options(managed=self.managed)
-        if self.as_found is not None:
-            table = table.with_options(as_found=tuple(self.as_found))
-        return state.with_table(table)
+        for name in self.primary_key or ():
+            table.field(name)
+        options = {
+            name: value if name == "managed" else tuple(value)
+            for name, value in self._given().items()
+            if name != "model"
+        }
+        return state.with_table(table.with_options(**options))
 
-    def reverse(self, before: SchemaState) -> Operation:
+    def _given(self) -> dict[str, Any]:
+        names = ("model", "primary_key", "managed", "as_found")
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
+
+    def reverse(self, before: schema_state.SchemaState) -> base.Operation:
         table = before.table(self.table)
-        return SetOptions(
-            self.table,
-            None if self.model is None else table.model,
-            None if self.primary_key is None else table.options.primary_key,
-            None if self.managed is None else table.options.managed,
-            None if self.as_found is None else table.options.as_found,
-        )
+        given = self._given()
+        known = {name: getattr(table.options, name) for name in given if name != "model"}
+        return SetOptions(self.table, table.model if "model" in given else None, **known)
 
     def describe(self) -> str:
-        given = {
-            "model": self.model,
-            "primary_key": self.primary_key,
-            "managed": self.managed,
-            "as_found": self.as_found,
-        }
-        words = [name for name, value in given.items() if value is not None]
-        return f"set {', '.join(words) or 'nothing'} of table {self.table}"
+        return f"set {', '.join(self._given()) or 'nothing'} of table {self.table}"
 
     def touches(self) -> set[str]:
         return {self.table}
 
-    def arguments(self, writer: OperationWriter) -> tuple[list[str], dict[str, str]]:
+    def arguments(self, writer: base.OperationWriter) -> tuple[list[str], dict[str, str]]:
         options: dict[str, str] = {}
         if self.model is not None:
             options["model"] = quoted(self.model)
         if self.primary_key is not None:
-            options["primary_key"] = listing(map(quoted, self.primary_key))
+            options["primary_key"] = base.listing(map(quoted, self.primary_key))
         if self.managed is not None:
             options["managed"] = repr(bool(self.managed))
         if self.as_found is not None:
@@ -238,16 +208,16 @@ class SetOptions(Operation):
         return [quoted(self.table)], options
 
 
-def findings(found: Sequence[AsFound]) -> str:
-    """Write what was found otherwise."""
-    return listing(f"({', '.join(map(quoted, item))})" for item in found)
+def findings(found: Sequence[schema_state.AsFound]) -> str:
+    """Write the differences that were found."""
+    return base.listing(f"({', '.join(map(quoted, item))})" for item in found)
 
 
-def check_field(state: SchemaState, table: str, name: str, field: Any) -> None:
-    """Raise `StateError` for what is no field, and for a foreign key without its target."""
+def check_field(state: schema_state.SchemaState, table: str, name: str, field: Any) -> None:
+    """Raise `StateError` for values other than fields, and a foreign key without its target."""
     if not isinstance(field, Field):
         raise StateError(f"{table}.{name} must be a field, got {type(field).__name__}")
-    known = cast("AnyField", field)
+    known = cast("schema_state.AnyField", field)
     if is_foreign_key(known) and not isinstance(known.to, str):
         raise StateError(
             f"{table}.{name} must name its table as text, got {known.to.__name__}; models change, "

@@ -10,26 +10,18 @@ from dataclasses import dataclass, field as dataclass_field
 from typing import Any
 
 from treefold_migrations._plan.changes import TableChange
-from treefold_migrations._plan.conversion import Conversion, convert
-from treefold_orm.schema import (
-    Dialect,
-    Field,
-    Meta,
-    TableDef,
-    TableShape,
-    is_foreign_key,
-    meta_of,
-    table_of,
-)
+from treefold_migrations._plan.conversion import Conversion
+from treefold_migrations._plan.converting import convert
+from treefold_orm import schema
 
-AnyField = Field[Any]
-Shapes = Mapping[str, TableShape]
+AnyField = schema.Field[Any]
+Shapes = Mapping[str, schema.TableShape]
 Place = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What two sets of tables do not tell by themselves.
+    """Knowledge that two sets of tables do not hold by themselves.
 
     `tables` maps tables after to their name before, `fields` their fields after to those before,
     which is None for a new field of an old name. `fills` is SQL for the values of existing rows,
@@ -53,25 +45,25 @@ class Answers:
 class _Side:
     """The tables before or after, in one dialect, each described once."""
 
-    def __init__(self, shapes: Shapes, dialect: Dialect) -> None:
+    def __init__(self, shapes: Shapes, dialect: schema.Dialect) -> None:
         self.shapes = shapes
         self._dialect = dialect
-        self._metas: dict[str, Meta] = {}
+        self._metas: dict[str, schema.Meta] = {}
 
-    def meta(self, name: str) -> Meta:
+    def meta(self, name: str) -> schema.Meta:
         if name not in self._metas:
-            self._metas[name] = meta_of(name, self.shapes)
+            self._metas[name] = schema.meta_of(name, self.shapes)
         return self._metas[name]
 
-    def table(self, name: str) -> TableDef:
-        return table_of(self.meta(name), self._dialect)
+    def table(self, name: str) -> schema.TableDef:
+        return schema.table_of(self.meta(name), self._dialect)
 
     def targets(self, name: str) -> set[str]:
-        return {str(f.to) for f in self.shapes[name].fields.values() if is_foreign_key(f)}
+        return {str(f.to) for f in self.shapes[name].fields.values() if schema.is_foreign_key(f)}
 
 
 def changes_between(
-    before: Shapes, after: Shapes, *, dialect: Dialect, answers: Answers
+    before: Shapes, after: Shapes, *, dialect: schema.Dialect, answers: Answers
 ) -> list[TableChange]:
     """Return the change of each table that changes."""
     old, new = _Side(before, dialect), _Side(after, dialect)
@@ -117,7 +109,7 @@ def _points_to_moved(old: _Side, source: str | None, touched: set[str]) -> bool:
 
 
 def _change(
-    old: _Side, new: _Side, source: str | None, name: str, answers: Answers, dialect: Dialect
+    old: _Side, new: _Side, source: str | None, name: str, answers: Answers, dialect: schema.Dialect
 ) -> TableChange:
     table = new.table(name)
     if source is None:
@@ -152,7 +144,7 @@ def _change(
 
 def resolved(given: AnyField) -> AnyField:
     """The field whose values a column holds: of a foreign key, the key that it points to."""
-    while is_foreign_key(given):
+    while schema.is_foreign_key(given):
         given = given.known_target.pk
     return given
 
@@ -210,4 +202,4 @@ def field_pairs(before: Shapes, after: Shapes, answers: Answers) -> list[FieldPa
 
 def column_name(name: str, given: AnyField) -> str:
     """The column of an unbound field."""
-    return given.db_column or (f"{name}_id" if is_foreign_key(given) else name)
+    return given.db_column or (f"{name}_id" if schema.is_foreign_key(given) else name)

@@ -1,4 +1,4 @@
-"""Changes of tables as data: which columns stay, what else of a table stays, goes or comes.
+"""Changes of tables as data: columns and other parts that stay, go or come.
 
 Names follow the renames first, so that only real differences are left. No statement is written
 here; both databases read the same comparison.
@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Generic, TypeVar
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Generic, TypeVar, cast
 
 from treefold_migrations._plan.conversion import Conversion
 from treefold_orm.schema import (
@@ -25,6 +25,7 @@ from treefold_orm.schema import (
 )
 
 Part = ForeignKeyDef | UniqueDef | CheckDef | IndexDef | SearchDef | ExclusionDef
+D = TypeVar("D")
 P = TypeVar("P", ForeignKeyDef, UniqueDef, CheckDef, IndexDef, SearchDef, ExclusionDef)
 
 _TOKEN = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"")
@@ -52,18 +53,6 @@ class TableChange:
     conversions: Mapping[str, Conversion] = field(default_factory=dict[str, Conversion])
     fresh: bool = False
     unknown: tuple[str, ...] = ()
-
-
-def change_of(
-    before: TableDef | None, after: TableDef | None, renames: Mapping[str, str] | None = None
-) -> TableChange:
-    """Pair the columns of two tables by name and by `renames` (old name to new)."""
-    if before is None or after is None:
-        return TableChange(before, after)
-    renames = renames or {}
-    names = {column.name for column in after.columns}
-    pairs = ((renames.get(column.name, column.name), column.name) for column in before.columns)
-    return TableChange(before, after, {new: old for new, old in pairs if new in names})
 
 
 def is_constant(sql: str) -> bool:
@@ -129,66 +118,52 @@ def followed(
     def text(sql: str) -> str:
         return renamed_sql(sql, own)
 
-    def texts(items: Sequence[str]) -> tuple[str, ...]:
-        return tuple(text(item) for item in items)
+    def name(column: str) -> str:
+        return own.get(column, column)
 
-    def names(items: Sequence[str]) -> tuple[str, ...]:
-        return tuple(own.get(item, item) for item in items)
+    # what holds SQL or names of columns, by the attributes of all kinds of parts
+    one = {"column": name, "key": name, "sql": text, "where": text}
+    several = {"checks": text, "columns": name, "include": name, "terms": text}
 
-    return TableDef(
-        tables.get(table.name, table.name),
-        tuple(
-            replace(c, name=own.get(c.name, c.name), checks=texts(c.checks)) for c in table.columns
+    def moved(part: D) -> D:
+        held = {f.name: getattr(part, f.name) for f in fields(cast("Any", part))}
+        new: dict[str, Any] = {key: one[key](held[key]) for key in one.keys() & held}
+        new |= {key: tuple(map(several[key], held[key])) for key in several.keys() & held}
+        return replace(cast("Any", part), **new)
+
+    return replace(
+        table,
+        name=tables.get(table.name, table.name),
+        columns=tuple(replace(moved(column), name=name(column.name)) for column in table.columns),
+        primary_key=tuple(map(name, table.primary_key)),
+        foreign_keys=tuple(
+            moved(_follow_target(key, tables, columns)) for key in table.foreign_keys
         ),
-        names(table.primary_key),
-        tuple(
-            replace(
-                key,
-                column=own.get(key.column, key.column),
-                target=tables.get(key.target, key.target),
-                target_column=columns.get(key.target, {}).get(key.target_column, key.target_column),
-            )
-            for key in table.foreign_keys
-        ),
-        tuple(
-            replace(
-                unique,
-                columns=names(unique.columns),
-                where=text(unique.where),
-                terms=texts(unique.terms),
-                include=names(unique.include),
-            )
-            for unique in table.uniques
-        ),
-        tuple(replace(check, sql=text(check.sql)) for check in table.checks),
-        tuple(
-            replace(
-                index,
-                terms=texts(index.terms),
-                where=text(index.where),
-                include=names(index.include),
-            )
-            for index in table.indexes
-        ),
-        tuple(
-            replace(
-                search,
-                table=tables.get(search.table, search.table),
-                key=own.get(search.key, search.key),
-                columns=names(search.columns),
-            )
+        uniques=tuple(map(moved, table.uniques)),
+        checks=tuple(map(moved, table.checks)),
+        indexes=tuple(map(moved, table.indexes)),
+        searches=tuple(
+            replace(moved(search), table=tables.get(search.table, search.table))
             for search in table.searches
         ),
-        tuple(
-            replace(exclusion, terms=texts(exclusion.terms), where=text(exclusion.where))
-            for exclusion in table.exclusions
-        ),
+        exclusions=tuple(map(moved, table.exclusions)),
+    )
+
+
+def _follow_target(
+    key: ForeignKeyDef, tables: Mapping[str, str], columns: Mapping[str, Mapping[str, str]]
+) -> ForeignKeyDef:
+    renamed = columns.get(key.target, {})
+    return replace(
+        key,
+        target=tables.get(key.target, key.target),
+        target_column=renamed.get(key.target_column, key.target_column),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Difference(Generic[P]):
-    """What happens to the constraints or indexes of one kind; `renamed` pairs old and new."""
+    """Changes of the constraints or indexes of one kind; `renamed` pairs old and new."""
 
     dropped: tuple[P, ...]
     added: tuple[P, ...]

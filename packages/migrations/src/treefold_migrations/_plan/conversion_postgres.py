@@ -6,12 +6,11 @@ A misfit is found before the statement runs, so that the error tells how many ro
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from treefold_migrations._base.errors import PlanError
 from treefold_migrations._plan.conversion import (
     AnyField,
     Conversion,
+    Rule,
     digits,
     either,
     integer_range,
@@ -43,20 +42,8 @@ def _integer(old: AnyField, new: AnyField) -> Conversion:
     return Conversion("{0}", _outside("{0}", new), f"an integer outside {low} to {high}")
 
 
-def _integer_to_boolean(_old: AnyField, _new: AnyField) -> Conversion:
-    return Conversion("({0} <> 0)", "{0} NOT IN (0, 1)", "an integer other than 0 and 1")
-
-
 def _boolean_to_integer(_old: AnyField, new: AnyField) -> Conversion:
     return Conversion(f"{{0}}::integer::{_type(new)}")
-
-
-def _integer_to_float(_old: AnyField, _new: AnyField) -> Conversion:
-    return Conversion(
-        "{0}::double precision",
-        "{0} NOT BETWEEN -9007199254740992 AND 9007199254740992",
-        "an integer that a float cannot hold exactly",
-    )
 
 
 def _float_to_integer(_old: AnyField, new: AnyField) -> Conversion:
@@ -102,7 +89,7 @@ def _decimal(old: AnyField, new: AnyField) -> Conversion:
     size, places, storage = digits(new)
     before, old_places, old_storage = digits(old)
     if storage and storage == old_storage and places >= old_places:
-        return Conversion()  # another tool writes the column, and reads what it wrote
+        return Conversion()  # another tool writes the column, and reads its own values
     loaded, broken = _loaded(old)
     narrow = places < old_places or size - places < before - old_places or bool(old_storage)
     misfit = f"{loaded} <> round({loaded}, {places}) OR abs({loaded}) >= {10 ** (size - places)}"
@@ -142,12 +129,6 @@ def _text_to_integer(_old: AnyField, new: AnyField) -> Conversion:
     return Conversion(f"{{0}}::{_type(new)}", misfit, "text that is no integer")
 
 
-def _text_to_boolean(_old: AnyField, _new: AnyField) -> Conversion:
-    return Conversion(
-        "({0} = 'true')", "{0} NOT IN ('true', 'false')", "text other than 'true' and 'false'"
-    )
-
-
 def _text_to_decimal(_old: AnyField, new: AnyField) -> Conversion:
     size, places, storage = digits(new)
     misfit = (
@@ -158,47 +139,15 @@ def _text_to_decimal(_old: AnyField, new: AnyField) -> Conversion:
     return Conversion(_stored(f"{{0}}::numeric({size}, {places})", storage), misfit, what)
 
 
-def _text_to_uuid(_old: AnyField, _new: AnyField) -> Conversion:
-    return Conversion("{0}::uuid", f"{{0}} !~ '{_UUID}'", "text that is no UUID")
-
-
 def _text_to_date(_old: AnyField, _new: AnyField) -> Conversion:
     misfit = "{0} !~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}$'"
     return Conversion("{0}::date", misfit, "text that is no date as YYYY-MM-DD", "date")
-
-
-def _text_to_json(_old: AnyField, _new: AnyField) -> Conversion:
-    return Conversion("{0}::jsonb", "FALSE", "text that is no JSON document", "jsonb")
-
-
-def _to_text(_old: AnyField, _new: AnyField) -> Conversion:
-    return Conversion("{0}::text")
-
-
-def _date_to_text(_old: AnyField, _new: AnyField) -> Conversion:
-    return Conversion("to_char({0}, 'YYYY-MM-DD')")
-
-
-def _time_to_text(_old: AnyField, _new: AnyField) -> Conversion:
-    return Conversion("to_char({0}, 'HH24:MI:SS.US')")
-
-
-def _datetime_to_text(_old: AnyField, _new: AnyField) -> Conversion:
-    return Conversion("(to_char({0} AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US') || '+00:00')")
-
-
-def _date_to_datetime(_old: AnyField, _new: AnyField) -> Conversion:
-    return Conversion("({0}::timestamp AT TIME ZONE 'UTC')")
 
 
 def _datetime_to_date(_old: AnyField, _new: AnyField) -> Conversion:
     local = "({0} AT TIME ZONE 'UTC')"
     misfit = f"{local} <> date_trunc('day', {local})"
     return Conversion(f"{local}::date", misfit, "a time of day other than midnight in UTC")
-
-
-def _zone(_old: AnyField, _new: AnyField) -> Conversion:
-    return Conversion("({0} AT TIME ZONE 'UTC')")
 
 
 def _array(old: AnyField, new: AnyField) -> Conversion:
@@ -210,7 +159,8 @@ def _array(old: AnyField, new: AnyField) -> Conversion:
         return Conversion()
     pair = kind_of(first), kind_of(last)
     if pair in {("integer", "integer"), ("text", "text")}:
-        item = CONVERSIONS[pair](first, last)
+        rule = CONVERSIONS[pair]
+        item = rule if isinstance(rule, Conversion) else rule(first, last)
         if not item.misfit:
             return Conversion(f"{{0}}::{_type(new)}")
         misfit = f"EXISTS (SELECT 1 FROM unnest({{0}}) AS item WHERE {item.misfit_of('item')})"
@@ -221,11 +171,17 @@ def _array(old: AnyField, new: AnyField) -> Conversion:
     )
 
 
-CONVERSIONS: dict[tuple[str, str], Callable[[AnyField, AnyField], Conversion]] = {
+CONVERSIONS: dict[tuple[str, str], Rule] = {
     ("integer", "integer"): _integer,
-    ("integer", "boolean"): _integer_to_boolean,
+    ("integer", "boolean"): Conversion(
+        "({0} <> 0)", "{0} NOT IN (0, 1)", "an integer other than 0 and 1"
+    ),
     ("boolean", "integer"): _boolean_to_integer,
-    ("integer", "float"): _integer_to_float,
+    ("integer", "float"): Conversion(
+        "{0}::double precision",
+        "{0} NOT BETWEEN -9007199254740992 AND 9007199254740992",
+        "an integer that a float cannot hold exactly",
+    ),
     ("float", "integer"): _float_to_integer,
     ("integer", "decimal"): _integer_to_decimal,
     ("decimal", "integer"): _decimal_to_integer,
@@ -233,23 +189,27 @@ CONVERSIONS: dict[tuple[str, str], Callable[[AnyField, AnyField], Conversion]] =
     ("decimal", "float"): _decimal_to_float,
     ("float", "decimal"): _float_to_decimal,
     ("text", "text"): text_to_text,
-    ("integer", "text"): _to_text,
-    ("boolean", "text"): _to_text,
+    ("integer", "text"): Conversion("{0}::text"),
+    ("boolean", "text"): Conversion("{0}::text"),
     ("decimal", "text"): _decimal_to_text,
-    ("date", "text"): _date_to_text,
-    ("time", "text"): _time_to_text,
-    ("datetime", "text"): _datetime_to_text,
-    ("uuid", "text"): _to_text,
-    ("json", "text"): _to_text,
+    ("date", "text"): Conversion("to_char({0}, 'YYYY-MM-DD')"),
+    ("time", "text"): Conversion("to_char({0}, 'HH24:MI:SS.US')"),
+    ("datetime", "text"): Conversion(
+        "(to_char({0} AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US') || '+00:00')"
+    ),
+    ("uuid", "text"): Conversion("{0}::text"),
+    ("json", "text"): Conversion("{0}::text"),
     ("text", "integer"): _text_to_integer,
-    ("text", "boolean"): _text_to_boolean,
+    ("text", "boolean"): Conversion(
+        "({0} = 'true')", "{0} NOT IN ('true', 'false')", "text other than 'true' and 'false'"
+    ),
     ("text", "decimal"): _text_to_decimal,
-    ("text", "uuid"): _text_to_uuid,
+    ("text", "uuid"): Conversion("{0}::uuid", f"{{0}} !~ '{_UUID}'", "text that is no UUID"),
     ("text", "date"): _text_to_date,
-    ("text", "json"): _text_to_json,
-    ("date", "datetime"): _date_to_datetime,
+    ("text", "json"): Conversion("{0}::jsonb", "FALSE", "text that is no JSON document", "jsonb"),
+    ("date", "datetime"): Conversion("({0}::timestamp AT TIME ZONE 'UTC')"),
     ("datetime", "date"): _datetime_to_date,
-    ("naive", "datetime"): _zone,
-    ("datetime", "naive"): _zone,
+    ("naive", "datetime"): Conversion("({0} AT TIME ZONE 'UTC')"),
+    ("datetime", "naive"): Conversion("({0} AT TIME ZONE 'UTC')"),
     ("array", "array"): _array,
 }

@@ -6,11 +6,10 @@ repeated here: the planner tests those checks on the converted values.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from treefold_migrations._plan.conversion import (
     AnyField,
     Conversion,
+    Rule,
     digits,
     either,
     text_to_text,
@@ -20,30 +19,6 @@ from treefold_migrations._plan.conversion import (
 _MIDNIGHT = " 00:00:00.000000+00:00"
 _HEX = "[0-9a-fA-F]"
 _UUID = "-".join(_HEX * size for size in (8, 4, 4, 4, 12))
-
-
-def _kept(_old: AnyField, _new: AnyField) -> Conversion:
-    return Conversion()
-
-
-def _integer_to_float(_old: AnyField, _new: AnyField) -> Conversion:
-    return Conversion(
-        "CAST({0} AS REAL)",
-        "{0} NOT BETWEEN -9007199254740992 AND 9007199254740992",
-        "an integer that a float cannot hold exactly",
-    )
-
-
-def _float_to_integer(_old: AnyField, _new: AnyField) -> Conversion:
-    return Conversion(
-        "CAST({0} AS INTEGER)",
-        "{0} <> CAST({0} AS INTEGER) OR abs({0}) >= 9.2e18",
-        "a number that is no integer",
-    )
-
-
-def _boolean(_old: AnyField, _new: AnyField) -> Conversion:
-    return Conversion("{0}", "{0} NOT IN (0, 1)", "an integer other than 0 and 1")
 
 
 def _whole(digit_count: int, places: int) -> str:
@@ -70,7 +45,7 @@ def _decimal(old: AnyField, new: AnyField) -> Conversion:
     size, places, storage = digits(new)
     before, old_places, old_storage = digits(old)
     if storage and storage == old_storage and places >= old_places:
-        return Conversion()  # another tool writes the column, and reads what it wrote
+        return Conversion()  # another tool writes the column, and reads its own values
     loaded, broken = _loaded(old)
     shift = places - old_places
     limit = 10 ** (size - shift) if size >= shift else 1
@@ -92,7 +67,7 @@ def _loaded(field: AnyField) -> tuple[str, str]:
         return "{0}", ""
     value = f"treefold_load_decimal({{0}}, {places}, 'a column')"
     if storage == "real":
-        # what 15 digits do not tell apart is the same number
+        # floats equal in 15 digits are the same number
         return value, (
             f"abs({{0}}) >= {10.0 ** (18 - places)!r} OR "
             f"printf('%.15g', {{0}}) <> printf('%.15g', ROUND({{0}}, {places}))"
@@ -152,35 +127,6 @@ def _text_to_decimal(_old: AnyField, new: AnyField) -> Conversion:
     return Conversion(_stored(loaded, places, storage), misfit, what)
 
 
-def _text_to_integer(_old: AnyField, _new: AnyField) -> Conversion:
-    # 007 and +7 would come back as 7: such text is no number but a code
-    return Conversion(
-        "CAST({0} AS INTEGER)",
-        "CAST(CAST({0} AS INTEGER) AS TEXT) <> {0}",
-        "text that is no integer",
-    )
-
-
-def _to_text(_old: AnyField, _new: AnyField) -> Conversion:
-    return Conversion("CAST({0} AS TEXT)")
-
-
-def _boolean_to_text(_old: AnyField, _new: AnyField) -> Conversion:
-    return Conversion("CASE {0} WHEN 1 THEN 'true' WHEN 0 THEN 'false' END")
-
-
-def _text_to_boolean(_old: AnyField, _new: AnyField) -> Conversion:
-    return Conversion(
-        "CASE {0} WHEN 'true' THEN 1 WHEN 'false' THEN 0 END",
-        "{0} NOT IN ('true', 'false')",
-        "text other than 'true' and 'false'",
-    )
-
-
-def _text_to_uuid(_old: AnyField, _new: AnyField) -> Conversion:
-    return Conversion("lower({0})", f"{{0}} NOT GLOB '{_UUID}'", "text that is no UUID")
-
-
 def _text_to_date(_old: AnyField, _new: AnyField) -> Conversion:
     day = "[0-9]"
     pattern = f"{day * 4}-{day * 2}-{day * 2}"
@@ -188,57 +134,58 @@ def _text_to_date(_old: AnyField, _new: AnyField) -> Conversion:
     return Conversion("{0}", misfit, "text that is no date as YYYY-MM-DD")
 
 
-def _text_to_json(_old: AnyField, _new: AnyField) -> Conversion:
-    return Conversion(
-        "treefold_json_at({0}, '[]')", "NOT json_valid({0})", "text that is no JSON document"
-    )
-
-
-def _date_to_datetime(_old: AnyField, _new: AnyField) -> Conversion:
-    return Conversion(f"({{0}} || '{_MIDNIGHT}')")
-
-
 def _datetime_to_date(_old: AnyField, _new: AnyField) -> Conversion:
     misfit = f"substr({{0}}, 11) <> '{_MIDNIGHT}'"
     return Conversion("substr({0}, 1, 10)", misfit, "a time of day other than midnight in UTC")
 
 
-def _naive_to_aware(_old: AnyField, _new: AnyField) -> Conversion:
-    return Conversion("treefold_load_moment({0}, 'a column')")
-
-
-def _aware_to_naive(_old: AnyField, _new: AnyField) -> Conversion:
-    return Conversion("treefold_store_moment({0})")
-
-
-CONVERSIONS: dict[tuple[str, str], Callable[[AnyField, AnyField], Conversion]] = {
-    ("integer", "integer"): _kept,
-    ("integer", "boolean"): _boolean,
-    ("boolean", "integer"): _kept,
-    ("integer", "float"): _integer_to_float,
-    ("float", "integer"): _float_to_integer,
+CONVERSIONS: dict[tuple[str, str], Rule] = {
+    ("integer", "integer"): Conversion(),
+    ("integer", "boolean"): Conversion("{0}", "{0} NOT IN (0, 1)", "an integer other than 0 and 1"),
+    ("boolean", "integer"): Conversion(),
+    ("integer", "float"): Conversion(
+        "CAST({0} AS REAL)",
+        "{0} NOT BETWEEN -9007199254740992 AND 9007199254740992",
+        "an integer that a float cannot hold exactly",
+    ),
+    ("float", "integer"): Conversion(
+        "CAST({0} AS INTEGER)",
+        "{0} <> CAST({0} AS INTEGER) OR abs({0}) >= 9.2e18",
+        "a number that is no integer",
+    ),
     ("integer", "decimal"): _integer_to_decimal,
     ("decimal", "integer"): _decimal_to_integer,
     ("decimal", "decimal"): _decimal,
     ("decimal", "float"): _decimal_to_float,
     ("float", "decimal"): _float_to_decimal,
     ("text", "text"): text_to_text,
-    ("integer", "text"): _to_text,
-    ("boolean", "text"): _boolean_to_text,
+    ("integer", "text"): Conversion("CAST({0} AS TEXT)"),
+    ("boolean", "text"): Conversion("CASE {0} WHEN 1 THEN 'true' WHEN 0 THEN 'false' END"),
     ("decimal", "text"): _decimal_to_text,
-    ("date", "text"): _kept,
-    ("time", "text"): _kept,
-    ("datetime", "text"): _kept,
-    ("uuid", "text"): _kept,
-    ("json", "text"): _kept,
-    ("text", "integer"): _text_to_integer,
-    ("text", "boolean"): _text_to_boolean,
+    ("date", "text"): Conversion(),
+    ("time", "text"): Conversion(),
+    ("datetime", "text"): Conversion(),
+    ("uuid", "text"): Conversion(),
+    ("json", "text"): Conversion(),
+    # 007 and +7 would come back as 7: such text is no number but a code
+    ("text", "integer"): Conversion(
+        "CAST({0} AS INTEGER)",
+        "CAST(CAST({0} AS INTEGER) AS TEXT) <> {0}",
+        "text that is no integer",
+    ),
+    ("text", "boolean"): Conversion(
+        "CASE {0} WHEN 'true' THEN 1 WHEN 'false' THEN 0 END",
+        "{0} NOT IN ('true', 'false')",
+        "text other than 'true' and 'false'",
+    ),
     ("text", "decimal"): _text_to_decimal,
-    ("text", "uuid"): _text_to_uuid,
+    ("text", "uuid"): Conversion("lower({0})", f"{{0}} NOT GLOB '{_UUID}'", "text that is no UUID"),
     ("text", "date"): _text_to_date,
-    ("text", "json"): _text_to_json,
-    ("date", "datetime"): _date_to_datetime,
+    ("text", "json"): Conversion(
+        "treefold_json_at({0}, '[]')", "NOT json_valid({0})", "text that is no JSON document"
+    ),
+    ("date", "datetime"): Conversion(f"({{0}} || '{_MIDNIGHT}')"),
     ("datetime", "date"): _datetime_to_date,
-    ("naive", "datetime"): _naive_to_aware,
-    ("datetime", "naive"): _aware_to_naive,
+    ("naive", "datetime"): Conversion("treefold_load_moment({0}, 'a column')"),
+    ("datetime", "naive"): Conversion("treefold_store_moment({0})"),
 }

@@ -6,16 +6,18 @@ together are planned together, so that each table is rebuilt at most once.
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from treefold_migrations._operations.base import Operation
+from treefold_migrations._operations.base import Operation, states_through
 from treefold_migrations._operations.custom import RunPython, RunSQL, SeparateStateAndDatabase
 from treefold_migrations._operations.tables import CreateTable, DropTable, RenameTable
 from treefold_migrations._plan.between import Answers, Shapes, changes_between
 from treefold_migrations._plan.changes import TableChange
-from treefold_migrations._plan.planning import Version, plan_changes
+from treefold_migrations._plan.postgres import plan_postgres
+from treefold_migrations._plan.sqlite import Version, plan_sqlite
 from treefold_migrations._plan.step import Step
 from treefold_migrations._plan.tracing import Trace
 from treefold_migrations._state.rendering import shape_of
@@ -25,30 +27,17 @@ from treefold_orm.schema import Dialect, TableShape
 SEPARATE = (RunSQL, RunPython, SeparateStateAndDatabase)
 
 
-def plan_operation(
-    operation: Operation,
-    before: SchemaState,
-    after: SchemaState,
-    dialect: Dialect,
-    *,
-    fresh: frozenset[str] = frozenset(),
-    sqlite_version: Version | None = None,
+def plan_changes(
+    changes: Sequence[TableChange], *, dialect: Dialect, sqlite_version: Version | None = None
 ) -> list[Step]:
-    """Return the steps of one operation; RunPython has none.
-
-    Args:
-        operation: The operation.
-        before: The state before it.
-        after: The state after it.
-        dialect: The database's.
-        fresh: Tables that the same file created before, of which no row is in use yet.
-        sqlite_version: The version to plan for, the one of this interpreter without it.
+    """Return the steps of changes that belong together, such as a table and those that point to
+    it.
     """
-    states = [before, after]
-    planned = plan_operations(
-        [operation], states, dialect, fresh=fresh, sqlite_version=sqlite_version
-    )
-    return [step for _, steps in planned for step in steps]
+    real = [c for c in changes if c.before != c.after or c.conversions or c.fills]
+    if dialect.name == "postgres":
+        return plan_postgres(real, dialect)
+    major, minor, patch = sqlite3.sqlite_version_info[:3]
+    return plan_sqlite(real, dialect, sqlite_version or (major, minor, patch))
 
 
 def plan_operations(
@@ -190,9 +179,7 @@ def _separate(
         ]
     if not isinstance(operation, SeparateStateAndDatabase):
         return []
-    states = [before]
-    for part in operation.database:
-        states.append(part.apply(states[-1]))
+    states = states_through(operation.database, before)
     planned = plan_operations(
         operation.database, states, dialect, fresh=fresh, sqlite_version=sqlite_version
     )

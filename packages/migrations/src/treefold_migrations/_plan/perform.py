@@ -1,4 +1,4 @@
-"""One step, carried out: what a runner sends to the database, as an operation of the ORM.
+"""One step, carried out: the statements of a runner, as an operation of the ORM.
 
 Transactions, locks, the journal and retries are the runner's.
 """

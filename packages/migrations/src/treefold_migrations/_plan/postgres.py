@@ -1,79 +1,38 @@
 """Changes of tables on PostgreSQL, in place, with locks held as short as each change allows.
 
-What must look at each row (a new index, constraint or NOT NULL) is prepared beside the running
+A change that reads each row (a new index, constraint or NOT NULL) is prepared beside the running
 application and only then put in force. A table of the same migration needs none of that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from treefold_migrations._plan import postgres_columns, postgres_names, postgres_parts
+from treefold_migrations._plan.alteration import Alteration
 from treefold_migrations._plan.changes import (
     Difference,
-    P,
-    Part,
     TableChange,
     columns_by_name,
     difference,
     followed,
-    ordered_renames,
-    part_mentions,
+)
+from treefold_migrations._plan.postgres_parts import EXCLUSIVE
+from treefold_migrations._plan.statements import (
+    carry_out,
+    create_indexes,
+    create_searches,
+    create_table,
+    rename_columns,
+    rename_tables,
 )
 from treefold_migrations._plan.step import Step
-from treefold_orm.schema import (
-    AddForeignKey,
-    CreateExtension,
-    CreateSearchIndex,
-    CreateTable,
-    Dialect,
-    ForeignKeyDef,
-    SchemaOperation,
-    TableDef,
-    indexes_of,
-    quote,
-    statements,
-)
-
-EXCLUSIVE = "ACCESS EXCLUSIVE"
+from treefold_orm import schema
+from treefold_orm.schema import quote
 
 
-@dataclass(frozen=True, slots=True)
-class Alteration:
-    """One table that stays: `current` has its new names, but for constraints and indexes."""
-
-    change: TableChange
-    current: TableDef
-    after: TableDef
-    retyped: frozenset[str]
-    dropped: frozenset[str]
-
-    @property
-    def fresh(self) -> bool:
-        return self.change.fresh
-
-    def parts(self, before: Sequence[P], after: Sequence[P]) -> Difference[P]:
-        """What changes among parts of one kind."""
-        return difference(before, after, self._remade)
-
-    def _remade(self, part: Part) -> bool:
-        if isinstance(part, ForeignKeyDef):
-            return part.column in self.retyped
-        plain = not _has_sql(part)
-        return not plain and part_mentions(part, self.retyped)
-
-    def goes_with_column(self, part: Part) -> bool:
-        """True where dropping a column drops the part too."""
-        return part_mentions(part, self.dropped)
-
-
-def _has_sql(part: Part) -> bool:
-    # an index over plain columns follows a change of their type, its expressions may not
-    return not (getattr(part, "columns", ()) and not getattr(part, "where", ""))
-
-
-def plan_postgres(changes: Sequence[TableChange], dialect: Dialect) -> list[Step]:
+def plan_postgres(changes: Sequence[TableChange], dialect: schema.Dialect) -> list[Step]:
     """The steps that bring tables to their state after."""
     tables = {c.before.name: c.after.name for c in changes if c.before and c.after}
     columns: Mapping[str, Mapping[str, str]] = {
@@ -126,38 +85,19 @@ def _alteration(
     return Alteration(change, current, after, retyped, dropped)
 
 
-def _extension(changes: Sequence[TableChange], dialect: Dialect) -> list[Step]:
+def _extension(changes: Sequence[TableChange], dialect: schema.Dialect) -> list[Step]:
     needed = any(e.scalars for c in changes if c.after for e in c.after.exclusions)
     present = any(e.scalars for c in changes if c.before for e in c.before.exclusions)
     if not needed or present:
         return []
-    sql = statements(CreateExtension("btree_gist"), dialect)[0]
-    return [Step(sql, summary="load the extension btree_gist")]
+    load = schema.CreateExtension("btree_gist")
+    return carry_out(load, dialect, "", "load the extension btree_gist")
 
 
 def _renames(changes: Sequence[TableChange], works: Sequence[Alteration]) -> list[Step]:
-    pairs = [(c.before.name, c.after.name) for c in changes if c.before and c.after]
-    steps = [
-        Step(
-            f"ALTER TABLE {quote(old)} RENAME TO {quote(new)}",
-            lock=EXCLUSIVE,
-            table=old,
-            summary=f"rename table {old} to {new}",
-        )
-        for old, new in ordered_renames(pairs, "treefold_table_")
-    ]
+    steps = rename_tables(changes, lock=EXCLUSIVE)
     for work in works:
-        table = work.after.name
-        own = [(old, new) for new, old in work.change.sources.items()]
-        steps += [
-            Step(
-                f"ALTER TABLE {quote(table)} RENAME COLUMN {quote(old)} TO {quote(new)}",
-                lock=EXCLUSIVE,
-                table=table,
-                summary=f"rename column {table}.{old} to {new}",
-            )
-            for old, new in ordered_renames(own, "treefold_column_")
-        ]
+        steps += rename_columns(work.after.name, work.change.sources, lock=EXCLUSIVE)
         steps += postgres_names.rename_implicit(work.change)
     return steps
 
@@ -166,7 +106,7 @@ def _retyped_targets(works: Sequence[Alteration]) -> set[tuple[str, str]]:
     return {(work.after.name, column) for work in works for column in work.retyped}
 
 
-def _keys(work: Alteration, targets: set[tuple[str, str]]) -> Difference[ForeignKeyDef]:
+def _keys(work: Alteration, targets: set[tuple[str, str]]) -> Difference[schema.ForeignKeyDef]:
     return difference(
         work.current.foreign_keys,
         work.after.foreign_keys,
@@ -183,21 +123,14 @@ def _drop_tables(changes: Sequence[TableChange]) -> list[Step]:
     return [Step(f"DROP TABLE {listed}", lock=EXCLUSIVE, table=names[0], summary=summary)]
 
 
-def _create_table(table: TableDef, dialect: Dialect) -> list[Step]:
-    constraints = tuple(unique for unique in table.uniques if not unique.is_index)
-    bare = replace(table, uniques=constraints, indexes=(), searches=())
-    made: list[tuple[str, SchemaOperation]] = [(f"create table {table.name}", CreateTable(bare))]
-    made += [(f"create index {c.index.name}", c) for c in indexes_of(table)]
-    made += [(f"create search {s.name}", CreateSearchIndex(s)) for s in table.searches]
-    return [
-        Step(sql, table=table.name, summary=summary)
-        for summary, operation in made
-        for sql in statements(operation, dialect)
-    ]
+def _create_table(table: schema.TableDef, dialect: schema.Dialect) -> list[Step]:
+    steps = create_table(table, dialect)
+    steps += create_indexes(table.name, schema.indexes_of(table), dialect)
+    return steps + create_searches(table.name, table.searches, dialect)
 
 
 def _create_tables(
-    changes: Sequence[TableChange], dialect: Dialect
+    changes: Sequence[TableChange], dialect: schema.Dialect
 ) -> tuple[list[Step], list[Step]]:
     waiting = [c.after for c in changes if c.after]
     steps: list[Step] = []
@@ -215,6 +148,6 @@ def _create_tables(
         kept = tuple(k for k in table.foreign_keys if k not in blocked)
         steps += _create_table(replace(table, foreign_keys=kept), dialect)
         for key in blocked:
-            sql = statements(AddForeignKey(table.name, key), dialect)[0]
-            later.append(Step(sql, table=table.name, summary=f"add foreign key {key.name}"))
+            add = schema.AddForeignKey(table.name, key)
+            later += carry_out(add, dialect, table.name, f"add foreign key {key.name}")
     return steps, later

@@ -13,13 +13,13 @@ from treefold_migrations._base.errors import PlanError
 from treefold_migrations._plan.changes import columns_by_name, is_constant
 from treefold_migrations._plan.conversion import Conversion
 from treefold_migrations._plan.guards import braced, casts, guard, no_nulls, no_rows
-from treefold_migrations._plan.postgres_names import text
 from treefold_migrations._plan.postgres_parts import EXCLUSIVE, validated
+from treefold_migrations._plan.statements import alter, text
 from treefold_migrations._plan.step import Step
 from treefold_orm.schema import ColumnDef, Dialect, TableDef, column_clause, constraint_name, quote
 
 if TYPE_CHECKING:
-    from treefold_migrations._plan.postgres import Alteration
+    from treefold_migrations._plan.alteration import Alteration
 
 BATCH = 5000
 
@@ -41,9 +41,8 @@ def change_columns(work: Alteration, dialect: Dialect) -> list[Step]:
     return steps
 
 
-def _alter(table: TableDef, sql: str, summary: str) -> Step:
-    here = f"ALTER TABLE {quote(table.name)} {sql}"
-    return Step(here, lock=EXCLUSIVE, table=table.name, summary=summary)
+def _alter(table: TableDef, clause: str, summary: str) -> Step:
+    return alter(table.name, clause, summary, lock=EXCLUSIVE)
 
 
 def _of(table: TableDef, column: ColumnDef, action: str, what: str) -> Step:

@@ -8,6 +8,7 @@ name they have is looked up, since a database that migrations did not create may
 from __future__ import annotations
 
 from treefold_migrations._plan.changes import TableChange
+from treefold_migrations._plan.statements import text
 from treefold_migrations._plan.step import Step
 from treefold_orm.schema import MAX_IDENTIFIER, TableDef, quote
 
@@ -24,11 +25,6 @@ def object_name(table: str, column: str, label: str) -> str:
             two -= 1
     parts = [first[:one].decode(errors="ignore"), second[:two].decode(errors="ignore"), label]
     return "_".join(part for part in parts if part)
-
-
-def text(value: str) -> str:
-    """A literal."""
-    return "'" + value.replace("'", "''") + "'"
 
 
 def rename_implicit(change: TableChange) -> list[Step]:

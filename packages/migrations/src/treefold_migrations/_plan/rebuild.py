@@ -10,27 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from treefold_migrations._plan import guards
 from treefold_migrations._plan.changes import TableChange, column_checks, columns_by_name
-from treefold_migrations._plan.guards import (
-    braced,
-    guard,
-    no_duplicates,
-    no_nulls,
-    no_orphans,
-    no_rows,
-    selected,
-)
+from treefold_migrations._plan.statements import bare, text
 from treefold_migrations._plan.step import Step
-from treefold_orm.schema import (
-    ColumnDef,
-    CreateTable,
-    Dialect,
-    TableDef,
-    UniqueDef,
-    literal,
-    quote,
-    statements,
-)
+from treefold_orm import schema
+from treefold_orm.schema import quote
 
 NEW = "treefold_rebuilt"
 KEPT = "treefold_kept"
@@ -41,8 +26,8 @@ class Rebuild:
     """A table to rebuild: `own_indexes` are known to migrations, `rest` creates them again."""
 
     change: TableChange
-    current: TableDef
-    after: TableDef
+    current: schema.TableDef
+    after: schema.TableDef
     sources: Mapping[str, str]
     own_indexes: frozenset[str]
     rest: Sequence[Step]
@@ -61,7 +46,7 @@ def not_enforced() -> Step:
 
 def keys_hold(tables: Sequence[str]) -> Step:
     """A step that stops where a reference from or to these tables points to no row."""
-    listed = ", ".join(_text(name) for name in tables)
+    listed = ", ".join(text(name) for name in tables)
     return Step(
         "",
         table=tables[0],
@@ -78,7 +63,7 @@ def keys_hold(tables: Sequence[str]) -> Step:
     )
 
 
-def rebuild(job: Rebuild, dialect: Dialect) -> list[Step]:
+def rebuild(job: Rebuild, dialect: schema.Dialect) -> list[Step]:
     """The steps of one rebuild."""
     after, current = job.after, job.current
     values = _values(job)
@@ -91,17 +76,10 @@ def rebuild(job: Rebuild, dialect: Dialect) -> list[Step]:
     def step(sql: str, summary: str, **more: object) -> Step:
         return replace(Step(sql, table=after.name, summary=summary), **more)
 
-    bare = replace(
-        after,
-        name=NEW,
-        indexes=(),
-        searches=(),
-        uniques=tuple(unique for unique in after.uniques if not unique.is_index),
-    )
     what = f"rebuild {after.name}"
-    create = statements(CreateTable(bare), dialect)[0]
+    create = schema.statements(schema.CreateTable(replace(bare(after), name=NEW)), dialect)[0]
     return [
-        *_guards(job, values, dialect),
+        *_guards(job, values),
         step(f"DROP TABLE IF EXISTS temp.{quote(KEPT)}", f"{what}: prepare"),
         step(_keep(job), f"{what}: keep triggers and indexes"),
         step(_keep_sequence(after), f"{what}: keep the sequence", generates=True),
@@ -110,7 +88,7 @@ def rebuild(job: Rebuild, dialect: Dialect) -> list[Step]:
             f"INSERT INTO {new} ({listed}) SELECT {taken} FROM {quote(current.name)}",
             f"{what}: copy the rows",
             verify=f"SELECT {wanted}, {count} WHERE {wanted} <> {count}",
-            problem=f"{braced(after.name)}: {{0}} rows became {{1}} rows in the copy",
+            problem=f"{guards.braced(after.name)}: {{0}} rows became {{1}} rows in the copy",
         ),
         step(f"DROP TABLE {quote(current.name)}", f"{what}: drop the old table"),
         step("PRAGMA legacy_alter_table = ON", f"{what}: leave views and triggers as they are"),
@@ -126,13 +104,9 @@ def rebuild(job: Rebuild, dialect: Dialect) -> list[Step]:
     ]
 
 
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
-
-
 def _keep(job: Rebuild) -> str:
-    name = _text(job.after.name)
-    own = ", ".join(_text(index) for index in sorted(job.own_indexes)) or "''"
+    name = text(job.after.name)
+    own = ", ".join(text(index) for index in sorted(job.own_indexes)) or "''"
     # a view that names the table is read once, which fails if it lacks a column now
     return (
         f"CREATE TEMP TABLE {quote(KEPT)} AS SELECT rowid AS place, sql FROM sqlite_master "
@@ -143,30 +117,30 @@ def _keep(job: Rebuild) -> str:
     )
 
 
-def _keep_sequence(table: TableDef) -> str:
+def _keep_sequence(table: schema.TableDef) -> str:
     insert = (
         f"INSERT INTO temp.{quote(KEPT)} SELECT 0, 'UPDATE sqlite_sequence SET seq = ' || seq || "
-        f"' WHERE name = ' || quote(name) FROM sqlite_sequence WHERE name = {_text(table.name)}"
+        f"' WHERE name = ' || quote(name) FROM sqlite_sequence WHERE name = {text(table.name)}"
     )
     # a row of its own, where the table is empty: the new table has no line in the sequences yet
     first = (
         f"INSERT INTO temp.{quote(KEPT)} SELECT -1, 'INSERT INTO sqlite_sequence (name, seq) "
         "SELECT ' || quote(name) || ', 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE "
-        f"name = ' || quote(name) || ')' FROM sqlite_sequence WHERE name = {_text(table.name)}"
+        f"name = ' || quote(name) || ')' FROM sqlite_sequence WHERE name = {text(table.name)}"
     )
     there = "FROM sqlite_master WHERE name = 'sqlite_sequence'"
-    return f"SELECT {_text(first)} {there} UNION ALL SELECT {_text(insert)} {there}"
+    return f"SELECT {text(first)} {there} UNION ALL SELECT {text(insert)} {there}"
 
 
-def _create(sql: str, table: TableDef, dialect: Dialect) -> str:
+def _create(sql: str, table: schema.TableDef, dialect: schema.Dialect) -> str:
     counting = sql
     if len(table.primary_key) == 1:
         key = f"{quote(table.primary_key[0])} INTEGER PRIMARY KEY"
         counting = sql.replace(key, f"{key} AUTOINCREMENT", 1)
     return (
         "SELECT CASE WHEN upper(sql) LIKE '%PRIMARY KEY AUTOINCREMENT%' "
-        f"THEN {literal(counting, dialect)} ELSE {literal(sql, dialect)} END "
-        f"FROM sqlite_master WHERE type = 'table' AND name = {_text(table.name)} COLLATE NOCASE"
+        f"THEN {schema.literal(counting, dialect)} ELSE {schema.literal(sql, dialect)} END "
+        f"FROM sqlite_master WHERE type = 'table' AND name = {text(table.name)} COLLATE NOCASE"
     )
 
 
@@ -179,7 +153,7 @@ def _values(job: Rebuild) -> dict[str, str]:
     }
 
 
-def _value(job: Rebuild, column: ColumnDef, source: ColumnDef | None) -> str:
+def _value(job: Rebuild, column: schema.ColumnDef, source: schema.ColumnDef | None) -> str:
     fill = job.change.fills.get(column.name, "")
     if source is None:
         return fill or column.default or "NULL"
@@ -190,8 +164,7 @@ def _value(job: Rebuild, column: ColumnDef, source: ColumnDef | None) -> str:
     return f"COALESCE({value}, {fill})" if fill and not column.null else value
 
 
-def _guards(job: Rebuild, values: Mapping[str, str], dialect: Dialect) -> list[Step]:
-    del dialect
+def _guards(job: Rebuild, values: Mapping[str, str]) -> list[Step]:
     current, after = job.current, job.after
     before, fills = columns_by_name(current), job.change.fills
     steps: list[Step] = []
@@ -199,18 +172,19 @@ def _guards(job: Rebuild, values: Mapping[str, str], dialect: Dialect) -> list[S
         source = before.get(job.sources.get(column.name, ""))
         required = not column.null and not column.identity and column.name not in fills
         if source is None:
-            steps += [no_rows(current, column.name)] if required and not column.default else []
+            if required and not column.default:
+                steps.append(guards.no_rows(current, column.name))
             continue
         if required and source.null:
-            steps.append(no_nulls(current, source.name))
+            steps.append(guards.no_nulls(current, source.name))
         conversion = job.change.conversions.get(column.name)
         if conversion is not None and conversion.misfit:
             misfit = conversion.misfit_of(quote(source.name))
             problem = (
-                f"hold {conversion.what} in {braced(column.name)}, which its new type does not "
-                "take; change them first, or give an expression with using="
+                f"hold {conversion.what} in {guards.braced(column.name)}, which its new type does "
+                "not take; change them first, or give an expression with using="
             )
-            steps.append(guard(current, misfit, problem))
+            steps.append(guards.guard(current, misfit, problem))
     return steps + _constraint_guards(job, values)
 
 
@@ -218,25 +192,25 @@ def _constraint_guards(job: Rebuild, values: Mapping[str, str]) -> list[Step]:
     after, current = job.after, job.current
     keys = tuple(key for key in after.primary_key if key in values)
     table = replace(current, primary_key=keys)
-    source = selected(current, values, list(values))
+    source = guards.selected(current, values, list(values))
     converted = set(job.change.conversions) | set(job.change.fills)
     known = {check.sql for check in column_checks(current)}
     steps: list[Step] = []
     for check in column_checks(after):
         if check.sql not in known or any(quote(name) in check.sql for name in converted):
-            problem = f"break the check {braced(check.name)}; change them first"
-            steps.append(guard(table, f"NOT ({check.sql})", problem, source=source))
+            problem = f"break the check {guards.braced(check.name)}; change them first"
+            steps.append(guards.guard(table, f"NOT ({check.sql})", problem, source=source))
     for unique in after.uniques:
         if _is_new(unique, current) and set(unique.columns) <= set(values):
-            found = no_duplicates(table, unique, source)
+            found = guards.no_duplicates(table, unique, source)
             steps += [found] if found else []
     old_keys = {(key.column, key.target, key.target_column) for key in current.foreign_keys}
     for key in after.foreign_keys:
         known_key = (job.sources.get(key.column, ""), key.target, key.target_column) in old_keys
         if not known_key and key.target != after.name:
-            steps.append(no_orphans(table, key, source))
+            steps.append(guards.no_orphans(table, key, source))
     return steps
 
 
-def _is_new(unique: UniqueDef, table: TableDef) -> bool:
+def _is_new(unique: schema.UniqueDef, table: schema.TableDef) -> bool:
     return not any(replace(unique, name=old.name) == old for old in table.uniques)

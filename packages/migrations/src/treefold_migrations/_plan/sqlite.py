@@ -18,30 +18,22 @@ from treefold_migrations._plan.changes import (
     difference,
     followed,
     is_constant,
-    ordered_renames,
     part_mentions,
 )
 from treefold_migrations._plan.guards import guard
 from treefold_migrations._plan.rebuild import Rebuild, keys_hold, not_enforced, rebuild
-from treefold_migrations._plan.step import Step
-from treefold_orm.schema import (
-    CheckDef,
-    ColumnDef,
-    CreateIndex,
-    CreateSearchIndex,
-    CreateTable,
-    Dialect,
-    DropSearchIndex,
-    ForeignKeyDef,
-    SearchDef,
-    TableDef,
-    UniqueDef,
-    column_clause,
-    constraint_clause,
-    indexes_of,
-    quote,
-    statements,
+from treefold_migrations._plan.statements import (
+    alter,
+    carry_out,
+    create_indexes,
+    create_searches,
+    create_table,
+    rename_columns,
+    rename_tables,
 )
+from treefold_migrations._plan.step import Step
+from treefold_orm import schema
+from treefold_orm.schema import quote
 
 Version = tuple[int, int, int]
 RENAME_COLUMN: Version = (3, 26, 0)  # 3.25 renames columns, 3.26 follows references too
@@ -56,22 +48,24 @@ class Alteration:
     """
 
     change: TableChange
-    current: TableDef
-    after: TableDef
+    current: schema.TableDef
+    after: schema.TableDef
     sources: Mapping[str, str]
     version: Version
 
     @property
-    def dropped(self) -> list[ColumnDef]:
+    def dropped(self) -> list[schema.ColumnDef]:
         kept = set(self.sources.values())
         return [column for column in self.current.columns if column.name not in kept]
 
     @property
-    def added(self) -> list[ColumnDef]:
+    def added(self) -> list[schema.ColumnDef]:
         return [column for column in self.after.columns if column.name not in self.sources]
 
 
-def plan_sqlite(changes: Sequence[TableChange], dialect: Dialect, version: Version) -> list[Step]:
+def plan_sqlite(
+    changes: Sequence[TableChange], dialect: schema.Dialect, version: Version
+) -> list[Step]:
     """The steps that bring tables to their state after."""
     both = [(c, c.before, c.after) for c in changes if c.before and c.after]
     native = version >= RENAME_COLUMN and not any(_name_is_reused(c) for c in changes)
@@ -89,10 +83,13 @@ def plan_sqlite(changes: Sequence[TableChange], dialect: Dialect, version: Versi
             current = followed(before, tables, columns)
             sources = {new: new for new in sources}
         works.append(Alteration(change, current, after, sources, version))
-    steps += _drop_moved_searches(both, works, dialect)
-    steps += _renames([(before, after, c) for c, before, after in both], native=native)
+    for work in works:
+        # before names change: the triggers of a search say the names of its index, too
+        steps += _drop_moved_searches(work, dialect)
+    steps += _renames(works, native=native)
     new = [c.after for c in changes if c.after and not c.before]
-    steps += [step for table in new for step in _create(table, dialect)]
+    for table in new:
+        steps += create_table(table, dialect)
     rebuilt: list[str] = []
     for work in works:
         if _needs_rebuild(work):
@@ -106,8 +103,8 @@ def plan_sqlite(changes: Sequence[TableChange], dialect: Dialect, version: Versi
         steps += _drop(table, dialect)
     for table in new:
         # a name may come free by then
-        steps += _index_steps(indexes_of(table), table, dialect)
-        steps += _search_steps(table.searches, table, dialect)
+        steps += create_indexes(table.name, schema.indexes_of(table), dialect)
+        steps += create_searches(table.name, table.searches, dialect)
     if not rebuilt and not gone:
         return steps
     touched = [*rebuilt, *(table.name for table in gone)]
@@ -134,21 +131,13 @@ def _name_is_reused(change: TableChange) -> bool:
     return bool(dropped & {new for new, old in change.sources.items() if new != old})
 
 
-def _drop_moved_searches(
-    both: Sequence[tuple[TableChange, TableDef, TableDef]],
-    works: Sequence[Alteration],
-    dialect: Dialect,
-) -> list[Step]:
-    # before names change: the triggers of a search say the names of its index, too
-    steps: list[Step] = []
-    for (_, before, _), work in zip(both, works, strict=True):
-        for search in before.searches:
-            if search not in kept_searches(work):
-                steps += _drop_search(search, dialect)
-    return steps
+def _drop_moved_searches(work: Alteration, dialect: schema.Dialect) -> list[Step]:
+    before, kept = work.change.before, kept_searches(work)
+    searches = () if before is None else before.searches
+    return [step for s in searches if s not in kept for step in _drop_search(s, dialect)]
 
 
-def kept_searches(work: Alteration) -> tuple[SearchDef, ...]:
+def kept_searches(work: Alteration) -> tuple[schema.SearchDef, ...]:
     """The searches whose index stays as it is."""
     converted = {work.sources.get(name, name) for name in work.change.conversions}
     before = work.change.before
@@ -163,33 +152,15 @@ def kept_searches(work: Alteration) -> tuple[SearchDef, ...]:
     )
 
 
-def _drop_search(search: SearchDef, dialect: Dialect) -> list[Step]:
-    return [
-        Step(sql, table=search.table, summary=f"drop search {search.name}")
-        for sql in statements(DropSearchIndex(search, if_present=True), dialect)
-    ]
+def _drop_search(search: schema.SearchDef, dialect: schema.Dialect) -> list[Step]:
+    drop = schema.DropSearchIndex(search, if_present=True)
+    return carry_out(drop, dialect, search.table, f"drop search {search.name}")
 
 
-def _renames(both: Sequence[tuple[TableDef, TableDef, TableChange]], *, native: bool) -> list[Step]:
-    pairs = [(before.name, after.name) for before, after, _ in both]
-    steps = [
-        Step(
-            f"ALTER TABLE {quote(old)} RENAME TO {quote(new)}",
-            table=old,
-            summary=f"rename table {old} to {new}",
-        )
-        for old, new in ordered_renames(pairs, "treefold_table_")
-    ]
-    for _, after, change in both if native else ():
-        own = [(old, new) for new, old in change.sources.items()]
-        steps += [
-            Step(
-                f"ALTER TABLE {quote(after.name)} RENAME COLUMN {quote(old)} TO {quote(new)}",
-                table=after.name,
-                summary=f"rename column {after.name}.{old} to {new}",
-            )
-            for old, new in ordered_renames(own, "treefold_column_")
-        ]
+def _renames(works: Sequence[Alteration], *, native: bool) -> list[Step]:
+    steps = rename_tables([work.change for work in works])
+    for work in works if native else ():
+        steps += rename_columns(work.after.name, work.change.sources)
     return [Step("PRAGMA legacy_alter_table = OFF"), *steps] if steps else []
 
 
@@ -214,11 +185,11 @@ def _needs_rebuild(work: Alteration) -> bool:
     )
 
 
-def _unique_constraints(table: TableDef) -> list[UniqueDef]:
+def _unique_constraints(table: schema.TableDef) -> list[schema.UniqueDef]:
     return [unique for unique in table.uniques if not unique.is_index]
 
 
-def _can_add(work: Alteration, column: ColumnDef) -> bool:
+def _can_add(work: Alteration, column: schema.ColumnDef) -> bool:
     if column.identity or column.name in work.after.primary_key or column.name in work.change.fills:
         return False
     own = [key for key in work.after.foreign_keys if key.column == column.name]
@@ -229,7 +200,7 @@ def _can_add(work: Alteration, column: ColumnDef) -> bool:
     return column.null
 
 
-def _can_drop(work: Alteration, column: ColumnDef) -> bool:
+def _can_drop(work: Alteration, column: schema.ColumnDef) -> bool:
     if work.version < DROP_COLUMN or column.name in work.current.primary_key:
         return False
     name = frozenset({column.name})
@@ -254,23 +225,22 @@ def _constraints_need_rebuild(work: Alteration) -> bool:
     )
 
 
-def _alter(work: Alteration, dialect: Dialect) -> list[Step]:
+def _alter(work: Alteration, dialect: schema.Dialect) -> list[Step]:
     old, new = work.current, work.after
-    here, steps = f"ALTER TABLE {quote(new.name)}", list[Step]()
+    steps = _drop_indexes(work)
 
-    def alter(sql: str, summary: str) -> None:
-        steps.append(Step(f"{here} {sql}", table=new.name, summary=summary))
+    def alter_it(clause: str, summary: str) -> None:
+        steps.append(alter(new.name, clause, summary))
 
-    steps += _drop_indexes(work)
     for name in _dropped_constraints(work):
-        alter(f"DROP CONSTRAINT {quote(name)}", f"drop constraint {name}")
+        alter_it(f"DROP CONSTRAINT {quote(name)}", f"drop constraint {name}")
     for column in work.dropped:
-        alter(f"DROP COLUMN {quote(column.name)}", f"drop column {new.name}.{column.name}")
+        alter_it(f"DROP COLUMN {quote(column.name)}", f"drop column {new.name}.{column.name}")
     for column in work.added:
-        clause = column_clause(column, replace(new, primary_key=()), dialect)
+        clause = schema.column_clause(column, replace(new, primary_key=()), dialect)
         key = next((k for k in new.foreign_keys if k.column == column.name), None)
         reference = f" {_inline(key)}" if key else ""
-        alter(f"ADD COLUMN {clause}{reference}", f"add column {new.name}.{column.name}")
+        alter_it(f"ADD COLUMN {clause}{reference}", f"add column {new.name}.{column.name}")
     before = columns_by_name(old)
     for column in new.columns:
         if column.name in work.sources and before[column.name].null != column.null:
@@ -278,16 +248,19 @@ def _alter(work: Alteration, dialect: Dialect) -> list[Step]:
             if not column.null:
                 problem = f"have NULL in {column.name}, which will allow none"
                 steps.append(guard(new, f"{quote(column.name)} IS NULL", problem))
-            alter(f"ALTER COLUMN {quote(column.name)} {action}", f"{action.lower()}: {column.name}")
+            alter_it(
+                f"ALTER COLUMN {quote(column.name)} {action}",
+                f"{action.lower()}: {column.name}",
+            )
     inline = {column.check_name for column in work.added if column.checks}
     for check in _added_checks(work):
         if check.name not in inline:
             steps.append(guard(new, f"NOT ({check.sql})", f"break the check {check.name}"))
-            alter(f"ADD {constraint_clause(check)}", f"add constraint {check.name}")
+            alter_it(f"ADD {schema.constraint_clause(check)}", f"add constraint {check.name}")
     return steps + add_indexes(work, dialect)
 
 
-def _inline(key: ForeignKeyDef) -> str:
+def _inline(key: schema.ForeignKeyDef) -> str:
     action = key.on_delete.replace("_", " ")
     return (
         f"CONSTRAINT {quote(key.name)} REFERENCES {quote(key.target)} "
@@ -304,13 +277,13 @@ def _dropped_constraints(work: Alteration) -> list[str]:
     return [part.name for part in found]
 
 
-def _added_checks(work: Alteration) -> list[CheckDef]:
+def _added_checks(work: Alteration) -> list[schema.CheckDef]:
     checks = difference(column_checks(work.current), column_checks(work.after))
     return [*checks.added, *(after for _, after in checks.renamed)]
 
 
 def _drop_indexes(work: Alteration) -> list[Step]:
-    old, new = indexes_of(work.current), indexes_of(work.after)
+    old, new = schema.indexes_of(work.current), schema.indexes_of(work.after)
     return [
         Step(
             f"DROP INDEX {quote(create.index.name)}",
@@ -322,53 +295,28 @@ def _drop_indexes(work: Alteration) -> list[Step]:
     ]
 
 
-def add_indexes(work: Alteration, dialect: Dialect) -> list[Step]:
+def add_indexes(work: Alteration, dialect: schema.Dialect) -> list[Step]:
     """Create the indexes and searches that are not there yet."""
-    old = indexes_of(work.current)
-    wanted = [create for create in indexes_of(work.after) if create not in old]
-    return _index_steps(wanted, work.after, dialect) + new_searches(work, dialect)
+    old = schema.indexes_of(work.current)
+    wanted = [create for create in schema.indexes_of(work.after) if create not in old]
+    return create_indexes(work.after.name, wanted, dialect) + new_searches(work, dialect)
 
 
-def _index_steps(creates: Sequence[CreateIndex], table: TableDef, dialect: Dialect) -> list[Step]:
-    return [
-        Step(sql, table=table.name, summary=f"create index {create.index.name}")
-        for create in creates
-        for sql in statements(create, dialect)
-    ]
-
-
-def new_searches(work: Alteration, dialect: Dialect) -> list[Step]:
+def new_searches(work: Alteration, dialect: schema.Dialect) -> list[Step]:
     """Create the searches that were not kept."""
     kept = kept_searches(work)
     wanted = [search for search in work.after.searches if search not in kept]
-    return _search_steps(wanted, work.after, dialect)
+    return create_searches(work.after.name, wanted, dialect)
 
 
-def _search_steps(searches: Sequence[SearchDef], table: TableDef, dialect: Dialect) -> list[Step]:
-    return [
-        Step(sql, table=table.name, summary=f"create search {search.name}")
-        for search in searches
-        for sql in statements(CreateSearchIndex(search), dialect)
-    ]
-
-
-def _rebuild_of(work: Alteration, dialect: Dialect) -> Rebuild:
-    own = {create.index.name for create in indexes_of(work.current)}
-    creates = indexes_of(work.after)
-    rest = _index_steps(creates, work.after, dialect) + new_searches(work, dialect)
+def _rebuild_of(work: Alteration, dialect: schema.Dialect) -> Rebuild:
+    own = {create.index.name for create in schema.indexes_of(work.current)}
+    creates = schema.indexes_of(work.after)
+    rest = create_indexes(work.after.name, creates, dialect) + new_searches(work, dialect)
     return Rebuild(work.change, work.current, work.after, work.sources, frozenset(own), rest)
 
 
-def _create(table: TableDef, dialect: Dialect) -> list[Step]:
-    constraints = tuple(unique for unique in table.uniques if not unique.is_index)
-    bare = replace(table, uniques=constraints, indexes=(), searches=())
-    return [
-        Step(sql, table=table.name, summary=f"create table {table.name}")
-        for sql in statements(CreateTable(bare), dialect)
-    ]
-
-
-def _drop(table: TableDef, dialect: Dialect) -> list[Step]:
+def _drop(table: schema.TableDef, dialect: schema.Dialect) -> list[Step]:
     steps = [step for search in table.searches for step in _drop_search(search, dialect)]
     sql = f"DROP TABLE {quote(table.name)}"
     return [*steps, Step(sql, table=table.name, summary=f"drop table {table.name}")]

@@ -18,7 +18,7 @@ from treefold_orm.schema import MISSING, Dialect
 
 
 class Trace:
-    """What became of the tables and fields of one state."""
+    """Later names of the tables and fields of one state."""
 
     def __init__(self, state: SchemaState, dialect: Dialect) -> None:
         self._first = state
@@ -82,7 +82,7 @@ class Trace:
             self._fills[place] = fill_sql(after, *place, value, self._dialect)
 
     def answers(self, fresh: frozenset[str]) -> Answers:
-        """What the planner must know besides the states."""
+        """Knowledge of the planner besides the states."""
         tables = {new: old for new, old in self._tables.items() if old and old != new}
         fields = {
             table: {name: old for name, old in fields.items() if old != name}

@@ -1,8 +1,8 @@
 """Flows: the work of the runner as generators, so that both halves run the same code.
 
 A flow yields its next effect (a statement, a transaction around another flow, a pause, a call of
-a function) and is sent the outcome, or has the error thrown into it. Only `drive` and `adrive` do
-anything.
+a function) and is sent the outcome, or has the error thrown into it. Only `execute` and `aexecute`
+do anything.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Atomic:
-    """Run a flow in a transaction of its own; the outcome is what the flow returns."""
+    """Run a flow in a transaction of its own; the outcome is the result of the flow."""
 
     flow: Flow[Any]
 
@@ -35,7 +35,7 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Call a sync or async function; the outcome is what it returns."""
+    """Call a sync or async function; the outcome is its result."""
 
     function: Callable[..., Any]
     args: tuple[Any, ...] = ()
@@ -61,7 +61,7 @@ def script(*statements: str) -> Operation[None]:
         yield Statement("script", sql)
 
 
-def drive(held: HeldConnection, flow: Flow[T]) -> T:
+def execute(held: HeldConnection, flow: Flow[T]) -> T:
     """Run a flow on a connection, blocking this thread."""
     step: Callable[[], Effect] = partial(flow.send, None)
     while True:
@@ -83,7 +83,7 @@ def _perform(held: HeldConnection, effect: Effect) -> Any:
             return held.run(_single(effect))
         case Atomic(flow):
             with held.transaction():
-                return drive(held, flow)
+                return execute(held, flow)
         case Pause(seconds):
             time.sleep(seconds)
             return None
@@ -91,7 +91,7 @@ def _perform(held: HeldConnection, effect: Effect) -> Any:
             return held.call(function, *args)
 
 
-async def adrive(held: HeldConnection, flow: Flow[T]) -> T:
+async def aexecute(held: HeldConnection, flow: Flow[T]) -> T:
     """Run a flow on a connection."""
     step: Callable[[], Effect] = partial(flow.send, None)
     while True:
@@ -113,7 +113,7 @@ async def _aperform(held: HeldConnection, effect: Effect) -> Any:
             return await held.arun(_single(effect))
         case Atomic(flow):
             async with held.transaction():
-                return await adrive(held, flow)
+                return await aexecute(held, flow)
         case Pause(seconds):
             await asyncio.sleep(seconds)
             return None

@@ -1,4 +1,4 @@
-"""Event: what the runner tells while it works, for progress bars and logs."""
+"""Event: progress of the runner, for progress bars and logs."""
 
 from __future__ import annotations
 

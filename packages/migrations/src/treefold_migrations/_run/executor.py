@@ -32,12 +32,12 @@ from treefold_orm import (
 from treefold_orm.schema import HeldConnection
 
 Interrupted = Literal["stop", "again", "skip"]
-"""What becomes of a step that may not run twice and was interrupted: an error, or a choice."""
+"""The choice for an interrupted step that may not run twice; an error without one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """What the executor works with."""
+    """The tools of the executor."""
 
     held: HeldConnection
     records: Records
@@ -130,18 +130,23 @@ class _File:
             yield from script("PRAGMA foreign_keys = OFF")
         try:
             yield from self._attempts(
-                lambda: self._group(group, foreign_keys_off=unenforced), group
+                lambda _: self._together(self._group(group, foreign_keys_off=unenforced))
             )
         finally:
             if unenforced:
                 yield from script("PRAGMA legacy_alter_table = OFF", "PRAGMA foreign_keys = ON")
         self._progress = advanced(self._progress, done=self._progress.done + len(group))
 
-    def _attempts(self, make: Callable[[], Flow[None]], group: tuple[Unit, ...]) -> Flow[None]:
+    def _together(self, flow: Flow[None]) -> Flow[None]:
+        yield Atomic(flow)
+
+    def _attempts(
+        self, make: Callable[[int], Flow[None]], *, alone: Unit | None = None
+    ) -> Flow[None]:
         limits = self._engine.limits
         for attempt in range(limits.attempts):
             try:
-                yield Atomic(make())
+                yield from make(attempt)
             except (DatabaseLocked, TransactionConflict) as error:
                 if attempt + 1 < limits.attempts:
                     self._tell("retry", f"{self._where()}: {error}; trying again")
@@ -151,7 +156,10 @@ class _File:
             except StatementTimeout as error:
                 raise self._too_long(error) from error
             except ORMError as error:
-                raise self._failed(error, kept=self._progress.done) from error
+                lost = isinstance(error, ConnectionFailed)
+                if not (alone is None or lost or again(alone)):
+                    yield from self._engine.records.keep(replace(self._progress, started=False))
+                raise RunError(f"{self._where()} failed: {error}; {self._kept()}") from error
             return
 
     def _group(self, group: tuple[Unit, ...], *, foreign_keys_off: bool = False) -> Flow[None]:
@@ -203,40 +211,28 @@ class _File:
             self._progress = replace(self._progress, started=True)
             yield Atomic(self._fenced(records.keep(self._progress)))
         if not skipped:
-            yield from self._outside(unit)
+            engine = self._engine
+            session = engine.postgres and not engine.held.pooled
+            timeouts = Timeouts(engine.limits, active=session, local=False)
+            yield from self._attempts(
+                lambda attempt: self._outside(unit, timeouts, attempt), alone=unit
+            )
         done = advanced(self._progress, done=self._at + 1)
         last = done.done == self._run.whole
         yield Atomic(self._fenced(self._complete() if last else records.keep(done)))
         self._progress = done
 
-    def _fenced(self, flow: Flow[None]) -> Flow[None]:
+    def _fenced(self, flow: Flow[object]) -> Flow[None]:
         yield from self._engine.lock.fence()
         yield from flow
 
-    def _outside(self, unit: Unit) -> Flow[None]:
-        engine = self._engine
-        session = engine.postgres and not engine.held.pooled
-        timeouts = Timeouts(engine.limits, active=session, local=False)
-        for attempt in range(engine.limits.attempts):
-            try:
-                if attempt and isinstance(unit, SqlUnit) and unit.step.before_retry:
-                    yield from script(unit.step.before_retry)
-                yield from timeouts.before(unit.step if isinstance(unit, SqlUnit) else None)
-                yield from self._perform(unit)
-                yield from timeouts.before(None)
-            except (DatabaseLocked, TransactionConflict) as error:
-                if attempt + 1 < engine.limits.attempts:
-                    self._tell("retry", f"{self._where()}: {error}; trying again")
-                    yield Pause(engine.limits.pause(attempt))
-                    continue
-                raise self._locked(error) from error
-            except StatementTimeout as error:
-                raise self._too_long(error) from error
-            except ORMError as error:
-                if not isinstance(error, ConnectionFailed) and not again(unit):
-                    yield from self._engine.records.keep(replace(self._progress, started=False))
-                raise self._failed(error, kept=self._at) from error
-            return
+    def _outside(self, unit: Unit, timeouts: Timeouts, attempt: int) -> Flow[None]:
+        step = unit.step if isinstance(unit, SqlUnit) else None
+        if attempt and step is not None and step.before_retry:
+            yield from script(step.before_retry)
+        yield from timeouts.before(step)
+        yield from self._perform(unit)
+        yield from timeouts.before(None)
 
     def _resume(self, unit: Unit) -> Flow[bool]:
         if again(unit):
@@ -267,8 +263,7 @@ class _File:
                 step = replace(step, sql="", repeat=False)
             yield from perform(step)
         except RunError as error:  # of its check
-            kept = self._kept(self._progress.done)
-            raise RunError(f"{self._where()} failed: {error}; {kept}") from error
+            raise RunError(f"{self._where()} failed: {error}; {self._kept()}") from error
 
     def _python(self, unit: PythonUnit) -> Flow[None]:
         held = self._engine.held
@@ -286,8 +281,7 @@ class _File:
             raise
         except Exception as error:
             raise RunError(
-                f"{self._where()} raised {type(error).__name__}: {error}; "
-                f"{self._kept(self._progress.done)}"
+                f"{self._where()} raised {type(error).__name__}: {error}; {self._kept()}"
             ) from error
 
     def _keep_position(self, position: str) -> Flow[None]:
@@ -301,18 +295,16 @@ class _File:
         named = f": {run.units[self._at].summary}" if self._at < len(run.units) else ""
         return f"Migration {run.name!r}, step {self._at + 1} of {run.whole}{named}"
 
-    def _kept(self, kept: int) -> str:
+    def _kept(self) -> str:
+        kept = self._progress.done
         if not kept:
             return "nothing of this file was applied"
         return f"steps 1 to {kept} are kept, and the next run goes on after them"
 
-    def _failed(self, error: ORMError, *, kept: int) -> RunError:
-        return RunError(f"{self._where()} failed: {error}; {self._kept(kept)}")
-
     def _locked(self, error: ORMError) -> LockTimeout:
         tries = self._engine.limits.attempts
         return LockTimeout(
-            f"{self._where()}: {error}, in {tries} attempts; {self._kept(self._progress.done)}. "
+            f"{self._where()}: {error}, in {tries} attempts; {self._kept()}. "
             "Look for long transactions, and run again"
         )
 
@@ -320,7 +312,7 @@ class _File:
         seconds = self._engine.limits.statement
         return RunError(
             f"{self._where()} held its lock for {seconds:g} s and was stopped: {error}; "
-            f"{self._kept(self._progress.done)}. Run it at a quiet time with a longer limit "
+            f"{self._kept()}. Run it at a quiet time with a longer limit "
             "(Limits.statement, 0 for none)"
         )
 

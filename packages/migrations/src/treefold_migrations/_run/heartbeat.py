@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from types import TracebackType
 from typing import Self
 
-from treefold_migrations._run.effects import drive
+from treefold_migrations._run.effects import execute
 from treefold_migrations._run.lock import BEAT, RowLock
 from treefold_orm import ORMError
 from treefold_orm.schema import HeldConnection
@@ -31,12 +30,7 @@ class Heartbeat:
             self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stop.set()
 
     def _run(self) -> None:
@@ -45,4 +39,4 @@ class Heartbeat:
             # the next beat tries again; where none succeeds, the runner finds its lock lost
             with contextlib.suppress(ORMError), HeldConnection(self._alias) as own:
                 while not self._stop.wait(BEAT):
-                    drive(own, lock.renew())
+                    execute(own, lock.renew())

@@ -18,7 +18,7 @@ from treefold_migrations._run.effects import Atomic, Flow, Pause, count, rows, s
 from treefold_migrations._run.process import Owner
 from treefold_migrations._run.records import LOCK, Records
 from treefold_orm import DatabaseLocked
-from treefold_orm.schema import HeldConnection
+from treefold_orm.schema import HeldConnection, Operation
 
 WAIT = 60.0
 STALE = 30.0
@@ -28,14 +28,14 @@ _KEY = 0x6D_69_67_72  # a number of this package; the schema is the second half 
 
 
 class Lock(Protocol):
-    """What the runner needs of a lock."""
+    """The contract between runner and lock."""
 
     def attempt(self) -> Flow[bool]:
         """Take it, or return False."""
         ...
 
     def holder(self) -> Flow[str]:
-        """Return who holds it, as text; empty where that is not known."""
+        """Return the holder, as text; empty where that is not known."""
         ...
 
     def fence(self) -> Flow[None]:
@@ -60,7 +60,7 @@ def acquire(lock: Lock, *, wait: float, notice: Callable[[str], None]) -> Flow[N
     Args:
         lock: The lock.
         wait: Seconds.
-        notice: Called with who holds it, whenever that changes.
+        notice: Called with the holder, whenever that changes.
 
     Raises:
         LockTimeout: It stayed held.
@@ -152,14 +152,7 @@ class RowLock:
             return False
         if self._postgres:
             yield from script("SET LOCAL lock_timeout = '1s'")
-        yield from count(
-            self._records.sql(
-                "INSERT INTO treefold_migrations_journal (name, state, at) VALUES ($1, $2, @now) "
-                "ON CONFLICT (name) DO UPDATE SET state = excluded.state, at = excluded.at"
-            ),
-            LOCK,
-            self._mine,
-        )
+        yield from self._records.note(LOCK, self._mine)
         return True
 
     def _taken(self) -> Flow[bool]:
@@ -169,12 +162,8 @@ class RowLock:
         return found[1] < STALE and not Owner.read(found[0]).is_dead
 
     def _row(self) -> Flow[tuple[str, float] | None]:
-        found = yield from rows(
-            self._records.sql(
-                "SELECT state, @now - at FROM treefold_migrations_journal WHERE name = $1"
-            ),
-            LOCK,
-        )
+        sql = "SELECT state, @now - at FROM treefold_migrations_journal WHERE name = $1"
+        found = yield from rows(self._records.sql(sql), LOCK)
         return (found[0][0], found[0][1]) if found else None
 
     def holder(self) -> Flow[str]:
@@ -192,20 +181,12 @@ class RowLock:
 
     def renew(self) -> Flow[bool]:
         """Record a sign of life of the owner; return False if the lock is lost."""
-        renewed = yield from count(
-            self._records.sql(
-                "UPDATE treefold_migrations_journal SET at = @now WHERE name = $1 AND state = $2"
-            ),
-            LOCK,
-            self._mine,
-        )
+        renewed = yield from self._on_own_row("UPDATE treefold_migrations_journal SET at = @now")
         return renewed == 1
 
+    def _on_own_row(self, sql: str) -> Operation[int]:
+        own = self._records.sql(f"{sql} WHERE name = $1 AND state = $2")
+        return count(own, LOCK, self._mine)
+
     def release(self) -> Flow[None]:
-        yield from count(
-            self._records.sql(
-                "DELETE FROM treefold_migrations_journal WHERE name = $1 AND state = $2"
-            ),
-            LOCK,
-            self._mine,
-        )
+        yield from self._on_own_row("DELETE FROM treefold_migrations_journal")

@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 
 from treefold_migrations._base.errors import RunError
 from treefold_migrations._files.history import Loaded
-from treefold_migrations._operations.base import Operation
+from treefold_migrations._operations.base import Operation, states_through
 from treefold_migrations._operations.custom import RunPython, RunSQL, SeparateStateAndDatabase
-from treefold_migrations._plan.operations import fresh_after
-from treefold_migrations._plan.steps import plan_operations
+from treefold_migrations._plan.operations import fresh_after, plan_operations
 from treefold_migrations._run.units import PythonUnit, SqlUnit, Unit
 from treefold_migrations._state.schema_state import SchemaState
 from treefold_orm.schema import Dialect
@@ -18,7 +17,7 @@ from treefold_orm.schema import Dialect
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What steps are planned for; `single` is True for a database in memory."""
+    """The target of steps; `single` is True for a database in memory."""
 
     dialect: Dialect
     single: bool = False
@@ -44,7 +43,7 @@ def units_backwards(item: Loaded, states: Sequence[SchemaState], target: Target)
 def reverses_of(
     item: Loaded, operations: Sequence[Operation], states: Sequence[SchemaState]
 ) -> list[Operation]:
-    """Return what undoes operations, the last one first.
+    """Return the operations that revert others, the last one first.
 
     Raises:
         RunError: One of them cannot be reversed.
@@ -77,9 +76,7 @@ def units_between(
             summary = operation.describe()
             yield PythonUnit(operation.forward, states[place], place, together, summary)
         elif isinstance(operation, SeparateStateAndDatabase):
-            inner = [states[place]]
-            for part in operation.database:
-                inner.append(part.apply(inner[-1]))
+            inner = states_through(operation.database, states[place])
             for unit in units_between(operation.database, inner, target, fresh=fresh):
                 yield replace(unit, operation=place)
         else:

@@ -1,4 +1,4 @@
-"""Records: what the database knows of migrations, in two tables of its own.
+"""Records: the applied migrations of a database, in two tables of its own.
 
 `treefold_migrations` holds one row for each applied file, written in the transaction that completes
 it. `treefold_migrations_journal` holds a row for each file that is half done, and the lock of
@@ -56,7 +56,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """Everything recorded: applied migrations in the order in which they were, and what is half
+    """Everything recorded: applied migrations in the order in which they were, and the one half
     done.
     """
 
@@ -143,20 +143,21 @@ class Records:
         if (yield from self.discard(name)) != 1:
             raise RunError(f"Migration {name!r} has no record any more: run the command again")
 
-    def keep(self, progress: Progress) -> Operation[None]:
+    def keep(self, progress: Progress) -> Operation[int]:
         """Write how far a file has come."""
-        yield from count(
-            self.sql(
-                "INSERT INTO treefold_migrations_journal (name, state, at) VALUES ($1, $2, @now) "
-                "ON CONFLICT (name) DO UPDATE SET state = excluded.state, at = excluded.at"
-            ),
-            progress.name,
-            json.dumps(asdict(progress)),
-        )
+        return self.note(progress.name, json.dumps(asdict(progress)))
 
-    def clear(self, name: str) -> Operation[None]:
+    def note(self, name: str, state: str) -> Operation[int]:
+        """Write a row of the journal."""
+        sql = (
+            "INSERT INTO treefold_migrations_journal (name, state, at) VALUES ($1, $2, @now) "
+            "ON CONFLICT (name) DO UPDATE SET state = excluded.state, at = excluded.at"
+        )
+        return count(self.sql(sql), name, state)
+
+    def clear(self, name: str) -> Operation[int]:
         """Take away how far a file has come."""
-        yield from count(self.sql("DELETE FROM treefold_migrations_journal WHERE name = $1"), name)
+        return count(self.sql("DELETE FROM treefold_migrations_journal WHERE name = $1"), name)
 
 
 @dataclass(frozen=True, slots=True)

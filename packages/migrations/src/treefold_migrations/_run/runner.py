@@ -13,7 +13,7 @@ from typing import TypeVar
 from treefold_migrations._base.errors import DataLossRefused
 from treefold_migrations._files.history import History
 from treefold_migrations._run import schedule
-from treefold_migrations._run.effects import Atomic, Flow, adrive, drive, rows
+from treefold_migrations._run.effects import Atomic, Flow, aexecute, execute, rows
 from treefold_migrations._run.events import Event, Listener, silent
 from treefold_migrations._run.executor import Engine, Interrupted, run_file
 from treefold_migrations._run.heartbeat import Heartbeat
@@ -37,10 +37,10 @@ class Runner:
     Args:
         database: The alias.
         history: The files.
-        listener: Called with an `Event` for whatever begins, ends, waits or is tried again.
+        listener: Called with an `Event` when anything begins, ends, waits or is tried again.
         limits: How long locking steps wait and run (PostgreSQL).
         wait: Seconds to wait for another run.
-        interrupted: What becomes of a step that may not run twice and was interrupted.
+        interrupted: The choice for an interrupted step that may not run twice.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Runner:
     # -- reading ----------------------------------------------------------------------------------
 
     def applied(self) -> Applied:
-        """Return what the database has recorded."""
+        """Return the records of the database."""
         return run(self.database, self._read(), "await aapplied()")
 
     async def aapplied(self) -> Applied:
@@ -102,14 +102,15 @@ class Runner:
         """Apply the files that are not applied.
 
         Args:
-            target: The last one, by its name or the beginning of it; all without it.
-            phase: "expand" for what the running release bears, before a rollout; "contract" for the
+            target: The last one, by its name or the beginning of it; all without it. phase:
+            "expand" for changes that the running release bears, before a rollout; "contract" for
+            the
                 rest, after it.
             fake: Record them, and those before them as the files are now, without running anything.
             plan: Change nothing.
 
         Returns:
-            What was run, or with `plan` would be.
+            The runs, done or with `plan` only planned.
 
         Raises:
             HistoryError: The files do not fit each other or the records.
@@ -148,7 +149,7 @@ class Runner:
             allow_destructive: Also where that drops a table or column with rows.
 
         Returns:
-            What was run, or with `plan` would be.
+            The runs, done or with `plan` only planned.
 
         Raises:
             RunError: An operation cannot be reversed (nothing was changed), or a step failed.
@@ -170,11 +171,11 @@ class Runner:
 
     def _block(self, flow: Callable[..., Flow[T]], *args: object) -> T:
         with HeldConnection(self.database) as held:
-            return drive(held, flow(held, *args))
+            return execute(held, flow(held, *args))
 
     async def _suspend(self, flow: Callable[..., Flow[T]], *args: object) -> T:
         async with HeldConnection(self.database) as held:
-            return await adrive(held, flow(held, *args))
+            return await aexecute(held, flow(held, *args))
 
     # -- flows ------------------------------------------------------------------------------------
 
@@ -185,14 +186,9 @@ class Runner:
             choose = partial(schedule.faked, self.history, upto=target)
             return (yield from self._run(held, choose, fake=True, plan=plan))
         place = Target(held.dialect, held.single)
-        choose = partial(self._forwards, place, target, phase)
+        choose = partial(schedule.forwards, self.history, target=place, upto=target, phase=phase)
         idle = partial(schedule.idle, self.history, upto=target)
         return (yield from self._run(held, choose, fake=False, plan=plan, idle=idle))
-
-    def _forwards(
-        self, place: Target, target: str | None, phase: Phase | None, applied: Applied
-    ) -> list[FileRun]:
-        return schedule.forwards(self.history, applied, place, upto=target, phase=phase)
 
     def _rollback(
         self,
@@ -207,16 +203,11 @@ class Runner:
             choose = partial(schedule.forgotten, self.history, steps=steps, to=target)
             return (yield from self._run(held, choose, fake=True, plan=plan))
         place = Target(held.dialect, held.single)
-        choose = partial(self._backwards, place, target, steps)
+        choose = partial(schedule.backwards, self.history, target=place, steps=steps, to=target)
         if not (plan or allow_destructive):
             applied = yield from Records(held.dialect).read()
             yield from self._refuse_loss(applied, choose(applied))
         return (yield from self._run(held, choose, fake=False, plan=plan))
-
-    def _backwards(
-        self, place: Target, target: str | None, steps: int, applied: Applied
-    ) -> list[FileRun]:
-        return schedule.backwards(self.history, applied, place, steps=steps, to=target)
 
     def _refuse_loss(self, applied: Applied, runs: list[FileRun]) -> Flow[None]:
         begun = {n for n, entry in applied.progress.items() if entry.direction == "backwards"}

@@ -1,6 +1,6 @@
 """Schedule: which files are to be run, in which order, and in which steps.
 
-It compares the files with the records, and reads no database. Whatever does not fit stops the run
+It compares the files with the records, and reads no database. Any mismatch stops the run
 here, before anything was changed.
 """
 
@@ -11,7 +11,8 @@ from typing import Literal
 
 from treefold_migrations._base.errors import HistoryError, RunError
 from treefold_migrations._files.history import History, Loaded, apply_all
-from treefold_migrations._plan.steps import Step
+from treefold_migrations._operations.base import states_through
+from treefold_migrations._plan.step import Step
 from treefold_migrations._run.planning import (
     Target,
     reverses_of,
@@ -61,7 +62,7 @@ def applied_names(history: History, applied: Applied) -> set[str]:
     """Return the files that are applied; a squashed one is, where all that it replaces are.
 
     Raises:
-        HistoryError: Only a part of what a squashed file replaces is applied.
+        HistoryError: Only a part of the files that a squashed file replaces is applied.
     """
     made = {item.name for item in history.order() if item.name in applied.records}
     for item in history.order():
@@ -99,7 +100,7 @@ def forwards(
     upto: str | None = None,
     phase: Phase | None = None,
 ) -> list[FileRun]:
-    """Return what `migrate` runs.
+    """Return the runs of `migrate`.
 
     Args:
         history: The files.
@@ -148,7 +149,7 @@ def backwards(
     steps: int = 1,
     to: str | None = None,
 ) -> list[FileRun]:
-    """Return what `rollback` runs. A file that is half done is taken back first.
+    """Return the runs of `rollback`. A file that is half done is taken back first.
 
     Args:
         history: The files.
@@ -195,11 +196,9 @@ def half_done(applied: Applied) -> list[Progress]:
 
 
 def _undone(history: History, entry: Progress, target: Target) -> FileRun:
-    """The run that takes back what is complete of a file that is half done."""
+    """The run that reverts the complete operations of a file that is half done."""
     item = history.find(entry.name)
-    states = [history.state_before(item.name)]
-    for operation in item.operations:
-        states.append(operation.apply(states[-1]))
+    states = states_through(item.operations, history.state_before(item.name))
     first, count = list[Unit](), entry.undo
     if entry.direction == "forwards":
         units = units_forwards(item, states, target)[0]
@@ -216,7 +215,7 @@ def _undone(history: History, entry: Progress, target: Target) -> FileRun:
 
 
 def _interrupted(entry: Progress, units: Sequence[Unit], operations: int) -> tuple[list[Unit], int]:
-    """What removes the remains of the unit that was begun, and how many operations are complete."""
+    """The steps that clean up after the unit begun, and the number of complete operations."""
     if entry.done == len(units):
         return [], operations
     begun = units[entry.done]
@@ -246,23 +245,18 @@ def _kept(history: History, to: str) -> set[str]:
 
 
 def alone(history: History, text: str, target: Target, *, backwards: bool) -> FileRun:
-    """Return the run of one file, whatever is applied.
+    """Return the run of one file, applied or not.
 
     Raises:
         HistoryError: There is no such file.
         RunError: An operation cannot be reversed.
     """
     item = history.find(text)
-    states = [history.state_before(item.name)]
-    for operation in item.operations:
-        states.append(operation.apply(states[-1]))
-    units = (
-        units_backwards(item, states, target)
-        if backwards
-        else units_forwards(item, states, target)[0]
-    )
-    direction = "backwards" if backwards else "forwards"
-    return file_run(item.name, history.digest(item.name), direction, units)
+    states = states_through(item.operations, history.state_before(item.name))
+    hash_ = history.digest(item.name)
+    if backwards:
+        return file_run(item.name, hash_, "backwards", units_backwards(item, states, target))
+    return file_run(item.name, hash_, "forwards", units_forwards(item, states, target)[0])
 
 
 # -- records alone --------------------------------------------------------------------------------
@@ -307,8 +301,8 @@ def forgotten(
 def lost(
     history: History, applied: Applied, runs: Sequence[FileRun]
 ) -> list[tuple[str, str, bool]]:
-    """Return the tables that lose what their rows hold: file, table, and whether the table has that
-    name in the database now.
+    """Return the tables that lose rows or columns in a rollback: file, table, and whether the
+    table has that name in the database now.
     """
     done = applied_names(history, applied)
     live = set(history.replay([i.name for i in history.order() if i.name in done]).tables)
@@ -345,9 +339,6 @@ def _replayed(history: History, chosen: set[str]) -> list[tuple[Loaded, list[Sch
     for item in history.order() if chosen else ():
         after = apply_all(item, state)
         if item.name in chosen:
-            states = [state]
-            for operation in item.operations:
-                states.append(operation.apply(states[-1]))
-            made.append((item, states))
+            made.append((item, states_through(item.operations, state)))
         state = after
     return made

@@ -1,4 +1,4 @@
-"""Script: what a run would send, as SQL text for people and for tools that run it themselves."""
+"""Script: the statements of a run, as SQL text for people and for tools that run it."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from treefold_migrations._plan.steps import Step
+from treefold_migrations._plan.step import Step
 from treefold_migrations._run.effects import Flow, rows
 
 BLOCKING = frozenset({"ACCESS EXCLUSIVE", "EXCLUSIVE", "SHARE ROW EXCLUSIVE", "SHARE"})

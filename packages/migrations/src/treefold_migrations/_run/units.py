@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from treefold_migrations._plan.steps import Step
+from treefold_migrations._plan.step import Step
 from treefold_migrations._run.records import Direction
 from treefold_migrations._state.schema_state import SchemaState
 
@@ -26,7 +26,7 @@ class SqlUnit:
 
     @property
     def transactional(self) -> bool:
-        """True where it shares a transaction."""
+        """True if the step runs in the transaction of the file."""
         return self.step.transactional
 
     @property
@@ -36,7 +36,7 @@ class SqlUnit:
 
     @property
     def identity(self) -> str:
-        """What makes two units the same."""
+        """The parts by which two units are equal."""
         return self.step.sql
 
 
@@ -52,7 +52,7 @@ class PythonUnit:
 
     @property
     def identity(self) -> str:
-        """What makes two units the same."""
+        """The parts by which two units are equal."""
         return f"python {self.function.__qualname__}"
 
 

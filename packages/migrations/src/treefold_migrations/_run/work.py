@@ -1,4 +1,5 @@
-"""Work: what a function of RunPython is given beside the models: progress, and batches that resume.
+"""Work: the second argument of a function of RunPython, after the models: progress, and batches
+that resume.
 
 `batched` hands rows to a function in batches. Where the operation is not atomic, each batch is a
 transaction of its own, which keeps the position in the journal; a run after a crash goes on there.
@@ -12,7 +13,7 @@ from contextlib import AsyncExitStack, ExitStack
 from typing import Any, TypeVar
 
 from treefold_migrations._base.errors import RunError
-from treefold_migrations._run.effects import Flow, adrive, drive
+from treefold_migrations._run.effects import Flow, aexecute, execute
 from treefold_orm import QuerySet
 from treefold_orm.schema import HeldConnection
 
@@ -65,7 +66,7 @@ class Work:
         """Call a function with the rows of a query, at most `size` at a time, in the query's order,
         or that of the key.
 
-        What the function changes must not move rows in that order.
+        The changes of the function must not move rows in that order.
 
         Returns:
             How many rows this run has handed over; batches of an earlier run do not count.
@@ -81,7 +82,7 @@ class Work:
                     function(page.items)
                 after = page.next or END
                 if self._keep is not None:
-                    drive(self._held, self._keep(self._moved(place, after)))
+                    execute(self._held, self._keep(self._moved(place, after)))
             rows += len(page.items)
             self._tell("", rows, max(rows, total))
         return rows
@@ -105,7 +106,7 @@ class Work:
                     await function(page.items)
                 after = page.next or END
                 if self._keep is not None:
-                    await adrive(self._held, self._keep(self._moved(place, after)))
+                    await aexecute(self._held, self._keep(self._moved(place, after)))
             rows += len(page.items)
             self._tell("", rows, max(rows, total))
         return rows

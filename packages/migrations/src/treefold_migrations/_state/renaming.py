@@ -7,27 +7,15 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from treefold_migrations._base.errors import StateError
-from treefold_migrations._state.schema_state import (
-    AsFound,
-    SchemaState,
-    TableState,
-    column_of,
-)
-from treefold_orm.schema import (
-    ModelError,
-    SourceWriter,
-    is_foreign_key,
-    namespace_of,
-    source_of,
-    unbound_copy,
-)
+from treefold_migrations._state.schema_state import AsFound, SchemaState, TableState, column_of
+from treefold_orm import schema
 
 T = TypeVar("T")
 
 
 def names_in(part: Any) -> set[str]:
     """Return the names of the fields that a constraint, index or expression speaks of."""
-    writer = SourceWriter()
+    writer = schema.SourceWriter()
     writer.write(part)
     return writer.names
 
@@ -37,15 +25,15 @@ def renamed_part(part: T, renames: Mapping[str, str]) -> T:
     made: Any = part
     if not names_in(made) & renames.keys():
         return part
-    writer = SourceWriter(renames)
+    writer = schema.SourceWriter(renames)
     text = writer.write(made)
-    return eval(text, namespace_of(writer.imports))  # noqa: S307 - source of our own, with every name and value quoted
+    return eval(text, schema.namespace_of(writer.imports))  # noqa: S307 - source of our own, with every name and value quoted
 
 
 def both_names(table: TableState, old: str, new: str) -> dict[str, str]:
     """Return the renames of a field and, for a foreign key, of its attribute."""
     renames = {old: new}
-    if is_foreign_key(table.fields.get(old) or table.fields.get(new)):
+    if schema.is_foreign_key(table.fields.get(old) or table.fields.get(new)):
         renames[f"{old}_id"] = f"{new}_id"
     return renames
 
@@ -80,7 +68,7 @@ def _renamed_findings(table: TableState, old: str, new: str) -> tuple[AsFound, .
 
 def pointing_to(field: Any, table: str) -> Any:
     """Return a foreign key that points to another table."""
-    made = unbound_copy(field)
+    made = schema.unbound_copy(field)
     given = made.declared
     args, options = (given[0], {**given[1]})
     if "to" in options:
@@ -98,7 +86,7 @@ def rename_table(state: SchemaState, old: str, new: str) -> SchemaState:
     made: dict[str, TableState] = {}
     for name, table in state.tables.items():
         moved = table
-        pointers = [n for n, f in table.fields.items() if is_foreign_key(f) and f.to == old]
+        pointers = [n for n, f in table.fields.items() if schema.is_foreign_key(f) and f.to == old]
         if pointers:
             fields = {
                 n: pointing_to(f, new) if n in pointers else f for n, f in table.fields.items()
@@ -119,17 +107,9 @@ def rename_table(state: SchemaState, old: str, new: str) -> SchemaState:
 
 
 def fields_used_by(table: TableState, name: str) -> list[str]:
-    """Return the constraints and indexes of a table that speak of a field, by their names."""
+    """Return the names of the constraints and indexes of a table that refer to a field."""
     wanted = both_names(table, name, name).keys()
     options = table.options
     used = [table.constraint_name(c) for c in options.constraints if names_in(c) & wanted]
     used += [table.index_name(i) for i in options.indexes if names_in(i) & wanted]
     return used
-
-
-def check_writable(part: Any) -> None:
-    """Raise `StateError` for a field, constraint or index that a migration cannot hold."""
-    try:
-        source_of(part)
-    except ModelError as error:
-        raise StateError(str(error)) from error

@@ -1,6 +1,6 @@
 """From a state to the ORM's records of tables, by the code that `create_all` uses.
 
-One source of SQL: what a migrated table looks like is decided by the ORM alone.
+One source of SQL: the ORM alone decides the form of a migrated table.
 """
 
 from __future__ import annotations
@@ -9,25 +9,13 @@ from typing import Any
 
 from treefold_migrations._base.errors import StateError
 from treefold_migrations._state.schema_state import SchemaState, TableState
-from treefold_orm import ORMError
-from treefold_orm.schema import (
-    Dialect,
-    Meta,
-    ModelError,
-    TableDef,
-    TableShape,
-    default_sql,
-    is_foreign_key,
-    literal,
-    meta_of,
-    table_of,
-)
+from treefold_orm import ORMError, schema
 
 
-def shape_of(table: TableState) -> TableShape:
+def shape_of(table: TableState) -> schema.TableShape:
     """Return a table as the ORM describes one without a model."""
     options = table.options
-    return TableShape(
+    return schema.TableShape(
         table.name,
         table.model,
         table.fields,
@@ -37,40 +25,40 @@ def shape_of(table: TableState) -> TableShape:
     )
 
 
-def table_meta(state: SchemaState, name: str) -> Meta:
+def table_meta(state: SchemaState, name: str) -> schema.Meta:
     """Return the description of one table of a state, in no registry.
 
     Raises `StateError` for a table that no model could have.
     """
     state.table(name)
-    wanted: dict[str, TableShape] = {}
+    wanted: dict[str, schema.TableShape] = {}
     waiting = [name]
     while waiting:
         table = state.tables.get(waiting.pop())
         if table is None or table.name in wanted:
             continue  # a target that is missing is an error of the table that points to it
         wanted[table.name] = shape_of(table)
-        waiting += [str(f.to) for f in table.fields.values() if is_foreign_key(f)]
+        waiting += [str(f.to) for f in table.fields.values() if schema.is_foreign_key(f)]
     try:
-        return meta_of(name, wanted)
-    except ModelError as error:
+        return schema.meta_of(name, wanted)
+    except schema.ModelError as error:
         raise StateError(f"Table {name!r}: {error}") from error
 
 
-def render_table(state: SchemaState, name: str, dialect: Dialect) -> TableDef:
+def render_table(state: SchemaState, name: str, dialect: schema.Dialect) -> schema.TableDef:
     """Return the record of one table in a dialect.
 
     Raises `StateError` for declarations that cannot become a table, and the ORM's
-    `UnsupportedFeature` for what the database does not have.
+    `UnsupportedFeature` for features that the database does not have.
     """
     meta = table_meta(state, name)
     try:
-        return table_of(meta, dialect)
-    except ModelError as error:
+        return schema.table_of(meta, dialect)
+    except schema.ModelError as error:
         raise StateError(f"Table {name!r}: {error}") from error
 
 
-def render_state(state: SchemaState, dialect: Dialect) -> dict[str, TableDef]:
+def render_state(state: SchemaState, dialect: schema.Dialect) -> dict[str, schema.TableDef]:
     """Return the records of all tables that migrations manage."""
     return {
         name: render_table(state, name, dialect)
@@ -79,7 +67,7 @@ def render_state(state: SchemaState, dialect: Dialect) -> dict[str, TableDef]:
     }
 
 
-def fill_sql(state: SchemaState, table: str, name: str, value: Any, dialect: Dialect) -> str:
+def fill_sql(state: SchemaState, table: str, name: str, value: Any, dialect: schema.Dialect) -> str:
     """Return a value for the rows of a field that exist, as SQL without parameters.
 
     Args:
@@ -98,11 +86,11 @@ def fill_sql(state: SchemaState, table: str, name: str, value: Any, dialect: Dia
     try:
         if current.field(name).storage:
             bound = table_meta(state, table).fields[name]
-            return literal(_stored(bound, bound.clean(value)), dialect)
+            return schema.literal(_stored(bound, bound.clean(value)), dialect)
         filled = type(current.field(name))(*args, **{**options, "db_default": value})
         changed = state.with_table(current.with_fields({**current.fields, name: filled}))
         meta = table_meta(changed, table)
-        return default_sql(meta, meta.fields[name], dialect)
+        return schema.default_sql(meta, meta.fields[name], dialect)
     except ORMError as error:
         reason = str(error).replace("db_default", "the fill")
         raise StateError(f"{table}.{name} cannot be filled with {value!r}: {reason}") from error

@@ -1,7 +1,7 @@
 """SchemaState: the tables that a history of migrations leads to, by name.
 
 Tables hold unbound fields of the ORM, and foreign keys name the table that they point to. States
-are never changed in place: a change makes a new one, which shares what stays the same. No SQL.
+are never changed in place: a change makes a new one, which shares unchanged parts. No SQL.
 """
 
 from __future__ import annotations
@@ -11,26 +11,16 @@ from dataclasses import dataclass, field as dataclass_field, replace
 from typing import Any
 
 from treefold_migrations._base.errors import StateError
-from treefold_orm.schema import (
-    Constraint,
-    Field,
-    Index,
-    SearchIndex,
-    UniqueConstraint,
-    constraint_name,
-    is_foreign_key,
-    same_declarations,
-    source_of,
-)
+from treefold_orm import schema
 
-AnyField = Field[Any]
-AnyIndex = Index | SearchIndex
+AnyField = schema.Field[Any]
+AnyIndex = schema.Index | schema.SearchIndex
 AsFound = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class TableOptions:
-    """What a table has besides fields.
+    """The parts of a table besides fields.
 
     `primary_key` names the fields of a key of several columns; `managed` is False for a table that
     others create, of which migrations only know. `as_found` holds what a database had otherwise
@@ -38,7 +28,7 @@ class TableOptions:
     """
 
     primary_key: tuple[str, ...] = ()
-    constraints: tuple[Constraint, ...] = ()
+    constraints: tuple[schema.Constraint, ...] = ()
     indexes: tuple[AnyIndex, ...] = ()
     managed: bool = True
     as_found: tuple[AsFound, ...] = ()
@@ -64,22 +54,26 @@ class TableState:
     def column(self, name: str) -> str:
         """Return the column of a field, which may also be named by its attribute."""
         found = self.fields.get(name)
-        if found is None and name.endswith("_id") and is_foreign_key(self.fields.get(name[:-3])):
+        if (
+            found is None
+            and name.endswith("_id")
+            and schema.is_foreign_key(self.fields.get(name[:-3]))
+        ):
             name = name[:-3]
         return column_of(name, self.field(name))
 
-    def constraint(self, name: str) -> Constraint:
+    def constraint(self, name: str) -> schema.Constraint:
         """Return a constraint by its name in the database; raises `StateError` without one."""
         for constraint in self.options.constraints:
             if self.constraint_name(constraint) == name:
                 return constraint
         raise StateError(f"Table {self.name!r} must have the constraint {name!r}, got none")
 
-    def constraint_name(self, constraint: Constraint) -> str:
-        """Return what a constraint is called in the database."""
-        if constraint.name or not isinstance(constraint, UniqueConstraint):
+    def constraint_name(self, constraint: schema.Constraint) -> str:
+        """Return the name of a constraint in the database."""
+        if constraint.name or not isinstance(constraint, schema.UniqueConstraint):
             return constraint.name
-        return constraint_name("uq", self.name, *map(self.column, constraint.fields))
+        return schema.constraint_name("uq", self.name, *map(self.column, constraint.fields))
 
     def index(self, name: str) -> AnyIndex:
         """Return an index by its name in the database; raises `StateError` without one."""
@@ -89,17 +83,17 @@ class TableState:
         raise StateError(f"Table {self.name!r} must have the index {name!r}, got none")
 
     def index_name(self, index: AnyIndex) -> str:
-        """Return what an index is called in the database."""
+        """Return the name of an index in the database."""
         if index.name:
             return index.name
-        if isinstance(index, SearchIndex):
-            return constraint_name("fts", self.name, *map(self.column, index.fields))
+        if isinstance(index, schema.SearchIndex):
+            return schema.constraint_name("fts", self.name, *map(self.column, index.fields))
         words: list[str] = []
         for term in index.fields:
             if isinstance(term, str):
                 words.append(self.column(term.removeprefix("-")))
                 words += ["desc"] if term.startswith("-") else []
-        return constraint_name("ix", self.name, *words)
+        return schema.constraint_name("ix", self.name, *words)
 
     def with_fields(self, fields: Mapping[str, AnyField]) -> TableState:
         """Return the table with other fields."""
@@ -136,7 +130,7 @@ class SchemaState:
         """Yield the tables and fields of all foreign keys that point to a table."""
         for table in self.tables.values():
             for field_name, field in table.fields.items():
-                if is_foreign_key(field) and field.to == name:
+                if schema.is_foreign_key(field) and field.to == name:
                     yield table, field_name
 
     def __contains__(self, name: object) -> bool:
@@ -145,7 +139,7 @@ class SchemaState:
 
 def column_of(name: str, field: AnyField) -> str:
     """Return the column of an unbound field of this name."""
-    return field.db_column or (f"{name}_id" if is_foreign_key(field) else name)
+    return field.db_column or (f"{name}_id" if schema.is_foreign_key(field) else name)
 
 
 def same_parts(one: Any, other: Any) -> bool:
@@ -155,9 +149,9 @@ def same_parts(one: Any, other: Any) -> bool:
     if type(one) is not type(other):
         return False
     first: Any = one
-    if isinstance(one, Field) and same_declarations(first, other):
+    if isinstance(one, schema.Field) and schema.same_declarations(first, other):
         return True
-    return source_of(first) == source_of(other)
+    return schema.source_of(first) == schema.source_of(other)
 
 
 def same_table(one: TableState, other: TableState) -> bool:
@@ -176,7 +170,7 @@ def same_table(one: TableState, other: TableState) -> bool:
 
 
 def _sources(parts: tuple[Any, ...]) -> list[str]:
-    return sorted(source_of(part)[0] for part in parts)
+    return sorted(schema.source_of(part)[0] for part in parts)
 
 
 def same_states(one: SchemaState, other: SchemaState) -> bool:

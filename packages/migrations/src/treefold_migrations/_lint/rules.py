@@ -1,4 +1,4 @@
-"""The rules of lint as data: what each is about, the lock that is taken, and the safe way.
+"""The rules of lint as data: the subject of each, its lock, and the safe way.
 
 Rules are looked for in `lint_changes` (typed operations) and `lint_sql` (SQL of the author's own).
 """

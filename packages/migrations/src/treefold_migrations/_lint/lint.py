@@ -1,22 +1,23 @@
-"""Lint of a migration: its operations, their SQL, and what they do together.
+"""Lint of a migration: its operations, their SQL, and their combined effect.
 
 Each finding names the rule, the lock that is taken on PostgreSQL, and the safe way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 from treefold_migrations._base.errors import PlanError
 from treefold_migrations._files.migration import Migration
-from treefold_migrations._operations.base import Operation
+from treefold_migrations._lint.changes import Subject, lint_change
+from treefold_migrations._lint.rules import Finding, found
+from treefold_migrations._lint.sql import changes_data, changes_schema, lint_sql
+from treefold_migrations._operations.base import Operation, states_through
 from treefold_migrations._operations.columns import AddField, DropField
 from treefold_migrations._operations.custom import RunPython, RunSQL, SeparateStateAndDatabase
 from treefold_migrations._operations.tables import CreateTable, DropTable
-from treefold_migrations._plan.lint_changes import Subject, lint_change
-from treefold_migrations._plan.lint_rules import Finding, found
-from treefold_migrations._plan.lint_sql import changes_data, changes_schema, lint_sql
 from treefold_migrations._plan.operations import both_shapes, changes_of, fresh_after
 from treefold_migrations._plan.tracing import Trace
 from treefold_migrations._state.schema_state import SchemaState
@@ -33,7 +34,7 @@ _WRITES = frozenset(
 def lint(
     migration: Migration, before: SchemaState, dialect: Dialect, *, code: SchemaState | None = None
 ) -> list[Finding]:
-    """Return what is unsafe about a migration.
+    """Return the findings for a migration.
 
     Args:
         migration: The migration.
@@ -42,12 +43,11 @@ def lint(
         code: The state of the models as they are now, where it is known.
     """
     made: list[Finding] = []
-    state, fresh = before, frozenset[str]()
-    for place, operation in enumerate(migration.operations):
-        after = operation.apply(state)
-        made += _operation(operation, place, (state, after), dialect, fresh=fresh, code=code)
+    fresh = frozenset[str]()
+    states = pairwise(states_through(migration.operations, before))
+    for place, (operation, both) in enumerate(zip(migration.operations, states, strict=True)):
+        made += _operation(operation, place, both, dialect, fresh=fresh, code=code)
         fresh = fresh_after(operation, fresh)
-        state = after
     made += _together(migration.operations, before, dialect)
     return sorted(dict.fromkeys(made), key=lambda finding: finding.operation_index)
 
@@ -81,7 +81,8 @@ def _operation(
 ) -> Iterator[Finding]:
     postgres = dialect.name == "postgres"
     if isinstance(operation, RunSQL):
-        if operation.reverse_sql is None and changes_something(operation, dialect):
+        changes_something = any(_has(operation, t, dialect) for t in (changes_data, changes_schema))
+        if operation.reverse_sql is None and changes_something:
             yield found("irreversible-data", operation.describe(), place)
         for sql in operation.statements(dialect.name):
             yield from lint_sql(
@@ -95,40 +96,25 @@ def _operation(
             yield found("unbatched-backfill", operation.describe(), place)
         return
     if isinstance(operation, SeparateStateAndDatabase):
-        state = states[0]
-        for part in operation.database:
-            after = part.apply(state)
-            yield from _operation(part, place, (state, after), dialect, fresh=fresh, code=code)
-            state = after
+        inner = pairwise(states_through(operation.database, states[0]))
+        for part, both in zip(operation.database, inner, strict=True):
+            yield from _operation(part, place, both, dialect, fresh=fresh, code=code)
         return
-    yield from lint_change(_subject(operation, place, states, dialect, fresh=fresh, code=code))
-
-
-def _subject(
-    operation: Operation,
-    place: int,
-    states: tuple[SchemaState, SchemaState],
-    dialect: Dialect,
-    *,
-    fresh: frozenset[str],
-    code: SchemaState | None,
-) -> Subject:
     trace = Trace(states[0], dialect)
     trace.add(operation, states[1])
     before, after = both_shapes(*states)
     try:
-        changes = changes_of([operation], states, dialect, fresh)
+        changes = tuple(changes_of([operation], states, dialect, fresh))
     except PlanError:
-        changes = []  # no conversion: planning stops there, and lint is about what would run
+        changes = ()  # no conversion: planning stops there, and lint covers SQL that would run
     models = both_shapes(code, code)[0] if code is not None else None
-    return Subject(
-        place, before, after, trace.answers(fresh), tuple(changes), dialect, fresh, models
-    )
+    answers = trace.answers(fresh)
+    yield from lint_change(Subject(place, before, after, answers, changes, dialect, fresh, models))
 
 
-def changes_something(operation: RunSQL, dialect: Dialect) -> bool:
-    """True for SQL that changes rows or tables."""
-    return any(changes_data(s) or changes_schema(s) for s in operation.statements(dialect.name))
+def _has(operation: Operation, test: Callable[[str], bool], dialect: Dialect) -> bool:
+    """True for SQL of the author's own with a statement that meets a test."""
+    return isinstance(operation, RunSQL) and any(map(test, operation.statements(dialect.name)))
 
 
 def writes_unbatched(function: Any) -> bool:
@@ -143,19 +129,10 @@ def _together(
 ) -> Iterator[Finding]:
     yield from _lost_renames(operations, before)
     schema = [o for o in operations if not isinstance(o, (RunSQL, RunPython, CreateTable))]
-    by_sql = any(
-        changes_schema(sql)
-        for o in operations
-        if isinstance(o, RunSQL)
-        for sql in o.statements(dialect.name)
-    )
-    if not schema and not by_sql:
+    if not schema and not any(_has(o, changes_schema, dialect) for o in operations):
         return
     for place, operation in enumerate(operations):
-        data = isinstance(operation, RunPython) or (
-            isinstance(operation, RunSQL)
-            and any(changes_data(sql) for sql in operation.statements(dialect.name))
-        )
+        data = isinstance(operation, RunPython) or _has(operation, changes_data, dialect)
         if data and getattr(operation, "transactional", True):
             yield found("data-in-schema-transaction", operation.describe(), place)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from treefold_migrations._plan.lint_rules import Finding, found
+from treefold_migrations._lint.rules import Finding, found
 from treefold_orm.schema import MAX_IDENTIFIER
 
 _PIECE = re.compile(
@@ -78,16 +78,8 @@ _PATTERNS: tuple[tuple[str, str, str], ...] = (
         r"^ALTER TABLE\b.*\bADD\b.*\b(UNIQUE|PRIMARY KEY)\b",
         r"\bUSING INDEX\b",
     ),
-    (
-        "foreign-key-not-valid",
-        r"^ALTER TABLE\b.*\bADD\b.*\bFOREIGN KEY\b",
-        r"\bNOT VALID\b",
-    ),
-    (
-        "check-not-valid",
-        r"^ALTER TABLE\b.*\bADD (CONSTRAINT \S+ )?CHECK\b",
-        r"\bNOT VALID\b",
-    ),
+    ("foreign-key-not-valid", r"^ALTER TABLE\b.*\bADD\b.*\bFOREIGN KEY\b", r"\bNOT VALID\b"),
+    ("check-not-valid", r"^ALTER TABLE\b.*\bADD (CONSTRAINT \S+ )?CHECK\b", r"\bNOT VALID\b"),
     ("set-not-null", r"^ALTER TABLE\b.*\bSET NOT NULL\b", ""),
     ("exclusion-constraint", r"^ALTER TABLE\b.*\bADD\b.*\bEXCLUDE\b", ""),
     ("partition-detach", r"\bDETACH PARTITION\b", r"\bCONCURRENTLY\b|\bFINALIZE\b"),
@@ -140,7 +132,7 @@ def changes_schema(sql: str) -> bool:
 def lint_sql(
     sql: str, index: int, *, postgres: bool, transactional: bool, fresh: frozenset[str]
 ) -> Iterator[Finding]:
-    """Yield what is unsafe about SQL; tables in `fresh` were created in the same migration."""
+    """Yield the findings for SQL; tables in `fresh` were created in the same migration."""
     for written, words in split_statements(sql):
         shown = written if len(written) <= _SHOWN else f"{written[:_SHOWN]}..."
         names = {a or b for a, b in _NAMES.findall(written)}

@@ -1,4 +1,4 @@
-"""Lint of typed operations: what each change means for rows, for the running release and for locks.
+"""Lint of typed operations: the effect of each change on rows, the running release and locks.
 
 The planner's own steps are safe where PostgreSQL has a safe way; the findings are about the rest.
 """
@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from treefold_migrations._base.errors import PlanError
+from treefold_migrations._lint.rules import Finding, found
 from treefold_migrations._plan.between import Answers, FieldPair, Shapes, field_pairs
 from treefold_migrations._plan.changes import TableChange, is_constant
-from treefold_migrations._plan.conversion import convert, kind_of, narrower
-from treefold_migrations._plan.lint_rules import Finding, found
+from treefold_migrations._plan.conversion import kind_of, narrower
+from treefold_migrations._plan.converting import convert
 from treefold_orm.fields import AutoField, BigAutoField, DateTimeField, EnumField
 from treefold_orm.schema import MISSING, Dialect, Field, TableDef, is_foreign_key
 
@@ -55,7 +56,7 @@ class Subject:
 
 
 def lint_change(subject: Subject) -> Iterator[Finding]:
-    """Yield what is unsafe about one operation."""
+    """Yield the findings for one operation."""
     for change in subject.changes:
         yield from _tables(subject, change)
     for pair in field_pairs(subject.before, subject.after, subject.answers):
@@ -131,7 +132,7 @@ def _names(subject: Subject, before: TableDef | None, after: TableDef) -> Iterat
 
 
 def _wanted_names(table: TableDef) -> Iterator[str]:
-    # the ORM cuts names of its own with a hash; here is what they would be
+    # the ORM cuts names of its own with a hash; these are the full names
     for key in table.foreign_keys:
         yield f"fk_{table.name}_{key.column}"
     for index in table.indexes:

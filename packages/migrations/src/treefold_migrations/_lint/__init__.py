@@ -1,0 +1,1 @@
+"""Rules over changes, SQL and functions that may break a running application."""

@@ -1,0 +1,53 @@
+"""Alteration: one table that stays, on PostgreSQL, and its changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from treefold_migrations._plan import changes
+from treefold_orm.schema import ForeignKeyDef, TableDef
+
+
+@dataclass(frozen=True, slots=True)
+class Alteration:
+    """One table that stays: `current` has its new names, but for constraints and indexes."""
+
+    change: changes.TableChange
+    current: TableDef
+    after: TableDef
+    retyped: frozenset[str]
+    dropped: frozenset[str]
+
+    @property
+    def fresh(self) -> bool:
+        return self.change.fresh
+
+    def parts(
+        self, before: Sequence[changes.P], after: Sequence[changes.P]
+    ) -> changes.Difference[changes.P]:
+        """Changes among parts of one kind."""
+        return changes.difference(before, after, self._remade)
+
+    def kinds(self) -> list[changes.Difference[Any]]:
+        """Changes among all parts but the foreign keys, kind by kind."""
+        old, new = self.current, self.after
+        return [
+            self.parts(old.exclusions, new.exclusions),
+            self.parts(changes.column_checks(old), changes.column_checks(new)),
+            self.parts(old.uniques, new.uniques),
+            self.parts(old.indexes, new.indexes),
+            self.parts(old.searches, new.searches),
+        ]
+
+    def _remade(self, part: changes.Part) -> bool:
+        if isinstance(part, ForeignKeyDef):
+            return part.column in self.retyped
+        # an index over plain columns follows a change of their type, its expressions may not
+        plain = getattr(part, "columns", ()) and not getattr(part, "where", "")
+        return not plain and changes.part_mentions(part, self.retyped)
+
+    def goes_with_column(self, part: changes.Part) -> bool:
+        """True where dropping a column drops the part too."""
+        return changes.part_mentions(part, self.dropped)

@@ -1,0 +1,84 @@
+"""The conversion of stored values where a field changes, by the table of each database."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any, cast
+
+from treefold_migrations._base.errors import PlanError
+from treefold_migrations._plan import conversion_postgres, conversion_sqlite
+from treefold_migrations._plan.conversion import AnyField, Conversion, either, kind_of, length_of
+from treefold_orm.fields import EnumField
+from treefold_orm.schema import Dialect, is_foreign_key, literal
+
+TABLES = {
+    "postgres": conversion_postgres.CONVERSIONS,
+    "sqlite": conversion_sqlite.CONVERSIONS,
+}
+"""Conversions of values, by database and by the kinds of the fields."""
+
+
+def convert(
+    old: AnyField, new: AnyField, dialect: Dialect, *, place: str, using: str = ""
+) -> Conversion | None:
+    """Return how the values of a column change, or None where each stays as it is.
+
+    Foreign keys are given as the key they point to. `place` is `table.column` for messages; `using`
+    is an SQL expression of the caller's own, which is trusted.
+
+    Raises:
+        PlanError: the types have no safe conversion, and `using` was not given.
+    """
+    if is_foreign_key(old) or is_foreign_key(new):
+        raise TypeError(f"{place}: resolve a foreign key to the key that it points to")
+    if using:
+        return Conversion(f"({using})")
+    pair = kind_of(old), kind_of(new)
+    rule = TABLES[dialect.name].get(pair)
+    if rule is not None:
+        made = rule if isinstance(rule, Conversion) else rule(old, new)
+    elif pair[0] == pair[1] and _same_column(old, new, dialect):
+        made = Conversion()
+    else:
+        raise PlanError(
+            f"{place} cannot change from {type(old).__name__} to {type(new).__name__} without an "
+            "expression for its values: give one with using=, or add a field and copy the values "
+            "in a data migration"
+        )
+    made = _removed_members(old, new, dialect, _limited(pair, new, made))
+    return None if made == Conversion() and _same_column(old, new, dialect) else made
+
+
+def _same_column(old: AnyField, new: AnyField, dialect: Dialect) -> bool:
+    return old.column_type(dialect.name) == new.column_type(dialect.name)
+
+
+def _limited(pair: tuple[str, str], new: AnyField, made: Conversion) -> Conversion:
+    limit = length_of(new)
+    if pair[1] != "text" or pair[0] == "text" or limit is None:
+        return made
+    misfit = f"length({made.value}) > {limit}"
+    return _also(made, misfit, f"a value of more than {limit} characters")
+
+
+def _also(made: Conversion, misfit: str, what: str) -> Conversion:
+    both = either(made.misfit, misfit)
+    return Conversion(made.value, both, f"{made.what}, or {what}" if made.what else what)
+
+
+def _removed_members(
+    old: AnyField, new: AnyField, dialect: Dialect, made: Conversion
+) -> Conversion:
+    if not isinstance(new, EnumField):
+        return made
+    wanted = _values(new)
+    if isinstance(old, EnumField) and _values(old) <= wanted:
+        return made
+    listed = ", ".join(sorted(literal(value, dialect) for value in wanted))
+    name = cast("type[enum.Enum]", new.enum_class).__name__
+    return _also(made, f"{made.value} NOT IN ({listed})", f"a value that {name} does not have")
+
+
+def _values(field: AnyField) -> set[Any]:
+    members: Any = cast("Any", field).enum_class
+    return {member.value for member in members}
