@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from treefold_cli._main import run
+from treefold_cli._console.main import run
 
 
 @pytest.fixture
@@ -56,7 +56,11 @@ def executable() -> Callable[..., "subprocess.CompletedProcess[str]"]:
         *arguments: str, cwd: Path | None = None, stdin: str = "", **variables: str
     ) -> "subprocess.CompletedProcess[str]":
         command = [str(Path(sysconfig.get_path("scripts")) / "treefold"), *arguments]
-        plain = {name: os.environ[name] for name in os.environ if not name.startswith("TREEFOLD")}
+        plain = {
+            name: os.environ[name]
+            for name in os.environ
+            if not name.startswith(("TREEFOLD", "PYTEST_"))
+        }
         return subprocess.run(
             command,
             cwd=cwd,

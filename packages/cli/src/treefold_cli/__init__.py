@@ -5,6 +5,6 @@ little more than starting the interpreter.
 """
 
 from treefold_cli.__about__ import __version__
-from treefold_cli._main import main
+from treefold_cli._console.main import main
 
 __all__ = ["__version__", "main"]

@@ -3,7 +3,7 @@
 The guard is needed: worker processes import this module again under another name.
 """
 
-from treefold_cli._main import main
+from treefold_cli._console.main import main
 
 if __name__ == "__main__":
     main()

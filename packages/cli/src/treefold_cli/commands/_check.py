@@ -1,6 +1,7 @@
-"""`treefold check`: errors in the tree, and files that are not routes.
+"""`treefold check`: errors in the tree, and files below `Api/` that serve no route, with reasons.
 
-Decides which problems are reported and the exit code; the output is formatted in `_findings`.
+Decides which problems are reported and the exit code; the output is formatted in
+`_checks.findings`.
 Handlers are imported, by booting the application once without serving it.
 """
 
@@ -14,19 +15,19 @@ from typing import Annotated
 
 import typer
 
-from treefold_cli._errors import FAILURE, OK, translated
-from treefold_cli._findings import FORMATS, Kind, Problem, render
-from treefold_cli._options import AppDir, read_choice
-from treefold_cli._output import write
-from treefold_cli._progress import working
-from treefold_cli._project import find_api
+from treefold_cli._checks.findings import FORMATS, Kind, Problem, render
+from treefold_cli._console.errors import FAILURE, OK, translated
+from treefold_cli._console.options import AppDir, read_choice
+from treefold_cli._console.output import write
+from treefold_cli._console.progress import working
+from treefold_cli._console.project import find_api
 from treefold_router import RouterError, RouteTable
 
 
 def check(
     app_dir: AppDir = ".",
     strict: Annotated[
-        bool, typer.Option("--strict", help="Report what is likely to surprise, too.")
+        bool, typer.Option("--strict", help="Report constructs that are likely to surprise, too.")
     ] = False,
     output: Annotated[
         str, typer.Option("--format", metavar="|".join(FORMATS), help="How to print it.")
@@ -40,7 +41,7 @@ def check(
     api = find_api(app_dir)
     with translated(RouterError):
         table = RouteTable.scan(api)
-    problems = [*_of_table(table), *_of_boot(app_dir, table, strict=strict)]
+    problems = [*_table_problems(table), *_boot_problems(app_dir, table, strict=strict)]
     if strict:
         problems += (
             Problem(Kind.LINT, finding.message, _below_root(finding.files), code=finding.code)
@@ -55,15 +56,15 @@ def check(
     return FAILURE if any(problem.kind.fails for problem in problems) else OK
 
 
-def _of_table(table: RouteTable) -> Iterator[Problem]:
-    for twice in table.duplicates:
-        message = f"{twice.method} {twice.url} defined more than once"
-        yield Problem(Kind.DUPLICATE, message, _below_root(twice.files))
+def _table_problems(table: RouteTable) -> Iterator[Problem]:
+    for duplicate in table.duplicates:
+        message = f"{duplicate.method} {duplicate.url} defined more than once"
+        yield Problem(Kind.DUPLICATE, message, _below_root(duplicate.files))
     for skipped in table.skipped:
         yield Problem(Kind.SKIPPED, skipped.reason, _below_root((skipped.file,)))
 
 
-def _of_boot(app_dir: str, table: RouteTable, *, strict: bool) -> Iterator[Problem]:
+def _boot_problems(app_dir: str, table: RouteTable, *, strict: bool) -> Iterator[Problem]:
     from treefold_http import Application, BootError, TreefoldError
     from treefold_logging import flush
 
@@ -94,7 +95,7 @@ def _of_boot(app_dir: str, table: RouteTable, *, strict: bool) -> Iterator[Probl
 
             for clash in scheme_clashes(app):
                 yield Problem(Kind.LINT, clash, code="security-scheme")
-            from treefold_cli._pending import ask_without_boot
+            from treefold_cli._checks.pending import ask_without_boot
 
             for one in ask_without_boot(app):
                 message = f"{one.text} ({one.advice})" if one.advice else one.text

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from treefold_cli._errors import MISUSE, OK, translated
-from treefold_cli._options import AppDir
-from treefold_cli._output import write
-from treefold_cli._project import find_api
+from treefold_cli._console.errors import MISUSE, OK, translated
+from treefold_cli._console.options import AppDir
+from treefold_cli._console.output import write
+from treefold_cli._console.project import find_api
 from treefold_scaffold import Exists, ScaffoldError, create_handler
 
 

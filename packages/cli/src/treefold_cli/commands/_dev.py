@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from treefold_cli._errors import MISUSE, OK, CommandError, translated
-from treefold_cli._options import AppDir, Host, Port, read_number
-from treefold_cli._output import complain, write
-from treefold_cli._project import find_api
-from treefold_cli._table import tree_lines
+from treefold_cli._console.errors import MISUSE, OK, CommandError, translated
+from treefold_cli._console.options import AppDir, Host, Port, read_number
+from treefold_cli._console.output import complain, write
+from treefold_cli._console.project import find_api
+from treefold_cli._console.route_lines import tree_lines
 from treefold_router import version_number
 
 if TYPE_CHECKING:
     import socket
     from pathlib import Path
 
-    from treefold_cli._files import Look
+    from treefold_cli._dev.snapshot import Snapshot
     from treefold_http import Application
 
 _NO_ROUTES = "no routes yet; make one with 'treefold create user get'"
@@ -59,32 +59,36 @@ def dev(
     number = read_number(port, "--port", low=0, high=65535)
     version = _read_version(default_version)
     find_api(app_dir)
-    from treefold_cli import _restart, _server
+    from treefold_cli._dev.restart import inherited_listener, restart_process
+    from treefold_cli._server.listener import bind
     from treefold_http import Application
 
-    former = _restart.inherited()
-    with former or _server.bind(host, number) as listener:
+    former = inherited_listener()
+    with former or bind(host, number) as listener:
         app = Application(app_dir, dev=True, default_version=version)
-        if former is None and not _is_loopback(host):
+        if former is None and not is_loopback(host):
             complain(f"Warning: host {host!r} lets other machines reach the development server")
-        if _run(app, listener, again=former is not None, migrate=migrate):
-            _restart.again(listener, environment=environment, folder=folder)
+        if _serve_project(app, listener, again=former is not None, migrate=migrate):
+            restart_process(listener, environment=environment, folder=folder)
     return OK
 
 
-def _run(app: "Application", listener: "socket.socket", *, again: bool, migrate: bool) -> bool:
+def _serve_project(
+    app: "Application", listener: "socket.socket", *, again: bool, migrate: bool
+) -> bool:
     """Serve until shutdown; return True if the process must be restarted.
 
     A restarted process does not exit when the boot fails: it waits for the next save.
     """
-    from treefold_cli import _server
-    from treefold_cli._files import look
-    from treefold_cli._pending import PendingReport
+    from treefold_cli._checks.pending import PendingReport
+    from treefold_cli._dev.snapshot import take_snapshot
+    from treefold_cli._server.listener import address
+    from treefold_cli._server.server import run
     from treefold_http import TreefoldError
     from treefold_logging import flush, get_logger
 
-    seen = look(str(app.root))
-    announce = partial(_announce, app, _server.address(listener), again=again)
+    seen = take_snapshot(str(app.root))
+    announce = partial(_announce, app, address(listener), again=again)
     try:
         with translated(TreefoldError):
             app.boot()
@@ -98,33 +102,35 @@ def _run(app: "Application", listener: "socket.socket", *, again: bool, migrate:
             for line in [*tree_lines(app.table.routes)] or [_NO_ROUTES]:
                 write(line)
         if not watches:
-            return _server.run(app, listener, on_start=announce)
-        from treefold_cli._reload import follow
+            return run(app, listener, on_start=announce)
+        from treefold_cli._dev.reload_loop import reload_on_change
 
-        return _server.run(
+        return run(
             app,
             listener.dup(),
             on_start=announce,
-            beside=lambda server: follow(app, server, seen, report),
+            background=lambda server: reload_on_change(app, server, seen, report),
         )
     except CommandError as error:
         flush()
         if not again:
             raise
-        return _wait(app.root, listener, seen, error)
+        return _serve_boot_error(app.root, listener, seen, error)
 
 
-def _wait(root: "Path", listener: "socket.socket", seen: "Look", error: CommandError) -> bool:
+def _serve_boot_error(
+    root: "Path", listener: "socket.socket", seen: "Snapshot", error: CommandError
+) -> bool:
     """Answer every request with the error of the boot, until a file changes."""
-    from treefold_cli import _server
-    from treefold_cli._reload import wait_for_change
-    from treefold_cli._unavailable import Unavailable
+    from treefold_cli._dev.reload_loop import wait_for_change
+    from treefold_cli._dev.unavailable import Unavailable
+    from treefold_cli._server.server import run
 
-    return _server.run(
+    return run(
         Unavailable(f"{error}".replace("is above", "is in the terminal")),
         listener.dup(),
         on_start=lambda: complain(f"Error: {error}; waiting for a change"),
-        beside=lambda server: wait_for_change(root, server, seen),
+        background=lambda server: wait_for_change(root, server, seen),
     )
 
 
@@ -144,7 +150,7 @@ def _read_version(text: str) -> str | None:
     )
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -1,7 +1,7 @@
 """`treefold doctor`: is everything there that the project needs?
 
 Prints every finding as soon as it is known, so that a slow server is visible. The checks are in
-`_diagnosis`.
+`_checks.diagnosis`.
 """
 
 import dataclasses
@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from treefold_cli._errors import FAILURE, OK
-from treefold_cli._options import AppDir, AsJson
-from treefold_cli._output import write, write_marked
-from treefold_cli._progress import working
-from treefold_cli._project import check_folder
+from treefold_cli._console.errors import FAILURE, OK
+from treefold_cli._console.options import AppDir, AsJson
+from treefold_cli._console.output import write, write_marked
+from treefold_cli._console.progress import working
+from treefold_cli._console.project import check_folder
 
 if TYPE_CHECKING:
-    from treefold_cli._diagnosis import Finding
+    from treefold_cli._checks.diagnosis import Finding
 
 _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
@@ -33,7 +33,7 @@ def doctor(app_dir: AppDir = ".", as_json: AsJson = False) -> int:
     counts = {"ok": 0, "warn": 0, "fail": 0}
     records: list[dict[str, str]] = []
     with working("Looking"):
-        for finding in _findings(Path(app_dir)):
+        for finding in _all_findings(Path(app_dir)):
             counts[finding.status] += 1
             if as_json:
                 records.append(dataclasses.asdict(finding))
@@ -49,19 +49,19 @@ def doctor(app_dir: AppDir = ".", as_json: AsJson = False) -> int:
     return FAILURE if counts["fail"] else OK
 
 
-def _findings(root: Path) -> Iterator["Finding"]:
-    from treefold_cli import _diagnosis
-    from treefold_cli._uses import auth_names
+def _all_findings(root: Path) -> Iterator["Finding"]:
+    from treefold_cli._checks import diagnosis
+    from treefold_cli._checks.auth_names import auth_names
 
     used = auth_names(root)
-    yield from _diagnosis.interpreter()
-    yield from _diagnosis.packages()
-    yield from _diagnosis.extras(used)
-    yield from _diagnosis.layout(root)
-    read, said = _diagnosis.settings(root)
+    yield from diagnosis.check_interpreter()
+    yield from diagnosis.check_packages()
+    yield from diagnosis.check_extras(used)
+    yield from diagnosis.check_layout(root)
+    read, said = diagnosis.read_settings(root)
     yield from said
-    yield from _diagnosis.secrets(read)
+    yield from diagnosis.check_secrets(read)
     if read is not None:
-        yield from _diagnosis.extensions(root, read)
-        yield from _diagnosis.middleware(root, read, used)
-    yield from _diagnosis.redis(read)
+        yield from diagnosis.check_extensions(root, read)
+        yield from diagnosis.check_middleware(root, read, used)
+    yield from diagnosis.check_redis_urls(read)

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from treefold_cli._errors import MISUSE, OK, translated
-from treefold_cli._output import write
-from treefold_cli._project import check_folder
+from treefold_cli._console.errors import MISUSE, OK, translated
+from treefold_cli._console.output import write
+from treefold_cli._console.project import check_folder
 from treefold_scaffold import ScaffoldError, create_project
 
 

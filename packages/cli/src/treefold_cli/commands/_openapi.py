@@ -11,13 +11,13 @@ from typing import Annotated, Any
 
 import typer
 
-from treefold_cli._errors import OK, CommandError, translated
-from treefold_cli._options import AppDir, read_choice
-from treefold_cli._output import complain
-from treefold_cli._progress import working
-from treefold_cli._project import find_api
-from treefold_cli._written import replace_file
-from treefold_cli._yaml import to_yaml
+from treefold_cli._console.errors import OK, CommandError, translated
+from treefold_cli._console.options import AppDir, read_choice
+from treefold_cli._console.output import complain
+from treefold_cli._console.progress import working
+from treefold_cli._console.project import find_api
+from treefold_cli._console.replace_file import replace_file
+from treefold_cli._console.yaml import to_yaml
 
 FORMATS = ("json", "yaml")
 
@@ -44,7 +44,7 @@ def openapi(
     """
     form = read_choice(output or _format_of(out), "--format", choices=FORMATS)
     find_api(app_dir)
-    document = _document(app_dir, version or None, asyncapi=asyncapi)
+    document = _read_document(app_dir, version or None, asyncapi=asyncapi)
     text = to_yaml(document) if form == "yaml" else f"{json.dumps(document, indent=2)}\n"
     if out:
         replace_file(out, text)
@@ -58,7 +58,7 @@ def _format_of(out: str) -> str:
     return "yaml" if out.lower().endswith((".yaml", ".yml")) else "json"
 
 
-def _document(app_dir: str, version: str | None, *, asyncapi: bool) -> dict[str, Any]:
+def _read_document(app_dir: str, version: str | None, *, asyncapi: bool) -> dict[str, Any]:
     from treefold_http import Application, TreefoldError
     from treefold_http.openapi import asyncapi_document, openapi_document
     from treefold_logging import flush

@@ -7,11 +7,11 @@ routes all the same.
 import json
 from collections.abc import Sequence
 
-from treefold_cli._errors import OK, translated
-from treefold_cli._options import AppDir, AsJson
-from treefold_cli._output import complain, write
-from treefold_cli._project import find_api
-from treefold_cli._table import by_url
+from treefold_cli._console.errors import OK, translated
+from treefold_cli._console.options import AppDir, AsJson
+from treefold_cli._console.output import complain, write
+from treefold_cli._console.project import find_api
+from treefold_cli._console.route_lines import by_url
 from treefold_router import Route, RouterError, RouteTable
 
 
@@ -24,15 +24,15 @@ def routes(
         table = RouteTable.scan(find_api(app_dir))
     found = by_url(table.routes)
     if as_json:
-        write(json.dumps([_record(route) for route in found]))
+        write(json.dumps([_route_record(route) for route in found]))
     elif found:
-        _print(found)
+        _print_routes(found)
     else:
         complain("No routes; make one with 'treefold create user get'")
     return OK
 
 
-def _record(route: Route) -> dict[str, str | list[str]]:
+def _route_record(route: Route) -> dict[str, str | list[str]]:
     return {
         "method": route.method,
         "url": route.template,
@@ -42,7 +42,7 @@ def _record(route: Route) -> dict[str, str | list[str]]:
     }
 
 
-def _print(found: Sequence[Route]) -> None:
+def _print_routes(found: Sequence[Route]) -> None:
     method = max(len(route.method) for route in found)
     url = max(len(route.template) for route in found)
     for route in found:

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from treefold_cli._errors import OK, translated
-from treefold_cli._options import AppDir, Host, Port, read_number
-from treefold_cli._project import find_api
+from treefold_cli._console.errors import OK, translated
+from treefold_cli._console.options import AppDir, Host, Port, read_number
+from treefold_cli._console.project import find_api
 
 if TYPE_CHECKING:
     from treefold_http import Application
 
-_FACTORY = "treefold_cli._worker:create_app"
+_FACTORY = "treefold_cli._server.worker:create_app"
 
 
 def serve(
@@ -38,17 +38,18 @@ def serve(
     number = read_number(port, "--port", low=0, high=65535)
     processes = read_number(workers, "--workers", low=1, high=1000)
     find_api(app_dir)
-    from treefold_cli import _server
+    from treefold_cli._server.listener import address, bind
+    from treefold_cli._server.server import run
     from treefold_http import Application, TreefoldError
     from treefold_logging import configure, flush, get_logger
 
-    with _server.bind(host, number) as listener, translated(TreefoldError):
+    with bind(host, number) as listener, translated(TreefoldError):
         app = Application(app_dir)
         if require_migrated:
-            from treefold_cli._pending import require_nothing
+            from treefold_cli._checks.pending import require_nothing
 
             require_nothing(app)
-        where = _server.address(listener)
+        where = address(listener)
         if processes > 1:
             configure(log_format=app.settings.log_format, level=app.settings.log_level)
             get_logger().info("starting %d processes on %s", processes, where)
@@ -56,14 +57,16 @@ def serve(
             # The factory in each worker process reads the project folder and the mode from these.
             os.environ.update(TREEFOLD_APP_DIR=str(app.root), TREEFOLD_DEV="0")
             limit = app.settings.limit_concurrency
-            _server.run_workers(_FACTORY, listener, workers=processes, limit=limit)
+            from treefold_cli._server.workers import run_workers
+
+            run_workers(_FACTORY, listener, workers=processes, limit=limit)
         else:
             app.boot()
-            if _answers_anybody(app, listener.getsockname()[0]):
+            if _accepts_any_host(app, listener.getsockname()[0]):
                 get_logger().warning(
                     "any Host is answered on %s; name yours with TrustedHosts in Middleware/", where
                 )
-            _server.run(
+            run(
                 app,
                 listener,
                 on_start=lambda: get_logger().info("serving on %s", where),
@@ -72,10 +75,10 @@ def serve(
     return OK
 
 
-def _answers_anybody(app: "Application", address: str) -> bool:
+def _accepts_any_host(app: "Application", address: str) -> bool:
     """Return True if other machines can send requests with any host name (D-08)."""
     from treefold_http.middleware import TrustedHosts
 
-    entries = app.site.middlewares
+    entries = app.project.middlewares
     guarded = any(isinstance(entry, TrustedHosts) for entry in entries)
     return not guarded and not ipaddress.ip_address(address).is_loopback

@@ -1,7 +1,7 @@
 """`treefold shell`: a Python prompt with the project loaded.
 
-Boots the application and lists the available names; the prompt with `await` is in `_console`.
-Nothing is served: startup hooks do not run.
+Boots the application and lists the available names; the prompt with `await` is in
+`_console.python_prompt`. Nothing is served: startup hooks do not run.
 """
 
 import inspect
@@ -11,10 +11,10 @@ from typing import Annotated, Any
 
 import typer
 
-from treefold_cli._errors import FAILURE, OK, translated
-from treefold_cli._options import AppDir
-from treefold_cli._progress import working
-from treefold_cli._project import find_api
+from treefold_cli._console.errors import FAILURE, OK, translated
+from treefold_cli._console.options import AppDir
+from treefold_cli._console.progress import working
+from treefold_cli._console.project import find_api
 
 
 def shell(
@@ -29,7 +29,7 @@ def shell(
     Code from a pipe, or after -c, runs as one program: exit code 1 when it raises.
     """
     find_api(app_dir)
-    from treefold_cli import _console
+    from treefold_cli._console.python_prompt import run_program, run_prompt
     from treefold_http import Application, TreefoldError
     from treefold_logging import flush
 
@@ -39,17 +39,17 @@ def shell(
             app.boot()
     finally:
         flush()  # print the log of the boot first
-    models = _models()
+    models = _model_classes()
     names: dict[str, Any] = {"__name__": "__console__", "app": app, **models}
     if command or not sys.stdin.isatty():
-        return OK if _console.run(command or sys.stdin.read(), names) else FAILURE
+        return OK if run_program(command or sys.stdin.read(), names) else FAILURE
     known = ", ".join(models) or "none"
     routes = app.report.routes
-    _console.prompt(names, banner=f"app: {app.root}, {routes} routes; models: {known}; await works")
+    run_prompt(names, banner=f"app: {app.root}, {routes} routes; models: {known}; await works")
     return OK
 
 
-def _models() -> Mapping[str, type]:
+def _model_classes() -> Mapping[str, type]:
     """Return the classes that the modules of `Models/` define, which the boot has imported."""
     modules = [
         module

@@ -1,6 +1,6 @@
 """`treefold test`: pytest over the project, whole or for one URL.
 
-Only arguments and words; which tests touch a URL is decided in `_test_choice`.
+Only arguments and words; which tests touch a URL is decided in `_checks.choose_tests`.
 """
 
 import json
@@ -11,16 +11,16 @@ from typing import Annotated
 
 import typer
 
-from treefold_cli._completion import complete_urls
-from treefold_cli._errors import MISUSE, CommandError, translated
-from treefold_cli._options import AppDir
-from treefold_cli._output import complain
-from treefold_cli._project import find_api
-from treefold_cli._tools import require, run_module
+from treefold_cli._console.completion import complete_urls
+from treefold_cli._console.errors import MISUSE, CommandError, translated
+from treefold_cli._console.options import AppDir
+from treefold_cli._console.output import complain
+from treefold_cli._console.project import find_api
+from treefold_cli._console.tools import require, run_module
 from treefold_router import RouterError, RouteTable
 
 __test__ = False  # or pytest would take the command for a test
-_PLUGIN = "treefold_cli._pytest_choice"  # by name: it imports pytest, as the child does
+_PLUGIN = "treefold_cli._checks.pytest_choice"  # by name: it imports pytest, as the child does
 _NONE_COLLECTED = 5  # pytest's own code
 _WITH_VALUE = frozenset({"-k", "-m", "-p", "-c", "-o", "-W", "-n"})
 
@@ -60,9 +60,9 @@ def test(
         environment["TREEFOLD_TEST_DATABASE_URL"] = database
     options = ["-p", _PLUGIN, "-p", "treefold", "--treefold-app-dir", os.fspath(root)]
     if any(map(_is_ours, given)):
-        from treefold_cli._pytest_choice import VARIABLE
+        from treefold_cli._checks.pytest_choice import VARIABLE
 
-        choice, rest = _split(root, given)
+        choice, rest = _split_arguments(root, given)
         if not choice:
             return _NONE_COLLECTED
         environment[VARIABLE] = json.dumps(choice)
@@ -80,14 +80,16 @@ def _is_url(argument: str) -> bool:
     return argument.startswith("/") and not os.path.exists(argument.partition("::")[0])
 
 
-def _split(root: Path, given: Sequence[str]) -> tuple[dict[str, Sequence[str]], list[str]]:
+def _split_arguments(
+    root: Path, given: Sequence[str]
+) -> tuple[dict[str, Sequence[str]], list[str]]:
     """Separate arguments that select tests from those that pytest handles itself."""
     choice: dict[str, list[str]] = {}
     rest: list[str] = []
     for index, argument in enumerate(given):
         path, _, name = argument.partition("::")
         if _is_url(argument):
-            for file, tests in _touching(root, argument).items():
+            for file, tests in _tests_at(root, argument).items():
                 choice.setdefault(file, []).extend(tests)
         elif (index and given[index - 1] in _WITH_VALUE) or not (root / path).exists():
             rest.append(argument)
@@ -96,8 +98,8 @@ def _split(root: Path, given: Sequence[str]) -> tuple[dict[str, Sequence[str]], 
     return dict(choice), rest
 
 
-def _touching(root: Path, url: str) -> dict[str, list[str]]:
-    from treefold_cli._test_choice import choose, routes_at, test_files
+def _tests_at(root: Path, url: str) -> dict[str, list[str]]:
+    from treefold_cli._checks.choose_tests import choose, routes_at, test_files
 
     with translated(RouterError):
         table = RouteTable.scan(root / "Api")

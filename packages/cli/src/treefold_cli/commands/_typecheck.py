@@ -1,7 +1,7 @@
 """`treefold typecheck`: mypy or pyright over a tree whose handlers share file names.
 
 Chooses the checker and its arguments; how the tree becomes one that a checker takes is in
-`_typed_copy`.
+`_checks.typed_copy`.
 """
 
 import hashlib
@@ -15,12 +15,12 @@ from typing import Annotated
 
 import typer
 
-from treefold_cli._errors import CommandError
-from treefold_cli._options import AppDir, read_choice
-from treefold_cli._output import complain
-from treefold_cli._progress import working
-from treefold_cli._project import find_api
-from treefold_cli._tools import require, run_module
+from treefold_cli._console.errors import CommandError
+from treefold_cli._console.options import AppDir, read_choice
+from treefold_cli._console.output import complain
+from treefold_cli._console.progress import working
+from treefold_cli._console.project import find_api
+from treefold_cli._console.tools import require, run_module
 
 CHECKERS = ("mypy", "pyright")
 
@@ -31,7 +31,10 @@ def typecheck(
         typer.Argument(metavar="[OPTION]...", help="Options of the checker.", show_default=False),
     ] = None,
     checker: Annotated[
-        str, typer.Option("--with", metavar="|".join(CHECKERS), help="Else what is installed.")
+        str,
+        typer.Option(
+            "--with", metavar="|".join(CHECKERS), help="The checker; else the installed one."
+        ),
     ] = "",
     app_dir: AppDir = ".",
 ) -> int:
@@ -42,8 +45,8 @@ def typecheck(
     is that of the checker.
     """
     find_api(app_dir)
-    chosen = _chosen(checker)
-    from treefold_cli._typed_copy import TypedCopy
+    chosen = _choose_checker(checker)
+    from treefold_cli._checks.typed_copy import TypedCopy
 
     with tempfile.TemporaryDirectory(prefix="treefold-typecheck-") as place:
         copy = TypedCopy(Path(app_dir).absolute(), Path(place, "project"))
@@ -53,17 +56,17 @@ def typecheck(
         with working(chosen):
             code, output = run_module(
                 chosen,
-                [*_arguments(chosen), *(arguments or []), *_targets(chosen)],
+                [*_checker_arguments(chosen), *(arguments or []), *_checker_targets(chosen)],
                 cwd=copy.place,
-                environment=_environment(copy.root),
+                environment=_checker_environment(copy.root),
                 capture=True,
             )
     # As it is: a checker prints sources with tabs and colours on purpose.
-    sys.stdout.write(copy.real(output))
+    sys.stdout.write(copy.restore_names(output))
     return code
 
 
-def _chosen(wanted: str) -> str:
+def _choose_checker(wanted: str) -> str:
     if wanted:
         name = read_choice(wanted, "--with", choices=CHECKERS)
         require(name, install=name)
@@ -74,7 +77,7 @@ def _chosen(wanted: str) -> str:
     raise CommandError("No type checker is installed; pip install mypy, or pyright")
 
 
-def _arguments(checker: str) -> Sequence[str]:
+def _checker_arguments(checker: str) -> Sequence[str]:
     if checker == "mypy":
         bases = ["--explicit-package-bases", "--namespace-packages"]
         # The lists that a new project begins with are empty and bare: `middlewares = []`.
@@ -83,11 +86,11 @@ def _arguments(checker: str) -> Sequence[str]:
     return ["--pythonpath", sys.executable]
 
 
-def _targets(checker: str) -> Sequence[str]:
+def _checker_targets(checker: str) -> Sequence[str]:
     return ["."] if checker == "mypy" else []
 
 
-def _environment(root: Path) -> dict[str, str]:
+def _checker_environment(root: Path) -> dict[str, str]:
     """Return the environment of mypy, with a cache outside of the project for each project."""
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     name = hashlib.sha256(os.fsencode(root)).hexdigest()[:16]

@@ -11,11 +11,11 @@ from typing import Annotated, Any
 
 import typer
 
-from treefold_cli._errors import MISUSE, OK, translated
-from treefold_cli._options import AppDir, AsJson
-from treefold_cli._output import complain, write, write_marked
-from treefold_cli._progress import working
-from treefold_cli._project import find_api
+from treefold_cli._console.errors import MISUSE, OK, translated
+from treefold_cli._console.options import AppDir, AsJson
+from treefold_cli._console.output import complain, write, write_marked
+from treefold_cli._console.progress import working
+from treefold_cli._console.project import find_api
 from treefold_router import RouterError, RouteTable, version_number
 
 Number = Annotated[str, typer.Argument(metavar="N", help="A version: 2 or v2.", show_default=False)]
@@ -30,7 +30,7 @@ def create(
         bool, typer.Option("--empty", help="Endpoints only, each answering 501.")
     ] = False,
     plan_only: Annotated[
-        bool, typer.Option("--plan", help="Print what would be done; write nothing.")
+        bool, typer.Option("--plan", help="Print the plan; write nothing.")
     ] = False,
     as_json: AsJson = False,
     app_dir: AppDir = ".",
@@ -68,7 +68,7 @@ def create(
         for entry in files:
             write(f"  {entry.action.value:7}  {entry.path}")
     else:
-        write(f"created: Api/{plan.target} from Api/{plan.source}, {_counted(files)}")
+        write(f"created: Api/{plan.target} from Api/{plan.source}, {_count_files(files)}")
     return OK
 
 
@@ -80,7 +80,7 @@ def list(app_dir: AppDir = ".", as_json: AsJson = False) -> int:
     api = find_api(app_dir)
     with translated(RouterError):
         table = RouteTable.scan(api)
-    found = [_record(api, table, name) for name in _versions(api)]
+    found = [_version_record(api, table, name) for name in _version_names(api)]
     if as_json:
         write(json.dumps(found))
     elif found:
@@ -119,7 +119,7 @@ def diff(
         found = compare_versions(app_dir, old, new)
     if as_json:
         fields = {name: getattr(found, name) for name in found.__slots__}
-        write(json.dumps({"from": old, "to": new} | {k: _listed(v) for k, v in fields.items()}))
+        write(json.dumps({"from": old, "to": new} | {k: _as_texts(v) for k, v in fields.items()}))
         return OK
     for mark, colour, routes, files in (
         ("-", "red", found.removed, found.services_removed),
@@ -135,20 +135,20 @@ def diff(
     return OK
 
 
-def _counted(files: Sequence[Any]) -> str:
+def _count_files(files: Sequence[Any]) -> str:
     rewritten = sum(entry.action.value == "rewrite" for entry in files)
     emptied = sum(entry.action.value == "empty" for entry in files)
     changed = f"{emptied} empty" if emptied else f"imports rewritten in {rewritten}"
     return f"{len(files)} files, {changed}"
 
 
-def _versions(api: Path) -> Sequence[str]:
+def _version_names(api: Path) -> Sequence[str]:
     names = (entry.name for entry in api.iterdir() if entry.is_dir())
     numbered = [(number, name) for name in names if (number := version_number(name)) is not None]
     return [name for _, name in sorted(numbered)]
 
 
-def _record(api: Path, table: RouteTable, name: str) -> dict[str, Any]:
+def _version_record(api: Path, table: RouteTable, name: str) -> dict[str, Any]:
     from treefold_scaffold import local_services
 
     changed = [
@@ -167,5 +167,5 @@ def _record(api: Path, table: RouteTable, name: str) -> dict[str, Any]:
     }
 
 
-def _listed(found: Sequence[Any]) -> Sequence[str]:
+def _as_texts(found: Sequence[Any]) -> Sequence[str]:
     return [item if isinstance(item, str) else " ".join(item) for item in found]

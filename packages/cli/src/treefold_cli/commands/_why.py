@@ -11,11 +11,11 @@ from urllib.parse import urlsplit
 
 import typer
 
-from treefold_cli._completion import complete_urls
-from treefold_cli._errors import FAILURE, MISUSE, OK, CommandError, translated
-from treefold_cli._options import AppDir, AsJson
-from treefold_cli._output import write
-from treefold_cli._project import find_api
+from treefold_cli._console.completion import complete_urls
+from treefold_cli._console.errors import FAILURE, MISUSE, OK, CommandError, translated
+from treefold_cli._console.options import AppDir, AsJson
+from treefold_cli._console.output import write
+from treefold_cli._console.project import find_api
 from treefold_router import (
     METHODS,
     Explanation,
@@ -53,9 +53,9 @@ def why(
         table = RouteTable.scan(api)
     found = table.explain(verb, _raw_path(path))
     if as_json:
-        write(json.dumps(_record(found)))
+        write(json.dumps(_explanation_record(found)))
     else:
-        _print(found)
+        _print_explanation(found)
     return FAILURE if found.route is None else OK
 
 
@@ -70,7 +70,7 @@ def _raw_path(typed: str) -> bytes:
     return path.encode(errors="surrogateescape")
 
 
-def _print(found: Explanation) -> None:
+def _print_explanation(found: Explanation) -> None:
     write(f"{found.method} {found.path}")
     lines = list(explanation_lines(found))
     width = max(len(line.label) for line in lines)
@@ -78,7 +78,7 @@ def _print(found: Explanation) -> None:
         write(f"  {line.label:{width}}  {line.text}")
 
 
-def _record(found: Explanation) -> dict[str, Any]:
+def _explanation_record(found: Explanation) -> dict[str, Any]:
     def route(value: Any) -> dict[str, str]:
         return {"method": value.method, "url": value.template, "file": f"Api/{value.file}"}
 

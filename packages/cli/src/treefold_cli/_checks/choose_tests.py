@@ -1,0 +1,150 @@
+"""Select the tests that touch a route, by reading their sources without running or importing one.
+
+A test touches a route when it names a URL that the route serves, when it names the handler's file
+or module, when it imports from the folder of the handler, or when its own folder mirrors that
+folder (`Tests/v1/User/[id]/`). Pure but for reading the sources.
+"""
+
+import ast
+import os
+import re
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+from treefold_cli._checks.sources import project_files
+from treefold_router import Found, Route, RouteTable
+
+WHOLE = ""
+"""In a choice, stands for all tests of the file."""
+
+Choice = Mapping[str, Sequence[str]]
+"""Path of a test file from the application root, to the tests in it (`TestX::test_y`)."""
+
+_PARAMETER = re.compile(r"\{[^/]*\}|\[[^/]*\]")
+_UNSAFE = "/%:@!$&'()*+,;=~-._"
+_Tests = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def routes_at(table: RouteTable, url: str) -> list[Route]:
+    """Return the routes at a URL: a template (`/v1/user/[id]`, `/v1/user/{id}`) or a concrete path.
+
+    Args:
+        table: the route table of the project.
+        url: the URL as the user typed it.
+    """
+    shape = _PARAMETER.sub("{}", url.rstrip("/"))
+    same = [route for route in table.routes if _PARAMETER.sub("{}", route.template) == shape]
+    return same or [route for route in table.routes if _is_served_by(table, route, url)]
+
+
+def choose(root: Path, table: RouteTable, routes: Sequence[Route]) -> Choice:
+    """Find the tests that touch one of `routes`.
+
+    Args:
+        root: the application root.
+        table: the project's.
+        routes: all of one place.
+
+    Returns:
+        The tests by file; nothing where no test touches them.
+    """
+    targets = _Targets(table, routes)
+    found: dict[str, Sequence[str]] = {}
+    for file in test_files(root):
+        if targets.mirrors(file):
+            found[file] = [WHOLE]
+        elif names := list(_find_touching((root / file).read_bytes(), targets)):
+            found[file] = [WHOLE] if WHOLE in names else names
+    return found
+
+
+def test_files(root: Path) -> Iterator[str]:
+    """Yield the test files (`test_*.py`, `*_test.py`), sorted and relative to the root."""
+    for file in project_files(root):
+        if file.match("test_*.py") or file.match("*_test.py"):
+            yield os.fspath(file.relative_to(root))
+
+
+@dataclass(frozen=True, slots=True)
+class _Targets:
+    """The routes at one URL, and the predicates that find references to them."""
+
+    table: RouteTable
+    routes: Sequence[Route]
+
+    def mirrors(self, file: str) -> bool:
+        """Return True if the folders of a test file end with the folders of a handler."""
+        folders = [part.lower() for part in Path(file).parts[:-1]]
+        homes = ([part.lower() for part in route.file.split("/")[:-1]] for route in self.routes)
+        return any(folders[-len(home) :] == home for home in homes)
+
+    def is_text(self, text: str) -> bool:
+        """Return True if a string is the URL, the file or the module of one of the routes."""
+        if any(text in (f"Api/{r.file}", _module_name(r)) for r in self.routes):
+            return True
+        url = urlsplit(text).path if "://" in text else text.partition("?")[0]
+        return url.startswith("/") and any(_is_served_by(self.table, r, url) for r in self.routes)
+
+    def is_module(self, name: str) -> bool:
+        """Return True if an imported module lies in the folder of one of the routes."""
+        homes = (_module_name(route).rpartition(".")[0] for route in self.routes)
+        return any(name == home or name.startswith(f"{home}.") for home in homes)
+
+
+def _module_name(route: Route) -> str:
+    return "Api." + route.file.removesuffix(".py").replace("/", ".")
+
+
+def _is_served_by(table: RouteTable, route: Route, url: str) -> bool:
+    path = quote(url, safe=_UNSAFE).encode()
+    socket = route.method == "WEBSOCKET"
+    answer = table.resolve_socket(path) if socket else table.resolve(route.method, path)
+    return isinstance(answer, Found) and answer.route is route
+
+
+def _find_touching(source: bytes, targets: _Targets) -> Iterator[str]:
+    """Yield the tests in a source that touch the routes, `WHOLE` for code that all tests share."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return  # pytest reports this error better
+    for node in tree.body:
+        tests = [(node.name, node)] if isinstance(node, _Tests) else list(_class_members(node))
+        for name, test in tests:
+            if _has_reference(test, targets):
+                yield name if name.rpartition("::")[2].startswith("test") else WHOLE
+        if not tests and _has_reference(node, targets):
+            yield WHOLE
+
+
+def _class_members(node: ast.stmt) -> Iterator[tuple[str, ast.AST]]:
+    if not isinstance(node, ast.ClassDef):
+        return
+    for inner in node.body:
+        name = inner.name if isinstance(inner, _Tests) else ""
+        yield f"{node.name}::{name}", inner
+
+
+def _has_reference(tree: ast.AST, targets: _Targets) -> bool:
+    return any(_is_reference(node, targets) for node in ast.walk(tree))
+
+
+def _is_reference(node: ast.AST, targets: _Targets) -> bool:
+    match node:
+        case ast.Constant(value=str(text)):
+            return targets.is_text(text)
+        case ast.JoinedStr(values=parts):
+            texts = (part.value if isinstance(part, ast.Constant) else "0" for part in parts)
+            return targets.is_text("".join(map(str, texts)))
+        case ast.Import(names=names):
+            return any(targets.is_module(alias.name) for alias in names)
+        case ast.ImportFrom(module=str(module), level=0, names=names):
+            inner = (f"{module}.{alias.name}" for alias in names)
+            return targets.is_module(module) or any(map(targets.is_module, inner))
+        case _:
+            return False

@@ -1,0 +1,357 @@
+"""The checks of `doctor`: one function for each question, which yields findings.
+
+Reads metadata, settings, names in the tree and one connection per server; imports models and boot
+files, and no handler.
+How findings are printed, and the exit code, is decided in the command.
+"""
+
+import contextlib
+import os
+import sys
+from collections.abc import Collection, Generator, Iterator, Mapping
+from dataclasses import dataclass
+from importlib.metadata import Distribution, PackageNotFoundError, distribution, distributions
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from packaging.requirements import InvalidRequirement, Requirement
+
+from treefold_cli._checks.redis_login import DriverMissing, Unreachable, check_redis
+from treefold_cli._console.errors import one_line
+
+if TYPE_CHECKING:
+    from treefold_http import Settings
+
+OK = "ok"
+WARN = "warn"
+FAIL = "fail"
+
+MINIMUM = (3, 11)
+"""The oldest Python that is supported."""
+
+SHORTEST_SECRET = 32
+"""Bytes that a signing secret has at least (S-66)."""
+
+_PREFIX = "treefold"
+_EXTRAS: Mapping[str, tuple[str, ...]] = {
+    "watch": ("watchfiles",),
+    "postgres": ("asyncpg",),
+    "files": ("python-multipart",),
+    "redis": ("redis",),
+    "pydantic": ("pydantic",),
+    "fast": ("uvloop", "httptools", "msgspec"),
+    "argon2": ("argon2-cffi",),
+    "jwt": ("pyjwt", "cryptography"),
+    "compress": ("brotli", "zstandard"),
+    "metrics": ("prometheus-client",),
+    "tracing": ("opentelemetry-api",),
+    "test": ("httpx",),
+}
+_KNOWN_VARIABLES = frozenset(
+    {
+        *("TREEFOLD_APP_DIR", "TREEFOLD_DEV"),
+        *("TREEFOLD_DATABASE_URL", "TREEFOLD_TEST_DATABASE_URL", "TREEFOLD_CACHE_URL"),
+    }
+)
+_FOLDERS = ("Api", "Middleware", "Models", "Services", "Tests", "Utils")
+_FILES = ("hooks.py", "providers.py", "extensions.py")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One answer.
+
+    Attributes:
+        status: `ok`, `warn` or `fail`.
+        topic: the subject of the check.
+        text: the result.
+        advice: the remedy; empty if there is nothing to do.
+    """
+
+    status: str
+    topic: str
+    text: str
+    advice: str = ""
+
+
+def check_interpreter() -> Iterator[Finding]:
+    """Look at the version of Python."""
+    version = ".".join(map(str, sys.version_info[:3]))
+    old = sys.version_info < MINIMUM
+    advice = "install Python 3.11 or newer" if old else ""
+    yield Finding(FAIL if old else OK, "python", f"{version} at {sys.executable}", advice)
+
+
+def check_packages() -> Iterator[Finding]:
+    """Check every installed package of the framework, and the requirements of each."""
+    ours = {
+        dist.name: dist
+        for dist in distributions()
+        if dist.name == _PREFIX or dist.name.startswith(f"{_PREFIX}-")
+    }
+    for name in sorted(ours):
+        wrong = list(_unmet_requirements(ours[name]))
+        for text in wrong:
+            yield Finding(FAIL, "packages", f"{name} {ours[name].version} {text}", _UPGRADE)
+        if not wrong:
+            yield Finding(OK, "packages", f"{name} {ours[name].version}")
+
+
+_UPGRADE = "pip install --upgrade treefold"
+
+
+def _unmet_requirements(dist: Distribution) -> Iterator[str]:
+    for text in dist.requires or ():
+        try:
+            wanted = Requirement(text)
+        except InvalidRequirement:
+            yield f"has metadata that cannot be read: {text!r}"
+            continue
+        if wanted.marker is not None and not wanted.marker.evaluate({"extra": ""}):
+            continue
+        installed = _installed_version(wanted.name)
+        if installed is None:
+            yield f"requires {wanted.name}, which is not installed"
+        elif not wanted.specifier.contains(installed, prereleases=True):
+            yield f"requires {wanted.name}{wanted.specifier}, but {installed} is installed"
+
+
+def _installed_version(name: str) -> str | None:
+    try:
+        return distribution(name).version
+    except PackageNotFoundError:
+        return None
+
+
+def check_extras(used: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield which optional dependencies are installed; a missing one fails if the project uses it.
+
+    Args:
+        used: names of `treefold.auth` that the project uses, and where.
+    """
+    for extra, names in _EXTRAS.items():
+        missing = [name for name in names if _installed_version(name) is None]
+        if not missing:
+            shown = ", ".join(f"{name} {_installed_version(name)}" for name in names)
+            yield Finding(OK, "extras", f"{extra}: {shown}")
+            continue
+        status, why = _status_of_missing(extra, used)
+        install = f"pip install 'treefold[{extra}]'"
+        yield Finding(status, "extras", f"{extra}: not installed{why}", install)
+
+
+_HASHING = ("hash_password", "ahash_password", "verify_password", "averify_password")
+
+
+def _status_of_missing(extra: str, used: Mapping[str, str]) -> tuple[str, str]:
+    """Return status and text for a missing extra: a failure or warning if the project needs it."""
+    if extra == "jwt" and "jwt" in used:
+        return FAIL, f", and {used['jwt']} uses jwt"
+    hashing = [name for name in _HASHING if name in used]
+    if extra == "argon2" and hashing:
+        name = hashing[0]
+        return WARN, f": {name} of {used[name]} uses scrypt, and verifies no hash of argon2"
+    return OK, ""
+
+
+def check_layout(root: Path) -> Iterator[Finding]:
+    """Look at the folders and files of the project, by name only."""
+    names = {entry.name for entry in root.iterdir()}
+    for wanted in (*_FOLDERS, *_FILES):
+        for name in sorted(names - {wanted}):
+            if name.lower() == wanted.lower():
+                yield Finding(WARN, "layout", f"{name!r} is not read", f"rename it to {wanted!r}")
+    if "Api" not in names:
+        text = f"there is no folder 'Api' in {os.fspath(root)!r}"
+        yield Finding(FAIL, "layout", text, "name the project with --app-dir, or 'treefold new'")
+        return
+    yield from _check_table(root / "Api")
+
+
+def _check_table(api: Path) -> Iterator[Finding]:
+    from treefold_router import RouterError, RouteTable
+
+    try:
+        table = RouteTable.scan(api)
+    except RouterError as error:
+        yield Finding(FAIL, "layout", str(error))
+        return
+    found = f"{len(table.routes)} routes in {', '.join(table.versions) or 'no version'}"
+    if not table.routes:
+        yield Finding(WARN, "layout", found, "make one with 'treefold create v1/health get'")
+    else:
+        yield Finding(OK, "layout", found)
+    if table.skipped or table.duplicates:
+        text = f"{len(table.skipped)} files skipped, {len(table.duplicates)} routes defined twice"
+        yield Finding(WARN, "layout", text, "see 'treefold check'")
+
+
+def read_settings(root: Path) -> "tuple[Settings | None, list[Finding]]":
+    """Read the settings as the application does.
+
+    Returns:
+        The settings, None where they cannot be read, and the findings.
+    """
+    from treefold_http import Settings, SettingsError
+
+    found = list(_unknown_variables({f"TREEFOLD_{name.upper()}" for name in Settings.__slots__}))
+    try:
+        read = Settings.load(root)
+    except SettingsError as error:
+        return None, [Finding(FAIL, "settings", str(error)), *found]
+    sources = [name for name in ("pyproject.toml", "treefold.toml") if (root / name).is_file()]
+    text = f"read from {', '.join(sources)}" if sources else "defaults"
+    return read, [Finding(OK, "settings", text), *found]
+
+
+def _unknown_variables(settable: set[str]) -> Iterator[Finding]:
+    import difflib
+
+    known = settable | _KNOWN_VARIABLES
+    for name in sorted(os.environ):
+        if not name.startswith("TREEFOLD_") or name in known or _is_secret(name):
+            continue
+        near = difflib.get_close_matches(name, known, 1)
+        advice = f"did you mean {near[0]}?" if near else "unset it"
+        yield Finding(WARN, "settings", f"variable {name} means nothing", advice)
+
+
+def check_secrets(read: "Settings | None") -> Iterator[Finding]:
+    """Look at the length of signing secrets in environment and settings; values stay unseen."""
+    for name in sorted(filter(_is_secret, os.environ)):
+        length = len(os.environ[name].encode(errors="surrogateescape"))
+        if length < SHORTEST_SECRET:
+            text = f"{name} has {length} bytes, fewer than {SHORTEST_SECRET}"
+            # The framework signs with its own secrets; another program may need a short one.
+            ours = name == "SECRET_KEY" or name.startswith("TREEFOLD_")
+            yield Finding(FAIL if ours else WARN, "secrets", text, _NEW_SECRET)
+        else:
+            yield Finding(OK, "secrets", f"{name} has {length} bytes")
+    if read is None:
+        return
+    of_files = [] if "TREEFOLD_SECRET_KEY" in os.environ else [("secret_key", read.secret_key)]
+    of_files += [("secret_key_fallbacks", secret) for secret in read.secret_key_fallbacks]
+    for name, secret in of_files:
+        if secret is not None and (length := len(secret.encode())) < SHORTEST_SECRET:
+            text = f"setting {name} has {length} bytes, fewer than {SHORTEST_SECRET}"
+            yield Finding(FAIL, "secrets", text, _NEW_SECRET)
+
+
+_NEW_SECRET = "python -c 'import secrets; print(secrets.token_urlsafe(32))' makes one"  # noqa: S105 - advice
+
+
+def _is_secret(name: str) -> bool:
+    words = name.upper().split("_")
+    return words[-1] == "SECRET" or words[-2:] in (["SECRET", "KEY"], ["SIGNING", "KEY"])
+
+
+def check_extensions(root: Path, settings: "Settings") -> Iterator[Finding]:
+    """Ask every extension of the project if it is ready, above all databases.
+
+    Args:
+        root: the project.
+        settings: its settings.
+    """
+    import asyncio
+
+    from treefold_cli._checks.pending import ask_without_boot
+    from treefold_http import Application, TreefoldError
+    from treefold_http.extensions import install, readiness
+
+    failures: list[Finding] = []
+    app = Application(root, settings=settings)
+    install(app, lambda name, error: failures.append(Finding(FAIL, name, one_line(error))))
+    checks = asyncio.run(readiness(app, timeout=_LONGEST))
+    for check in checks:
+        text = f"{check.name}: {check.text}"
+        yield Finding(OK if check.ok else FAIL, check.topic, text, check.advice)
+    if all(check.ok for check in checks):  # otherwise the same fault is reported twice
+        yield from failures
+        if not failures:
+            try:
+                yield from (
+                    Finding(WARN, "pending", m.text, m.advice) for m in ask_without_boot(app)
+                )
+            except TreefoldError as error:
+                yield Finding(FAIL, "models", one_line(error))
+
+
+def check_middleware(root: Path, settings: "Settings", used: Collection[str]) -> Iterator[Finding]:
+    """Read the boot files and check the entries of `Middleware/`; no handler is imported.
+
+    Args:
+        root: the project.
+        settings: its settings.
+        used: names of `treefold.auth` that it uses.
+    """
+    import asyncio
+
+    from treefold_cli._checks.cors import check_cors
+    from treefold_http import Application, TreefoldError
+    from treefold_http.extensions import load_middlewares, release
+    from treefold_router import RouterError, RouteTable
+
+    if not any((root / name).exists() for name in ("Middleware", "Middleware.py")):
+        return
+    app = Application(root, settings=settings)
+    try:
+        # Output of modules goes to standard error; an exception becomes a finding.
+        with contextlib.redirect_stdout(sys.stderr), _muted_log():
+            entries = load_middlewares(app)
+    except TreefoldError as error:
+        if str(error).startswith(_BOOT_FILES):  # other failures are reported by other checks
+            yield Finding(FAIL, "boot", one_line(error))
+        return
+    finally:
+        asyncio.run(release(app))
+    try:
+        methods = {route.method for route in RouteTable.scan(root / "Api").routes}
+    except RouterError:
+        methods = set[str]()  # `layout` reports the missing folder
+    yield from check_cors(
+        entries, methods=methods, sends_tokens=not {"jwt", "bearer"}.isdisjoint(used)
+    )
+
+
+_BOOT_FILES = ("Middleware", *_FILES)
+
+
+@contextlib.contextmanager
+def _muted_log() -> Generator[None, None, None]:
+    """Keep the log of the framework quiet for a block."""
+    from treefold_logging import get_logger
+
+    log = get_logger()
+    level = log.level
+    log.setLevel("CRITICAL")
+    try:
+        yield
+    finally:
+        log.setLevel(level)
+
+
+_LONGEST = 10.0
+"""Seconds for all extensions together; each limits its own questions."""
+
+
+def check_redis_urls(read: "Settings | None") -> Iterator[Finding]:
+    """Check the connection to each Redis of environment and settings, once per server."""
+    named = [(name, os.environ.get(name)) for name in ("TREEFOLD_REDIS_URL", "REDIS_URL")]
+    named = [each for each in named if each[1]][:1]
+    if read is not None:
+        named.append(("setting redis_url", read.redis_url))
+        named += [(f"cache {alias!r}", url) for alias, url in read.caches.items()]
+    asked: set[str] = set()
+    for name, url in named:
+        if url and url not in asked and not url.startswith("memory:"):
+            asked.add(url)
+            yield _ask_redis(name, url)
+
+
+def _ask_redis(name: str, url: str) -> Finding:
+    try:
+        return Finding(OK, "redis", f"{name} at {check_redis(url)}")
+    except Unreachable as error:
+        # Without the driver, the project uses no Redis: the variable may be another program's.
+        status = WARN if isinstance(error, DriverMissing) else FAIL
+        return Finding(status, "redis", f"{name}: {error}", error.advice)

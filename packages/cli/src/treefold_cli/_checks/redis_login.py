@@ -1,0 +1,102 @@
+"""Check that a Redis server answers at a URL and accepts the login, over one short connection.
+
+Databases are asked by the extension that owns them. User names and passwords are never printed:
+no text of the driver or of the server reaches a finding.
+"""
+
+import importlib
+from importlib.util import find_spec
+from typing import Any
+
+TIMEOUT = 2.0
+"""Seconds for connecting, and for each reply, until a server counts as unreachable."""
+
+_SCHEMES = ("redis://", "rediss://", "unix://")
+_MEND = "mend the URL"
+_START = f"start it, or {_MEND}"
+_NO_PASSWORD = ("has no password, and the URL names one", "take it out of the URL")
+_REFUSALS = (
+    (
+        "Authentication required",
+        ("wants a password", "put it into the URL: redis://:password@host"),
+    ),
+    ("without any password configured", _NO_PASSWORD),
+    ("no password is set", _NO_PASSWORD),
+    ("password", ("refuses the user or the password", _MEND)),
+    ("DB index", ("has no database of that number", "mend the number at the end of the URL")),
+    ("DENIED", ("takes connections from its own machine only", "see its protected-mode")),
+    ("closed by server", ("answers, but not as Redis does", f"{_MEND}, or see its protected-mode")),
+)
+"""Texts of a server or its driver, each with the finding: the first one that occurs counts."""
+
+
+class Unreachable(Exception):
+    """No server answers, it is of another kind, or it refuses the login; `str()` is one clause.
+
+    Attributes:
+        advice: the remedy.
+    """
+
+    def __init__(self, message: str, advice: str = _START) -> None:
+        super().__init__(message)
+        self.advice = advice
+
+
+class DriverMissing(Unreachable):
+    """redis-py is not installed, so the server cannot be asked."""
+
+
+def check_redis(url: str) -> str:
+    """Log in with the credentials of the URL, select its database and send `PING`.
+
+    Args:
+        url: `redis://`, `rediss://` or `unix://`.
+
+    Returns:
+        The address of the server.
+
+    Raises:
+        DriverMissing: redis-py is not installed.
+        Unreachable: no server answers, it is no Redis, or it refuses the login; or the URL is none.
+    """
+    if not url.startswith(_SCHEMES):  # the driver refuses it; it may begin with a password
+        advice = f"let it begin with {', '.join(_SCHEMES)}"
+        raise Unreachable("the URL is of no kind that Redis has", advice)
+    if find_spec("redis") is None:
+        advice = "pip install 'treefold[redis]'"
+        raise DriverMissing("cannot be asked: the driver redis is not installed", advice)
+    redis: Any = importlib.import_module("redis")
+    retry = importlib.import_module("redis.retry").Retry(redis.backoff.NoBackoff(), 0)
+    options = {"socket_timeout": TIMEOUT, "socket_connect_timeout": TIMEOUT, "protocol": 2}
+    try:
+        client = redis.Redis.from_url(url, retry=retry, **options)
+    except ValueError as error:
+        is_port = str(error).startswith("Port")
+        text = "the URL has no valid port" if is_port else "the URL cannot be read"
+        raise Unreachable(text) from error
+    place = client.connection_pool.connection_kwargs
+    where = place.get("path") or f"{place.get('host', 'localhost')}:{place.get('port', 6379)}"
+    try:
+        with client:
+            client.ping()
+    except redis.RedisError as error:
+        text, advice = _explain(error, redis)
+        raise Unreachable(f"{where} {text}", advice) from error
+    except UnicodeError as error:
+        raise Unreachable(f"{where} cannot be reached ({error})") from error
+    return where
+
+
+def _explain(error: Exception, redis: Any) -> tuple[str, str]:
+    """Return the finding for an error of the driver, and the remedy."""
+    if isinstance(error, redis.TimeoutError):
+        return f"does not answer within {TIMEOUT:g} s", _START
+    if isinstance(error, redis.BusyLoadingError):
+        return "loads its data still", "wait until it is ready"
+    if isinstance(error, redis.exceptions.NoPermissionError):
+        return "does not let this user do PING or SELECT", "mend its rights, or the URL"
+    if isinstance(error.__context__, OSError):
+        reason = error.__context__.strerror or str(error.__context__)
+        return f"cannot be reached ({reason})", _START
+    found = (finding for text, finding in _REFUSALS if text in str(error))
+    return next(found, ("answers, but not as Redis does", _START))

@@ -1,0 +1,1 @@
+"""Arguments, options and output: everything between the terminal and a command."""

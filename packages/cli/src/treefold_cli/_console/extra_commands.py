@@ -1,0 +1,70 @@
+"""Commands that other installed packages add, such as those of migrations.
+
+A package declares them in its metadata, and nothing of it is imported before its command is typed:
+
+    [project.entry-points."treefold.commands"]
+    migrate = "treefold_migrations.cli:migrate"
+    "migrations list" = "treefold_migrations.cli:list_migrations"
+
+The value is a function like those in `commands/`, or a plain one (`plain_commands`): its
+signature is the options, its docstring the help, its result the exit code. A name of two words is a
+command in a group. A function with a true attribute `needs_project` runs with the settings of the
+project read, its extensions set up and its models imported.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import cache, partial, wraps
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from treefold_cli._console.errors import CommandError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+_GROUP = "treefold.commands"
+
+
+@cache
+def extra_commands() -> Mapping[str, Callable[[], Callable[..., Any]]]:
+    """Map the words of each command from installed packages to a loader of its function."""
+    from importlib.metadata import entry_points  # takes 25 ms; built-in commands do not need it
+
+    return {
+        " ".join(point.name.split()): partial(_load_command, point)
+        for point in entry_points(group=_GROUP)
+    }
+
+
+def _load_command(point: "EntryPoint") -> Callable[..., Any]:
+    try:
+        function: Callable[..., Any] = point.load()
+        return _prepare_command(function)
+    except Exception as error:  # a broken package must not take the help down with it
+        package = point.dist.name if point.dist else point.value
+        message = (
+            f"Command {point.name!r} of {package!r} cannot be loaded ({type(error).__name__}:"
+            f" {error}); mend or uninstall that package"
+        )
+
+    def unusable() -> NoReturn:
+        raise CommandError(message)
+
+    unusable.__doc__ = "Cannot be loaded."
+    return unusable
+
+
+def _prepare_command(function: Callable[..., Any]) -> Callable[..., Any]:
+    from treefold_cli._console.plain_commands import as_command, is_plain
+
+    command = as_command(function) if is_plain(function) else function
+    if not getattr(function, "needs_project", False):
+        return command
+
+    @wraps(command)
+    def in_project(*arguments: Any, **options: Any) -> Any:
+        from treefold_cli._console.project import loaded_project
+
+        with loaded_project(options.get("app_dir", ".")):
+            return command(*arguments, **options)
+
+    return in_project

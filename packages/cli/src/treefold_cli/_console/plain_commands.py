@@ -1,0 +1,82 @@
+"""Commands of other packages that are plain functions: from a signature to options and arguments.
+
+A package that adds commands need not know typer. A positional parameter is an argument, a
+keyword-only one an option; the docstring is the help, and its section `Args:` that of each of
+them. A parameter `app_dir` is the option that all commands share.
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from treefold_cli._console.options import AppDir
+
+_ENTRY = re.compile(r" {4}(\w+): (.*)")
+
+
+def is_plain(function: Callable[..., Any]) -> bool:
+    """Return True if a function has keyword-only parameters, which typer knows nothing of."""
+    parameters = inspect.signature(function).parameters.values()
+    return any(one.kind is inspect.Parameter.KEYWORD_ONLY for one in parameters)
+
+
+def as_command(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the same command with the annotations that typer reads."""
+    text, about = _split_docstring(function)
+    hints = get_type_hints(function)
+    parameters = [
+        one.replace(
+            kind=inspect.Parameter.POSITIONAL_OR_KEYWORD,
+            annotation=_annotate(one, hints[one.name], about.get(one.name, "")),
+        )
+        for one in inspect.signature(function).parameters.values()
+    ]
+
+    def command(**values: Any) -> Any:
+        given = inspect.signature(function).parameters
+        positional = [
+            values.pop(name)
+            for name, one in given.items()
+            if one.kind is not inspect.Parameter.KEYWORD_ONLY
+        ]
+        return function(*positional, **values)
+
+    command.__doc__ = text
+    command.__name__ = function.__name__
+    command.__annotations__ = {one.name: one.annotation for one in parameters}
+    # typer reads this one, and `inspect` knows it
+    command.__signature__ = inspect.Signature(parameters)
+    return command
+
+
+def _annotate(parameter: inspect.Parameter, kind: Any, about: str) -> Any:
+    if parameter.name == "app_dir":
+        return AppDir
+    shown = None if kind is bool else parameter.name.upper()
+    if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
+        return Annotated[kind, typer.Argument(help=about, metavar=shown, show_default=False)]
+    name = f"--{parameter.name.replace('_', '-')}"
+    return Annotated[kind, typer.Option(name, help=about, metavar=shown, show_default=False)]
+
+
+def _split_docstring(function: Callable[..., Any]) -> tuple[str, Mapping[str, str]]:
+    """The help of a command, and that of each of its parameters."""
+    text = inspect.cleandoc(function.__doc__ or "")
+    head, _, rest = text.partition("\nArgs:\n")
+    about: dict[str, str] = {}
+    name = ""
+    for line in rest.splitlines():
+        if not line.startswith(" "):
+            if line:
+                break
+            continue
+        entry = _ENTRY.fullmatch(line)
+        if entry is not None:
+            name = entry[1]
+            about[name] = entry[2]
+        elif name:
+            about[name] += f" {line.strip()}"
+    return head.strip(), about

@@ -1,0 +1,82 @@
+"""A Python prompt in which `await` works, and programs with `await` at their top level.
+
+Based on asyncio and Python's own prompt, and independent of projects. Everything runs on one event
+loop, which is stopped while the prompt waits for input.
+"""
+
+import ast
+import asyncio
+import code
+import contextlib
+import inspect
+import traceback
+from types import CodeType, FunctionType
+from typing import Any
+
+_NAME = "<shell>"
+
+
+def run_program(source: str, names: dict[str, Any]) -> bool:
+    """Run a program; a traceback starts at the program's own first line.
+
+    Args:
+        source: the program; it may use `await` at any level.
+        names: its global names.
+
+    Returns:
+        True if it raised no exception.
+
+    Raises:
+        SystemExit: raised by the program.
+    """
+    with asyncio.Runner() as runner:
+        try:
+            compiled = compile(source, _NAME, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+            _execute_code(compiled, names, runner)
+        except Exception as error:
+            frame = error.__traceback__
+            while frame is not None and frame.tb_frame.f_code.co_filename != _NAME:
+                frame = frame.tb_next
+            traceback.print_exception(error.with_traceback(frame))
+            return False
+    return True
+
+
+def run_prompt(names: dict[str, Any], *, banner: str) -> None:
+    """Read and run statements until the end of the input.
+
+    Args:
+        names: their global names.
+        banner: printed first.
+    """
+    with contextlib.suppress(ImportError):  # Windows has no readline
+        import readline
+        import rlcompleter
+
+        readline.set_completer(rlcompleter.Completer(names).complete)
+        readline.parse_and_bind("tab: complete")
+    with asyncio.Runner() as runner:
+        _Console(names, runner).interact(banner=banner, exitmsg="")
+
+
+def _execute_code(compiled: CodeType, names: dict[str, Any], runner: asyncio.Runner) -> None:
+    outcome = FunctionType(compiled, names)()
+    if inspect.iscoroutine(outcome):
+        runner.run(outcome)
+
+
+class _Console(code.InteractiveConsole):
+    def __init__(self, names: dict[str, Any], runner: asyncio.Runner) -> None:
+        super().__init__(names)
+        self.compile.compiler.flags |= ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        self._runner = runner
+        self._names = names
+
+    def runcode(self, code: CodeType) -> None:
+        """Run one statement; an exception is printed, and the prompt continues."""
+        try:
+            _execute_code(code, self._names, self._runner)
+        except SystemExit:
+            raise
+        except BaseException:
+            self.showtraceback()

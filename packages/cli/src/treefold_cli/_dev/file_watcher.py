@@ -1,0 +1,164 @@
+"""The file watcher of `dev`: reports changed files once they are written completely.
+
+Events only wake the watcher; changes are found by comparing two snapshots of the disk.
+"""
+
+import asyncio
+import contextlib
+import importlib
+import time
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from treefold_cli._dev.snapshot import (
+    Snapshot,
+    changed_files,
+    needs_scan,
+    take_snapshot,
+    top_folders,
+)
+from treefold_logging import get_logger
+
+_log = get_logger("dev")
+
+_SETTLE_TIME = 0.015
+"""Seconds without another change after which a save counts as complete."""
+_COMPILE_TIMEOUT = 0.15
+"""Seconds after the last write before a file that does not compile is reloaded all the same."""
+_MAX_COMPILED = 20
+"""Most changed files that are compiled to detect incomplete saves; users save fewer at once."""
+_MAX_SCAN_ON_LOOP = 0.01
+"""Scans shorter than this many seconds run on the event loop, longer ones in a thread."""
+_SCAN_INTERVAL = 1.0
+"""Seconds after which the disk is scanned without an event; some systems lose events."""
+
+
+class FileWatcher:
+    """Reports changed files once they are written completely; a context manager."""
+
+    def __init__(self, root: Path, seen: Snapshot) -> None:
+        self._root = str(root)
+        self._seen = seen
+        self._touched: set[str] = set()
+        self._woken = asyncio.Event()
+        self._scan_time = 0.0
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> "FileWatcher":
+        self._woken.set()  # scan at once for changes since `seen`
+        self._task = asyncio.create_task(self._listen())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self._task is not None  # noqa: S101 - entered
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    async def changes(self) -> set[str]:
+        """Wait for the next change; return the changed files, relative to the root."""
+        while True:
+            with contextlib.suppress(TimeoutError):
+                # Scans take 1% of the time at most.
+                async with asyncio.timeout(max(_SCAN_INTERVAL, 100 * self._scan_time)):
+                    await self._woken.wait()
+            self._woken.clear()
+            now = await self._scan()
+            if changed_files(self._seen, now, self._touched):
+                now = await self._settle(now)
+                found = changed_files(self._seen, now, self._touched)
+                self._seen, self._touched = now, set()
+                if found:
+                    return found
+            self._touched.clear()
+
+    async def _settle(self, now: Snapshot) -> Snapshot:
+        """Scan until nothing changes any more and every changed file compiles, or time is up."""
+        give_up = time.monotonic() + _COMPILE_TIMEOUT
+        while True:
+            await asyncio.sleep(_SETTLE_TIME)
+            before, now = now, await self._scan()
+            files = changed_files(self._seen, now, self._touched)
+            if now != before:
+                give_up = time.monotonic() + _COMPILE_TIMEOUT
+            elif time.monotonic() > give_up or self._is_complete(files):
+                return now
+
+    def _is_complete(self, files: Collection[str]) -> bool:
+        return all(
+            _compiles(Path(self._root, name), was_empty=self._seen.get(name, (0, 0, 0))[1] == 0)
+            for name in sorted(files)[:_MAX_COMPILED]
+            if name.endswith(".py")
+        )
+
+    async def _scan(self) -> Snapshot:
+        if self._scan_time < _MAX_SCAN_ON_LOOP:  # the switch to a thread takes longer
+            now, self._scan_time = _timed_snapshot(self._root)
+        else:
+            now, self._scan_time = await asyncio.to_thread(_timed_snapshot, self._root)
+        return now
+
+    async def _listen(self) -> None:
+        """Wake up on events; watch the root without subfolders, as it may hold an environment."""
+        works = True
+        while works:
+            folders = top_folders(self._root)
+            try:
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(self._events([self._root], until_other_than=folders))
+                    group.create_task(self._events([path for path, _ in folders]))
+            except* _OtherFolders:
+                self._woken.set()
+            except* Exception as errors:  # such as the system limit of watched folders
+                _log.warning(
+                    "no events of the file system, the disk is scanned every second: %s",
+                    errors.exceptions[0],
+                )
+                works = False
+
+    async def _events(
+        self, folders: Collection[str], *, until_other_than: Collection[object] | None = None
+    ) -> None:
+        if not folders:
+            return
+        # In a thread: the import of this optional package must not delay requests.
+        watchfiles: Any = await asyncio.to_thread(importlib.import_module, "watchfiles")
+        events = watchfiles.awatch(
+            *folders,
+            watch_filter=_filter_event,
+            debounce=50,
+            step=5,
+            recursive=until_other_than is None,
+        )
+        asyncio.get_running_loop().call_soon(self._woken.set)  # events count from the next line on
+        async with contextlib.aclosing(events):
+            async for found in events:
+                below = len(self._root) + 1
+                self._touched |= {path[below:].replace("\\", "/") for _, path in found}
+                self._woken.set()
+                if until_other_than is not None and top_folders(self._root) != until_other_than:
+                    raise _OtherFolders
+
+
+def _timed_snapshot(root: str) -> tuple[Snapshot, float]:
+    started = time.thread_time()
+    return take_snapshot(root), time.thread_time() - started
+
+
+def _filter_event(_: object, path: str) -> bool:
+    return needs_scan(path)
+
+
+class _OtherFolders(Exception):
+    """The folders at the root have changed: the list of watched folders must be rebuilt."""
+
+
+def _compiles(file: Path, *, was_empty: bool) -> bool:
+    try:
+        source = file.read_bytes()
+        compile(source, str(file), "exec", dont_inherit=True)
+    except FileNotFoundError:
+        return True
+    except (OSError, SyntaxError, ValueError):
+        return False
+    return bool(source) or was_empty

@@ -1,0 +1,97 @@
+"""Find the files of a project that a running server depends on, and detect their changes.
+
+Compares two snapshots of the disk, so the result does not depend on which events a system reports.
+Temporary files of editors, bytecode, databases and logs are ignored. No file is opened.
+"""
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
+
+Snapshot: TypeAlias = Mapping[str, tuple[int, int, int]]
+"""Path below the root to modification time, size and inode."""
+
+_CODE = (".py", ".so", ".pyd")
+_ROOT_FILES = frozenset(
+    {"pyproject.toml", "treefold.toml", ".env", ".env.local", ".env.dev", ".env.development"}
+)
+_IGNORED_FOLDERS = frozenset({"__pycache__", "node_modules", ".git"})
+_NANOSECONDS = 1_000_000_000
+
+
+def take_snapshot(root: str) -> Snapshot:
+    """Return every file below `root` that a running server depends on.
+
+    Links to folders are followed, except to a folder that contains the link.
+    """
+    found: dict[str, tuple[int, int, int]] = {}
+    pending: list[tuple[str, str, frozenset[int]]] = [(root, "", frozenset())]
+    while pending:
+        folder, prefix, above = pending.pop()
+        for entry in _list_folder(folder):
+            try:
+                if _matters(entry.name, prefix):
+                    at = entry.stat()
+                    found[prefix + entry.name] = (at.st_mtime_ns, at.st_size, at.st_ino)
+                elif _may_hold_code(entry.name, prefix) and entry.is_dir():
+                    inode = entry.stat().st_ino
+                    if inode not in above and _is_own(entry, top=not prefix):
+                        pending.append((entry.path, f"{prefix}{entry.name}/", above | {inode}))
+            except OSError:
+                continue  # a dangling link, or removed during the scan
+    return found
+
+
+def changed_files(before: Snapshot, now: Snapshot, touched: Iterable[str] = ()) -> set[str]:
+    """Return the files that were added, changed or removed.
+
+    Args:
+        before: the earlier snapshot.
+        now: the later snapshot.
+        touched: files that the system reported as written; such a file counts as changed if its
+            modification time is in whole seconds, which may hide a second save.
+    """
+    differing = {name for name in {*before, *now} if before.get(name) != now.get(name)}
+    hidden = {name for name in touched if name in now and now[name][0] % _NANOSECONDS == 0}
+    return differing | hidden
+
+
+def top_folders(root: str) -> frozenset[tuple[str, int]]:
+    """Return the top-level folders that may hold code of the project, with their inodes."""
+    with os.scandir(root) as listing:
+        folders = [e for e in listing if "." not in e.name and e.is_dir() and _is_own(e, top=True)]
+        return frozenset((entry.path, entry.stat().st_ino) for entry in folders)
+
+
+def needs_scan(path: str) -> bool:
+    """Return True if an event at a path requires a scan: code, settings or possibly a folder."""
+    name = os.path.basename(path)
+    if os.path.basename(os.path.dirname(path)) in _IGNORED_FOLDERS or name in _IGNORED_FOLDERS:
+        return False
+    return _matters(name, "") or "." not in name
+
+
+def _list_folder(folder: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as listing:
+            return list(listing)
+    except OSError:
+        return []  # removed during the scan; the next scan reports it
+
+
+def _may_hold_code(folder: str, prefix: str) -> bool:
+    """No package has a dot in its name; in `Api/`, such a folder is a segment of a URL."""
+    return "." not in folder or prefix.startswith("Api/")
+
+
+def _matters(name: str, prefix: str) -> bool:
+    if not prefix and name in _ROOT_FILES:
+        return True
+    return name.endswith(_CODE) and not name.startswith(".")
+
+
+def _is_own(entry: os.DirEntry[str], *, top: bool) -> bool:
+    if entry.name in _IGNORED_FOLDERS:
+        return False
+    # A virtual environment may have any name; this file identifies it. It lies at the root.
+    return not (top and os.path.exists(os.path.join(entry.path, "pyvenv.cfg")))

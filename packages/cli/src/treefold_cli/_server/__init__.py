@@ -1,0 +1,1 @@
+"""The HTTP server: listening, protocols with time limits, worker processes."""

@@ -1,0 +1,241 @@
+"""Time limits and closing of one HTTP connection, which uvicorn leaves to a reverse proxy.
+
+Covers request heads that arrive late or never end, bodies that arrive too slowly, and responses
+that would be lost because the client is still sending. Works for both parsers (h11 and httptools)
+and is independent of the application.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+if TYPE_CHECKING:
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+HEAD_BYTES = 64 * 1024
+"""Limit in bytes of an unfinished request head, or of unfinished trailers (S-21).
+
+Higher than the limits of the application (32 KiB of fields, 8 KiB of target), which refuses a head
+slightly above its own limits with a request id and a line in the log.
+"""
+
+
+def _refusal_bytes(status: int) -> bytes:
+    phrase = HTTPStatus(status).phrase
+    return (
+        f"HTTP/1.1 {status} {phrase}\r\n"
+        "content-type: text/plain; charset=utf-8\r\n"
+        "x-content-type-options: nosniff\r\n"
+        f"content-length: {len(phrase)}\r\n"
+        "connection: close\r\n\r\n"
+        f"{phrase}"
+    ).encode("ascii")
+
+
+ANSWERED = "treefold.answered"
+"""Scope key for the status that was already sent in place of the application's."""
+
+
+class ConnectionTimeouts:
+    """Enforces the time limits of one connection; the protocol reports received bytes to it.
+
+    Args:
+        protocol: the protocol of the connection.
+    """
+
+    HEAD_SECONDS: ClassVar[float] = 10.0
+    """From the connection, or the first byte of a later request, to the end of the head (R-11)."""
+    BODY_TICK: ClassVar[float] = 5.0
+    BODY_TICKS: ClassVar[int] = 6
+    BODY_LEAST: ClassVar[int] = 15_000
+    """Fewest bytes of a body in six ticks: 500 a second over 30 seconds (R-12)."""
+    LINGER_SILENCE: ClassVar[float] = 5.0
+    LINGER_SECONDS: ClassVar[float] = 30.0
+    """Seconds during which the unread rest of a body is discarded, so that the response is read."""
+
+    __slots__ = (
+        "_has_begun",
+        "_inner",
+        "_is_detached",
+        "_is_lingering",
+        "_linger_left",
+        "_on_timer",
+        "_protocol",
+        "_received",
+        "_ticks",
+        "_timer",
+    )
+
+    def __init__(self, protocol: H11Protocol | HttpToolsProtocol) -> None:
+        self._protocol = protocol
+        self._inner: asyncio.Transport
+        self._timer: asyncio.TimerHandle | None = None
+        self._on_timer: Callable[[], None] | None = None
+        self._has_begun = False
+        self._received = 0
+        self._ticks: deque[int] | None = None
+        self._is_lingering = self._is_detached = False
+        self._linger_left = 0.0
+
+    def open(self, transport: asyncio.Transport) -> asyncio.Transport:
+        """Start the timer of the first head; return the transport that the protocol must use."""
+        self._inner = transport
+        self._start_timer(self.HEAD_SECONDS, self._head_is_late)
+        return cast("asyncio.Transport", GuardedTransport(transport, self))
+
+    def discards(self, data: bytes) -> bool:
+        """Return True if received bytes must be discarded because the connection is closing."""
+        if self._is_lingering:
+            self._received += len(data)
+        return self._is_lingering
+
+    def on_data(self, size: int) -> None:
+        """Restart or cancel the timer after the protocol has parsed `size` more bytes."""
+        if self._is_detached:
+            return  # these bytes upgraded the connection to a WebSocket
+        protocol = self._protocol
+        cycle: Any = protocol.cycle
+        if self._is_idle():  # the head of the next request is incomplete
+            self._has_begun = True
+            if self._on_timer is None and protocol.timeout_keep_alive_task is None:
+                self._start_timer(self.HEAD_SECONDS, self._head_is_late)
+        elif cycle.more_body:
+            self._received += size
+            if self._on_timer != self._body_is_slow:
+                self._ticks = deque(maxlen=self.BODY_TICKS)
+                self._start_timer(self.BODY_TICK, self._body_is_slow)
+        elif self._timer is not None:
+            self.cancel()
+
+    def cancel(self) -> None:
+        """Cancel the current timer."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._on_timer = None
+        self._has_begun = False
+
+    def detach(self) -> None:
+        """Stop watching: the connection is closed or was upgraded to another protocol.
+
+        Drops the reference to the protocol: a reference cycle would keep its buffers until the
+        garbage collector runs.
+        """
+        self.cancel()
+        self._is_detached = True
+        del self._protocol
+
+    def close(self) -> None:
+        """Close the connection, or only its sending side while the client is still sending.
+
+        Closing a socket with unread bytes resets the connection, and the client may lose the
+        response (RFC 9112, 9.6). Without a complete response the connection is closed at once: the
+        application cannot write after a half-close, and must learn that the client is gone.
+        """
+        cycle: Any = None if self._is_detached else self._protocol.cycle
+        self._close_gently(unread=cycle is not None and cycle.more_body and cycle.response_complete)
+
+    def refuse_head(self) -> None:
+        """Refuse a head, or trailers, above `HEAD_BYTES` with 431, and close the connection."""
+        if self.is_closing():
+            return
+        # There is no request, and so no request line that reports the error.
+        self._protocol.logger.warning("refused a head of more than %d bytes with 431", HEAD_BYTES)
+        self._refuse(431)
+        self.cancel()
+        self._close_gently(unread=self._is_idle())
+
+    def _close_gently(self, *, unread: bool) -> None:
+        if not unread or self.is_closing() or not self._inner.can_write_eof():
+            self._inner.close()
+        else:
+            try:
+                self._inner.write_eof()
+            except OSError:  # the client is gone; asyncio cannot notice while reading is paused
+                self._inner.abort()
+                return
+            self._is_lingering = True
+            self._protocol.flow.resume_reading()
+            self._received, self._linger_left = 0, self.LINGER_SECONDS
+            self._start_timer(self.LINGER_SILENCE, self._linger_on)
+
+    def is_closing(self) -> bool:
+        """Return True if no response can be sent any more."""
+        return self._is_lingering or self._inner.is_closing()
+
+    def _start_timer(self, seconds: float, then: Callable[[], None]) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._on_timer = then
+        self._timer = self._protocol.loop.call_later(seconds, then)
+
+    def _head_is_late(self) -> None:
+        if self._has_begun:
+            self._refuse(408)
+        self.cancel()
+        self._inner.close()
+
+    def _body_is_slow(self) -> None:
+        cycle: Any = self._protocol.cycle
+        if self._ticks is None or not cycle.more_body or cycle.response_complete:
+            self.cancel()
+            return
+        if self._protocol.flow.read_paused or cycle.waiting_for_100_continue:
+            self._ticks.clear()  # the application does not read; the client is not slow
+        else:
+            self._ticks.append(self._received)
+        self._received = 0
+        if len(self._ticks) < self.BODY_TICKS or sum(self._ticks) >= self.BODY_LEAST:
+            self._start_timer(self.BODY_TICK, self._body_is_slow)
+            return
+        self._refuse(408)
+        self.cancel()
+        self._inner.close()
+
+    def _refuse(self, status: int) -> None:
+        """Send an error response, unless a response has started or the request is complete."""
+        cycle: Any = self._protocol.cycle
+        if not self._is_idle():
+            if cycle.response_started or not cycle.more_body:
+                return
+            cycle.scope[ANSWERED] = status
+        self._inner.write(_refusal_bytes(status))
+
+    def _is_idle(self) -> bool:
+        cycle: Any = self._protocol.cycle  # None before the first request, whatever its type says
+        return cycle is None or cycle.response_complete
+
+    def _linger_on(self) -> None:
+        self._linger_left -= self.LINGER_SILENCE
+        if self._received and self._linger_left > 0:
+            self._received = 0
+            self._start_timer(self.LINGER_SILENCE, self._linger_on)
+        else:
+            self.cancel()
+            self._inner.close()
+
+
+class GuardedTransport:
+    """Transport that `ConnectionTimeouts` closes; other calls go to the inner transport."""
+
+    __slots__ = ("_inner", "_timeouts", "write")
+
+    def __init__(self, inner: asyncio.Transport, timeouts: ConnectionTimeouts) -> None:
+        self._inner = inner
+        self._timeouts = timeouts
+        self.write = inner.write
+
+    def close(self) -> None:
+        """Close now, or once the client has read the response."""
+        self._timeouts.close()
+
+    def is_closing(self) -> bool:
+        """Return True if nothing can be written any more."""
+        return self._timeouts.is_closing()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)

@@ -1,0 +1,76 @@
+"""The application of one worker process of `serve --workers`."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from treefold_cli._server.workers import accept_interrupt
+from treefold_http import Application
+from treefold_logging import get_logger
+
+if TYPE_CHECKING:
+    from multiprocessing.process import BaseProcess
+
+
+def create_app() -> Application:
+    """Create the application in a worker process that exits when its supervisor exits.
+
+    A killed supervisor cannot stop its workers, which would otherwise go on and hold the port.
+    """
+    accept_interrupt()
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_stop_after, args=[parent], daemon=True).start()
+    # Processes are numbered from 1, replacements too, so that only one process logs the warning.
+    is_first = multiprocessing.current_process().name.endswith("-1")
+    return (_FirstWorker if is_first else Application)(os.environ["TREEFOLD_APP_DIR"])
+
+
+def _stop_after(parent: BaseProcess) -> None:
+    parent.join()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+class _FirstWorker(Application):
+    """Application that logs, once for all workers, the state that the processes do not share."""
+
+    _has_warned = False
+
+    def boot(self) -> None:
+        super().boot()
+        if not self._has_warned:
+            self._has_warned = True
+            if own := list(dict.fromkeys(_state_in_memory(self))):
+                get_logger().warning("each process has its own %s", ", ".join(own))
+
+
+def _state_in_memory(app: Application) -> Iterator[str]:
+    """Yield the state that each process keeps for itself, with a way to share it."""
+    for entry in _all_middleware(app):
+        kind = type(entry).__name__
+        if getattr(entry, "is_in_memory", False) and kind in _REMEDIES:
+            yield _REMEDIES[kind]
+    if "treefold_http.cache" in sys.modules:  # otherwise no cache is in use
+        for alias in sys.modules["treefold_http.cache"].aliases_in_memory():
+            yield f"cache {alias!r} (a Redis URL in the setting caches shares it)"
+
+
+_REMEDIES = {
+    "Sessions": "sessions (Sessions(store='redis') or 'database' shares them)",
+    "RateLimit": "limits (RateLimit(redis=True) shares them)",
+}
+
+
+def _all_middleware(app: Application) -> Iterator[Any]:
+    """Yield all middleware of a project: of `Middleware/`, and of its handler modules."""
+    listed = list(app.project.middlewares)
+    for module in app.project.modules.values():
+        listed += getattr(module, "middlewares", ())
+    for entry in listed:
+        yield getattr(entry, "entry", entry)

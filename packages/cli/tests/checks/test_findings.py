@@ -1,0 +1,92 @@
+"""How the findings of `check` look in each format."""
+
+import json
+from collections.abc import Sequence
+
+import pytest
+
+from treefold_cli._checks.findings import FORMATS, Kind, Problem, render
+
+PROBLEMS = [
+    Problem(Kind.DUPLICATE, "GET /v1/user defined more than once", ("Api/v1/USER/Get.py", "b.py")),
+    Problem(Kind.SKIPPED, "not under a version folder (vN)", ("Api/User/Get.py",)),
+    Problem(Kind.BROKEN, "NameError: x", ("Api/v1/X/Get.py",), detail="Traceback ..."),
+    Problem(Kind.BROKEN, "hooks.py cannot be used: NameError: x"),
+    Problem(Kind.LINT, "One position", ("a.py", "c.py"), code="bracket-names"),
+    Problem(Kind.NOTE, "init is async"),
+]
+
+
+def lines(form: str, problems: Sequence[Problem] = PROBLEMS) -> list[str]:
+    return list(render(problems, form=form, routes=7))
+
+
+def test_text_names_each_problem_and_its_files():
+    assert lines("text") == [
+        "[dup] GET /v1/user defined more than once",
+        "  Api/v1/USER/Get.py",
+        "  b.py",
+        "[skipped] Api/User/Get.py: not under a version folder (vN)",
+        "[broken] Api/v1/X/Get.py: NameError: x",
+        "[broken] hooks.py cannot be used: NameError: x",
+        "[lint] One position",
+        "  a.py",
+        "  c.py",
+        "[note] init is async",
+        "7 routes: 1 duplicate, 2 broken, 1 skipped, 1 lint, 1 note",
+    ]
+
+
+def test_text_without_problems_is_one_line_of_counts():
+    assert lines("text", []) == ["7 routes: 0 duplicate, 0 broken, 0 skipped"]
+
+
+def test_json_carries_every_field():
+    (line,) = lines("json", PROBLEMS[2:3])
+    assert json.loads(line) == {
+        "ok": False,
+        "routes": 7,
+        "problems": [
+            {
+                "kind": "broken",
+                "message": "NameError: x",
+                "files": ["Api/v1/X/Get.py"],
+                "code": "",
+                "detail": "Traceback ...",
+            }
+        ],
+    }
+
+
+@pytest.mark.parametrize(("problem", "ok"), [(PROBLEMS[1], True), (PROBLEMS[0], False)])
+def test_json_is_ok_with_skipped_files_only(problem: Problem, ok: bool):
+    assert json.loads(lines("json", [problem])[0])["ok"] is ok
+
+
+def test_github_annotates_each_file():
+    assert lines("github") == [
+        "::error file=Api/v1/USER/Get.py::[dup] GET /v1/user defined more than once",
+        "::error file=b.py::[dup] GET /v1/user defined more than once",
+        "::warning file=Api/User/Get.py::[skipped] not under a version folder (vN)",
+        "::error file=Api/v1/X/Get.py::[broken] NameError: x",
+        "::error::[broken] hooks.py cannot be used: NameError: x",
+        "::error file=a.py::[lint] One position",
+        "::error file=c.py::[lint] One position",
+        "::error::[note] init is async",
+    ]
+
+
+def test_github_commands_cannot_be_injected():
+    hostile = Problem(Kind.BROKEN, "100%\r\n::error::owned", ("a,line=1:b%\n.py",))
+    assert lines("github", [hostile]) == [
+        "::error file=a%2Cline=1%3Ab%25%0A.py::[broken] 100%25%0D%0A::error::owned"
+    ]
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_only_a_skipped_file_is_no_failure(kind: Kind):
+    assert kind.fails is (kind is not Kind.SKIPPED)
+
+
+def test_the_formats_are_those_of_the_command():
+    assert FORMATS == ("text", "json", "github")

@@ -1,0 +1,182 @@
+"""`treefold version create|list|diff`, through the installed script."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+Treefold = Callable[..., tuple[int, str, str]]
+Project = Callable[..., Path]
+Executable = Callable[..., "subprocess.CompletedProcess[str]"]
+
+HANDLER = "from Api.v1.User.Services.names import name  # Api.v1\n\n\ndef handler(request): ...\n"
+
+
+@pytest.fixture
+def root(project: Project) -> Path:
+    root = project("v1/User/[id]/Get.py", "v1/Health/Get.py", "v1/Chat/Ws.py")
+    (root / "Api/v1/User/[id]/Get.py").write_text(HANDLER)
+    (root / "Api/v1/User/Services").mkdir()
+    (root / "Api/v1/User/Services/names.py").write_text("name = 'Api.v1'\n")
+    return root
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.py"))
+
+
+def test_a_version_is_created_from_the_latest(executable: Executable, root: Path):
+    done = executable("version", "create", "2", cwd=root)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "created: Api/v2 from Api/v1, 4 files, imports rewritten in 1\n"
+    assert files(root / "Api/v2") == files(root / "Api/v1")
+    changed = (root / "Api/v2/User/[id]/Get.py").read_text()
+    assert changed == HANDLER.replace("from Api.v1", "from Api.v2")
+    assert sorted(os.listdir(root)) == ["Api"]
+
+
+def test_the_source_can_be_named_and_left_empty(executable: Executable, root: Path):
+    executable("version", "create", "v5", cwd=root)
+    (root / "Api/v5/Health/Get.py").unlink()
+    done = executable("version", "create", "6", "--from", "1", "--empty", cwd=root)
+    assert done.stdout == "created: Api/v6 from Api/v1, 3 files, 3 empty\n"
+    assert files(root / "Api/v6") == ["Chat/Ws.py", "Health/Get.py", "User/[id]/Get.py"]
+    checked = executable("check", "--strict", cwd=root)
+    assert "v6" not in checked.stdout
+
+
+def test_a_plan_is_printed_and_nothing_written(executable: Executable, root: Path):
+    done = executable("version", "create", "2", "--plan", cwd=root)
+    assert done.stdout.splitlines() == [
+        "would create Api/v2 from Api/v1:",
+        "  copy     Chat/Ws.py",
+        "  copy     Health/Get.py",
+        "  copy     User/Services/names.py",
+        "  rewrite  User/[id]/Get.py",
+    ]
+    assert os.listdir(root / "Api") == ["v1"]
+
+
+def test_a_plan_is_data_too(executable: Executable, root: Path):
+    done = executable("version", "create", "2", "--plan", "--json", cwd=root)
+    plan = json.loads(done.stdout)
+    assert (plan["version"], plan["from"], plan["written"]) == ("v2", "v1", False)
+    assert plan["files"][-1] == {"path": "User/[id]/Get.py", "action": "rewrite", "places": 1}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["1"], 2, "Error: Target 'Api/v1' exists; choose another number or remove it\n"),
+        (["x"], 2, "Error: Version must be a number, got 'x'; write it like '2'\n"),
+        (["2", "--from", "9"], 2, "Error: No version 'v9' in 'Api'; 'treefold version list' shows"),
+    ],
+)
+def test_a_wrong_version_is_wrong_use(
+    executable: Executable, root: Path, arguments: list[str], code: int, message: str
+):
+    done = executable("version", "create", *arguments, cwd=root)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (code, "", 1)
+    assert done.stderr.startswith(message)
+
+
+def test_a_syntax_error_names_the_file_and_the_line(executable: Executable, root: Path):
+    (root / "Api/v1/Health/Get.py").write_text("x = 1\ny = = 2\n")
+    done = executable("version", "create", "2", cwd=root)
+    assert (done.returncode, done.stdout) == (1, "")
+    expected = "Error: 'Api/v1/Health/Get.py', line 2: invalid syntax; mend it first\n"
+    assert done.stderr == expected
+    assert os.listdir(root / "Api") == ["v1"]
+
+
+def test_a_disk_that_is_full_is_one_line_and_leaves_nothing(executable: Executable, root: Path):
+    """A limit on the size of files stands for the full disk: also root meets it."""
+    (root / "Api/v1/big.bin").write_bytes(bytes(1000))
+    full = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))\n"
+    program = f"{full}from treefold_cli import main\nmain()\n"
+    command = [sys.executable, "-B", "-c", program, "version", "create", "2"]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert done.stderr.startswith("Error: ")
+    assert "File too large" in done.stderr
+    assert sorted(os.listdir(root)) == ["Api"]
+    assert os.listdir(root / "Api") == ["v1"]
+
+
+def test_versions_are_listed(executable: Executable, root: Path):
+    executable("version", "create", "10", cwd=root)
+    executable("version", "create", "9", "--from", "1", "--empty", cwd=root)
+    done = executable("version", "list", cwd=root)
+    lines = [re.sub(" +", " ", line) for line in done.stdout.splitlines()]
+    today = date.today().isoformat()
+    assert lines == [
+        f"v1 3 routes 1 services since {today}",
+        f"v9 3 routes 0 services since {today}",
+        f"v10 3 routes 1 services since {today} latest",
+    ]
+
+
+def test_versions_are_data_too(executable: Executable, root: Path):
+    os.utime(root / "Api/v1/Chat/Ws.py", (86400 * 365, 86400 * 365))
+    (root / "Api/v2").mkdir()
+    done = executable("version", "list", "--json", cwd=root)
+    assert json.loads(done.stdout) == [
+        {
+            "version": "v1",
+            "latest": True,
+            "routes": ["WEBSOCKET /v1/chat", "GET /v1/health", "GET /v1/user/{id}"],
+            "services": ["User/Services/names.py"],
+            "since": "1971-01-01",
+        },
+        {"version": "v2", "latest": False, "routes": [], "services": [], "since": None},
+    ]
+
+
+def test_no_versions_say_how_to_make_one(treefold: Treefold, project: Project):
+    project()
+    message = "No versions; make one with 'treefold create v1/health get'\n"
+    assert treefold("version", "list") == (0, "", message)
+    assert treefold("version", "list", "--json") == (0, "[]\n", "")
+
+
+def test_versions_are_compared(executable: Executable, root: Path):
+    executable("version", "create", "2", cwd=root)
+    assert executable("version", "diff", "1", "2", cwd=root).stdout == (
+        "v1 and v2 have the same routes and services\n"
+    )
+    (root / "Api/v2/Health/Get.py").rename(root / "Api/v2/Health/Post.py")
+    (root / "Api/v2/Chat/Ws.py").write_text("x = 1\n")
+    done = executable("version", "diff", "v1", "2", cwd=root)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "- GET /v1/health\n+ POST /v2/health\n~ WEBSOCKET /v2/chat\n"
+    record = json.loads(executable("version", "diff", "1", "2", "--json", cwd=root).stdout)
+    assert record == {
+        "from": "v1",
+        "to": "v2",
+        "added": ["POST /v2/health"],
+        "removed": ["GET /v1/health"],
+        "changed": ["WEBSOCKET /v2/chat"],
+        "services_added": [],
+        "services_removed": [],
+        "services_changed": [],
+    }
+
+
+def test_a_missing_version_cannot_be_compared(treefold: Treefold, root: Path):
+    code, out, err = treefold("version", "diff", "1", "3")
+    assert (code, out) == (2, "")
+    assert err == "Error: No version 'v3' in 'Api'; 'treefold version list' shows them\n"
+
+
+def test_listing_imports_no_handler(executable: Executable, root: Path):
+    (root / "Api/v1/Health/Get.py").write_text("open('imported', 'w')\nraise SystemExit(9)\n")
+    assert executable("version", "list", cwd=root).returncode == 0
+    assert executable("version", "create", "2", cwd=root).returncode == 0
+    assert executable("version", "diff", "1", "2", cwd=root).returncode == 0
+    assert not (root / "imported").exists()

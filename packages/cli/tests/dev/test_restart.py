@@ -1,0 +1,100 @@
+"""The listening socket on its way from one process to the next, and what answers in between."""
+
+import asyncio
+import json
+import os
+import socket
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from treefold_cli._dev.restart import inherited_listener
+from treefold_cli._dev.unavailable import Unavailable
+
+AGAIN = """
+import os, sys
+from treefold_cli._dev.restart import restart_process, inherited_listener
+from treefold_cli._server.listener import bind
+
+listener = inherited_listener()
+if listener is None:
+    listener = bind("127.0.0.1", 0)
+    listener.listen()
+    print(listener.getsockname()[1], os.getpid(), flush=True)
+    os.environ["READ_FROM_A_FILE"] = "old"
+    folder, environment = os.getcwd(), dict(os.environ)
+    environment.pop("READ_FROM_A_FILE")
+    os.chdir("/")
+    restart_process(listener, environment=environment, folder=folder)
+assert os.getcwd() == os.environ["EXPECTED_FOLDER"]
+print(listener.getsockname()[1], os.getpid(), os.environ.get("READ_FROM_A_FILE"), sys.argv[1:])
+print([name for name in os.environ if name == "TREEFOLD_DEV_SOCKET"], listener.get_inheritable())
+"""
+
+
+def test_a_process_starts_again_on_its_socket_with_its_arguments_and_first_environment():
+    done = subprocess.run(
+        [sys.executable, "-c", AGAIN, "dev", "--port", "0"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "EXPECTED_FOLDER": os.getcwd()},
+    )
+    assert done.stderr == ""
+    first, second, third = done.stdout.splitlines()
+    assert second == f"{first} None ['dev', '--port', '0']"
+    assert third == "[] False"
+
+
+@pytest.mark.parametrize("value", ["", "x", "-1", "99999999"])
+def test_a_variable_that_names_no_socket_is_ignored(monkeypatch: pytest.MonkeyPatch, value: str):
+    monkeypatch.setenv("TREEFOLD_DEV_SOCKET", value)
+    assert inherited_listener() is None
+    assert "TREEFOLD_DEV_SOCKET" not in os.environ
+
+
+def test_a_file_that_is_no_socket_stays_open(monkeypatch: pytest.MonkeyPatch):
+    reading, writing = os.pipe()
+    monkeypatch.setenv("TREEFOLD_DEV_SOCKET", str(reading))
+    assert inherited_listener() is None
+    os.write(writing, b"x")
+    assert os.read(reading, 1) == b"x"
+    os.close(reading)
+    os.close(writing)
+
+
+def test_an_inherited_listener_is_used_once(monkeypatch: pytest.MonkeyPatch):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        monkeypatch.setenv("TREEFOLD_DEV_SOCKET", str(os.dup(listener.fileno())))
+        given = inherited_listener()
+        assert given is not None
+        with given:
+            assert given.getsockname() == listener.getsockname()
+        assert inherited_listener() is None
+
+
+def answers(scope: dict[str, Any]) -> list[Any]:
+    sent: list[Any] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": f"{scope['type']}.startup"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    asyncio.run(Unavailable("hooks.py failed")(scope, receive, send))
+    return sent
+
+
+def test_while_nothing_can_serve_every_request_is_told_why():
+    start, body = answers({"type": "http", "method": "GET"})
+    assert start["status"] == 503
+    assert (b"content-length", b"%d" % len(body["body"])) in start["headers"]
+    assert json.loads(body["body"])["detail"] == "hooks.py failed"
+    assert answers({"type": "http", "method": "HEAD"})[1]["body"] == b""
+    assert answers({"type": "websocket"}) == [{"type": "websocket.close", "code": 1013}]
+    assert [message["type"] for message in answers({"type": "lifespan"})] == [
+        "lifespan.startup.complete",
+        "lifespan.shutdown.complete",
+    ]

@@ -1,0 +1,96 @@
+"""Binding, serving and stopping, over real sockets."""
+
+import asyncio
+import socket
+from typing import Any
+
+import pytest
+
+from treefold_cli._console.errors import CommandError
+from treefold_cli._server.listener import address, bind
+from treefold_cli._server.server import run, server_config
+
+
+def test_port_0_binds_a_free_one():
+    with bind("127.0.0.1", 0) as listener:
+        assert address(listener) == f"http://127.0.0.1:{listener.getsockname()[1]}"
+        assert listener.getsockname()[1] > 0
+
+
+def test_an_ipv6_address_is_shown_in_brackets():
+    with bind("::1", 0) as listener:
+        assert address(listener) == f"http://[::1]:{listener.getsockname()[1]}"
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_what_is_written_is_sent_at_once(host: str):
+    async def main() -> int:
+        accepted = asyncio.get_running_loop().create_future()
+
+        class Protocol(asyncio.Protocol):
+            def connection_made(self, transport: asyncio.BaseTransport) -> None:
+                accepted.set_result(transport.get_extra_info("socket"))
+
+        with bind(host, 0) as listener:
+            server = await asyncio.get_running_loop().create_server(Protocol, sock=listener)
+            with socket.create_connection(listener.getsockname()[:2]):
+                connection = await accepted
+                found = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+            server.close()
+        return found
+
+    assert asyncio.run(main()) != 0
+
+
+def test_a_port_in_use_names_the_way_out():
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(CommandError) as refused:
+            bind("127.0.0.1", port)
+    assert str(refused.value) == (
+        f"Port {port} on '127.0.0.1' is in use; choose another with --port"
+    )
+    assert refused.value.code == 1
+
+
+@pytest.mark.parametrize("host", ["nope.invalid", "a" * 300, ".", ""])
+def test_an_unknown_host_names_the_way_out(host: str):
+    with pytest.raises(CommandError) as refused:
+        bind(host, 0)
+    assert str(refused.value) == (
+        f"Unknown host {host!r}; give an address of this machine with --host"
+    )
+    assert refused.value.code == 2
+
+
+def test_an_address_of_another_machine_names_the_way_out():
+    with pytest.raises(CommandError) as refused:
+        bind("192.0.2.1", 0)
+    assert str(refused.value) == (
+        "Cannot listen on '192.0.2.1', port 0: Cannot assign requested address; choose others with"
+        " --host and --port"
+    )
+
+
+def test_the_server_is_quiet_about_itself_and_trusts_no_proxy():
+    config = server_config("treefold_http:create_app", workers=3)
+    assert (config.access_log, config.server_header, config.proxy_headers) == (False, False, False)
+    assert (config.ws_max_size, config.ws_per_message_deflate) == (1024 * 1024, False)
+    assert (config.ws_ping_interval, config.ws_ping_timeout) == (20, 20)
+    assert config.timeout_keep_alive == 5
+    assert (config.timeout_graceful_shutdown, config.workers, config.factory) == (20, 3, True)
+
+
+async def never_starts(scope: Any, receive: Any, send: Any) -> None:
+    await receive()
+    await send({"type": "lifespan.startup.failed", "message": "no database"})
+
+
+def test_an_application_that_does_not_start_is_a_failure(caplog: pytest.LogCaptureFixture):
+    listener = bind("127.0.0.1", 0)
+    announced: list[str] = []
+    with pytest.raises(CommandError) as failed:
+        run(never_starts, listener, on_start=lambda: announced.append("started"))
+    assert str(failed.value) == "The application did not start; the reason is above"
+    assert (listener.fileno(), announced) == (-1, [])
+    assert "no database" in caplog.messages

@@ -1,0 +1,117 @@
+"""`treefold doctor` and Redis, asked through the driver that the extra `redis` installs.
+
+A Redis that answers is asked in the integration tests.
+"""
+
+import json
+import socket
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from treefold_cli._checks.redis_login import TIMEOUT, Unreachable, check_redis
+
+Project = Callable[..., Path]
+Executable = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def root(project: Project) -> Path:
+    return project("v1/Health/Get.py")
+
+
+@pytest.fixture
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+def test_a_redis_of_the_settings_that_is_away_fails_once(
+    executable: Executable, root: Path, free_port: int
+):
+    url = f"redis://:hunter2@127.0.0.1:{free_port}"
+    (root / "treefold.toml").write_text(
+        f'redis_url = "{url}"\n[caches]\ndefault = "{url}/1"\nsame = "{url}"\nmine = "memory://"\n'
+    )
+    done = executable("doctor", "--json", cwd=root)
+    assert done.returncode == 1
+    found = [each for each in json.loads(done.stdout)["findings"] if each["topic"] == "redis"]
+    assert [(each["status"], each["text"].partition(": ")[0]) for each in found] == [
+        ("fail", "setting redis_url"),
+        ("fail", "cache 'default'"),
+    ]
+    assert "hunter2" not in done.stdout + done.stderr
+
+
+def test_a_redis_that_is_not_there_fails_without_its_password(
+    executable: Executable, root: Path, free_port: int
+):
+    done = executable("doctor", cwd=root, REDIS_URL=f"redis://:hunter2@127.0.0.1:{free_port}")
+    assert (done.returncode, "hunter2" in done.stdout) == (1, False)
+    where = f"127.0.0.1:{free_port} cannot be reached (Connection refused)"
+    line = f"fail redis     REDIS_URL: {where}  (start it, or mend the URL)"
+    assert line in done.stdout.splitlines()
+
+
+@pytest.fixture
+def stranger() -> Iterator[Callable[[bytes], int]]:
+    """A server of another kind: it answers with the same bytes, or never, whatever it is asked."""
+    listeners: list[socket.socket] = []
+
+    def start(answer: bytes) -> int:
+        listener = socket.create_server(("127.0.0.1", 0))
+        listeners.append(listener)
+
+        def serve() -> None:
+            with closing(listener.accept()[0]) as client:
+                if answer:
+                    client.sendall(answer)
+                client.recv(1000)
+                client.recv(1000)  # until the other side has had enough
+
+        threading.Thread(target=serve, daemon=True).start()
+        return listener.getsockname()[1]
+
+    yield start
+    for listener in listeners:
+        listener.close()
+
+
+def test_another_kind_of_server_is_not_taken_for_it(stranger: Callable[[bytes], int]):
+    port = stranger(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+    with pytest.raises(Unreachable, match=f"127.0.0.1:{port} answers, but not as "):
+        check_redis(f"redis://127.0.0.1:{port}")
+
+
+def test_a_server_that_loads_its_data_is_named(stranger: Callable[[bytes], int]):
+    port = stranger(b"-LOADING Redis is loading the dataset in memory\r\n")
+    with pytest.raises(Unreachable, match=f"127.0.0.1:{port} loads its data still"):
+        check_redis(f"redis://127.0.0.1:{port}")
+
+
+def test_a_server_that_is_silent_is_given_up(stranger: Callable[[bytes], int]):
+    port = stranger(b"")
+    with pytest.raises(Unreachable, match=f"does not answer within {TIMEOUT:g} s"):
+        check_redis(f"redis://127.0.0.1:{port}")
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("redis://x:99999999/", "the URL has no valid port"),
+        ("redis://[::1/", "the URL cannot be read"),
+        ("redis://nowhere.invalid", "nowhere.invalid:6379 cannot be reached"),
+        ("unix:///nowhere.sock", "/nowhere.sock cannot be reached"),
+        ("127.0.0.1:6379", "the URL is of no kind that Redis has"),
+        ("http://127.0.0.1:6379", "the URL is of no kind that Redis has"),
+    ],
+)
+def test_a_server_that_cannot_be_reached_is_named(url: str, message: str):
+    with pytest.raises(Unreachable) as caught:
+        check_redis(url)
+    assert str(caught.value).startswith(message)
