@@ -1,4 +1,4 @@
-"""How `[vN/]<path>` is read: names, versions, and everything that is refused."""
+"""`[vN/]<path>` is parsed: names, versions, and everything that is refused (S-124)."""
 
 import re
 

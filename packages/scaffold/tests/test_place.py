@@ -1,4 +1,4 @@
-"""Which folder is meant: versions, folders that are already there, links."""
+"""The folder that a path names: versions, existing folders, links (S-124)."""
 
 from pathlib import Path
 

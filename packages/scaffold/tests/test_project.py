@@ -1,4 +1,4 @@
-"""What `create_project` writes, what it refuses, and that it leaves nothing behind."""
+"""`create_project`: the files that it writes, the names that it refuses, no remains (S-123)."""
 
 import ast
 import asyncio

@@ -1,4 +1,4 @@
-"""Version-qualified imports are rewritten, and nothing else changes by a byte."""
+"""Version-qualified imports are rewritten, and no other byte changes (S-126)."""
 
 import pytest
 from hypothesis import given, settings, strategies as st

@@ -1,4 +1,4 @@
-"""`version create`: what a new version holds, and that it is there completely or not at all."""
+"""`version create`: the files of a new version, written completely or not at all (S-125)."""
 
 import errno
 import os
@@ -82,15 +82,15 @@ def test_an_empty_version_has_the_endpoints_only(root: Path):
         ("3", None, "Target 'Api/V3' exists"),
         ("4", None, "Target 'Api/v04' exists"),
         ("2", "7", "No version 'v7' in 'Api'"),
-        ("2", "../x", "Version '../x' is refused; give a number, such as '2'"),
-        ("../2", None, "Version '../2' is refused"),
-        ("v", None, "Version 'v' is refused"),
-        ("-1", None, "Version '-1' is refused"),
-        ("01", None, "Version '01' is refused"),
-        ("\u0662", None, "Version '\u0662' is refused"),
-        ("2\n", None, r"Version '2\n' is refused"),
-        ("9" * 5000, None, "Version '999"),
-        ("", None, "Version '' is refused"),
+        ("2", "../x", "Version must be a number, got '../x'; write it like '2'"),
+        ("../2", None, "Version must be a number, got '../2'"),
+        ("v", None, "Version must be a number, got 'v'"),
+        ("-1", None, "Version must be a number, got '-1'"),
+        ("01", None, "Version must be a number, got '01'"),
+        ("\u0662", None, "Version must be a number, got '\u0662'"),
+        ("2\n", None, r"Version must be a number, got '2\n'"),
+        ("9" * 5000, None, "Version must be a number, got '999"),
+        ("", None, "Version must be a number, got ''"),
     ],
 )
 def test_a_wrong_version_is_refused(root: Path, target: str, source: str | None, message: str):
@@ -227,7 +227,7 @@ def test_a_folder_that_takes_nothing_is_named_as_the_version():
     assert caught.value.filename == str(root / "Api/v2")
 
 
-def test_a_target_that_appeared_meanwhile_is_left_alone(root: Path):
+def test_a_target_that_appeared_meanwhile_is_leftlock_api(root: Path):
     plan = plan_version(root, "2")
     (root / "Api/v2").mkdir()
     with pytest.raises(ScaffoldError, match="exists"):
@@ -262,8 +262,8 @@ _HOLDS_THE_LOCK = """\
 import sys
 import tempfile
 from pathlib import Path
-from treefold_scaffold._version_copy import _alone
-with _alone(Path(sys.argv[1], "Api")):
+from treefold_scaffold._version_copy import lock_api
+with lock_api(Path(sys.argv[1], "Api")):
     print("held", flush=True)
     sys.stdin.read()
 """

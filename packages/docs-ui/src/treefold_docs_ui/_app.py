@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from urllib.parse import quote
 
 from treefold_docs_ui._assets import Asset, load_assets
-from treefold_docs_ui._log import TYPE as LOG_TYPE, follow
+from treefold_docs_ui._log import TYPE as LOG_TYPE, stream_log
 from treefold_docs_ui._page import POLICY, render_page
 from treefold_docs_ui._records import Document, Inspector
 
@@ -71,33 +71,37 @@ class DocsApp:
         self._assets = load_assets()
         names = [document.name for document in self.documents]
         if not names or len(names) != len(set(names)):
-            raise ValueError(f"Documents are named {names!r}; give at least one, each its own name")
+            raise ValueError(
+                f"Document names must be unique, got {names!r}; give at least one document"
+            )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection scope (ASGI 3.0)."""
         if scope["type"] == "lifespan":
-            await _live(receive, send)
+            await _serve_lifespan(receive, send)
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1000})
         else:
-            await self._serve(_Exchange(scope, receive, send))
+            await self._respond(_Exchange(scope, receive, send))
 
-    async def _serve(self, exchange: _Exchange) -> None:
+    async def _respond(self, exchange: _Exchange) -> None:
         path = exchange.path
         if exchange.method not in ("GET", "HEAD"):
             await exchange.answer(
                 405, [_TEXT, (b"allow", b"GET, HEAD")], body=b"This is read with GET"
             )
         elif path in ("", "/"):
-            await exchange.answer(200, _PAGE_HEADERS, body=self._page(exchange.base), match=True)
+            await exchange.answer(
+                200, _PAGE_HEADERS, body=self._render_page(exchange.base), match=True
+            )
         elif path.startswith("/assets/"):
-            await self._asset(path.removeprefix("/assets/"), exchange)
+            await self._send_asset(path.removeprefix("/assets/"), exchange)
         elif self.inspector is not None and path in ("/site.json", "/log"):
-            await self._inspect(path, self.inspector, exchange)
+            await self._send_inspection(path, self.inspector, exchange)
         else:
             await exchange.answer(404, [_TEXT], body=b"There is nothing at this path")
 
-    def _page(self, base: str) -> bytes:
+    def _render_page(self, base: str) -> bytes:
         modules = [name for name in self._assets.files if name.endswith(".js") and "/" not in name]
         return render_page(
             base,
@@ -109,13 +113,13 @@ class DocsApp:
             has_log=self.inspector is not None and self.inspector.log is not None,
         )
 
-    async def _asset(self, path: str, exchange: _Exchange) -> None:
+    async def _send_asset(self, path: str, exchange: _Exchange) -> None:
         digest, _, name = path.partition("/")
         asset = self._assets.files.get(name) if digest == self._assets.digest else None
         if asset is None:
             await exchange.answer(404, [_TEXT], body=b"There is nothing at this path")
             return
-        coding, body = _select(asset, exchange.header(b"accept-encoding"))
+        coding, body = _select_coding(asset, exchange.header(b"accept-encoding"))
         headers = [
             (b"content-type", asset.content_type),
             _FOREVER,
@@ -124,7 +128,7 @@ class DocsApp:
         ]
         await exchange.answer(200, headers, body=body, match=True)
 
-    async def _inspect(self, path: str, inspector: Inspector, exchange: _Exchange) -> None:
+    async def _send_inspection(self, path: str, inspector: Inspector, exchange: _Exchange) -> None:
         if exchange.header(b"sec-fetch-site") in (b"cross-site", b"same-site"):
             await exchange.answer(403, [_TEXT], body=b"Another site may not read this")
         elif path == "/site.json":
@@ -136,7 +140,7 @@ class DocsApp:
             await exchange.answer(200, [LOG_TYPE, _NO_STORE], body=b"")
         else:
             await exchange.begin(200, [LOG_TYPE, _NO_STORE, (b"x-accel-buffering", b"no")])
-            await follow(inspector.log(), exchange.receive, exchange.send)
+            await stream_log(inspector.log(), exchange.receive, exchange.send)
 
 
 class _Exchange:
@@ -193,7 +197,7 @@ class _Exchange:
         await self.send({"type": "http.response.start", "status": status, "headers": fields})
 
 
-def _select(asset: Asset, accepted: bytes) -> tuple[bytes, bytes]:
+def _select_coding(asset: Asset, accepted: bytes) -> tuple[bytes, bytes]:
     """Return the best coding that a client accepts, and the asset in it (RFC 9110, 12.5.3)."""
     codings: dict[bytes, bool] = {}
     for part in accepted.lower().split(b","):
@@ -205,7 +209,7 @@ def _select(asset: Asset, accepted: bytes) -> tuple[bytes, bytes]:
     return b"", asset.body
 
 
-async def _live(receive: Receive, send: Send) -> None:
+async def _serve_lifespan(receive: Receive, send: Send) -> None:
     while True:
         message = await receive()
         await send({"type": f"{message['type']}.complete"})

@@ -69,11 +69,13 @@ def load_assets() -> Assets:
         body = path.read_bytes()
         identity = hashlib.sha256(body).hexdigest()
         digest.update(f"{name} {identity}\n".encode())
-        files[name] = Asset(_TYPES[path.suffix], body, _encoded(built / "packed" / identity, body))
+        files[name] = Asset(
+            _TYPES[path.suffix], body, _load_encoded(built / "packed" / identity, body)
+        )
     return Assets(digest.hexdigest()[:20], files)
 
 
-def _encoded(packed: Path, body: bytes) -> Mapping[bytes, bytes]:
+def _load_encoded(packed: Path, body: bytes) -> Mapping[bytes, bytes]:
     brotli, gzipped = packed.with_suffix(".br"), packed.with_suffix(".gz")
     encoded: dict[bytes, bytes] = {}
     if brotli.is_file():

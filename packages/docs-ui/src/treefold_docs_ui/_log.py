@@ -16,39 +16,41 @@ KEEP_ALIVE = 15.0
 """Seconds of silence before a comment is sent, which keeps the connection open in proxies."""
 
 
-async def follow(
+async def stream_log(
     batches: AsyncIterator[Sequence[str]],
     receive: Callable[[], Awaitable[MutableMapping[str, Any]]],
     send: Callable[[MutableMapping[str, Any]], Awaitable[None]],
 ) -> None:
     """Send each batch as one event, until the batches end or the client disconnects."""
-    gone = asyncio.ensure_future(_disconnect(receive))
-    coming = asyncio.ensure_future(_next(batches))
+    disconnected = asyncio.ensure_future(_wait_for_disconnect(receive))
+    next_batch = asyncio.ensure_future(_next_batch(batches))
     try:
         while True:
-            await asyncio.wait({gone, coming}, timeout=KEEP_ALIVE, return_when="FIRST_COMPLETED")
-            if gone.done():
+            await asyncio.wait(
+                {disconnected, next_batch}, timeout=KEEP_ALIVE, return_when="FIRST_COMPLETED"
+            )
+            if disconnected.done():
                 return
             body = b": keep-alive\n\n"
-            if coming.done():
-                if (lines := coming.result()) is None:
+            if next_batch.done():
+                if (lines := next_batch.result()) is None:
                     await send({"type": "http.response.body", "body": b""})
                     return
                 body = f"data: {json.dumps(list(lines))}\n\n".encode()
-                coming = asyncio.ensure_future(_next(batches))
+                next_batch = asyncio.ensure_future(_next_batch(batches))
             await send({"type": "http.response.body", "body": body, "more_body": True})
     finally:
-        for task in (gone, coming):
+        for task in (disconnected, next_batch):
             task.cancel()
-        await asyncio.gather(gone, coming, return_exceptions=True)
+        await asyncio.gather(disconnected, next_batch, return_exceptions=True)
         if (close := getattr(batches, "aclose", None)) is not None:
             await close()
 
 
-async def _next(batches: AsyncIterator[Sequence[str]]) -> Sequence[str] | None:
+async def _next_batch(batches: AsyncIterator[Sequence[str]]) -> Sequence[str] | None:
     return await anext(batches, None)
 
 
-async def _disconnect(receive: Callable[[], Awaitable[MutableMapping[str, Any]]]) -> None:
+async def _wait_for_disconnect(receive: Callable[[], Awaitable[MutableMapping[str, Any]]]) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -38,8 +38,8 @@ class Document:
                 not url or _forbidden(url) or _scheme(url) or url.startswith("//")
             ):
                 raise ValueError(
-                    f"Document address {url!r} is no path on this origin;"
-                    " give one such as '/openapi.json'"
+                    f"Document address must be a path on this origin, got {url!r};"
+                    " write it like '/openapi.json'"
                 )
 
 
@@ -82,7 +82,7 @@ class SiteView:
     Args:
         root: name of the folder that the files are below, such as `Api`.
         files: the files that serve.
-        skipped: the files that look like it and do not.
+        skipped: files that look like a route and are not served.
         broken: the files that could not be loaded.
     """
 
@@ -97,9 +97,9 @@ class Inspector:
     """Data for developers only; without it the docs show no source and no log.
 
     Args:
-        site: gives the state of now; asked whenever the page asks, so it may change.
-        log: gives an iterator over batches of masked log lines: first those that there are, then
-            each as it is written. It is closed when the reader leaves. None for no log.
+        site: returns the current state; called at each request of the page.
+        log: returns an iterator over batches of masked log lines: first the stored lines, then
+            each batch as it is written. It is closed when the reader disconnects. None for no log.
     """
 
     site: Callable[[], SiteView]

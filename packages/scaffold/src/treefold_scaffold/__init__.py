@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         version_name,
     )
 
-# Imported when asked for: a command that is typed often needs one of them.
+# Imported at first use: a command needs one of them.
 _LATER = {
     "_handler": ("Created", "Exists", "create_handler"),
     "_project": ("create_project",),

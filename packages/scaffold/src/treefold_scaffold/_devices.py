@@ -1,4 +1,4 @@
-"""Names that Windows gives to devices, in every folder and with any extension.
+"""Names of devices on Windows, reserved in every folder and with any extension.
 
 A tree with such a name cannot be checked out on Windows, so projects and segments must not use one.
 """

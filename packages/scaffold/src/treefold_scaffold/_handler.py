@@ -64,7 +64,7 @@ def create_handler(app_dir: str | os.PathLike[str], path: str, *, method: str) -
 
     Source: interface specification, 'Command-line tool'; security row S-124.
     """
-    verb = _verb(method)
+    verb = _parse_method(method)
     wanted = parse_path(path)
     api = Path(app_dir, "Api")
     if not api.is_dir():
@@ -74,13 +74,13 @@ def create_handler(app_dir: str | os.PathLike[str], path: str, *, method: str) -
     folder = locate(api, wanted.version or latest_version(api) or "v1", folders=wanted.folders)
     file = folder / f"{'Socket' if verb == _SOCKET else verb.capitalize()}.py"
     places = folder.relative_to(api).parts
-    taken = _answering(folder, verb)
-    if taken is None and _write(file, _body(verb, places)):
-        return Created(_name(api, file), verb, _url(places))
-    return Exists(_name(api, taken or file))
+    taken = _find_existing(folder, verb)
+    if taken is None and _write_new(file, _handler_source(verb, places)):
+        return Created(_relative_name(api, file), verb, _url_template(places))
+    return Exists(_relative_name(api, taken or file))
 
 
-def _verb(method: str) -> str:
+def _parse_method(method: str) -> str:
     verb = method_of(method)
     if verb is None:
         known = ", ".join(name.lower() for name in METHODS)
@@ -88,14 +88,14 @@ def _verb(method: str) -> str:
     return verb
 
 
-def _answering(folder: Path, verb: str) -> Path | None:
+def _find_existing(folder: Path, verb: str) -> Path | None:
     if not folder.is_dir():
         return None
     files = (file for file in folder.iterdir() if file.suffix == ".py")
     return min((file for file in files if method_of(file.stem) == verb), default=None)
 
 
-def _write(file: Path, text: str) -> bool:
+def _write_new(file: Path, text: str) -> bool:
     file.parent.mkdir(parents=True, exist_ok=True)
     try:
         stream = file.open("x", encoding="utf-8", newline="\n")
@@ -111,16 +111,16 @@ def _write(file: Path, text: str) -> bool:
     return True
 
 
-def _body(verb: str, places: Sequence[str]) -> str:
+def _handler_source(verb: str, places: Sequence[str]) -> str:
     if verb == _SOCKET:
         return SOCKET_HANDLER
     return DYNAMIC_HANDLER if any(map(parameter_name, places)) else STATIC_HANDLER
 
 
-def _url(places: Sequence[str]) -> str:
+def _url_template(places: Sequence[str]) -> str:
     names = ((parameter_name(place), place) for place in places)
     return "".join(f"/{{{name}}}" if name else f"/{segment_of(place)}" for name, place in names)
 
 
-def _name(api: Path, file: Path) -> str:
+def _relative_name(api: Path, file: Path) -> str:
     return file.relative_to(api.parent).as_posix()

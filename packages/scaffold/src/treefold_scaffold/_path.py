@@ -46,31 +46,31 @@ def parse_path(path: str) -> HandlerPath:
     """
     segments = path.removesuffix("/").split("/")
     for position, segment in enumerate(segments):
-        reason = _objection(segment, first=position == 0)
+        reason = _find_objection(segment, first=position == 0)
         if reason:
             raise ScaffoldError(f"Path {path!r} is refused: {reason}")
     if version_number(segments[0]) is None:
-        return HandlerPath(None, tuple(map(_folder, segments)))
-    return HandlerPath(segments[0], tuple(map(_folder, segments[1:])))
+        return HandlerPath(None, tuple(map(_folder_name, segments)))
+    return HandlerPath(segments[0], tuple(map(_folder_name, segments[1:])))
 
 
-def _objection(segment: str, *, first: bool) -> str | None:
+def _find_objection(segment: str, *, first: bool) -> str | None:
     if _BRACKET.fullmatch(segment):
         return None
     if not segment:
         return "a segment is empty; write it like 'v1/user/[id]', without a slash in front"
     if not _WORD.fullmatch(segment) or not segment.strip("-_"):
         return f"segment {segment!r} must be letters, digits, '-' and '_', or a whole '[name]'"
-    if {segment.lower(), _folder(segment).lower()} & _NOT_ROUTES:
+    if {segment.lower(), _folder_name(segment).lower()} & _NOT_ROUTES:
         return f"segment {segment!r} names a folder that never holds routes; choose another name"
-    if is_device(_folder(segment)):
+    if is_device(_folder_name(segment)):
         return f"segment {segment!r} is a device name on Windows; choose another name"
     if first and _MEANT_AS_VERSION.fullmatch(segment) and version_number(segment) is None:
         return f"segment {segment!r} is not a version; write 'v' and digits, such as 'v1'"
     return None
 
 
-def _folder(segment: str) -> str:
+def _folder_name(segment: str) -> str:
     if parameter_name(segment):
         return segment
     words = re.split("[-_]+", segment)

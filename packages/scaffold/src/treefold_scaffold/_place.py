@@ -1,4 +1,4 @@
-"""Which folder on the disk a handler path means.
+"""The folder on the disk that a handler path denotes.
 
 Follows the existing tree, so that no folder is made that collides with one that is there, and never
 out of it. Reads folder names only and writes nothing.
@@ -21,7 +21,7 @@ def latest_version(api: Path) -> str | None:
     Returns:
         The folder's name, or None when there is no version; of `v01` and `v1` it is `v1`.
     """
-    numbered = ((version_number(name), -len(name), name) for name in _folders(api))
+    numbered = ((version_number(name), -len(name), name) for name in _list_folders(api))
     versions = ((number, length, name) for number, length, name in numbered if number is not None)
     return max(versions, default=(0, 0, None))[2]
 
@@ -41,21 +41,21 @@ def locate(api: Path, version: str, *, folders: Iterable[str]) -> Path:
         ScaffoldError: a link leads out of `api`, the parameter has another name at this place,
             or `version` would be a second spelling of a version.
     """
-    place = _inside(api, _version(api, version))
+    place = _check_inside(api, _version_folder(api, version))
     for folder in folders:
-        place = _inside(api, place / _existing(place, folder))
+        place = _check_inside(api, place / _match_existing(place, folder))
     return place
 
 
-def _version(api: Path, name: str) -> Path:
+def _version_folder(api: Path, name: str) -> Path:
     plain = f"v{version_number(name)}"
-    if name != plain and name not in _folders(api):
+    if name != plain and name not in _list_folders(api):
         raise ScaffoldError(f"Version {name!r} is a second spelling of {plain!r}; write {plain!r}")
     return api / name
 
 
-def _existing(parent: Path, wanted: str) -> str:
-    names = _folders(parent)
+def _match_existing(parent: Path, wanted: str) -> str:
+    names = _list_folders(parent)
     if wanted in names:
         return wanted
     same = [name for name in names if name.lower() == wanted.lower()]
@@ -67,13 +67,13 @@ def _existing(parent: Path, wanted: str) -> str:
     return wanted
 
 
-def _folders(parent: Path) -> list[str]:
+def _list_folders(parent: Path) -> list[str]:
     if not parent.is_dir():
         return []
     return sorted(entry.name for entry in parent.iterdir() if entry.is_dir())
 
 
-def _inside(api: Path, place: Path) -> Path:
+def _check_inside(api: Path, place: Path) -> Path:
     if not Path(os.path.realpath(place)).is_relative_to(os.path.realpath(api)):
         raise ScaffoldError(f"Folder {str(place)!r} is a link that leads out of 'Api'; use another")
     return place

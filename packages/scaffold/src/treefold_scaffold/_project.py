@@ -48,8 +48,8 @@ def create_project(name: str, parent: str | os.PathLike[str] = ".") -> Path:
         error.filename = str(target)  # not the name of the hidden folder
         raise
     try:
-        _write(draft, name)
-        _publish(draft, target)
+        _write_files(draft, name)
+        _rename_draft(draft, target)
     except BaseException:  # Ctrl-C leaves nothing behind either
         with contextlib.suppress(OSError):
             shutil.rmtree(draft)
@@ -58,12 +58,12 @@ def create_project(name: str, parent: str | os.PathLike[str] = ".") -> Path:
 
 
 def _check_name(name: str) -> None:
-    reason = _objection(name)
+    reason = _find_objection(name)
     if reason:
         raise ScaffoldError(f"Project name {name!r} {reason}; choose another, such as 'my-api'")
 
 
-def _objection(name: str) -> str | None:
+def _find_objection(name: str) -> str | None:
     if not _NAME.fullmatch(name):
         return "must be a letter followed by at most 63 letters, digits, '_' or '-' (ASCII)"
     module = name.replace("-", "_")
@@ -78,14 +78,14 @@ def _objection(name: str) -> str | None:
     return None
 
 
-def _write(root: Path, name: str) -> None:
+def _write_files(root: Path, name: str) -> None:
     for relative, text in PROJECT.items():
         file = root / relative
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text.replace(PROJECT_NAME, name), encoding="utf-8", newline="\n")
 
 
-def _publish(draft: Path, target: Path) -> None:
+def _rename_draft(draft: Path, target: Path) -> None:
     try:
         draft.rename(target)
     except OSError as error:

@@ -62,7 +62,7 @@ def rewrite_imports(source: bytes, rename: Rename) -> tuple[bytes, int]:
 
     Source: interface specification, 'Versioning': the new version uses its own local services.
     """
-    text, encoding = _decoded(source)
+    text, encoding = _decode_source(source)
     # libcst drops a lone carriage return; a line feed instead keeps every position.
     readable = re.sub(r"\r(?!\n)", "\n", text)
     try:
@@ -79,7 +79,7 @@ def rewrite_imports(source: bytes, rename: Rename) -> tuple[bytes, int]:
     return (_BOM + body if source.startswith(_BOM) else body), len(edits)
 
 
-def _decoded(source: bytes) -> tuple[str, str]:
+def _decode_source(source: bytes) -> tuple[str, str]:
     encoding, _ = tokenize.detect_encoding(BytesIO(source).readline)
     encoding = "utf-8" if encoding == "utf-8-sig" else encoding
     body = source.removeprefix(_BOM)
@@ -128,37 +128,37 @@ class _Places(libcst.CSTVisitor):
         renames = self._may_rename()
         for alias in self._bound.aliases:
             new = self._rename.new if renames else f"{self._rename.new} as {self._rename.old}"
-            yield self._replaced(alias.name, new)
+            yield self._replacement(alias.name, new)
         for name in self._names:
-            yield from self._use(name, renames=renames)
+            yield from self._edit_use(name, renames=renames)
         for call in self._calls:
-            yield from self._call(call)
+            yield from self._edit_call(call)
         for string in self._annotations:
-            yield from self._annotation(string, renames=renames)
+            yield from self._edit_annotation(string, renames=renames)
         yield from self._found
 
     # Visiting
 
     def visit_Import(self, node: libcst.Import) -> bool:
         for alias in node.names:
-            parts = _dotted(alias.name)
+            parts = _names_in(alias.name)
             if parts[0].value != _API:
                 continue
             if len(parts) > 1 and parts[1].value == self._rename.old:
-                self._found.append(self._replaced(parts[1], self._rename.new))
+                self._found.append(self._replacement(parts[1], self._rename.new))
             if alias.asname is None or len(parts) == 1:
                 self._bound.roots.add(alias.evaluated_alias or _API)
                 self._bound.of_root.add(node)
         return False
 
     def visit_ImportFrom(self, node: libcst.ImportFrom) -> bool:
-        parts = _dotted(node.module) if node.module else []
+        parts = _names_in(node.module) if node.module else []
         above = self._package_above(len(node.relative))
         if above is None:
             return False
         absolute = (*above, *(part.value for part in parts))
         if absolute[:2] == (_API, self._rename.old) and len(above) < 2:
-            self._found.append(self._replaced(parts[1 - len(above)], self._rename.new))
+            self._found.append(self._replacement(parts[1 - len(above)], self._rename.new))
         if absolute == (_API,) and not isinstance(node.names, libcst.ImportStar):
             self._version_from_api(node, node.names)
         return False
@@ -173,7 +173,7 @@ class _Places(libcst.CSTVisitor):
                 self._bound.aliases.append(alias)
                 self._bound.of_version.add(node)
             else:
-                self._found.append(self._replaced(alias.name, self._rename.new))
+                self._found.append(self._replacement(alias.name, self._rename.new))
 
     def visit_Name(self, node: libcst.Name) -> None:
         self._names.append(node)
@@ -186,7 +186,7 @@ class _Places(libcst.CSTVisitor):
         self._declares_global |= bool(names & {self._rename.old, self._rename.new})
 
     def visit_Annotation(self, node: libcst.Annotation) -> None:
-        self._annotations.extend(_strings(node.annotation))
+        self._annotations.extend(_type_strings(node.annotation))
 
     # Deciding
 
@@ -222,7 +222,7 @@ class _Places(libcst.CSTVisitor):
             isinstance(parent, libcst.Arg) and parent.keyword is name
         )
 
-    def _use(self, name: libcst.Name, *, renames: bool) -> Iterator[_Edit]:
+    def _edit_use(self, name: libcst.Name, *, renames: bool) -> Iterator[_Edit]:
         if self._is_label(name):
             return
         if name.value in self._bound.roots:
@@ -230,15 +230,17 @@ class _Places(libcst.CSTVisitor):
             if (
                 isinstance(parent, libcst.Attribute)
                 and parent.attr.value == self._rename.old
-                and self._means(name, self._bound.of_root)
+                and self._is_bound_by(name, self._bound.of_root)
             ):
-                yield self._replaced(parent.attr, self._rename.new)
+                yield self._replacement(parent.attr, self._rename.new)
         elif (
-            renames and name.value == self._rename.old and self._means(name, self._bound.of_version)
+            renames
+            and name.value == self._rename.old
+            and self._is_bound_by(name, self._bound.of_version)
         ):
-            yield self._replaced(name, self._rename.new)
+            yield self._replacement(name, self._rename.new)
 
-    def _means(self, name: libcst.Name, imports: set[libcst.CSTNode]) -> bool:
+    def _is_bound_by(self, name: libcst.Name, imports: set[libcst.CSTNode]) -> bool:
         """Return True if the nearest scope that binds a name binds it by one of these imports."""
         scope: Scope | None = self._scopes.get(name)
         while scope is not None:
@@ -252,7 +254,7 @@ class _Places(libcst.CSTVisitor):
             scope = scope.parent if scope.parent is not scope else None
         return False
 
-    def _call(self, call: libcst.Call) -> Iterator[_Edit]:
+    def _edit_call(self, call: libcst.Call) -> Iterator[_Edit]:
         found: Any = self._qualified.get(call.func)
         names: Any = found() if callable(found) else found  # libcst answers lazily
         if not any(name.name in _IMPORTERS for name in names or ()):
@@ -260,9 +262,9 @@ class _Places(libcst.CSTVisitor):
         for position, argument in enumerate(call.args):
             keyword = argument.keyword.value if argument.keyword else None
             if keyword in ("name", "package") or (keyword is None and position < 2):
-                yield from self._text(_leftmost(argument.value))
+                yield from self._edit_module_text(_first_operand(argument.value))
 
-    def _text(self, node: libcst.CSTNode) -> Iterator[_Edit]:
+    def _edit_module_text(self, node: libcst.CSTNode) -> Iterator[_Edit]:
         """Edit the version in a string that is a module name."""
         span = self._spans.get(node)
         if span is None or not isinstance(
@@ -275,7 +277,7 @@ class _Places(libcst.CSTVisitor):
             start = span.start + len(source[: match.start(1)].encode())
             yield start, start + len(self._rename.old), self._rename.new
 
-    def _annotation(self, node: libcst.SimpleString, *, renames: bool) -> Iterator[_Edit]:
+    def _edit_annotation(self, node: libcst.SimpleString, *, renames: bool) -> Iterator[_Edit]:
         source = self._module.code_for_node(node)
         start = self._spans[node].start
         old = self._rename.old
@@ -290,18 +292,18 @@ class _Places(libcst.CSTVisitor):
                 yield at, at + len(old), self._rename.new
 
     def _package_above(self, dots: int) -> tuple[str, ...] | None:
-        """Return the package that the dots of a relative import denote; None outside of it."""
+        """Return the package that the dots of a relative import denote; None above the project."""
         if dots == 0:
             return ()
         kept = len(self._rename.package) - dots + 1
         return self._rename.package[:kept] if kept > 0 else None
 
-    def _replaced(self, node: libcst.CSTNode, new: str) -> _Edit:
+    def _replacement(self, node: libcst.CSTNode, new: str) -> _Edit:
         span = self._spans[node]
         return span.start, span.start + span.length, new
 
 
-def _dotted(node: libcst.BaseExpression) -> list[libcst.Name]:
+def _names_in(node: libcst.BaseExpression) -> list[libcst.Name]:
     names: list[libcst.Name] = []
     while isinstance(node, libcst.Attribute):
         names.insert(0, node.attr)
@@ -309,7 +311,7 @@ def _dotted(node: libcst.BaseExpression) -> list[libcst.Name]:
     return [node, *names] if isinstance(node, libcst.Name) else names
 
 
-def _leftmost(node: libcst.BaseExpression) -> libcst.BaseExpression:
+def _first_operand(node: libcst.BaseExpression) -> libcst.BaseExpression:
     """Return the start of a text: `"Api.v1."` in `"Api.v1." + x` or `"Api.v1.{}".format(x)`."""
     while True:
         if isinstance(node, libcst.BinaryOperation | libcst.ConcatenatedString):
@@ -320,15 +322,15 @@ def _leftmost(node: libcst.BaseExpression) -> libcst.BaseExpression:
             return node
 
 
-def _strings(node: libcst.CSTNode) -> Iterator[libcst.SimpleString]:
+def _type_strings(node: libcst.CSTNode) -> Iterator[libcst.SimpleString]:
     """Yield the strings in an annotation that are types; those in `Literal[...]` are values."""
     if isinstance(node, libcst.SimpleString):
         yield node
-    elif isinstance(node, libcst.Subscript) and _dotted(node.value)[-1:]:
-        last = _dotted(node.value)[-1].value
+    elif isinstance(node, libcst.Subscript) and _names_in(node.value)[-1:]:
+        last = _names_in(node.value)[-1].value
         kept = {"Literal": 0, "Annotated": 1}.get(last, len(node.slice))
         for element in node.slice[:kept]:
-            yield from _strings(element)
+            yield from _type_strings(element)
     elif not isinstance(node, libcst.Call):
         for child in node.children:
-            yield from _strings(child)
+            yield from _type_strings(child)

@@ -35,10 +35,10 @@ def write_version(app_dir: str | os.PathLike[str], plan: VersionPlan) -> Path:
     """
     api = Path(app_dir, "Api")
     target = api / plan.target
-    with _alone(api):
-        home = _same_disk(Path(app_dir), api)
+    with lock_api(api):
+        home = _draft_folder(Path(app_dir), api)
         for leftover in home.glob(f"{_DRAFT}*"):
-            _remove(leftover)
+            _remove_tree(leftover)
         draft = home / f"{_DRAFT}{secrets.token_hex(4)}"
         try:
             draft.mkdir()
@@ -46,16 +46,16 @@ def write_version(app_dir: str | os.PathLike[str], plan: VersionPlan) -> Path:
             error.filename = str(target)  # not the name of the hidden folder
             raise
         try:
-            _fill(draft / plan.target, plan, source=api / plan.source)
-            _publish(draft / plan.target, target)
+            _write_entries(draft / plan.target, plan, source=api / plan.source)
+            _rename_draft(draft / plan.target, target)
             target.chmod(plan.mode)  # last: a read-only folder cannot be moved to another parent
         finally:  # Ctrl-C leaves nothing behind either
-            _remove(draft)
+            _remove_tree(draft)
     return target
 
 
 @contextlib.contextmanager
-def _alone(api: Path) -> Generator[None, None, None]:
+def lock_api(api: Path) -> Generator[None, None, None]:
     """Hold a lock on `Api/` until the process ends; systems without locks continue without one."""
     try:
         import fcntl
@@ -77,22 +77,22 @@ def _alone(api: Path) -> Generator[None, None, None]:
         os.close(folder)
 
 
-def _same_disk(root: Path, api: Path) -> Path:
+def _draft_folder(root: Path, api: Path) -> Path:
     # Beside `Api/`, so that a watcher or a scan never sees a draft; but a rename needs one disk.
     return root if root.stat().st_dev == api.stat().st_dev else api
 
 
-def _fill(folder: Path, plan: VersionPlan, *, source: Path) -> None:
+def _write_entries(folder: Path, plan: VersionPlan, *, source: Path) -> None:
     folder.mkdir()
     for entry in plan.entries:
-        _write(folder / entry.path, entry, source=source / entry.path)
+        _write_entry(folder / entry.path, entry, source=source / entry.path)
     # Modes last, inner folders first: a read-only folder accepts no files.
     for entry in reversed(plan.entries):
         if entry.action is Action.FOLDER:
             (folder / entry.path).chmod(entry.mode)
 
 
-def _write(place: Path, entry: Entry, *, source: Path) -> None:
+def _write_entry(place: Path, entry: Entry, *, source: Path) -> None:
     if entry.action is Action.FOLDER:
         place.mkdir()
         return
@@ -106,13 +106,13 @@ def _write(place: Path, entry: Entry, *, source: Path) -> None:
     place.chmod(entry.mode)
 
 
-def _publish(draft: Path, target: Path) -> None:
+def _rename_draft(draft: Path, target: Path) -> None:
     if os.path.lexists(target):  # created since the plan; a rename would replace an empty folder
         raise ScaffoldError(f"Target {str(target)!r} exists; choose another number or remove it")
     draft.rename(target)
 
 
-def _remove(folder: Path) -> None:
+def _remove_tree(folder: Path) -> None:
     def unlock(remove: Any, path: str, _error: object) -> None:
         with contextlib.suppress(OSError):
             os.chmod(os.path.dirname(path), stat.S_IRWXU)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from treefold_router import Route, RouteTable
 from treefold_scaffold._errors import ScaffoldError
-from treefold_scaffold._version_plan import rewritten, walk
+from treefold_scaffold._version_plan import rewrite_version, walk_entries
 
 _PARAMETER = re.compile(r"\{[^/]*\}")
 
@@ -26,8 +26,8 @@ class VersionDiff:
         removed: routes that only the first has.
         changed: routes of the second whose file differs from that of the first.
         services_added: files of local services that only the second has, below its folder.
-        services_removed: those that only the first has.
-        services_changed: those that differ.
+        services_removed: files of local services that only the first has.
+        services_changed: files of local services that differ.
     """
 
     added: tuple[tuple[str, str], ...]
@@ -61,17 +61,17 @@ def compare_versions(app_dir: str | os.PathLike[str], first: str, second: str) -
         if not (api / name).is_dir():
             raise ScaffoldError(f"No version {name!r} in 'Api'; 'treefold version list' shows them")
     table = RouteTable.scan(api)
-    old, new = (_routes(table, name) for name in (first, second))
+    old, new = (_routes_of(table, name) for name in (first, second))
     before, after = (dict(local_services(api / name)) for name in (first, second))
     both = [(old[key], new[key]) for key in old.keys() & new.keys()]
     return VersionDiff(
-        added=_named(new, old),
-        removed=_named(old, new),
+        added=_names_missing(new, old),
+        removed=_names_missing(old, new),
         changed=tuple(
             sorted(
                 (route.method, route.template)
                 for former, route in both
-                if _differ(api, former.file, route.file)
+                if _has_changed(api, former.file, route.file)
             )
         ),
         services_added=tuple(sorted(after.keys() - before.keys())),
@@ -80,7 +80,7 @@ def compare_versions(app_dir: str | os.PathLike[str], first: str, second: str) -
             sorted(
                 file
                 for file in before.keys() & after.keys()
-                if _differ(api, f"{first}/{file}", f"{second}/{file}")
+                if _has_changed(api, f"{first}/{file}", f"{second}/{file}")
             )
         ),
     )
@@ -92,12 +92,12 @@ def local_services(version: Path) -> Iterator[tuple[str, Path]]:
     Yields:
         The POSIX path below the version folder, and the path.
     """
-    for path, entry in walk(version):
+    for path, entry in walk_entries(version):
         if "Services" in path.split("/")[:-1] and entry.is_file():
             yield path, Path(entry.path)
 
 
-def _routes(table: RouteTable, version: str) -> Mapping[tuple[str, str], Route]:
+def _routes_of(table: RouteTable, version: str) -> Mapping[tuple[str, str], Route]:
     return {
         (route.method, _PARAMETER.sub("{}", route.template.removeprefix(f"/{version}"))): route
         for route in table.routes
@@ -105,20 +105,20 @@ def _routes(table: RouteTable, version: str) -> Mapping[tuple[str, str], Route]:
     }
 
 
-def _named(
+def _names_missing(
     these: Mapping[tuple[str, str], Route], others: Mapping[tuple[str, str], Route]
 ) -> tuple[tuple[str, str], ...]:
     missing = these.keys() - others.keys()
     return tuple(sorted((these[key].method, these[key].template) for key in missing))
 
 
-def _differ(api: Path, first: str, second: str) -> bool:
+def _has_changed(api: Path, first: str, second: str) -> bool:
     before, after = ((api / file).read_bytes() for file in (first, second))
     if before == after:
         return False
     old, _, path = first.partition("/")
     try:
-        moved, _ = rewritten(before, path, old=old, new=second.partition("/")[0])
+        moved, _ = rewrite_version(before, path, old=old, new=second.partition("/")[0])
     except (ScaffoldError, SyntaxError, UnicodeError):  # not Python: any difference counts
         return True
     return moved != after

@@ -40,8 +40,8 @@ class Entry:
         path: POSIX path below the version folder.
         action: its treatment.
         mode: permission bits of the source.
-        content: the new content; the target of a link, as bytes; None where the source is taken
-            as it is.
+        content: the new content; the target of a link, as bytes; None for an unchanged copy of
+            the source.
         places: number of imports and uses changed to the new version.
     """
 
@@ -93,10 +93,10 @@ def plan_version(
             f"No folder 'Api' in {os.fspath(app_dir)!r}; name the root of a project"
         )
     new = version_name(target)
-    old = _source(api, source)
+    old = _find_source(api, source)
     _check_free(api, new)
     folder = api / old
-    found = tuple(_endpoints(folder) if empty else _everything(folder, old=old, new=new))
+    found = tuple(_endpoint_entries(folder) if empty else _all_entries(folder, old=old, new=new))
     return VersionPlan(
         source=old, target=new, mode=stat.S_IMODE(folder.stat().st_mode), entries=found
     )
@@ -110,11 +110,11 @@ def version_name(text: str) -> str:
     """
     match = _VERSION.fullmatch(text)
     if match is None:
-        raise ScaffoldError(f"Version {text!r} is refused; give a number, such as '2'")
+        raise ScaffoldError(f"Version must be a number, got {text!r}; write it like '2'")
     return f"v{match[1]}"
 
 
-def _source(api: Path, wanted: str | None) -> str:
+def _find_source(api: Path, wanted: str | None) -> str:
     if wanted is None:
         latest = latest_version(api)
         if latest is None:
@@ -136,9 +136,9 @@ def _check_free(api: Path, name: str) -> None:
             raise ScaffoldError(f"Target 'Api/{entry}' exists; choose another number or remove it")
 
 
-def _endpoints(folder: Path) -> Iterator[Entry]:
+def _endpoint_entries(folder: Path) -> Iterator[Entry]:
     kept: list[Entry] = []
-    for path, entry in walk(folder):
+    for path, entry in walk_entries(folder):
         parts = path.split("/")
         verb = method_of(parts[-1].removesuffix(".py")) if path.endswith(".py") else None
         if verb is None or "Services" in parts[:-1] or not entry.is_file():
@@ -161,18 +161,18 @@ def _folders_of(folder: Path, kept: Sequence[Entry]) -> Iterator[Entry]:
         yield Entry(path=path, action=Action.FOLDER, mode=mode)
 
 
-def _everything(folder: Path, *, old: str, new: str) -> Iterator[Entry]:
-    found = list(walk(folder))
+def _all_entries(folder: Path, *, old: str, new: str) -> Iterator[Entry]:
+    found = list(walk_entries(folder))
     sources = {
         path: Path(entry.path).read_bytes()
         for path, entry in found
         if path.endswith((".py", ".pyi")) and not entry.is_symlink() and entry.is_file()
     }
-    trees = {path: _parsed(source, f"Api/{old}/{path}") for path, source in sources.items()}
+    trees = {path: _parse_source(source, f"Api/{old}/{path}") for path, source in sources.items()}
     keep_names = any(_imports_version_elsewhere(tree, old) for tree in trees.values())
     for path, entry in found:
         if entry.is_symlink():
-            target = os.fsencode(_link(folder, entry.path))
+            target = os.fsencode(_link_target(folder, entry.path))
             yield Entry(path=path, action=Action.LINKED, content=target)
             continue
         info = entry.stat(follow_symlinks=False)
@@ -186,12 +186,14 @@ def _everything(folder: Path, *, old: str, new: str) -> Iterator[Entry]:
         else:
             content, places = None, 0
             if path in sources:
-                content, places = rewritten(sources[path], path, old=old, new=new, keep=keep_names)
+                content, places = rewrite_version(
+                    sources[path], path, old=old, new=new, keep=keep_names
+                )
             action = Action.REWRITTEN if places else Action.COPIED
             yield Entry(path=path, action=action, mode=mode, content=content, places=places)
 
 
-def walk(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
+def walk_entries(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
     """Yield every entry below a folder; links are not followed, and bytecode is left out.
 
     Yields:
@@ -211,7 +213,7 @@ def walk(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
                 pending.append(f"{path}/")
 
 
-def _parsed(source: bytes, file: str) -> ast.AST:
+def _parse_source(source: bytes, file: str) -> ast.AST:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an invalid escape in a string is not an error here
@@ -234,7 +236,7 @@ def _imports_version_elsewhere(tree: ast.AST, old: str) -> bool:
     )
 
 
-def rewritten(
+def rewrite_version(
     source: bytes, path: str, *, old: str, new: str, keep: bool = False
 ) -> tuple[bytes, int]:
     """Replace the version in the imports of one file.
@@ -263,7 +265,7 @@ def rewritten(
         raise SourceError(f"'Api/{old}/{path}', {error}") from error
 
 
-def _link(folder: Path, link: str) -> str:
+def _link_target(folder: Path, link: str) -> str:
     """Return the target of a copied link: in the new version if it was in the old one."""
     target = os.readlink(link)
     home = os.path.realpath(folder)

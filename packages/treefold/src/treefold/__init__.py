@@ -57,48 +57,19 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "treefold_http": (
-        "Application",
-        "BackgroundTasks",
-        "BadRequest",
-        "Body",
-        "Conflict",
-        "Cookie",
-        "Depends",
-        "Event",
-        "EventStream",
-        "File",
-        "FileResponse",
-        "Forbidden",
-        "Form",
-        "FormData",
-        "HTTPError",
-        "Header",
-        "MethodNotAllowed",
-        "NotFound",
-        "PayloadTooLarge",
-        "Provider",
-        "Query",
-        "Request",
-        "Response",
-        "Rooms",
-        "ServiceUnavailable",
-        "Settings",
-        "StaticFiles",
-        "StreamingResponse",
-        "TooManyRequests",
-        "Unauthorized",
-        "UnprocessableEntity",
-        "UploadFile",
-        "WebSocket",
-        "WebSocketDisconnect",
-        "secured",
+        "Application BackgroundTasks BadRequest Body Conflict Cookie Depends Event EventStream File"
+        " FileResponse Forbidden Form FormData HTTPError Header MethodNotAllowed NotFound"
+        " PayloadTooLarge Provider Query Request Response Rooms ServiceUnavailable Settings"
+        " StaticFiles StreamingResponse TooManyRequests Unauthorized UnprocessableEntity UploadFile"
+        " WebSocket WebSocketDisconnect secured"
     ),
-    "treefold_http.testing": ("AsyncTestClient", "TestClient"),
-    "treefold_logging": ("get_logger", "mask"),
+    "treefold_http.testing": "AsyncTestClient TestClient",
+    "treefold_logging": "get_logger mask",
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
-__all__ = ["__version__", *sorted(_HOME_OF)]  # pyright: ignore[reportUnsupportedDunderAll] - one table
+if not TYPE_CHECKING:  # checkers read the imports above, and cannot evaluate this
+    __all__ = ["__version__", *sorted(_HOME_OF)]
 
 
 def __getattr__(name: str) -> Any:
