@@ -50,7 +50,7 @@ def deptry(copy: Path, package: str) -> subprocess.CompletedProcess[str]:
 def plant(copy: Path, module: str, statement: str) -> None:
     package, _, name = module.partition(".")
     folder = package.removeprefix("treefold_").replace("_", "-")
-    file = copy / "packages" / folder / "src" / package / f"{name}.py"
+    file = copy / "packages" / folder / "src" / package / f"{name.replace('.', '/')}.py"
     file.write_text(f'"""Planted."""\n\n{statement}\n', encoding="utf-8")
 
 
@@ -76,6 +76,10 @@ def test_the_arrows_hold_in_the_repository(copy: Path) -> None:
         ("treefold_orm._planted", "treefold_migrations"),
         ("treefold_migrations._planted", "treefold_http"),
         ("treefold_migrations._planted", "treefold_orm._schema.records"),
+        ("treefold_cli._console.planted", "treefold_cli._checks.findings"),
+        ("treefold_cli._dev.planted", "treefold_cli._server.listener"),
+        ("treefold_orm._terms._planted", "treefold_orm._fields.base"),
+        ("treefold_orm._compile._planted", "treefold_orm._queries.managers"),
     ],
 )
 def test_an_import_against_the_arrows_is_refused_and_named(
@@ -90,6 +94,16 @@ def test_an_import_against_the_arrows_is_refused_and_named(
 def test_an_import_inside_a_function_is_refused_too(copy: Path) -> None:
     plant(copy, "treefold_router._planted", "def later():\n    import treefold_http.__about__")
     assert "treefold_router._planted -> treefold_http" in lint_imports(copy).stdout
+
+
+def test_an_import_for_types_alone_is_refused_too(copy: Path) -> None:
+    body = (
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import treefold_orm._models.model"
+    )
+    plant(copy, "treefold_orm._fields._planted", body)
+    assert (
+        "treefold_orm._fields._planted -> treefold_orm._models.model" in lint_imports(copy).stdout
+    )
 
 
 PACKAGES = [
@@ -139,6 +153,31 @@ def manifest_findings(repository: Path) -> Callable[[Path, str], list[str]]:
         return outcome.stdout.splitlines()
 
     return ask
+
+
+@pytest.mark.parametrize(
+    ("module", "planted"),
+    [
+        ("_wire/dates.py", "from treefold_http._requests.request import Request"),
+        (
+            "_responses/response.py",
+            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n"
+            "    from treefold_http._application import Application",
+        ),
+    ],
+    ids=["at run time", "for types only"],
+)
+def test_an_import_against_the_order_of_the_rooms_is_refused(
+    copy: Path, module: str, planted: str
+) -> None:
+    path = copy / "packages" / "http" / "src" / "treefold_http" / module
+    source = path.read_text(encoding="utf-8")
+    future = "from __future__ import annotations\n"
+    assert future in source
+    path.write_text(source.replace(future, f"{future}\n{planted}\n", 1), encoding="utf-8")
+    done = lint_imports(copy)
+    assert done.returncode != 0
+    assert "Rooms of http import downwards, types included BROKEN" in done.stdout
 
 
 @pytest.mark.parametrize(

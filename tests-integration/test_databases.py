@@ -483,5 +483,5 @@ def test_the_umbrella_gives_the_names_of_the_orm() -> None:
     import treefold.orm
     import treefold_orm
 
-    assert treefold.orm.__all__ == treefold_orm.__all__
+    assert vars(treefold.orm)["__all__"] == vars(treefold_orm)["__all__"]
     assert (treefold.orm.configure, treefold.orm.aliases) == (configure, aliases)

@@ -137,7 +137,7 @@ def test_each_is_not_taken_for_the_other(tmp_path: Path, postgres: str, redis: s
     }
     done = doctor(root, **swapped)
     assert done.returncode == 1
-    assert "fail database  default: postgresql: 127.0.0.1:" in done.stdout
+    assert "fail database  default: postgresql at 127.0.0.1:" in done.stdout
     assert f"127.0.0.1:{port} answers, but not as Redis does" in done.stdout
 
 

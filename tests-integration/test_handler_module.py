@@ -150,11 +150,11 @@ def test_other_methods_beside_a_broken_file_work(app: Served, name: str) -> None
             "Missing",
             "v1/Broken/Missing/Get.py has no `handler`; define `async def handler(request)`",
         ),
-        ("Number", "`handler` in v1/Broken/Number/Get.py is 'int' and cannot be called"),
+        ("Number", "`handler` in v1/Broken/Number/Get.py must be a function, got 'int'"),
         ("Init", "OSError: init failed"),
         ("InitExits", "SystemExit"),
         ("Parameter", "Nothing provides parameter 'database' of handler()"),
-        ("Circle", "Dependencies run in a circle: Circle() -> Circle()"),
+        ("Circle", "Dependencies form a cycle: Circle() -> Circle()"),
     ],
 )
 def test_a_broken_file_says_why_in_the_log_and_in_dev_only_to_the_client(
@@ -192,10 +192,16 @@ def test_a_project_without_any_route_starts_and_answers_404(serve: Serve) -> Non
     [
         ({"hooks.py": "import no_such_module"}, "hooks.py"),
         ({"hooks.py": "raise SystemExit"}, "hooks.py"),
-        ({"hooks.py": "on_startup = 5"}, "`on_startup` is 'int'; make it a list"),
-        ({"hooks.py": "on_startup = [5]"}, "`on_startup` holds 5, which cannot be called; make it"),
+        ({"hooks.py": "on_startup = 5"}, "`on_startup` must be a list, got 'int'"),
+        (
+            {"hooks.py": "on_startup = [5]"},
+            "`on_startup` must be a list of functions, got the entry 5",
+        ),
         ({"hooks.py": "def f(): 1 / 0\non_startup = [f]"}, "Startup hook f failed"),
-        ({"Middleware/__init__.py": "middlewares = [5]"}, "Middleware entry 5 cannot be called"),
+        (
+            {"Middleware/__init__.py": "middlewares = [5]"},
+            "`http`, `before`, `after` or `websocket`, got 5",
+        ),
         ({"Middleware/__init__.py": "import no_such_module"}, "Middleware/__init__.py"),
         ({"treefold.toml": "max_boddy = 1"}, "did you mean 'max_body'?"),
     ],

@@ -5,7 +5,7 @@ from typing import Any, cast
 import yaml
 from hypothesis import example, given, settings, strategies as st
 
-from treefold_cli._yaml import to_yaml
+from treefold_cli._console.yaml import to_yaml
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=12) | st.sampled_from(
     ["on", "1e3", "0x1f", "~", "2001-01-01", "<<", "=", "a: b", "- a", "? a", "%TAG", "...", "---"]

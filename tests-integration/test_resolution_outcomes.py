@@ -156,4 +156,7 @@ def test_a_default_version_that_is_neither_latest_nor_a_version_stops_the_start(
     write_tree(root, TREE | {"treefold.toml": 'default_version = "newest"'})
     with pytest.raises(StartFailed) as failure:
         start(kind, root)
-    assert "Setting default_version is 'newest'" in failure.value.stderr
+    assert (
+        "Setting default_version must be 'latest' or a version such as 'v1', got 'newest'"
+        in failure.value.stderr
+    )

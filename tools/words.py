@@ -9,7 +9,8 @@ from pathlib import Path
 
 OPENINGS = re.compile(r"(Give|Say|Have|Let|See|Whether)s?\b")
 PHRASES = re.compile(
-    r"\b(anew|nobody|somebody|whoever|business of|stands in|what is to be|the way that)\b",
+    r"\b(anew|nobody|somebody|whoever|those who|who (is|are|asks?|has|have|wants?)|business of"
+    r"|stands in|looks? around|what is to be|the way that)\b",
     re.IGNORECASE,
 )
 

@@ -8,7 +8,6 @@ import signal
 import socket
 import statistics
 import sysconfig
-import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -19,6 +18,7 @@ from typing import Any
 import pytest
 from serving import PATIENCE, Process, write_tree
 from socket_client import dial
+from websockets.exceptions import ConnectionClosed
 
 Start = Callable[..., "Dev"]
 
@@ -41,14 +41,14 @@ class Dev:
         return json.loads(answer.body) if answer.status == 200 else answer.status
 
     def until(self, target: str, value: Any, bound: float = PATIENCE) -> float:
-        """Ask until the answer is there; give the seconds that took."""
+        """Ask until a target answers with a value; return the seconds that it took."""
         started = time.monotonic()
         while (now := self.get(target)) != value:
             assert time.monotonic() - started < bound, f"{target} still answers {now!r}"
         return time.monotonic() - started
 
     def lines(self, part: str, count: int = 1) -> list[str]:
-        """Give the lines of the terminal that hold a text, so many at least."""
+        """Return the lines of the terminal that contain a text; wait until there are that many."""
 
         def find(lines: list[str]) -> list[str]:
             found = [line for line in lines if part in line]
@@ -57,7 +57,7 @@ class Dev:
         return self.server.wait_for(find)
 
     def terminal(self) -> str:
-        """Give what the terminal shows, once a request made now is on it."""
+        """Return the text of the terminal, including the line of a request made now."""
         self.server.line(self.server.get("/v1/last"))
         return self.server.wait_for("\n".join)
 
@@ -76,10 +76,10 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 
 class Crowd:
-    """Clients that ask without a pause; what they got, and every failure.
+    """Clients that send requests without a pause, with their answers and failures.
 
     Args:
-        keep: whether a client uses its connection again, or makes one for each request.
+        keep: True to reuse a connection, False to open one for each request.
     """
 
     def __init__(self, dev: Dev, targets: list[str], *, keep: bool, clients: int = 3) -> None:
@@ -187,21 +187,12 @@ async def handler(websocket):
 def test_100_edits_under_load_fail_no_request_and_are_all_seen(start: Start) -> None:
     dev = start(project(100))
     took: list[float] = []
-    hooks = 0
     with (
         dial(dev.server, "/v1/echo") as old,
         Crowd(dev, ["/v1/x", "/v1/y", "/v1/pool", "/v1/many7/5"], keep=True) as crowd,
     ):
         for number in range(1001, 1101):
-            if number % 20 == 0:  # a startup hook itself
-                dev.save("hooks.py", HOOKS.format(n=number))
-                dev.lines("startup hooks run anew: start", hooks := hooks + 1)
-                dev.lines("reloaded in", number - 1000)
-            elif number % 10 == 0:  # what it imports
-                dev.save("Services/pool.py", POOL.format(n=number))
-                dev.until("/v1/pool", [number], BOUND)
-                hooks += 1
-            elif number % 2:
+            if number % 2:
                 dev.save("Api/v1/X/Get.py", f"async def handler(request):\n    return [{number}]\n")
                 took.append(dev.until("/v1/x", [number], BOUND))
             else:
@@ -220,9 +211,8 @@ def test_100_edits_under_load_fail_no_request_and_are_all_seen(start: Start) -> 
     for got in crowd.answers:
         assert got["/v1/x"] == sorted(got["/v1/x"])
         assert got["/v1/y"] == sorted(got["/v1/y"])
-        assert got["/v1/pool"] == sorted(got["/v1/pool"])
+        assert got["/v1/pool"] == [[1000]] * len(got["/v1/pool"])
         assert got["/v1/many7/5"] == [[5, 7]] * len(got["/v1/many7/5"])
-    dev.lines("shutdown hooks of the former code have run: stop", hooks - 1)
     assert "restarting" not in dev.terminal()
     assert "failed" not in dev.terminal()
     print(f"save to served: median {statistics.median(took):.3f}, worst {max(took):.3f} seconds")
@@ -428,42 +418,134 @@ def test_a_wrong_setting_is_said_and_what_serves_goes_on(start: Start) -> None:
     assert dev.get() == [1000]
 
 
-def test_a_startup_hook_that_fails_keeps_what_serves_until_it_is_mended(start: Start) -> None:
-    dev = start(project(1))
-    failing = HOOKS.format(n=2).replace("await pool.pool.connect()", "raise OSError('no database')")
-    dev.save("hooks.py", failing)
-    dev.lines("startup hook start failed: OSError: no database")
-    dev.lines("broken, its last good version serves: hooks.py")
-    assert dev.get("/v1/pool") == [1000]
-    (told,) = dev.server.get("/v1/x").values("x-treefold-broken")
-    assert told == "hooks.py: startup hook start failed: OSError: no database"
-    assert "startup hook start failed" in dev.server.get("/docs/site.json").body.decode()
+WITH_HOOKS = project(1) | {
+    "hooks.py": HOOKS.format(n=1000).replace("import pool", "import pool, words_of_hooks"),
+    "Services/words_of_hooks.py": "",
+    "Services/process.py": "from uuid import uuid4\nID = uuid4().hex\n",
+    "Api/v1/State/Get.py": "def handler(request):\n    return [request.app.state.hooks]\n",
+    "Api/v1/Process/Get.py": "from Services.process import ID\ndef handler():\n    return [ID]\n",
+    "Api/v1/Slow/Get.py": """
+        import asyncio
+        from pathlib import Path
+        from Services.process import ID
+        async def handler(request):
+            root = Path(__file__).parents[3]
+            (root / "begun").touch()
+            while not (root / "go").exists():
+                await asyncio.sleep(0.01)
+            return [ID]
+    """,
+}
+RESTARTING = "restarting: hooks.py, or what it imports, changed"
+
+
+@pytest.mark.parametrize("kind", ["h11", "httptools"])
+def test_changed_hooks_restart_the_process_and_refuse_no_request(start: Start, kind: str) -> None:
+    dev = start(WITH_HOOKS, kind)
+    targets = ["/v1/pool", "/v1/state"]
+    processes = dev.get("/v1/process")
+    with (
+        Crowd(dev, targets, keep=True, clients=2) as keeping,
+        Crowd(dev, targets, keep=False, clients=2) as closing,
+    ):
+        for number, (file, text) in enumerate(
+            {
+                "hooks.py": WITH_HOOKS["hooks.py"].replace("1000", "1001"),
+                "Services/words_of_hooks.py": "n = 2\n",  # which only hooks.py imports
+                "Services/pool.py": POOL.format(n=1003),  # which a handler imports too
+            }.items(),
+            start=1,
+        ):
+            dev.save(file, text)
+            dev.lines(RESTARTING, number)
+            dev.lines("booted in", number + 1)
+            processes += dev.get("/v1/process")
+            dev.lines("watching ", number + 1)
+        dev.until("/v1/pool", [1003])
+        assert dev.get("/v1/state") == [1001]
+    assert len({*processes}) == 4
+    for crowd in (keeping, closing):
+        assert crowd.failures == []
+        assert crowd.count > 10
+        for got in crowd.answers:
+            assert got["/v1/pool"] == sorted(got["/v1/pool"])
+            assert got["/v1/state"] == sorted(got["/v1/state"])
+            assert (got["/v1/pool"][-1], got["/v1/state"][-1]) == ([1003], [1001])
+
+
+def test_a_request_ends_before_changed_hooks_restart_the_process(start: Start) -> None:
+    dev = start(WITH_HOOKS)
+    former = dev.get("/v1/process")
+    answers: list[Any] = []
+    asking = threading.Thread(target=lambda: answers.append(dev.get("/v1/slow")))
+    asking.start()
+    begun = dev.root / "begun"
+    deadline = time.monotonic() + PATIENCE
+    while not begun.exists():
+        assert time.monotonic() < deadline
+    dev.save("hooks.py", WITH_HOOKS["hooks.py"].replace("1000", "1001"))
+    dev.lines(RESTARTING)
+    (dev.root / "go").touch()
+    asking.join(PATIENCE)
+    assert answers == [former]
+    assert dev.get("/v1/process") not in (former, None)
+    assert dev.get("/v1/state") == [1001]
+
+
+def test_changed_hooks_close_open_sockets_with_1012(start: Start) -> None:
+    dev = start(WITH_HOOKS)
+    with dial(dev.server, "/v1/echo") as socket:
+        socket.send("a")
+        assert socket.recv(PATIENCE) == "a 1000"
+        dev.save("Services/pool.py", POOL.format(n=1001))
+        with pytest.raises(ConnectionClosed):
+            socket.recv(PATIENCE)
+        assert socket.close_code == 1012
+    assert dev.get("/v1/pool") == [1001]
+
+
+@pytest.mark.parametrize("file", ["hooks.py", "Services/words_of_hooks.py", "Services/pool.py"])
+def test_hooks_that_do_not_load_restart_nothing_until_they_do(start: Start, file: str) -> None:
+    dev = start(WITH_HOOKS)
+    former = dev.get("/v1/process")
+    dev.save(file, "1 / 0\n")
+    dev.lines(f"{file} failed to load: ZeroDivisionError")
+    dev.lines(f"broken, its last good version serves: {file}")
+    dev.lines(f"restart deferred until no file is broken: {file}")
+    answer = dev.server.get("/v1/pool")
+    assert json.loads(answer.body) == [1000]
+    assert answer.values("x-treefold-broken") == [f"{file}: ZeroDivisionError: division by zero"]
+    assert "ZeroDivisionError" in dev.server.get("/docs/site.json").body.decode()
     dev.save("Services/number.py", "N = 5\n")
     dev.until("/v1/y", [5])
-    dev.save("hooks.py", HOOKS.format(n=3))
-    dev.lines("shutdown hooks of the former code have run: stop")
-    dev.lines(" ms: hooks.py")
-    assert dev.server.get("/v1/x").values("x-treefold-broken") == []
-    assert dev.get("/v1/pool") == [1000]
+    assert dev.get("/v1/process") == former
+    assert "restarting" not in dev.terminal()
+
+    dev.save(file, WITH_HOOKS[file])
+    dev.lines(RESTARTING)
+    dev.lines("booted in", 2)
+    answer = dev.server.get("/v1/process")
+    assert json.loads(answer.body) != former
+    assert answer.values("x-treefold-broken") == []
+    assert (dev.get("/v1/pool"), dev.get("/v1/state")) == ([1000], [1000])
 
 
 def test_a_process_that_cannot_start_again_answers_503_until_it_is_mended(start: Start) -> None:
-    dev = start(
-        project(1) | {"hooks.py": "restart_on_change = True\ndef f(): ...\non_startup = [f]\n"}
-    )
-    dev.save(
-        "hooks.py",
-        "restart_on_change = True\ndef f():\n    raise OSError('no database')\non_startup = [f]\n",
-    )
+    dev = start(WITH_HOOKS)
+    failing = HOOKS.format(n=2).replace("await pool.pool.connect()", "raise OSError('no database')")
+    dev.save("hooks.py", failing)
     dev.until("/v1/x", 503)
     assert b"did not start" in dev.server.get("/v1/x").body
-    dev.save("hooks.py", "on_startup = []\n")
-    dev.until("/v1/x", [1000])
+    dev.lines("startup hook start failed")
+    dev.save("hooks.py", HOOKS.format(n=3))
+    dev.until("/v1/state", [3])
+    assert dev.get("/v1/pool") == [1000]
+    dev.lines("watching ", 2)
     dev.save("Services/number.py", "N = 5\n")
     dev.until("/v1/y", [5])
 
 
-def test_a_hook_that_wants_the_port_of_the_running_one_starts_again(start: Start) -> None:
+def test_hooks_of_the_next_process_find_the_port_of_the_former_ones_free(start: Start) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     hooks = """
@@ -480,54 +562,8 @@ def test_a_hook_that_wants_the_port_of_the_running_one_starts_again(start: Start
     dev = start(project(1) | files)
     with Crowd(dev, ["/v1/x", "/v1/n"], keep=False, clients=2) as crowd:
         dev.save("hooks.py", hooks.format(port=port, n=2))
-        dev.lines("restarting: startup hook start failed: OSError: [Errno")
         dev.until("/v1/n", [2])
     assert crowd.failures == []
-
-
-def test_an_open_socket_has_what_its_hooks_started_until_it_closes(start: Start) -> None:
-    dev = start(
-        project(1)
-        | {
-            "Api/v1/Ask/Socket.py": """
-        from Services import pool
-        async def handler(websocket):
-            await websocket.accept()
-            async for _ in websocket.iter_text():
-                await websocket.send_json(await pool.pool.ask())
-    """
-        }
-    )
-    with dial(dev.server, "/v1/ask") as old:
-        for number in (1, 2, 3):
-            dev.save("Services/pool.py", POOL.format(n=number))
-            dev.until("/v1/pool", [number])
-            dev.lines(" ms: Services/pool.py (with ", number)
-            old.send("?")
-            assert json.loads(old.recv(PATIENCE)) == [1000]
-        # Nothing but the socket holds on: what came between has ended.
-        dev.lines("shutdown hooks of the former code have run: stop", 2)
-        assert dev.terminal().count("shutdown hooks of the former code have run") == 2
-    dev.lines("shutdown hooks of the former code have run: stop", 3)
-    assert dev.get("/v1/pool") == [3]
-
-
-def test_a_hook_that_hangs_is_given_up_for_the_next_save_and_by_a_stop(start: Start) -> None:
-    dev = start(project(1))
-    hangs = HOOKS.format(n=2).replace("await pool.pool.connect()", "await asyncio.Event().wait()")
-    dev.save("hooks.py", f"import asyncio\n{textwrap.dedent(hangs)}")
-    dev.lines("startup hooks run anew: start")
-    dev.save("Api/v1/X/Get.py", "async def handler(request):\n    return [7]\n")
-    dev.until("/v1/x", [7], BOUND)
-    assert dev.get("/v1/pool") == [1000]
-    dev.lines("startup hooks run anew: start", 2)
-    dev.save("hooks.py", HOOKS.format(n=3))
-    dev.lines("shutdown hooks of the former code have run: stop")
-    dev.save("hooks.py", f"import asyncio\n{textwrap.dedent(hangs)}")
-    dev.lines("startup hooks run anew: start", 4)
-    started = time.monotonic()
-    assert "Traceback" not in dev.server.stop()
-    assert time.monotonic() - started < 5
 
 
 def test_values_of_the_application_close_when_older_requests_have_ended(start: Start) -> None:

@@ -92,7 +92,7 @@ def server(serve_on_socket: ServeOnSocket, tmp_path_factory: pytest.TempPathFact
 
 
 class Browser:
-    """Keeps cookies; its page is of this site unless `site` says otherwise."""
+    """Keeps cookies; its page is of this site unless `project` says otherwise."""
 
     def __init__(self, server: Process) -> None:
         self.server = server

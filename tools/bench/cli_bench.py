@@ -1,7 +1,7 @@
 """Processor time of `treefold` commands over an interpreter that does nothing: best of N.
 
 `python tools/bench/cli_bench.py [N]` makes a project of 100 routes in a temporary folder and prints
-one line per command. The budgets are in `packages/cli/tests/test_budget.py`.
+one line per command. The budgets are in `packages/cli/tests/console/test_budget.py`.
 """
 
 import resource

@@ -187,7 +187,7 @@ if len(sys.argv) > 2:
     gc.collect()
     found = tracemalloc.take_snapshot().filter_traces([tracemalloc.Filter(True, "*/treefold_*")])
     kept = found.statistics("filename")  # the modules are the author's, whoever makes them
-    ours = sum(each.size for each in kept if "_modules" not in each.traceback[0].filename)
+    ours = sum(each.size for each in kept if "_project/modules" not in each.traceback[0].filename)
 print(json.dumps([spent, ours / 1024]))
 """
 
