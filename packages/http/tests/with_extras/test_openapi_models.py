@@ -376,3 +376,107 @@ def test_the_validator_can_say_no(document: Document) -> None:
 
     with pytest.raises(validator.OpenAPIV31SpecValidator(made).iter_errors().__next__().__class__):
         validator.validate(made)
+
+
+HUE = """
+    from dataclasses import dataclass
+    from enum import Enum
+
+    import msgspec
+    from pydantic import BaseModel
+
+    class Hue(Enum):
+        '''A colour.'''
+        RED = "red"
+        BLUE = "blue"
+
+    class Only(Enum):
+        ONE = "one"
+
+    class Model(BaseModel):
+        hue: Hue
+        only: Only = Only.ONE
+
+    class Thing(msgspec.Struct):
+        hue: Hue
+        only: Only
+
+    @dataclass
+    class Plain:
+        hue: Hue
+        only: Only
+
+    async def handler(given: Model, hue: Hue) -> Model | Thing | Plain: ...
+"""
+
+
+def test_one_enum_is_one_component_for_every_library(document: Document) -> None:
+    made = document(HUE, file="Api/v1/X/Post.py")
+    schemas = made["components"]["schemas"]
+
+    assert [name for name in schemas if name not in ("Problem", "ValidationProblem")] == [
+        "Hue",
+        "Model",
+        "Only",
+        "Plain",
+        "Thing",
+    ]
+    assert schemas["Hue"] == {
+        "description": "A colour.",
+        "type": "string",
+        "enum": ["red", "blue"],
+    }
+    for name in ("Model", "Plain", "Thing"):
+        assert schemas[name]["properties"]["hue"] == reference("Hue")
+
+
+ITEMS = """
+    from enum import Enum
+    from typing import Generic, TypeVar
+    from pydantic import BaseModel, ConfigDict
+
+    T = TypeVar("T")
+
+    class Kind(Enum):
+        {kinds}
+
+    class Inner(BaseModel):
+        model_config = ConfigDict(title="The same in all")
+        {member}: int
+        kind: Kind
+
+    class Box(BaseModel, Generic[T]):
+        inside: T
+
+    class Item(BaseModel):
+        class Inner(BaseModel):
+            deep: bytes
+        own: Inner
+        boxes: list[Box["Inner"]]
+
+    Other = Inner
+
+    class Holder(BaseModel):
+        own: Item
+        other: Other
+        box: Box[Other]
+
+    async def handler(given: Holder) -> Holder: ...
+"""
+
+
+def test_models_inside_of_models_in_bracket_folders_have_readable_names(
+    document: Document,
+) -> None:
+    made = document(
+        {
+            "Api/v1/One/[id]/Post.py": ITEMS.format(member="a", kinds="A = 1"),
+            "Api/v1/Two/[id]/[sub id]/Post.py": ITEMS.format(member="b", kinds="B = 1; C = 2"),
+        }
+    )
+    schemas = made["components"]["schemas"]
+
+    assert {"Kind", "Inner", "Item", "Holder", "TwoKind", "TwoItem", "TwoHolder"} <= set(schemas)
+    assert all("Api" not in name and "__" not in name for name in schemas), list(schemas)
+    titles = [schema["title"] for schema in schemas.values() if "title" in schema]
+    assert not titles

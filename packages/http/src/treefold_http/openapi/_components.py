@@ -9,22 +9,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import chain, count
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
+from treefold_http.openapi._component_names import Home, Node, name_groups
+
 Schema: TypeAlias = dict[str, Any]
-
-
-@dataclass(slots=True)
-class _Node:
-    """A schema before it becomes a component; `others` are alternative names, in order."""
-
-    name: str
-    others: Sequence[str]
-    late: bool
-    schema: Schema = field(default_factory=dict[str, Any])
 
 
 class Components:
@@ -36,7 +26,8 @@ class Components:
 
     def __init__(self) -> None:
         self.headers: dict[str, Schema] = {}
-        self._nodes: list[_Node] = []
+        self._nodes: list[Node] = []
+        self._schemas: list[Schema] = []
         self._by_key: dict[Hashable, int] = {}
         self._references: list[tuple[Schema, str, int]] = []
 
@@ -45,22 +36,26 @@ class Components:
         node = self._by_key.get(key)
         return None if node is None else self.refer(node)
 
-    def add(
-        self, key: Hashable, name: str, *, others: Sequence[str] = (), late: bool = False
-    ) -> int:
+    def add(self, key: Hashable, name: str, home: Any = None, *, late: bool = False) -> int:
         """Add an empty node for a schema that may refer to itself; `fill` sets the schema.
 
         Args:
-            others: alternative names where another schema has the name.
-            late: True if a node that is not late takes the name first.
+            home: the class that the schema describes; None for a schema of the framework.
+            late: True for the input of a class, whose output takes the name of the class.
         """
-        self._nodes.append(_Node(_clean(name), [_clean(other) for other in others], late))
+        self._nodes.append(Node(_clean(name), Home(home), late))
+        self._schemas.append({})
         node = self._by_key[key] = len(self._nodes) - 1
         return node
 
     def fill(self, node: int, schema: Schema) -> None:
-        """Set the schema of a node."""
-        self._nodes[node].schema = schema
+        """Set the schema of a node, without a title: readers take titles as names of classes."""
+        schema.pop("title", None)
+        self._schemas[node] = schema
+
+    def node(self, key: Hashable) -> int:
+        """Return the node that was added under a key."""
+        return self._by_key[key]
 
     def alias(self, key: Hashable, node: int) -> None:
         """Register a node under an additional key."""
@@ -86,16 +81,19 @@ class Components:
         for table, key, _ in self._references:
             table[key] = ""
         groups = self._groups()
-        names = self._names(groups)
+        names = name_groups(self._nodes, groups)
         for table, key, node in self._references:
             table[key] = f"#/components/schemas/{names[groups[node]]}"
-        found = {names[group]: self._nodes[node].schema for node, group in enumerate(groups)}
+        found = {names[group]: self._schemas[node] for node, group in enumerate(groups)}
         return dict(sorted(found.items()))
 
     def _groups(self) -> list[int]:
         """Return the group of each node, splitting groups until all of their references agree."""
         targets = self._targets()
-        groups = _numbered((node.name, json.dumps(node.schema)) for node in self._nodes)
+        groups = _numbered(
+            (node.name, json.dumps(schema))
+            for node, schema in zip(self._nodes, self._schemas, strict=True)
+        )
         while True:
             finer = _numbered(
                 (group, tuple(groups[target] for target in targets[node]))
@@ -110,28 +108,9 @@ class Components:
         for table, _, node in self._references:
             known.setdefault(id(table), []).append(node)
         return [
-            [target for part in _parts(node.schema) for target in known.get(id(part), ())]
-            for node in self._nodes
+            [target for part in _parts(schema) for target in known.get(id(part), ())]
+            for schema in self._schemas
         ]
-
-    def _names(self, groups: Sequence[int]) -> dict[int, str]:
-        first: dict[int, _Node] = {}
-        for node, group in enumerate(groups):
-            known = first.setdefault(group, self._nodes[node])
-            if known.late and not self._nodes[node].late:
-                first[group] = self._nodes[node]
-        names: dict[int, str] = {}
-        taken = {node.name for node in self._nodes}
-        free = set(taken)
-        for group in sorted(first, key=lambda group: first[group].late):
-            node = first[group]
-            if node.name in free:
-                free.discard(node.name)
-                names[group] = node.name
-                continue
-            names[group] = free_name(node.name, taken, *node.others)
-            taken.add(names[group])
-        return names
 
 
 def any_of(schemas: Iterable[Schema]) -> Schema:
@@ -149,12 +128,6 @@ def object_of(properties: Mapping[str, Schema], required: Sequence[str]) -> Sche
     """Return the schema of an object with these members."""
     made: Schema = {"type": "object", "properties": properties}
     return {**made, "required": required} if required else made
-
-
-def free_name(name: str, taken: Container[str], *wanted: str) -> str:
-    """Return the first name that is not taken: the wanted ones, then a numbered one."""
-    numbered = (f"{name}_{number}" for number in count(2))
-    return next(each for each in chain(wanted, numbered) if each not in taken)
 
 
 def beside(schema: Schema, said: Mapping[str, Any]) -> Schema:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from treefold_http._injection.secured import Security, security_key
-from treefold_http.openapi._components import free_name
+from treefold_http.openapi._names import free_name
 
 if TYPE_CHECKING:
     from treefold_http.openapi._routes import Described

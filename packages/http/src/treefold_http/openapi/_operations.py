@@ -127,7 +127,8 @@ def _read_body(calls: frozenset[str]) -> dict[str, Any] | None:
     if calls & {"form", "files", "parts"}:
         content["multipart/form-data"] = {"schema": {"type": "object"}}
     if not content and calls & {"body", "stream"}:
-        content["*/*"] = {"schema": _BINARY}
+        # Not `*/*`, which generators of clients refuse together with the operation.
+        content["application/octet-stream"] = {"schema": _BINARY}
     return {"required": False, "content": content} if content else None
 
 

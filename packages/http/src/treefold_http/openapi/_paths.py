@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import quote
 
-from treefold_http.openapi._components import free_name
+from treefold_http.openapi._names import free_name, identifier
 from treefold_router import Route, parameter_name, segment_of, version_number
 
 _SAFE = "-._~!$&'()*+,;=:@"
@@ -43,27 +43,16 @@ def place_of(route: Route) -> Place:
     for folder in folders:
         if parameter_name(folder) is None:
             segments.append(quote(segment_of(folder), safe=_SAFE))
-            words.append(_word(segment_of(folder)))
+            words.append(identifier(segment_of(folder)))
         else:
             known = next(effective)
             plain = re.sub(r"[^\w.-]", "_", known)
             name = free_name(plain, names, plain)
             names[name] = known
             segments.append(f"{{{name}}}")
-            words += ["by", _word(name)]
+            words += ["by", identifier(name)]
     tag = next((folder for folder in folders if parameter_name(folder) is None), None)
     return Place("/" + "/".join(segments), names, tuple(words), tag)
-
-
-def _word(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9]+", _between, text).strip("_") or "x"
-
-
-def _between(found: re.Match[str]) -> str:
-    # Letters of other scripts become their code points: otherwise two folders could share an id,
-    # and a third could change which of them gets `_2`.
-    letters = "".join(f"u{ord(letter):04x}" for letter in found[0] if letter.isalnum())
-    return f"_{letters}_" if letters else "_"
 
 
 def operation_ids(

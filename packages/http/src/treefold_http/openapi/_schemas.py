@@ -26,6 +26,7 @@ from treefold_http._types.scalars import SCALARS
 from treefold_http._wire.json import msgspec
 from treefold_http.openapi._components import Components, Schema, any_of, beside, object_of
 from treefold_http.openapi._constraints import constrain, plain, with_default
+from treefold_http.openapi._definitions import classes_of, is_plain_enum
 from treefold_http.openapi._symmetry import is_symmetric
 
 Mode: TypeAlias = Literal["input", "checked", "output"]
@@ -153,8 +154,7 @@ class Schemas:
         return self.components.refer(node)
 
     def _add(self, key: Hashable, name: str, home: Any, mode: Mode) -> int:
-        others = other_names(name, home, mode)
-        return self.components.add(key, name, others=others, late=mode != "output")
+        return self.components.add(key, name, home, late=mode != "output")
 
     def _members(self, node: tree.Record, mode: Mode) -> Schema:
         properties: dict[str, Schema] = {}
@@ -191,20 +191,33 @@ class Schemas:
         """Make components of the definitions of a schema, and of a model itself."""
         annotation = node.bare
         nodes: dict[str, int] = {}
-        for name in inner:
-            nodes[name] = self._add((annotation, mode, name), name, annotation, mode)
+        made: dict[str, int] = {}
+        classes = classes_of(node) if inner else {}
         for name, definition in inner.items():
-            self.components.fill(nodes[name], self._linked(definition, nodes))
+            known = classes.get(name)
+            if isinstance(known, tree.Choice) and is_plain_enum(known.kind):
+                nodes[name] = self._enum_node(known, mode)
+                continue
+            home = annotation if known is None else known.kind
+            said = definition.get("title", name) if known is None else name_of(known.bare)
+            made[name] = nodes[name] = self._add((annotation, mode, name), said, home, mode)
+        for name, added in made.items():
+            self.components.fill(added, self._linked(inner[name], nodes))
         linked = self._linked(schema, nodes)
-        if not isinstance(node, tree.Record) or node.arguments:
+        if not isinstance(node, tree.Record):
             return linked
         target = schema.get("$ref")
         if target is not None:
             self.components.alias((annotation, mode), nodes[_local(target)])
             return linked
-        added = self._add((annotation, mode), annotation.__name__, annotation, mode)
+        added = self._add((annotation, mode), name_of(annotation), node.kind, mode)
         self.components.fill(added, linked)
         return self.components.refer(added)
+
+    def _enum_node(self, node: tree.Choice, mode: Mode) -> int:
+        """Return the node of an enum, described in one way whatever package refers to it."""
+        self._unconstrained(node, mode)
+        return self.components.node((node.kind, mode))
 
     def _linked(self, value: Any, nodes: Mapping[str, int]) -> Any:
         """Return a copy of a schema whose references to definitions point at nodes."""
@@ -237,17 +250,6 @@ def _is_endless(value: object) -> bool:
 
 def _local(target: str) -> str:
     return target.removeprefix("#/$defs/")
-
-
-def other_names(name: str, home: Any, mode: Mode) -> list[str]:
-    """Return alternative names of a schema, in order, for a name that is taken."""
-    names = [] if mode == "output" else [f"{name}Input"]
-    module = str(getattr(home, "__module__", "")).split(".")
-    if module[0] == "Api" and len(module) > 1:
-        names += [f"{name}_{module[1]}", "_".join([name, *module[1:]])]
-    else:
-        names.append("_".join([*module, name]))
-    return names
 
 
 def _foreign_schema(

@@ -1,0 +1,162 @@
+"""Names of components: the class name, prefixed with a folder where another class has it.
+
+A class outside of `Api` takes its name before one of a handler, then the order is that of the
+versions and modules. The order of routes has no influence, so that a route added later never
+renames the models of a module that comes before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from treefold_http.openapi._names import free_name, pascal
+from treefold_router import parameter_name, version_number
+
+_LOCAL = "Services"
+
+
+class Home:
+    """Where a class is defined.
+
+    Args:
+        definition: the class, or any other object whose `__module__` says it; None for schemas of
+            the framework.
+    """
+
+    def __init__(self, definition: Any) -> None:
+        self.key: Hashable = id(definition)
+        self.modules: Sequence[str] = str(getattr(definition, "__module__", None) or "").split(".")
+        self.is_own = definition is None
+        self.version = ""
+        if self.modules[0] == "Api" and len(self.modules) > 2:
+            self.version = self.modules[1]
+
+    @property
+    def order(self) -> tuple[Any, ...]:
+        """Sorts homes: the framework, shared modules, then versions, each by its folders."""
+        place = 0 if self.is_own else 2 if self.version else 1
+        return place, version_number(self.version) or 0, self.modules[:-1], self.modules
+
+    @property
+    def place(self) -> Sequence[str]:
+        """The modules below the version."""
+        return self.modules[2:] if self.version else self.modules
+
+    @cached_property
+    def folders(self) -> list[str]:
+        """The folders that a name may have as its prefix, in PascalCase."""
+        shown = self.place[:-1] if self.version else self.place
+        return [pascal(each) for each in shown if parameter_name(each) is None and each != _LOCAL]
+
+    def prefixes(self, *, skip_folder: bool) -> Iterator[str]:
+        """Yield prefixes for a class name, the shortest first.
+
+        Args:
+            skip_folder: True if the last folder alone does not tell it from another class.
+        """
+        stem = pascal(self.place[-1].capitalize()) if self.version else ""
+        for shown in (self.folders[-1:], self.folders):
+            if shown and not skip_folder:
+                yield "".join(shown)
+            if stem:
+                yield "".join([*shown, stem])
+
+
+class Node(NamedTuple):
+    """A schema that is to be named.
+
+    Attributes:
+        name: the name of its class.
+        home: where that is defined.
+        late: True for a schema of input, which leaves the plain name to that of output.
+    """
+
+    name: str
+    home: Home
+    late: bool
+
+
+@dataclass(slots=True)
+class _Family:
+    """The schemas of one class; `outputs` and `inputs` are groups of equal schemas."""
+
+    base: str
+    home: Home
+    outputs: list[int] = field(default_factory=list[int])
+    inputs: list[int] = field(default_factory=list[int])
+    name: str = ""
+
+
+def name_groups(nodes: Sequence[Node], groups: Sequence[int]) -> dict[int, str]:
+    """Return a unique name for each group of equal schemas.
+
+    Args:
+        groups: the group of each node.
+    """
+    families: dict[Hashable, _Family] = {}
+    for node, group in zip(nodes, groups, strict=True):
+        family = families.setdefault((node.home.key, node.name), _Family(node.name, node.home))
+        known = family.inputs if node.late else family.outputs
+        if group not in known:
+            known.append(group)
+    naming = _Naming({node.name for node in nodes})
+    for family in sorted(families.values(), key=lambda each: each.home.order):
+        naming.add(family)
+    return naming.names
+
+
+class _Naming:
+    """Assigns names, one class after the other."""
+
+    def __init__(self, classes: set[str]) -> None:
+        self.names: dict[int, str] = {}
+        self._taken = set(classes)
+        self._used: set[str] = set()
+        self._named: dict[str, list[_Family]] = {}
+
+    def add(self, family: _Family) -> None:
+        shared = next((self.names[group] for group in family.outputs if group in self.names), None)
+        outputs = [group for group in family.outputs if group not in self.names]
+        others = {*self.names, *family.outputs}
+        inputs = [group for group in family.inputs if group not in others]
+        if not outputs and not inputs:
+            return
+        family.name = shared or self._choose(family)
+        self._named.setdefault(family.base, []).append(family)
+        own = [] if shared else [family.name]
+        for group in outputs:
+            self.names[group] = own.pop() if own else self._free(family.name)
+        name = f"{family.name}Input"
+        wanted = [name, f"{name}_{family.home.version}"] if family.home.version else [name]
+        for group in inputs:
+            self.names[group] = own.pop() if own else self._free(name, *wanted)
+
+    def _choose(self, family: _Family) -> str:
+        if family.base in self._used:
+            return self._free(family.base, *self._candidates(family))
+        self._used.add(family.base)
+        return family.base
+
+    def _free(self, name: str, *wanted: str) -> str:
+        found = free_name(name, self._taken, *wanted)
+        self._taken.add(found)
+        self._used.add(found)
+        return found
+
+    def _candidates(self, family: _Family) -> Iterator[str]:
+        home = family.home
+        same = self._named[family.base]
+        for other in same:
+            if home.version != other.home.version and home.place == other.home.place:
+                yield f"{other.name}_{home.version}"
+        beside = any(
+            other.home.version == home.version and other.home.folders == home.folders
+            for other in same
+        )
+        names = [f"{prefix}{family.base}" for prefix in home.prefixes(skip_folder=beside)]
+        yield from names
+        if home.version:
+            yield from (f"{name}_{home.version}" for name in names)
