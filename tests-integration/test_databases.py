@@ -463,6 +463,45 @@ def test_tests_of_a_project_never_touch_its_databases(
             assert orm_postgres.ask(address, f"{left}{address.rpartition('/')[2]}%'") == 0
 
 
+WITHOUT_FIXTURES = """
+from treefold import Application, TestClient
+
+def test_an_application_of_my_own_counts():
+    with TestClient(Application("."), raise_app_errors=True) as client:
+        assert client.post("/v1/count").json() == {"count": 1}
+
+def test_models_alone_write():
+    from Models.shop import Author
+    Author.objects.create(name="x")
+    assert Author.objects.count() == 2
+"""
+
+
+def test_tests_without_our_fixtures_keep_off_the_database_as_well(
+    new_database: NewDatabase, tmp_path: Path
+) -> None:
+    root = write_tree(tmp_path, {**COUNTED, "Tests/test_count.py": WITHOUT_FIXTURES})
+    with new_database() as address:
+        said = command(root, *PYTEST, TREEFOLD_DATABASE_URL=address, LOGS="sqlite://:memory:")
+        assert "2 passed" in said
+        assert tables_of(address) == []
+
+
+def test_the_option_reuse_db_keeps_the_database_of_the_run(
+    postgres_server: str, tmp_path: Path
+) -> None:
+    root = write_tree(tmp_path, {**COUNTED, "Tests/test_count.py": WITHOUT_FIXTURES})
+    with orm_postgres.database(postgres_server) as address:
+        variables = {"TREEFOLD_DATABASE_URL": address, "LOGS": "sqlite://:memory:"}
+        kept = f"{address.rpartition('/')[0]}/test_{address.rpartition('/')[2]}"
+        assert "2 passed" in command(root, *PYTEST, "--reuse-db", **variables)
+        try:
+            assert orm_postgres.ask(kept, "SELECT count(*) FROM author") == 2
+            assert tables_of(address) == []
+        finally:
+            orm_postgres.ask(address, f'DROP DATABASE "{kept.rpartition("/")[2]}"')
+
+
 @pytest.mark.parametrize("said", ["settings", "environment"])
 def test_a_database_that_is_named_for_tests_is_used_and_kept(
     new_database: NewDatabase, tmp_path: Path, said: str

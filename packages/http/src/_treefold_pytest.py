@@ -90,7 +90,9 @@ def app(
     Its databases are those of the test run, never those of the settings.
     """
     root = find_app_dir(request.config, request.path.parent)
-    with _own_databases(request):
+    with _own_databases(request) as own:
+        if own is not None:
+            own.prepared = True  # by `treefold_apps`
         app = treefold_apps(root)
         before = dict(app.overrides)
         yield app
@@ -99,17 +101,29 @@ def app(
         app.overrides.update(before)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def treefold_keeps_off_configured_databases(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Use the databases of the run in every test of a project, also in one without our fixtures."""
+    first: list[pytest.Item] = request.session.items[:1]
+    try:
+        find_app_dir(request.config, first[0].path.parent if first else request.config.rootpath)
+    except pytest.UsageError:
+        yield
+        return
+    with _own_databases(request):
+        yield
+
+
 @contextmanager
-def _own_databases(request: pytest.FixtureRequest) -> Generator[None]:
+def _own_databases(request: pytest.FixtureRequest) -> Generator[Any]:
     """Keep off the configured databases, if a plugin beside this one knows how."""
     try:
         own: Any = request.getfixturevalue("treefold_databases")
     except pytest.FixtureLookupError:
-        yield
+        yield None
         return
     with own.active():
-        own.prepared = True  # the application sees to it
-        yield
+        yield own
 
 
 @pytest.fixture

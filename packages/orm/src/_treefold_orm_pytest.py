@@ -18,8 +18,19 @@ if TYPE_CHECKING:
     from treefold_orm.testing import OwnDatabases
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--reuse-db`, unless the plugin of another framework has that option already."""
+    about = "keep the PostgreSQL databases of the run, and use those that an earlier run has kept"
+    with contextlib.suppress(ValueError):
+        parser.getgroup("treefold").addoption(
+            "--reuse-db", dest="reuse_db", action="store_true", help=about
+        )
+
+
 @pytest.fixture(scope="session")
-def treefold_databases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnDatabases]:
+def treefold_databases(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[OwnDatabases]:
     """The databases of this run, which take the place of those that are configured.
 
     `TREEFOLD_TEST_DATABASE_URL` names one to use as the default database instead.
@@ -31,6 +42,7 @@ def treefold_databases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Own
         tmp_path_factory.mktemp("databases"),
         worker=os.environ.get("PYTEST_XDIST_WORKER", ""),
         named={"default": address} if address else {},
+        reuse=bool(request.config.getoption("reuse_db", default=False)),
     )
     try:
         yield own

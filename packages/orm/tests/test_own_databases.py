@@ -188,6 +188,23 @@ def test_what_a_killed_run_has_left_is_made_new(postgres_dsn: str, tmp_path: Pat
     assert databases_like(postgres_dsn, f"test_{name}") == []
 
 
+def test_a_kept_database_is_used_again_with_its_rows(postgres_dsn: str, tmp_path: Path) -> None:
+    name = f"shop_{secrets.token_hex(4)}"
+    address = f"{postgres_dsn.rpartition('/')[0]}/{name}"
+    counts: list[int] = []
+    for reuse in (True, True, False):
+        own = OwnDatabases(tmp_path, reuse=reuse)
+        with own.active():
+            configure(database=address)
+            create_all(Country)
+            Country.objects.create(name=f"of run {len(counts)}")
+            counts.append(Country.objects.count())
+        own.close()
+        kept = [f"test_{name}"] if reuse else []
+        assert databases_like(postgres_dsn, f"test_{name}") == kept
+    assert counts == [1, 2, 1]
+
+
 def test_a_user_who_may_make_none_is_told_the_ways_out(postgres_dsn: str, tmp_path: Path) -> None:
     role = f"poor_{secrets.token_hex(4)}"
     orm_postgres.ask(postgres_dsn, f"CREATE ROLE {role} LOGIN PASSWORD 'hunter2'")

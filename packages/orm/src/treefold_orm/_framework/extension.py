@@ -100,8 +100,15 @@ class Databases:
         self._configure()
 
     async def startup(self) -> None:
-        """Claim the databases for this application; connections are opened by their first use."""
+        """Claim the databases for this application; connections are opened by their first use.
+
+        In a test run, make the tables for an application that no fixture has prepared.
+        """
         self._configure()
+        if is_diverted():
+            from treefold_orm._framework.own_databases import prepare_run
+
+            await asyncio.to_thread(prepare_run, self._root)
         _running.add(self)
         for alias in self._addresses:
             if (own := _configured.get(alias)) is not None:

@@ -48,18 +48,25 @@ class OwnDatabases:
         folder: where SQLite files go.
         worker: the name that tells parallel workers of one run apart; empty without any.
         named: alias to the address of a database to use as it is.
+        reuse: keep the databases on servers, and use those that an earlier run has kept.
 
     Attributes:
         prepared: True once the tables were made, by an application or by `prepare`.
     """
 
     def __init__(
-        self, folder: Path, *, worker: str = "", named: Mapping[str, str] | None = None
+        self,
+        folder: Path,
+        *,
+        worker: str = "",
+        named: Mapping[str, str] | None = None,
+        reuse: bool = False,
     ) -> None:
         self.named = dict(named or {})
         self.prepared = False
         self._folder = folder
         self._worker = worker
+        self._reuse = reuse
         self._made: list[Database] = []
         self._files: dict[str, str] = {}
         self._servers: dict[str, _TestDatabase] = {}
@@ -91,14 +98,14 @@ class OwnDatabases:
             self._tables_of = len(list(registry))
 
     def close(self) -> None:
-        """Close the databases of this run and drop those on servers."""
+        """Close the databases of this run and drop those on servers, unless they are kept."""
         for alias, database in list(_databases.items()):
             if database in self._made:
                 del _databases[alias]
         while self._made:
             self._made.pop().close()
         while self._servers:
-            self._servers.popitem()[1].drop()
+            self._servers.popitem()[1].close()
 
     def _divert(self, database: Database) -> Database:
         made = self._elsewhere(database)
@@ -119,7 +126,8 @@ class OwnDatabases:
         assert isinstance(database, PostgresDatabase)  # noqa: S101 - there are two kinds
         server = self._servers.get(database.place)
         if server is None:
-            server = self._servers[database.place] = _TestDatabase(database, self._worker)
+            server = _TestDatabase(database, self._worker, reuse=self._reuse)
+            self._servers[database.place] = server
         return database.at(server.name)
 
     def _file(self, path: str) -> str:
@@ -131,6 +139,12 @@ def name_for_tests(addresses: Mapping[str, str]) -> None:
     """Tell the run, if there is one, which databases are named for tests; earlier names win."""
     for own in _active:
         own.named = {**addresses, **own.named}
+
+
+def prepare_run(root: Path) -> None:
+    """Make the tables of a project that started in a run, unless the run has them already."""
+    for own in _active[-1:]:
+        own.prepare(root)
 
 
 def create_tables(aliases: Iterable[str]) -> None:
@@ -168,12 +182,14 @@ def _migrated(root: Path) -> bool:
 
 
 class _TestDatabase:
-    """A database `test_<name>` on a server, new, and locked against other runs until it is dropped.
+    """A database `test_<name>` on a server, locked against other runs until it is closed.
 
-    The lock is one of a session, on a connection that stays open on a loop in a thread.
+    It is new and dropped at the end, or with `reuse` taken as it is and kept. The lock is one of a
+    session, on a connection that stays open on a loop in a thread.
     """
 
-    def __init__(self, real: PostgresDatabase, worker: str) -> None:
+    def __init__(self, real: PostgresDatabase, worker: str, *, reuse: bool) -> None:
+        self._reuse = reuse
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(
             target=self._loop.run_forever, name="treefold-test-database", daemon=True
@@ -190,10 +206,11 @@ class _TestDatabase:
             return
         raise failure
 
-    def drop(self) -> None:
-        """Drop the database and end the lock."""
+    def close(self) -> None:
+        """Drop the database, unless it is kept, and end the lock."""
         try:
-            self._wait(self._run(f"DROP DATABASE IF EXISTS {quote(self.name)} WITH (FORCE)"))
+            if not self._reuse:
+                self._wait(self._run(f"DROP DATABASE IF EXISTS {quote(self.name)} WITH (FORCE)"))
         finally:
             self._end()
 
@@ -201,7 +218,9 @@ class _TestDatabase:
         self._session = await self._maintenance.acheckout(write=True)
         for number in range(1, TRIES + 1):
             name = wanted if number == 1 else _short(f"{wanted}_{number}")
-            if await self._session.arun(_locked(name)):
+            if await self._session.arun(_is_true(_LOCK, name)):
+                if self._reuse and await self._session.arun(_is_true(_EXISTS, name)):
+                    return name
                 await self._run(f"DROP DATABASE IF EXISTS {quote(name)} WITH (FORCE)")
                 await self._run(f"CREATE DATABASE {quote(name)}")
                 return name
@@ -225,8 +244,12 @@ class _TestDatabase:
         await self._maintenance.aclose()
 
 
-def _locked(name: str) -> Operation[bool]:
-    rows = yield Statement("rows", "SELECT pg_try_advisory_lock(hashtext($1))", (name,))
+_LOCK = "SELECT pg_try_advisory_lock(hashtext($1))"
+_EXISTS = "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)"
+
+
+def _is_true(question: str, name: str) -> Operation[bool]:
+    rows = yield Statement("rows", question, (name,))
     return bool(rows[0][0])
 
 
