@@ -358,7 +358,7 @@ class Process(Served):
         if database is not None:
             environment["TREEFOLD_DATABASE_URL"] = database
         environment.update(variables or {})
-        command = ["dev"] if dev else ["serve", "--workers", str(workers)]
+        command = ["dev"] if dev else ["serve", "--allow-broken", "--workers", str(workers)]
         command += ["--host", host, "--port", "0", "--app-dir", str(root)]
         self._process = subprocess.Popen(
             [sys.executable, *_PYTHON[kind], *command],

@@ -149,6 +149,15 @@ def test_a_fixed_default_version_serves_that_version(fixed: Served) -> None:
     assert fixed.get("/write").status == 404
 
 
+def test_a_fixed_default_version_logs_no_line_of_its_own(fixed: Served) -> None:
+    answer = fixed.get("/user")
+
+    def find(lines: list[str]) -> list[str]:
+        return [line for line in lines if answer.id in line]
+
+    assert len(fixed.wait_for(find)) == 1
+
+
 def test_a_default_version_that_is_neither_latest_nor_a_version_stops_the_start(
     kind: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import treefold_http
-from treefold_http import Application, create_app
+from treefold_http import Application, BootError, Settings, create_app
 from treefold_logging import request_id
 
 if TYPE_CHECKING:
@@ -273,9 +273,7 @@ def test_an_unversioned_request_is_served_by_the_latest_version_and_says_so(
     assert sum("no version" in text for text in lines.texts()) == 1
 
 
-@pytest.mark.parametrize(
-    ("chosen", "body"), [("v2", b"v2"), ("v1", b"v1"), ("v9", None), (None, None)]
-)
+@pytest.mark.parametrize(("chosen", "body"), [("v2", b"v2"), ("v1", b"v1"), (None, None)])
 def test_a_fixed_version_serves_unversioned_requests(
     project: Project, ask: Ask, chosen: str | None, body: bytes | None
 ) -> None:
@@ -283,6 +281,34 @@ def test_a_fixed_version_serves_unversioned_requests(
 
     assert answer.status == (404 if body is None else 200)
     assert body is None or answer.body == body
+
+
+def test_a_fixed_version_is_logged_for_debugging_only(
+    project: Project, ask: Ask, lines: Lines
+) -> None:
+    app = project(VERSIONS, settings=Settings(default_version="v2", log_level="DEBUG"))
+
+    assert ask(app, "GET", "/x").status == 200
+    (line,) = [one for one in lines.records if "no version" in one.getMessage()]
+    assert (line.levelname, line.getMessage()) == ("DEBUG", "no version in GET /x -> served v2")
+
+
+@pytest.mark.parametrize("dev", [True, False])
+def test_a_default_version_that_no_folder_has_stops_the_boot(project: Project, dev: bool) -> None:
+    app = project(VERSIONS, default_version="v9", dev=dev)
+
+    with pytest.raises(BootError) as refused:
+        app.boot()
+    assert str(refused.value) == (
+        "Setting default_version must name a folder of Api/, got 'v9'; use 'latest', v1, v2, v10"
+    )
+
+
+def test_a_default_version_may_name_a_folder_without_a_route_yet(project: Project) -> None:
+    app = project(VERSIONS | {"Api/v3/later.txt": ""}, default_version="v3")
+    app.boot()
+
+    assert app.report.broken == ()
 
 
 def test_the_setting_may_come_from_the_environment(

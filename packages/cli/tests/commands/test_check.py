@@ -119,6 +119,24 @@ def test_a_wrong_setting_is_reported(treefold: Treefold, project: Project):
     assert out.startswith("[broken] Unknown setting 'auto_haed' in treefold.toml")
 
 
+def test_a_default_version_that_no_folder_has_is_reported_with_the_rest(
+    treefold: Treefold, project: Project
+):
+    root = project("v1/A/Get.py", "v1/B/Get.py")
+    (root / "Api/v1/B/Get.py").write_text("1 / 0\n")
+    (root / "treefold.toml").write_text("default_version = 'v9'\n")
+    code, out, _ = treefold("check")
+    assert (code, out.splitlines()) == (
+        1,
+        [
+            "[broken] Api/v1/B/Get.py: ZeroDivisionError: division by zero",
+            "[broken] Setting default_version must name a folder of Api/, got 'v9';"
+            " use 'latest', v1",
+            "2 routes: 0 duplicate, 2 broken, 0 skipped",
+        ],
+    )
+
+
 def test_lints_are_reported_only_when_strict(treefold: Treefold, project: Project):
     project("v1/[id]/Get.py", "v1/[uid]/Post.py")
     assert treefold("check")[0] == 0

@@ -44,10 +44,24 @@ def test_a_sound_project_is_all_ok(executable: Executable, root: Path):
     assert "ok   layout    1 routes in v1" in lines
 
 
-def test_no_handler_is_imported(executable: Executable, root: Path):
-    (root / "Api/v1/Health/Get.py").write_text("open('imported', 'w')\nraise SystemExit(9)\n")
-    assert executable("doctor", cwd=root).returncode == 0
-    assert not (root / "imported").exists()
+def test_handlers_that_fail_to_load_fail_with_file_and_reason(executable: Executable, root: Path):
+    for name, text in {"A": "1 / 0\n", "B": "raise SystemExit(9)\n", "C": "x = 1\n"}.items():
+        (root / f"Api/v1/{name}").mkdir()
+        (root / f"Api/v1/{name}/Get.py").write_text(text)
+    assert [
+        (status, text.partition(";")[0])
+        for status, text, _ in about(findings(executable, root), "boot")
+    ] == [
+        ("fail", "Api/v1/A/Get.py: ZeroDivisionError: division by zero"),
+        ("fail", "Api/v1/B/Get.py: SystemExit: 9"),
+        ("fail", "Api/v1/C/Get.py: HandlerError: v1/C/Get.py has no `handler`"),
+    ]
+
+
+def test_a_default_version_that_no_folder_has_fails(executable: Executable, root: Path):
+    found = about(findings(executable, root, TREEFOLD_DEFAULT_VERSION="v9"), "settings")
+    text = "Setting default_version must name a folder of Api/, got 'v9'; use 'latest', v1"
+    assert ("fail", text, "") in found
 
 
 def test_a_layout_that_is_off_is_told(executable: Executable, root: Path):

@@ -272,6 +272,54 @@ def test_a_boot_file_that_fails_is_the_last_line(treefold: Treefold, project: Pr
     )
 
 
+BROKEN = {
+    "Api/v1/A/Get.py": "import nothing_of_that_name\n",
+    "Api/v1/B/Get.py": "def handler(x: object): ...\n",
+}
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_broken_handlers_refuse_the_start_with_files_and_reasons(
+    executable: Callable[..., Any], project: Project, workers: str
+):
+    root = project("v1/Health/Get.py")
+    for name, text in BROKEN.items():
+        write(root, name, text)
+    done = executable("serve", "--port", "0", "--workers", workers, cwd=root)
+    assert done.returncode == 1
+    reasons = re.findall("^(?:.ERROR. )?broken: (.*)$", done.stderr, re.MULTILINE)
+    assert reasons[0] == (
+        "Api/v1/A/Get.py: ModuleNotFoundError: No module named 'nothing_of_that_name'"
+    )
+    assert [reason.partition(":")[0] for reason in reasons] == [*BROKEN]
+    expected = "Not started: 2 files failed to load, listed above; correct them or add"
+    assert f"{expected} --allow-broken" in done.stderr
+    assert "serving on" not in done.stderr
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_broken_handlers_may_be_allowed(start: Start, project: Project, workers: str):
+    root = project("v1/Health/Get.py")
+    write(root, "Api/v1/A/Get.py", BROKEN["Api/v1/A/Get.py"])
+    server = start("serve", "--allow-broken", "--workers", workers, cwd=root).started()
+    wait_until(server.url, served=True)
+    with connect(server.url) as connection:
+        assert get(connection, "/v1/a").status == 500
+    assert server.stop() == 0
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_default_version_that_no_folder_has_refuses_the_start(
+    executable: Callable[..., Any], project: Project, workers: str
+):
+    root = project("v1/Health/Get.py")
+    write(root, "treefold.toml", "default_version = 'v2'\n")
+    done = executable("serve", "--port", "0", "--workers", workers, cwd=root)
+    assert done.returncode == 1
+    text = "Setting default_version must name a folder of Api/, got 'v2'; use 'latest', v1"
+    assert text in done.stderr
+
+
 @pytest.mark.parametrize("workers", ["0", "-1", "two", ""])
 def test_a_number_of_processes_that_is_none_is_wrong_use(
     treefold: Treefold, project: Project, workers: str

@@ -30,10 +30,7 @@ from treefold_http._extensions.members import (
     SessionStore as SessionStore,
     SpanFactory as SpanFactory,
 )
-from treefold_http._project.boot_files import (
-    load_middlewares as load_middlewares,
-    load_models as load_models,
-)
+from treefold_http._project.boot_files import load_models as load_models
 from treefold_http._project.installed import GROUP as GROUP, install as install
 
 if TYPE_CHECKING:

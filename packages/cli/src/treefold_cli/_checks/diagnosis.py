@@ -1,11 +1,12 @@
 """The checks of `doctor`: one function for each question, which yields findings.
 
-Reads metadata, settings, names in the tree and one connection per server; imports models and boot
-files, and no handler.
+Reads metadata, settings, names in the tree and one connection per server; boots the project without
+serving it.
 How findings are printed, and the exit code, is decided in the command.
 """
 
 import contextlib
+import dataclasses
 import os
 import sys
 from collections.abc import Collection, Generator, Iterator, Mapping
@@ -276,8 +277,8 @@ def check_extensions(root: Path, settings: "Settings") -> Iterator[Finding]:
                 yield Finding(FAIL, "models", one_line(error))
 
 
-def check_middleware(root: Path, settings: "Settings", used: Collection[str]) -> Iterator[Finding]:
-    """Read the boot files and check the entries of `Middleware/`; no handler is imported.
+def check_boot(root: Path, settings: "Settings", used: Collection[str]) -> Iterator[Finding]:
+    """Boot the project without serving it; report broken files, and check `Middleware/`.
 
     Args:
         root: the project.
@@ -286,44 +287,50 @@ def check_middleware(root: Path, settings: "Settings", used: Collection[str]) ->
     """
     import asyncio
 
+    from treefold_cli._checks.broken_files import shown_name
     from treefold_cli._checks.cors import check_cors
-    from treefold_http import Application, TreefoldError
-    from treefold_http.extensions import load_middlewares, release
+    from treefold_http import Application, BootError, TreefoldError
+    from treefold_http.extensions import release
     from treefold_router import RouterError, RouteTable
 
-    if not any((root / name).exists() for name in ("Middleware", "Middleware.py")):
-        return
-    app = Application(root, settings=settings)
+    try:
+        table = RouteTable.scan(root / "Api")
+    except RouterError:
+        return  # `layout` reports the missing folder
+    app = Application(root, settings=dataclasses.replace(settings, log_level="CRITICAL"))
     try:
         # Output of modules goes to standard error; an exception becomes a finding.
-        with contextlib.redirect_stdout(sys.stderr), _muted_log():
-            entries = load_middlewares(app)
+        with contextlib.redirect_stdout(sys.stderr), _kept_level():
+            app.boot()
+        report, is_booted = app.report, True
     except TreefoldError as error:
-        if str(error).startswith(_BOOT_FILES):  # other failures are reported by other checks
+        report, is_booted = error.report if isinstance(error, BootError) else None, False
+        if report is None:
             yield Finding(FAIL, "boot", one_line(error))
-        return
+            return
     finally:
         asyncio.run(release(app))
-    try:
-        methods = {route.method for route in RouteTable.scan(root / "Api").routes}
-    except RouterError:
-        methods = set[str]()  # `layout` reports the missing folder
-    yield from check_cors(
-        entries, methods=methods, sends_tokens=not {"jwt", "bearer"}.isdisjoint(used)
-    )
-
-
-_BOOT_FILES = ("Middleware", *_FILES)
+    for broken in report.broken:
+        # Other checks ask the extensions and import the models.
+        if broken.file == "settings":
+            yield Finding(FAIL, "settings", broken.error)
+        elif broken.file.endswith(".py") and not broken.file.startswith("Models"):
+            yield Finding(FAIL, "boot", f"{shown_name(broken, table)}: {broken.error}")
+    if is_booted:
+        yield from check_cors(
+            app.project.listed,
+            methods={route.method for route in table.routes},
+            sends_tokens=not {"jwt", "bearer"}.isdisjoint(used),
+        )
 
 
 @contextlib.contextmanager
-def _muted_log() -> Generator[None, None, None]:
-    """Keep the log of the framework quiet for a block."""
+def _kept_level() -> Generator[None, None, None]:
+    """Restore the level of the framework's log after a block."""
     from treefold_logging import get_logger
 
     log = get_logger()
     level = log.level
-    log.setLevel("CRITICAL")
     try:
         yield
     finally:

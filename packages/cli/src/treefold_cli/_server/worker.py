@@ -10,8 +10,9 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from treefold_cli._checks.broken_files import broken_lines, refusal
 from treefold_cli._server.workers import accept_interrupt
-from treefold_http import Application
+from treefold_http import Application, BootError
 from treefold_logging import get_logger
 
 if TYPE_CHECKING:
@@ -22,14 +23,22 @@ def create_app() -> Application:
     """Create the application in a worker process that exits when its supervisor exits.
 
     A killed supervisor cannot stop its workers, which would otherwise go on and hold the port.
+    The application does not start with files that fail to load.
     """
+    app = create_app_allowing_broken()
+    app.allows_broken = False
+    return app
+
+
+def create_app_allowing_broken() -> WorkerApplication:
+    """Do the same for an application that starts although files fail to load."""
     accept_interrupt()
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_stop_after, args=[parent], daemon=True).start()
     # Processes are numbered from 1, replacements too, so that only one process logs the warning.
     is_first = multiprocessing.current_process().name.endswith("-1")
-    return (_FirstWorker if is_first else Application)(os.environ["TREEFOLD_APP_DIR"])
+    return WorkerApplication(os.environ["TREEFOLD_APP_DIR"], is_first=is_first)
 
 
 def _stop_after(parent: BaseProcess) -> None:
@@ -37,15 +46,31 @@ def _stop_after(parent: BaseProcess) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-class _FirstWorker(Application):
-    """Application that logs, once for all workers, the state that the processes do not share."""
+class WorkerApplication(Application):
+    """Application of one worker process.
 
-    _has_warned = False
+    Args:
+        app_dir: the folder that holds `Api/`.
+        is_first: log, once for all workers, broken files and the state that they do not share.
+
+    Attributes:
+        allows_broken: start although files fail to load.
+    """
+
+    def __init__(self, app_dir: str, *, is_first: bool) -> None:
+        super().__init__(app_dir)
+        self.allows_broken = True
+        self._logs = is_first
 
     def boot(self) -> None:
         super().boot()
-        if not self._has_warned:
-            self._has_warned = True
+        lines = [] if self.allows_broken else list(broken_lines(self))
+        for line in lines if self._logs else ():
+            get_logger().error("broken: %s", line)
+        if lines:
+            raise BootError(refusal(len(lines)), self.report)
+        if self._logs:
+            self._logs = False
             if own := list(dict.fromkeys(_state_in_memory(self))):
                 get_logger().warning("each process has its own %s", ", ".join(own))
 

@@ -15,6 +15,7 @@ from typing import Annotated
 
 import typer
 
+from treefold_cli._checks.broken_files import shown_name
 from treefold_cli._checks.findings import FORMATS, Kind, Problem, render
 from treefold_cli._console.errors import FAILURE, OK, translated
 from treefold_cli._console.options import AppDir, read_choice
@@ -82,11 +83,9 @@ def _boot_problems(app_dir: str, table: RouteTable, *, strict: bool) -> Iterator
             return
     finally:
         flush()
-    handlers = {route.file for route in table.routes}
     for broken in report.broken:
-        # Other files lie beside `Api/`, and `databases` is not a file at all.
-        files = _below_root((broken.file,)) if broken.file in handlers else (broken.file,)
-        known = files if files[0].endswith(".py") else ()
+        file = shown_name(broken, table)
+        known = (file,) if file.endswith(".py") else ()  # `databases` is not a file
         yield Problem(Kind.BROKEN, broken.error, known, detail=broken.traceback)
     if strict:
         yield from (Problem(Kind.NOTE, note) for note in report.notes)

@@ -23,7 +23,7 @@ _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
 def doctor(app_dir: AppDir = ".", as_json: AsJson = False) -> int:
-    """Check interpreter, packages, extras, layout, settings, secrets, middleware and servers.
+    """Check interpreter, packages, extras, layout, settings, secrets, handlers and servers.
 
     Each line is ok, warn or fail, with what to do. Exit code 1 when one fails. Databases are asked
     by their extension; Redis is that of TREEFOLD_REDIS_URL or REDIS_URL, and those of the settings
@@ -63,5 +63,5 @@ def _all_findings(root: Path) -> Iterator["Finding"]:
     yield from diagnosis.check_secrets(read)
     if read is not None:
         yield from diagnosis.check_extensions(root, read)
-        yield from diagnosis.check_middleware(root, read, used)
+        yield from diagnosis.check_boot(root, read, used)
     yield from diagnosis.check_redis_urls(read)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from treefold_cli._checks.broken_files import require_sound
 from treefold_cli._console.errors import OK, translated
 from treefold_cli._console.options import AppDir, Host, Port, read_number
 from treefold_cli._console.project import find_api
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from treefold_http import Application
 
 _FACTORY = "treefold_cli._server.worker:create_app"
+_FACTORY_ALLOWING_BROKEN = "treefold_cli._server.worker:create_app_allowing_broken"
 
 
 def serve(
@@ -32,9 +34,18 @@ def serve(
             "--require-migrated", help="Refuse to start while migrations are pending; lists them."
         ),
     ] = False,
+    allow_broken: Annotated[
+        bool,
+        typer.Option(
+            "--allow-broken", help="Start although handler files fail to load; they answer 500."
+        ),
+    ] = False,
     app_dir: AppDir = ".",
 ) -> int:
-    """Run the application in production. It never migrates."""
+    """Run the application in production. It never migrates.
+
+    It refuses to start with files that fail to load, and lists them with their reasons.
+    """
     number = read_number(port, "--port", low=0, high=65535)
     processes = read_number(workers, "--workers", low=1, high=1000)
     find_api(app_dir)
@@ -59,9 +70,12 @@ def serve(
             limit = app.settings.limit_concurrency
             from treefold_cli._server.workers import run_workers
 
-            run_workers(_FACTORY, listener, workers=processes, limit=limit)
+            factory = _FACTORY_ALLOWING_BROKEN if allow_broken else _FACTORY
+            run_workers(factory, listener, workers=processes, limit=limit)
         else:
             app.boot()
+            if not allow_broken:
+                require_sound(app)
             if _accepts_any_host(app, listener.getsockname()[0]):
                 get_logger().warning(
                     "any Host is answered on %s; name yours with TrustedHosts in Middleware/", where

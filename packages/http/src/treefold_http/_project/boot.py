@@ -7,6 +7,7 @@ the result is one `LoadedProject`, which the application swaps in as a whole.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
@@ -46,6 +47,8 @@ class LoadedProject:
         middlewares: the middleware of every request: that of development mode, then `listed`.
         listed: the entries of `Middleware/`.
         default_version: the version that serves unversioned requests; None for no version.
+        default_level: the level of the log line of such a request: INFO where the setting says
+            `latest`, because the version may change with a new folder; DEBUG for a fixed one.
         extensions: objects of `extensions.py`, in order.
         good: by file, the last module and plan that loaded; empty without `dev=True`.
         kept: a cache of values derived from the project, such as OpenAPI documents.
@@ -62,6 +65,7 @@ class LoadedProject:
     on_shutdown: Sequence[Callable[..., Any]]
     report: BootReport
     default_version: str | None
+    default_level: int
     extensions: Sequence[Any]
     good: dict[str, tuple[HandlerModule, Plan]]
     kept: dict[str, Any] = field(init=False, default_factory=dict[str, Any])
@@ -81,10 +85,12 @@ class LoadedProject:
 
     def log_default(self, method: str, connection: Connection, route: Route) -> None:
         """Log that a route of the default version serves a request without a version."""
-        masked = self.plans[route].masked_in(connection.raw_path)
-        shown = request_target(connection.raw_path, b"", masked_segments=masked)
-        served = self.default_version
-        get_logger().info("no version in %s %s -> served %s", method, shown, served)
+        log, level = get_logger(), self.default_level
+        if log.isEnabledFor(level):
+            masked = self.plans[route].masked_in(connection.raw_path)
+            shown = request_target(connection.raw_path, b"", masked_segments=masked)
+            served = self.default_version
+            log.log(level, "no version in %s %s -> served %s", method, shown, served)
 
     def route_at(self, path: bytes | str) -> Route | None:
         """Return a route at a path, below the default version where the path has none."""
@@ -130,6 +136,7 @@ def load_project(
     if app.dev and findings.broken:
         plans = {route: _telling(app, plan, findings) for route, plan in plans.items()}
         fallback = _telling(app, fallback, findings)
+    default_version = _default_version(app, table, findings)
     project = LoadedProject(
         table=table,
         plans=plans,
@@ -140,7 +147,8 @@ def load_project(
         listed=files.middlewares,
         on_startup=files.on_startup,
         on_shutdown=files.on_shutdown,
-        default_version=_default_version(app, table),
+        default_version=default_version,
+        default_level=logging.INFO if app.settings.default_version == "latest" else logging.DEBUG,
         extensions=files.extensions,
         good=good,
         report=findings.report(table, middleware=len(files.middlewares)),
@@ -252,9 +260,16 @@ def _load_again(space: ModuleSpace, name: str, findings: Findings) -> None:
             findings.add(cause.removeprefix("Api/"), error, fatal=True)
 
 
-def _default_version(app: ProjectRuntime, table: RouteTable) -> str | None:
+def _default_version(app: ProjectRuntime, table: RouteTable, findings: Findings) -> str | None:
     chosen = app.settings.default_version
-    return table.latest if chosen == "latest" else chosen
+    if chosen is None or chosen == "latest":
+        return table.latest if chosen else None
+    if chosen not in table.versions and not (app.root / "Api" / chosen).is_dir():
+        known = ", ".join(("'latest'", *table.versions))
+        findings.refuse_setting(
+            f"Setting default_version must name a folder of Api/, got {chosen!r}; use {known}"
+        )
+    return chosen
 
 
 def _log(project: LoadedProject, former: LoadedProject | None, seconds: float) -> None:

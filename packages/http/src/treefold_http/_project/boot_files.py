@@ -63,28 +63,12 @@ def load_models(app: ProjectRuntime) -> None:
     Raises:
         BootError: an extension or a model cannot be used; the message says which.
     """
-    _read(app, _load_models)
-
-
-def load_middlewares(app: ProjectRuntime) -> Sequence[Any]:
-    """Read the boot files of a project, and no handler; return the entries of `Middleware/`.
-
-    For tools that serve nothing: extensions are set up, entries are made ready, hooks do not run.
-
-    Raises:
-        BootError: a boot file cannot be used; the message says which.
-    """
-    return _read(app, read_boot_files).middlewares
-
-
-def _read(app: ProjectRuntime, read: Callable[[ProjectRuntime, ModuleSpace, Findings], T]) -> T:
     space = ModuleSpace.of(app.root)
     space.enter()
     findings = Findings(str(space.root))
-    result = read(app, space, findings)
+    _load_models(app, space, findings)
     if findings.fatal is not None:
         raise BootError(findings.fatal_message)
-    return result
 
 
 def _load_models(app: ProjectRuntime, space: ModuleSpace, findings: Findings) -> None:

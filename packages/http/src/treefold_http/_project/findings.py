@@ -67,10 +67,23 @@ class Findings:
             self.broken.append(found)
         return found
 
+    def refuse_setting(self, text: str) -> None:
+        """Record a setting that does not fit the project: it stops a boot; a reload logs it."""
+        found = BrokenFile("settings", text, "", cause="settings", kept=self.former is not None)
+        if self.former is None:
+            self.fatal = found
+        elif text not in [one.error for one in self.former.report.broken]:
+            get_logger().error("%s", text)
+        self.broken.append(found)
+
     @property
     def fatal_message(self) -> str:
         """The message of the error that stops the boot."""
-        return f"{self.fatal.file} cannot be used: {self.fatal.error}" if self.fatal else ""
+        if self.fatal is None:
+            return ""
+        if self.fatal.file == "settings":
+            return self.fatal.error
+        return f"{self.fatal.file} cannot be used: {self.fatal.error}"
 
     def last_good(self, file: str) -> tuple[HandlerModule, Plan] | None:
         """Return the last module and plan of a route's file that loaded without an error."""

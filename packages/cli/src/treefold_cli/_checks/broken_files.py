@@ -1,0 +1,46 @@
+"""Files that failed to load: their names for a reader, and the refusal of `serve`.
+
+Reads the report of a boot. Which files are broken is decided by the boot itself.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from treefold_cli._console.errors import CommandError
+from treefold_cli._console.output import complain
+from treefold_logging import flush
+from treefold_router import RouteTable
+
+if TYPE_CHECKING:
+    from treefold_http import Application, BrokenFile
+
+
+def shown_name(broken: "BrokenFile", table: RouteTable) -> str:
+    """Return the path of a broken file from the application root; handlers lie below `Api/`."""
+    is_handler = any(route.file == broken.file for route in table.routes)
+    return f"Api/{broken.file}" if is_handler else broken.file
+
+
+def broken_lines(app: "Application") -> Iterator[str]:
+    """Yield file and reason of every file of a booted application that failed to load."""
+    for broken in app.report.broken:
+        yield f"{shown_name(broken, app.table)}: {broken.error}"
+
+
+def require_sound(app: "Application") -> None:
+    """Print the broken files of a booted application; raise `CommandError` if there are any.
+
+    Raises:
+        CommandError: a file failed to load.
+    """
+    if lines := list(broken_lines(app)):
+        flush()  # the log of the boot comes first
+        for line in lines:
+            complain(f"broken: {line}")
+        raise CommandError(refusal(len(lines)))
+
+
+def refusal(number: int) -> str:
+    """Return the error of a server that refuses to start with broken files."""
+    files = "1 file" if number == 1 else f"{number} files"
+    return f"Not started: {files} failed to load, listed above; correct them or add --allow-broken"
