@@ -315,6 +315,20 @@ def test_two_applications_one_after_the_other_keep_to_their_own(tmp_path: Path) 
         assert not list(tmp_path.glob("*.sqlite3-wal"))  # the last connection takes it along
 
 
+def test_errors_of_the_database_have_the_declared_format(tmp_path: Path) -> None:
+    format = "def error_format(request, error) -> dict[str, int]: return {'code': error.status}\n"
+    post = """
+        from Models.shop import Author
+        async def handler(name: str): await Author.objects.acreate(name=name)
+    """
+    app = application(tmp_path / "shop", tmp_path / "db")
+    write_tree(app.root, {"hooks.py": f"{HOOKS}\n{format}", "Api/v1/Author/Post.py": post})
+    with TestClient(app) as client:
+        refused = client.post("/v1/author", params={"name": "x" * 21})
+
+    assert (refused.status, refused.json()) == (422, {"code": 422})
+
+
 def test_a_start_that_fails_leaves_no_connection(tmp_path: Path) -> None:
     app = application(tmp_path / "shop", tmp_path / "shop.sqlite3")
     hooks = tmp_path / "shop" / "hooks.py"

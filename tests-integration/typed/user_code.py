@@ -10,7 +10,10 @@ from uuid import UUID
 from treefold import (
     Application,
     BackgroundTasks,
+    CallNext,
+    Connection,
     Depends,
+    ErrorFormat,
     Event,
     EventStream,
     FileResponse,
@@ -24,6 +27,7 @@ from treefold import (
     StreamingResponse,
     UploadFile,
     WebSocket,
+    WebSocketCallNext,
     get_logger,
     mask,
 )
@@ -128,3 +132,26 @@ app.overrides[current_user] = lambda: User(1, "ada")
 @app.exception_handler(KeyError)
 async def missing(request: Request, error: KeyError) -> tuple[str, int]:
     return f"{request.path} {error}", 404
+
+
+async def timing(request: Request, call_next: CallNext) -> Response:
+    response = await call_next(request)
+    response.headers["x-route"] = request.route or ""
+    return response
+
+
+class Members:
+    async def websocket(self, websocket: WebSocket, call_next: WebSocketCallNext) -> None:
+        await call_next(websocket)
+
+
+def language(connection: Connection) -> str:
+    return connection.headers.get("accept-language", "en")
+
+
+def error_format(request: Connection, error: HTTPError) -> dict[str, str]:
+    return {"error": error.title}
+
+
+app.error_format(error_format)
+app.error_format(ErrorFormat(error_format, media_type="application/problem+json"))

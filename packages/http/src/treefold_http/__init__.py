@@ -12,6 +12,7 @@ from treefold_http._bodies.forms import FormData as FormData
 from treefold_http._bodies.multipart import MissingExtra as MissingExtra
 from treefold_http._bodies.parts import Part as Part
 from treefold_http._bodies.uploads import UploadFile as UploadFile
+from treefold_http._failures.error_format import ErrorFormat as ErrorFormat
 from treefold_http._failures.overload import refuse_overload as refuse_overload
 from treefold_http._injection.context import InjectionContext as InjectionContext
 from treefold_http._injection.dependencies import Depends as Depends
@@ -25,9 +26,13 @@ from treefold_http._injection.sources import (
     Header as Header,
     Query as Query,
 )
-from treefold_http._project.middleware_chain import under as under
-from treefold_http._requests.connection import Address as Address
+from treefold_http._project.middleware_chain import (
+    WebSocketCallNext as WebSocketCallNext,
+    under as under,
+)
+from treefold_http._requests.connection import Address as Address, Connection as Connection
 from treefold_http._requests.request import Request as Request
+from treefold_http._responses.endpoints import CallNext as CallNext
 from treefold_http._responses.events import Event as Event, EventStream as EventStream
 from treefold_http._responses.files import FileResponse as FileResponse
 from treefold_http._responses.response import Response as Response

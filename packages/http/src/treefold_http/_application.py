@@ -16,9 +16,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from treefold_http._extensions.calls import explain
-from treefold_http._failures.exception_handlers import ExceptionHandler, ExceptionHandlers
-from treefold_http._failures.problems import crash, departed, problem
+from treefold_http._failures.error_format import ErrorFormat, Render, as_error_format
+from treefold_http._failures.error_responses import ErrorResponses
+from treefold_http._failures.exception_handlers import ExceptionHandler
 from treefold_http._injection.context import InjectionContext
 from treefold_http._injection.overrides import Overrides
 from treefold_http._injection.providers import Key, Provider, Providers, ProviderScope
@@ -49,7 +49,7 @@ from treefold_http._serving.lifespan import Lifespan
 from treefold_http._serving.sockets import OpenSockets, serve_socket
 from treefold_http._wire.asgi import RawHeaders, Receive, Scope, Send
 from treefold_http._wire.datastructures import State
-from treefold_http._wire.errors import ClientDisconnect, HTTPError, MethodNotAllowed
+from treefold_http._wire.errors import HTTPError, MethodNotAllowed
 from treefold_http._wire.json import quick_encode
 from treefold_http._wire.request_guard import check_request
 from treefold_http._wire.request_id import assign_request_id
@@ -110,7 +110,7 @@ class Application:
         self.injection = Injection(
             in_thread=self.in_thread, overrides=self.overrides, providers=self.providers
         )
-        self.exception_handlers = ExceptionHandlers()
+        self.errors = ErrorResponses()
         self.disconnects = DisconnectWatcher()
         self.sockets = OpenSockets()
         self.mounts = Mounts()
@@ -190,7 +190,7 @@ class Application:
                 configure_caches(self.settings.caches)
             if self.dev and self.has_docs:
                 keep_tail()  # before the boot, so that the docs show its log lines
-            self._project = load_project(self)
+            self.exchange_project(load_project(self))
             if self.settings.health:
                 from treefold_http._built_in.health import Health
 
@@ -245,9 +245,24 @@ class Application:
         """Register the decorated function as handler of an exception type and its subclasses.
 
         The function, async or plain, takes the request and the exception, and may return any value
-        that a route handler may return.
+        that a route handler may return; before a socket is accepted it takes the socket. The
+        nearest class decides, and a handler for `Exception` never gets an `HTTPError`.
         """
-        return self.exception_handlers.adder(kind)
+        return self.errors.handlers.adder(kind)
+
+    def error_format(self, render: Render | ErrorFormat) -> Render | ErrorFormat:
+        """Declare the form of all error responses, as `error_format` of `hooks.py` does.
+
+        Args:
+            render: an `ErrorFormat`, or a function of the request and the `HTTPError` whose return
+                annotation is the model of all error bodies.
+
+        Raises:
+            TypeError: when it has no model or takes other arguments.
+        """
+        self.errors.declared = as_error_format(render)
+        self.replan()  # the documents of the project are written again
+        return render
 
     def begin_shutdown(self) -> None:
         """Begin the shutdown: event streams end, sockets close with 1012."""
@@ -256,6 +271,7 @@ class Application:
     def exchange_project(self, project: LoadedProject) -> None:
         """Replace the loaded project; requests in progress finish on the previous one."""
         self._project = project
+        self.errors.loaded = project.error_format
 
     def replan(self) -> None:
         """Compose the plans of all routes again, after a change of providers or overrides."""
@@ -404,21 +420,7 @@ class Application:
             raise error
         if request.exit_callbacks:
             error, request.error = await request.leave(error) or error, None
-        try:
-            handler = self.exception_handlers.find(error)
-            if handler is not None:
-                return to_response(await handler(self, request, error))
-            if isinstance(error, HTTPError):
-                return problem(error, request)
-            if isinstance(error, ClientDisconnect):
-                return departed(request)
-        except BaseException as unfit:  # its headers cannot be sent, or its handler failed
-            if is_outer_cancellation(unfit):
-                raise
-            error = unfit
-        request.error = error
-        await explain(self, error)
-        return crash(error, request)
+        return await self.errors.respond(self, error, request)
 
 
 async def _finish_body(request: Request, common: RawHeaders) -> None:

@@ -10,14 +10,24 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from http_ids import stable_repr
 
-from treefold_http import Application, HTTPError, Request, Response
+from treefold_http import (
+    Application,
+    ClientDisconnect,
+    HTTPError,
+    NotFound,
+    Request,
+    Response,
+    StreamingResponse,
+    UnprocessableEntity,
+)
 from treefold_http._failures.exception_handlers import ExceptionHandlers
 
 if TYPE_CHECKING:
-    from conftest import Answer, Lines
+    from conftest import Answer, Lines, Socket
 
 Project = Callable[..., Application]
 Ask = Callable[..., "Answer"]
+Talk = Callable[..., "Socket"]
 
 
 class Base(Exception): ...
@@ -27,6 +37,9 @@ class Middle(Base): ...
 
 
 class Mixed(Middle, LookupError): ...
+
+
+class Refused(NotFound, Base): ...
 
 
 async def handle(request: Request, error: Any) -> None: ...
@@ -44,6 +57,12 @@ async def handle(request: Request, error: Any) -> None: ...
         ([BaseException], SystemExit(), BaseException),
         ([Middle], Base(), None),
         ([Exception], KeyboardInterrupt(), None),
+        ([Exception, BaseException], NotFound(), None),
+        ([Exception], UnprocessableEntity(), None),
+        ([Exception], ClientDisconnect(), None),
+        ([Exception, HTTPError], NotFound(), HTTPError),
+        ([HTTPError, NotFound, Exception], NotFound(), NotFound),
+        ([Base, Exception], Refused(), Base),
         ([], Base(), None),
     ],
 )
@@ -201,3 +220,67 @@ def test_dependencies_are_left_with_the_exception_before_it_is_answered(
         return list(entries)
 
     assert ask(app, "GET", "/v1/x").json() == ["rolled back"]
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "status"),
+    [("GET", "/v1/none", 404), ("POST", "/v1/x", 405), ("GET", "/v1/x?n=a", 422)],
+)
+def test_a_handler_for_every_exception_leaves_refusals_alone(
+    serving: Project, ask: Ask, method: str, target: str, status: int
+) -> None:
+    app = serving("def handler(n: int = 1): raise LookupError\n")
+    app.exception_handler(Exception)(loud)
+
+    assert ask(app, method, target).status == status
+    assert ask(app, "GET", "/v1/x").status == 200
+
+
+SOCKET = "Api/v1/X/Socket.py"
+
+
+@pytest.mark.parametrize("handler", [loud, plain], ids=["async", "plain"])
+@pytest.mark.parametrize("before", ["", "n: int = Depends(lambda: 1 / 0)"])
+def test_a_socket_that_fails_before_accept_gets_the_answer_of_the_handler(
+    serving: Project, talk: Talk, lines: Lines, handler: Any, before: str
+) -> None:
+    parameters = f"websocket, {before}"
+    app = serving(f"async def handler({parameters}):\n    raise ZeroDivisionError('words')", SOCKET)
+    app.exception_handler(ArithmeticError)(handler)
+    client = talk(app, "/v1/x", headers=[("x-request-id", "me")])
+
+    assert (client.refusal.status, client.refusal.json()["id"]) == (200, "me")
+    assert lines.errors() == []
+
+
+def test_a_refusal_of_a_socket_may_be_handled(serving: Project, talk: Talk) -> None:
+    app = serving("async def handler(websocket): raise Forbidden('no')", SOCKET)
+
+    @app.exception_handler(HTTPError)
+    def page(request: Any, error: HTTPError) -> Any:
+        return {"said": error.message}, error.status
+
+    assert talk(app, "/v1/x").refusal.json() == {"said": "no"}
+    assert talk(app, "/v1/none").refusal.status == 404
+
+
+def test_a_handler_is_not_asked_after_accept(serving: Project, talk: Talk, lines: Lines) -> None:
+    text = "async def handler(websocket):\n    await websocket.accept()\n    raise ValueError\n"
+    app = serving(text, SOCKET)
+    app.exception_handler(ValueError)(loud)
+    client = talk(app, "/v1/x", stays=True)
+
+    assert (client.kinds, client.code) == (["accept", "close"], 1011)
+    assert len(lines.errors()) == 1
+
+
+def test_a_socket_is_not_answered_with_a_stream(serving: Project, talk: Talk, lines: Lines) -> None:
+    app = serving("async def handler(websocket): raise ValueError", SOCKET)
+
+    @app.exception_handler(Exception)
+    async def stream(request: Any, error: Exception) -> Any:
+        return StreamingResponse(iter(["a"]))
+
+    assert talk(app, "/v1/x").refusal.status == 500
+    (error,) = lines.errors()
+    assert "must return a body in one piece, got 'StreamingResponse'" in str(error)

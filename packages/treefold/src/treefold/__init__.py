@@ -17,9 +17,12 @@ if TYPE_CHECKING:
         BackgroundTasks as BackgroundTasks,
         BadRequest as BadRequest,
         Body as Body,
+        CallNext as CallNext,
         Conflict as Conflict,
+        Connection as Connection,
         Cookie as Cookie,
         Depends as Depends,
+        ErrorFormat as ErrorFormat,
         Event as Event,
         EventStream as EventStream,
         File as File,
@@ -46,6 +49,7 @@ if TYPE_CHECKING:
         UnprocessableEntity as UnprocessableEntity,
         UploadFile as UploadFile,
         WebSocket as WebSocket,
+        WebSocketCallNext as WebSocketCallNext,
         WebSocketDisconnect as WebSocketDisconnect,
         secured as secured,
     )
@@ -57,11 +61,12 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "treefold_http": (
-        "Application BackgroundTasks BadRequest Body Conflict Cookie Depends Event EventStream File"
-        " FileResponse Forbidden Form FormData HTTPError Header MethodNotAllowed NotFound"
-        " PayloadTooLarge Provider Query Request Response Rooms ServiceUnavailable Settings"
-        " StaticFiles StreamingResponse TooManyRequests Unauthorized UnprocessableEntity UploadFile"
-        " WebSocket WebSocketDisconnect secured"
+        "Application BackgroundTasks BadRequest Body CallNext Conflict Connection Cookie"
+        " Depends ErrorFormat Event EventStream File FileResponse Forbidden Form FormData"
+        " HTTPError Header MethodNotAllowed NotFound PayloadTooLarge Provider Query Request"
+        " Response Rooms ServiceUnavailable Settings StaticFiles StreamingResponse"
+        " TooManyRequests Unauthorized UnprocessableEntity UploadFile WebSocket"
+        " WebSocketCallNext WebSocketDisconnect secured"
     ),
     "treefold_http.testing": "AsyncTestClient TestClient",
     "treefold_logging": "get_logger mask",

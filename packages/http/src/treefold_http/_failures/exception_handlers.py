@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+from treefold_http._wire.errors import ClientDisconnect, HTTPError
+
 if TYPE_CHECKING:
-    from treefold_http._requests.request import Request
+    from treefold_http._requests.connection import Connection
     from treefold_http._runtime.runtime import Runtime
 
-ExceptionHandler: TypeAlias = "Callable[[Request, Any], Any]"
-_Run: TypeAlias = "Callable[[Runtime, Request, BaseException], Awaitable[Any]]"
+ExceptionHandler: TypeAlias = "Callable[[Any, Any], Any]"
+_Run: TypeAlias = "Callable[[Runtime, Connection, BaseException], Awaitable[Any]]"
 
 
 class ExceptionHandlers:
-    """The exception handlers of an application; the first in the MRO of an exception is called."""
+    """The exception handlers of an application; the first in the MRO of an exception is called.
+
+    Errors of the framework are answers, not failures: a handler for `Exception` never gets one.
+    """
 
     def __init__(self) -> None:
         self._by_type: dict[type[BaseException], _Run] = {}
@@ -43,7 +48,14 @@ class ExceptionHandlers:
         """Return a function that runs the handler of an exception; None if there is no handler."""
         if not self._by_type:
             return None
-        return next((self._by_type[k] for k in type(error).__mro__ if k in self._by_type), None)
+        kinds: Iterable[type[Any]] = type(error).__mro__
+        if isinstance(error, _ANSWERS):
+            kinds = (kind for kind in kinds if kind not in _CATCH_ALL)
+        return next((self._by_type[kind] for kind in kinds if kind in self._by_type), None)
+
+
+_ANSWERS = (HTTPError, ClientDisconnect)
+_CATCH_ALL = (Exception, BaseException)
 
 
 def _runner(handler: ExceptionHandler) -> _Run:

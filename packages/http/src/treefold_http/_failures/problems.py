@@ -2,6 +2,7 @@
 
 This is the one place that decides which details of an error a client may read. A 500 shows the
 exception only if the application runs with `dev=True`, and then `<`, `>` and `&` are escaped.
+`_failures.error_responses` chooses between these documents and the error format of an application.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import traceback
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from treefold_http._failures.not_found_page import miss_page
 from treefold_http._responses.response import Response, plain_response
 from treefold_http._wire.errors import HTTPError
 from treefold_http._wire.json import dumps
@@ -24,12 +24,7 @@ _MARKUP = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
 
 
 def problem(error: HTTPError, connection: Connection) -> Response:
-    """Render an `HTTPError`: `type title status detail instance request_id` and `errors`.
-
-    In development a browser whose request matched no route gets a page with the reason instead.
-    """
-    if connection.app.dev and (page := miss_page(error, connection)) is not None:
-        return page
+    """Render an `HTTPError`: `type title status detail instance request_id` and `errors`."""
     document = _document(error.title, error.status, error.message or error.title, connection)
     if error.errors is not None:
         document["errors"] = error.errors
@@ -38,11 +33,17 @@ def problem(error: HTTPError, connection: Connection) -> Response:
 
 def crash(error: BaseException, connection: Connection) -> Response:
     """Render an unhandled exception as a 500 (interface, 'Errors'; S-56)."""
-    document = _document("Internal Server Error", 500, _HIDDEN, connection)
+    document = _document("Internal Server Error", 500, crash_detail(error, connection), connection)
     if connection.app.dev:
-        document["detail"] = _text("".join(traceback.format_exception_only(error)).strip())
         document["traceback"] = [_text(line) for line in traceback.format_exception(error)]
     return _response(document, {})
+
+
+def crash_detail(error: BaseException, connection: Connection) -> str:
+    """Return the detail of a 500: the exception in development, else nothing of it."""
+    if not connection.app.dev:
+        return _HIDDEN
+    return _text("".join(traceback.format_exception_only(error)).strip())
 
 
 def departed(connection: Connection) -> Response:
@@ -74,7 +75,11 @@ def _text(text: str) -> str:
 
 
 def _response(document: dict[str, Any], headers: Mapping[str, str]) -> Response:
-    body = dumps(document).decode().translate(_MARKUP).encode()
-    made = plain_response(body, PROBLEM_TYPE, document["status"])
+    made = plain_response(escaped_json(document), PROBLEM_TYPE, document["status"])
     made.headers.update(headers)
     return made
+
+
+def escaped_json(document: Any) -> bytes:
+    """Encode an error document; no browser takes it for markup."""
+    return dumps(document).decode().translate(_MARKUP).encode()

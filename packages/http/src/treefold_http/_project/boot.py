@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from treefold_http._failures.error_format import ErrorFormat
 from treefold_http._project.boot_files import BootFiles, read_boot_files
 from treefold_http._project.development import development_entries, local_hosts
 from treefold_http._project.fallbacks import ScopedFallbacks, plan_fallback, plan_scoped_fallbacks
@@ -46,6 +47,7 @@ class LoadedProject:
         modules: the handler module of each route, or the error of a broken file.
         middlewares: the middleware of every request: that of development mode, then `listed`.
         listed: the entries of `Middleware/`.
+        error_format: the error format of `hooks.py`; None for problem documents.
         default_version: the version that serves unversioned requests; None for no version.
         default_level: the level of the log line of such a request: INFO where the setting says
             `latest`, because the version may change with a new folder; DEBUG for a fixed one.
@@ -63,6 +65,7 @@ class LoadedProject:
     listed: Sequence[Any]
     on_startup: Sequence[Callable[..., Any]]
     on_shutdown: Sequence[Callable[..., Any]]
+    error_format: ErrorFormat | None
     report: BootReport
     default_version: str | None
     default_level: int
@@ -147,6 +150,7 @@ def load_project(
         listed=files.middlewares,
         on_startup=files.on_startup,
         on_shutdown=files.on_shutdown,
+        error_format=files.error_format,
         default_version=default_version,
         default_level=logging.INFO if app.settings.default_version == "latest" else logging.DEBUG,
         extensions=files.extensions,

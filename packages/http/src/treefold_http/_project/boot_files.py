@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast
 
+from treefold_http._failures.error_format import ErrorFormat, as_error_format
 from treefold_http._project.findings import Findings
 from treefold_http._project.installed import install, model_modules
 from treefold_http._project.middleware_chain import check_entry, prepare_entries
@@ -31,6 +32,7 @@ class BootFiles(NamedTuple):
     extensions: Sequence[Any]
     on_startup: Sequence[Callable[..., Any]]
     on_shutdown: Sequence[Callable[..., Any]]
+    error_format: ErrorFormat | None
 
 
 def read_boot_files(app: ProjectRuntime, space: ModuleSpace, findings: Findings) -> BootFiles:
@@ -46,13 +48,14 @@ def read_boot_files(app: ProjectRuntime, space: ModuleSpace, findings: Findings)
     extensions = findings.boot_file(
         lambda: _extensions(app, space, findings), lambda project: project.extensions
     )
-    on_startup, on_shutdown = findings.boot_file(
-        lambda: _hooks(space, findings), lambda project: [project.on_startup, project.on_shutdown]
+    on_startup, on_shutdown, error_format = findings.boot_file(
+        lambda: _hooks(space, findings),
+        lambda project: (project.on_startup, project.on_shutdown, project.error_format),
     )
     middlewares = findings.boot_file(
         lambda: _prepared(app, middlewares, extensions, findings), lambda project: project.listed
     )
-    return BootFiles(middlewares, extensions, on_startup, on_shutdown)
+    return BootFiles(middlewares, extensions, on_startup, on_shutdown, error_format)
 
 
 def load_models(app: ProjectRuntime) -> None:
@@ -143,9 +146,27 @@ def _callables(
     return listed
 
 
-def _hooks(space: ModuleSpace, findings: Findings) -> Sequence[Sequence[Callable[..., Any]]]:
+_Hooks: TypeAlias = tuple[
+    Sequence[Callable[..., Any]], Sequence[Callable[..., Any]], ErrorFormat | None
+]
+
+
+def _hooks(space: ModuleSpace, findings: Findings) -> _Hooks:
     module = _boot_module(space, "hooks", findings)
-    return [_callables(module, name, findings) for name in ("on_startup", "on_shutdown")]
+    return (
+        _callables(module, "on_startup", findings),
+        _callables(module, "on_shutdown", findings),
+        _error_format(module, findings),
+    )
+
+
+def _error_format(module: ModuleType | None, findings: Findings) -> ErrorFormat | None:
+    declared: Any = getattr(module, "error_format", None)
+    try:
+        return None if declared is None else as_error_format(declared)
+    except (TypeError, ValueError) as error:
+        findings.add("hooks.py", error, fatal=True)
+        return None
 
 
 def _provide(app: ProjectRuntime, space: ModuleSpace, findings: Findings) -> None:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from treefold_http._failures.problems import problem
 from treefold_http._runtime.boot_report import TreefoldError
 from treefold_http._wire.errors import HTTPError
 
@@ -123,6 +122,6 @@ def _missing(addresses: Iterable[str]) -> TreefoldError:
 def _answering(refuse: Callable[[Any], Any]) -> Callable[[Request, Any], Any]:
     async def answer(request: Request, error: Any) -> Response:
         status, detail, errors = refuse(error)
-        return problem(HTTPError(status, detail, errors=errors), request)
+        return await request.app.render(HTTPError(status, detail, errors=errors), request)
 
     return answer

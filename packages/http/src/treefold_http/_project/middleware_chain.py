@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from treefold_http._responses.coercion import to_response
 from treefold_http._responses.endpoints import CallNext, Endpoint
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from treefold_http._responses.response import Response
     from treefold_http._runtime.runtime import Runtime
     from treefold_http._websockets.websocket import WebSocket
+
+WebSocketCallNext: TypeAlias = "Callable[[WebSocket], Awaitable[None]]"
+"""The rest of a socket's middleware chain; it raises the exceptions of the handler."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from treefold_http._project.runtime import ProjectRuntime
 
 if TYPE_CHECKING:
+    from treefold_http._failures.error_responses import ErrorResponses
     from treefold_http._project.boot import LoadedProject
     from treefold_http._serving.sockets import OpenSockets
 
@@ -15,9 +16,11 @@ class Host(ProjectRuntime, Protocol):
     """An application that has booted, or boots at the first access to `project`.
 
     Attributes:
+        errors: the exception handlers and the error format.
         sockets: the open sockets, closed at shutdown.
     """
 
+    errors: ErrorResponses
     sockets: OpenSockets
 
     @property

@@ -12,11 +12,13 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from treefold_http._extensions.calls import explain
-from treefold_http._failures.problems import crash, problem
+from treefold_http._failures.problems import crash
 from treefold_http._project.fallbacks import refusal_of
 from treefold_http._requests.connection import below_root
 from treefold_http._requests.log_payload import log_connection
+from treefold_http._responses.files import FileResponse
 from treefold_http._responses.response import NOSNIFF, Response, missing_in
+from treefold_http._responses.streams import StreamingResponse
 from treefold_http._runtime.exit_callbacks import is_outer_cancellation
 from treefold_http._websockets.websocket import (
     FAILED,
@@ -169,15 +171,18 @@ def find_plan(app: Host, websocket: WebSocket) -> Plan:
 
 async def _end(websocket: WebSocket, error: BaseException | None, send: Send) -> int | None:
     """Close an accepted socket, refuse another; return the HTTP status of a refusal."""
-    if error is not None and not isinstance(error, (HTTPError, WebSocketDisconnect)):
-        websocket.error = error
-        await explain(websocket.app, error)
-    if websocket.accepted:
-        await websocket.close(*_closing(error))
-        return None
-    if websocket.code is not None:  # the client disconnected, or the handler called `close`
+    if websocket.accepted or websocket.code is not None:
+        if error is not None and not isinstance(error, (HTTPError, WebSocketDisconnect)):
+            websocket.error = error
+            await explain(websocket.app, error)
+        if websocket.accepted:
+            await websocket.close(*_closing(error))
+            return None
+        # The client disconnected, or the handler called `close`.
         return None if isinstance(error, WebSocketDisconnect) else Forbidden.code
-    response = _refusal(websocket, error)
+    response = await _refusal(websocket, error)
+    if response.background is not None:
+        websocket.app.background.start(response.background)
     with suppress(OSError):  # the client has disconnected
         if "websocket.http.response" in websocket.scope.get("extensions", {}):
             common = [NOSNIFF, (b"x-request-id", websocket.id.encode())]
@@ -199,12 +204,17 @@ def _closing(error: BaseException | None) -> tuple[int, str]:
     return FAILED, ""
 
 
-def _refusal(websocket: WebSocket, error: BaseException | None) -> Response:
+async def _refusal(websocket: WebSocket, error: BaseException | None) -> Response:
+    """Return the response to a refused handshake; a socket cannot be answered with a stream."""
     if error is None or isinstance(error, WebSocketDisconnect):
         error = Forbidden("This socket was not accepted")
-    if isinstance(error, HTTPError):
-        try:
-            return problem(error, websocket)
-        except Exception as unfit:  # its `errors` have no JSON form
-            error = websocket.error = unfit
-    return crash(error, websocket)
+    response: Response = await websocket.app.render(error, websocket)
+    if not isinstance(response, (StreamingResponse, FileResponse)):
+        return response
+    kind = type(response).__qualname__
+    unfit = TypeError(
+        f"Before accept() an exception handler must return a body in one piece, got {kind!r};"
+        " return a Response"
+    )
+    websocket.error = unfit
+    return crash(unfit, websocket)

@@ -24,7 +24,15 @@ class HTTPError(Exception):
         status: an HTTP status code from 400 to 599.
         message: the `detail` of the problem document; the status phrase when empty.
         headers: further response headers.
-        errors: entries of a validation failure, each with `loc`, `msg` and `type`.
+        errors: entries of a validation failure, each with `loc`, `msg` and `type`, and with `ctx`
+            for the limit that the value missed.
+
+    Attributes:
+        status: the status of the response.
+        message: the detail for the client; may be empty.
+        headers: further response headers, a dict of its own.
+        errors: the entries of a validation failure; None for another error.
+        title: the standard phrase of the status, such as `Not Found`.
 
     Raises:
         ValueError: when `status` is no error status, or a header cannot be sent.

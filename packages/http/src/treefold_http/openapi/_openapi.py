@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from treefold_http._failures.error_format import ErrorFormat
 from treefold_http._injection.secured import Security
 from treefold_http._project.plans import WEBSOCKET
 from treefold_http.openapi._components import Components
@@ -18,16 +19,21 @@ VERSION = "3.1.0"
 
 
 def write_openapi(
-    routes: Sequence[Described], info: Info, *, version: str | None = None
+    routes: Sequence[Described],
+    info: Info,
+    *,
+    version: str | None = None,
+    error_format: ErrorFormat | None = None,
 ) -> dict[str, Any]:
     """Write the document.
 
     Args:
         version: include only the routes of this version.
+        error_format: the form of all error responses; None for problem documents.
     """
     shown = [found for found in routes if version in (None, found.route.version)]
     components = Components()
-    schemas = Schemas(components)
+    schemas = Schemas(components, error_format)
     paths: dict[str, dict[str, Any]] = {}
     for found in shown:
         item = paths.setdefault(found.place.path, {})

@@ -1,8 +1,15 @@
-"""The schemas of error documents (RFC 9457), as `treefold_http._failures.problems` renders them."""
+"""The content of error responses: the error format of the application, or problem documents.
+
+Problem documents (RFC 9457) are described as `treefold_http._failures.problems` renders them.
+"""
 
 from __future__ import annotations
 
+from typing import Any
+
+from treefold_http._wire.errors import HTTPError
 from treefold_http.openapi._components import Components, Schema
+from treefold_http.openapi._schemas import Schemas
 
 PROBLEM = "application/problem+json"
 
@@ -25,12 +32,46 @@ _ENTRY: Schema = {
         },
         "msg": _TEXT,
         "type": _TEXT,
+        "ctx": {"type": "object", "description": "The limit that the value missed."},
     },
     "required": ["loc", "msg", "type"],
 }
 
 
-def problem_schema(components: Components, status: int) -> Schema:
+def error_content(schemas: Schemas, status: str) -> dict[str, Any]:
+    """Return the content of an error response: media type to schema and example.
+
+    Args:
+        status: a status, or a range such as `4XX`; the example says the status that it stands for.
+    """
+    form = schemas.error_format
+    if form is not None:
+        return {form.media_type: {"schema": schemas.of(form.model, "output")}}
+    number = int(status) if status.isdigit() else 0
+    made: dict[str, Any] = {"schema": _problem_schema(schemas.components, number)}
+    if 400 <= number <= 599:
+        made["example"] = _example(number)
+    return {PROBLEM: made}
+
+
+def _example(status: int) -> dict[str, Any]:
+    title = HTTPError(status).title
+    shown: dict[str, Any] = {
+        "type": "about:blank",
+        "title": title,
+        "status": status,
+        "detail": title,
+        "instance": "/",
+        "request_id": "5f3a1c0e9b7d4e21",
+    }
+    if status == 422:
+        shown["detail"] = "The request is not valid; `errors` says where"
+        message = {"msg": "name is required", "type": "missing"}
+        shown["errors"] = [{"loc": ["query", "name"], **message}]
+    return shown
+
+
+def _problem_schema(components: Components, status: int) -> Schema:
     """Return the schema of the problem document of a status; the one of 422 has `errors`."""
     name = "ValidationProblem" if status == 422 else "Problem"
     known = components.known(("problem", name))

@@ -22,7 +22,7 @@ from treefold_http._types.parameters import EMPTY
 from treefold_http._types.read import ANY, annotation_of, read
 from treefold_http.openapi._components import Schema, any_of
 from treefold_http.openapi._constraints import plain
-from treefold_http.openapi._problems import PROBLEM, problem_schema
+from treefold_http.openapi._problems import error_content
 from treefold_http.openapi._routes import Described
 from treefold_http.openapi._schemas import Schemas
 
@@ -50,7 +50,7 @@ def responses_of(described: Described, schemas: Schemas) -> dict[str, Any]:
     found = _Answers(schemas)
     _add_success(described, found)
     for status in sorted(_failures(described)):
-        found.add(str(status), PROBLEM, problem_schema(schemas.components, status))
+        found.add_error(str(status))
     responses = found.finish()
     for said in (*_of_middleware(described, "openapi_responses"), described.module.responses or {}):
         for status, each in said.items():
@@ -82,6 +82,7 @@ class _Answers:
     def __init__(self, schemas: Schemas) -> None:
         self.schemas = schemas
         self._content: dict[str, dict[str, list[Schema]]] = {}
+        self._examples: dict[tuple[str, str], Any] = {}
 
     def add(self, status: str, media_type: str | None, schema: Schema | None = None) -> None:
         content = self._content.setdefault(status, {})
@@ -91,15 +92,23 @@ class _Answers:
         if schema is not None and schema not in held:
             held.append(schema)
 
+    def add_error(self, status: str) -> None:
+        for media_type, made in error_content(self.schemas, status).items():
+            self.add(status, media_type, made["schema"])
+            if "example" in made:
+                self._examples[status, media_type] = made["example"]
+
     def finish(self) -> dict[str, Any]:
-        return {status: _response(status, content) for status, content in self._content.items()}
+        return {status: self._response(status) for status in self._content}
 
-
-def _response(status: str, content: Mapping[str, list[Schema]]) -> dict[str, Any]:
-    made: dict[str, Any] = {"description": phrase(status)}
-    if content:
-        made["content"] = {media: _media(schemas) for media, schemas in content.items()}
-    return made
+    def _response(self, status: str) -> dict[str, Any]:
+        made: dict[str, Any] = {"description": phrase(status)}
+        if content := self._content[status]:
+            made["content"] = {media: _media(schemas) for media, schemas in content.items()}
+        for media, schemas in content.items():
+            if (status, media) in self._examples and len(schemas) == 1:
+                made["content"][media]["example"] = self._examples[status, media]
+        return made
 
 
 def _media(schemas: list[Schema]) -> dict[str, Any]:
@@ -255,14 +264,15 @@ def _said(status: str, said: Any, known: dict[str, Any] | None, schemas: Schemas
         made["description"] = table["description"]
     if known is None and "model" not in table and "media_type" not in table:
         if status[0] in "45":
-            code = int(status) if status.isdigit() else 400
-            made["content"] = {PROBLEM: {"schema": problem_schema(schemas.components, code)}}
+            made["content"] = error_content(schemas, status)
     elif "model" in table or "media_type" in table:
         made["content"] = _said_content(table, schemas)
     if _is_bodiless(status):
         made.pop("content", None)
     for media in made.get("content", {}).values():
-        media |= {k: plain(table[k]) for k in ("example", "examples") if k in table}
+        if given := {k: plain(table[k]) for k in ("example", "examples") if k in table}:
+            media.pop("example", None)
+            media |= given
     if table.get("headers"):
         headers = {str(name): _header(value, schemas) for name, value in table["headers"].items()}
         made["headers"] = made.get("headers", {}) | headers

@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, cast
 
+from treefold_http._failures.error_format import ErrorFormat
 from treefold_http._injection.contract import Contract
 from treefold_http._types import tree
 from treefold_http._types.constraints import PYDANTIC
@@ -47,10 +48,16 @@ _TARGET = "#/$defs/{%s}"
 
 
 class Schemas:
-    """Makes the schemas of one document; named types become its components."""
+    """Makes the schemas of one document; named types become its components.
 
-    def __init__(self, components: Components) -> None:
+    Attributes:
+        components: the components of the document.
+        error_format: the error format of the application; None for problem documents.
+    """
+
+    def __init__(self, components: Components, error_format: ErrorFormat | None = None) -> None:
         self.components = components
+        self.error_format = error_format
 
     def of(self, node: tree.TypeNode, mode: Mode) -> Schema:
         """Return the schema of a type, or `{}` for a type that cannot be described."""

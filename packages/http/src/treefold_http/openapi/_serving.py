@@ -77,7 +77,8 @@ class Documents:
             found = self._written.get((kind, version))
             if found is None:
                 info = read_info(self._app.root, self._project.table.latest)
-                found = _KINDS[kind](self._described(), info, version=version)
+                more = {"error_format": self._app.errors.format} if kind == "openapi" else {}
+                found = _KINDS[kind](self._described(), info, version=version, **more)
                 self._written[kind, version] = found
             return found
 

@@ -13,8 +13,13 @@ REPEATS = 5
 
 @record
 class QueryEvent(Record):
-    """One statement: its SQL, the number of its arguments, seconds taken, and the line that asked
-    for it.
+    """One statement, without the values of its arguments.
+
+    Attributes:
+        sql: the SQL text.
+        arguments: the number of its arguments.
+        duration: seconds taken.
+        source: the file and line that asked for it.
     """
 
     sql: str
@@ -26,7 +31,13 @@ class QueryEvent(Record):
 class Recorder:
     """The statements of one block, in order.
 
-    `on_repeat` is called once for each statement that one line sends `repeats` times.
+    Args:
+        repeats: the count from which a statement of one line is a repeated one.
+        on_repeat: called once for each statement that one line sends `repeats` times.
+
+    Attributes:
+        events: a `QueryEvent` for each statement, in order; `len(recorder)` counts them.
+        duration: seconds spent in all statements together.
     """
 
     def __init__(

@@ -1,0 +1,116 @@
+"""The error format of an application: one model, and the function that renders errors as it.
+
+Declared once, in `hooks.py` or by `app.error_format`; responses, sockets and documents read it from
+here. The model is checked like a `response_model`, so that documents and responses agree.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from treefold_http._types import tree
+from treefold_http._types.parameters import EMPTY, InjectionError, label, parameters_of, shown
+from treefold_http._types.read import annotation_of, read
+from treefold_http._wire.header_fields import encode_header
+
+if TYPE_CHECKING:
+    from treefold_http._requests.connection import Connection
+    from treefold_http._wire.errors import HTTPError
+
+Render: TypeAlias = "Callable[[Connection, HTTPError], Awaitable[Any] | Any]"
+
+
+class ErrorFormat:
+    """The format of all error responses of an application.
+
+    Args:
+        render: takes the request, or the socket before it is accepted, and the `HTTPError`; returns
+            the model. It is called on the event loop, or awaited if it is async.
+        model: the type of all error bodies; by default the return annotation of `render`.
+        media_type: the content type of error responses.
+
+    Attributes:
+        render: the function.
+        model: the type, as read from the annotation.
+        media_type: the content type.
+
+    Raises:
+        TypeError: when `render` does not take two arguments, or the model is missing or no type of
+            a JSON object or list.
+    """
+
+    def __init__(
+        self, render: Render, *, model: Any = EMPTY, media_type: str = "application/json"
+    ) -> None:
+        if not callable(render):
+            raise TypeError(
+                f"An error format must be a function of the request and the error, got {render!r};"
+                " write `def error_format(request, error) -> MyError`"
+            )
+        self.render = render
+        self.media_type = media_type
+        self.content_type = encode_header("content-type", media_type)
+        _check_arguments(render)
+        # Imported for a project that declares a format: others do not pay for it.
+        from treefold_http._types.serialize import serializer
+
+        try:
+            self.model = _model_of(render, model)
+            self._shape = serializer(self.model)
+        except InjectionError as error:
+            raise TypeError(str(error)) from error
+
+    def shape(self, value: Any) -> Any:
+        """Return the JSON form of a rendered error.
+
+        Raises:
+            TypeError: for None, which is no error body.
+            SerializationError: for a value that is not the model; it never quotes the value.
+        """
+        if value is None:
+            raise TypeError(f"{label(self.render)} returned None")
+        return self._shape(value)
+
+
+def as_error_format(given: Any) -> ErrorFormat:
+    """Return an error format; a function is one whose annotation names the model.
+
+    Raises:
+        TypeError: as `ErrorFormat`.
+    """
+    return given if isinstance(given, ErrorFormat) else ErrorFormat(given)
+
+
+def _check_arguments(render: Callable[..., Any]) -> None:
+    try:
+        inspect.signature(render).bind(None, None)
+    except TypeError as error:
+        raise TypeError(
+            f"{label(render)} must take the request and the error: {error};"
+            " write `def error_format(request, error) -> MyError`"
+        ) from error
+    except ValueError:  # a function without a readable signature
+        return
+
+
+def _model_of(render: Callable[..., Any], model: Any) -> tree.TypeNode:
+    if model is EMPTY:
+        parameters_of(render)  # an unreadable signature is an error with its reason
+        annotation = inspect.signature(render).return_annotation
+        kind = inspect.Parameter.KEYWORD_ONLY
+        parameter = inspect.Parameter("answer", kind, annotation=annotation)
+        model = annotation_of(parameter, render)
+    node = read(model)
+    options = tree.options_of(node)
+    if model is EMPTY or any(isinstance(each, (tree.AnyType, *_NO_MODELS)) for each in options):
+        got = "no return annotation" if model is EMPTY else f"the annotation {shown(model)}"
+        raise TypeError(
+            f"{label(render)} must say the model of all error bodies, got {got}; annotate it with"
+            " a dataclass, a TypedDict, or a model of pydantic or msgspec"
+        )
+    return node
+
+
+_NO_MODELS = (tree.Scalar, tree.Choice, tree.Foreign)

@@ -1,0 +1,101 @@
+"""The response to an exception: an exception handler, the error format, or the problem document.
+
+Requests and sockets use it alike. A format or a handler that fails costs its own document only: the
+client gets the problem document, which shows nothing of the failure.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING
+
+from treefold_http._extensions.calls import explain
+from treefold_http._failures.error_format import ErrorFormat
+from treefold_http._failures.exception_handlers import ExceptionHandlers
+from treefold_http._failures.not_found_page import miss_page
+from treefold_http._failures.problems import crash, crash_detail, departed, escaped_json, problem
+from treefold_http._responses.coercion import to_response
+from treefold_http._responses.response import Response, plain_response
+from treefold_http._runtime.exit_callbacks import is_outer_cancellation
+from treefold_http._wire.errors import ClientDisconnect, HTTPError
+from treefold_logging import get_logger
+
+if TYPE_CHECKING:
+    from treefold_http._requests.connection import Connection
+    from treefold_http._runtime.runtime import Runtime
+
+
+class ErrorResponses:
+    """The exception handlers and the error format of one application.
+
+    Attributes:
+        handlers: exception handlers by type.
+        declared: the error format of `app.error_format`.
+        loaded: the error format of `hooks.py`.
+    """
+
+    def __init__(self) -> None:
+        self.handlers = ExceptionHandlers()
+        self.declared: ErrorFormat | None = None
+        self.loaded: ErrorFormat | None = None
+
+    @property
+    def format(self) -> ErrorFormat | None:
+        """The error format, that of `app.error_format` first; None for the problem document."""
+        return self.declared or self.loaded
+
+    async def respond(self, app: Runtime, error: BaseException, connection: Connection) -> Response:
+        """Return the response for an exception of a connection.
+
+        A cancellation of its task is re-raised. Every other exception is answered, also
+        `SystemExit` and `KeyboardInterrupt`: a request must not end the process (R-21).
+        """
+        try:
+            handler = self.handlers.find(error)
+            if handler is not None:
+                return to_response(await handler(app, connection, error))
+            if isinstance(error, HTTPError):
+                return await self._render(error, connection)
+            if isinstance(error, ClientDisconnect):
+                return departed(connection)
+        except BaseException as unfit:  # its headers cannot be sent, or its handler failed
+            if is_outer_cancellation(unfit):
+                raise
+            error = unfit
+        connection.error = error
+        await explain(app, error)
+        if self.format is None:
+            return crash(error, connection)
+        hidden = HTTPError(500, crash_detail(error, connection))
+        return await self._formatted(self.format, hidden, connection) or crash(error, connection)
+
+    async def _render(self, error: HTTPError, connection: Connection) -> Response:
+        if connection.app.dev and (page := miss_page(error, connection)) is not None:
+            return page
+        if self.format is not None:
+            made = await self._formatted(self.format, error, connection)
+            if made is not None:
+                return made
+        return problem(error, connection)
+
+    async def _formatted(
+        self, form: ErrorFormat, error: HTTPError, connection: Connection
+    ) -> Response | None:
+        """Render an error in the format; None, with one log line, if that fails."""
+        try:
+            made = form.render(connection, error)
+            if inspect.isawaitable(made):
+                made = await made
+            body = escaped_json(form.shape(made))
+        except BaseException as failure:
+            if is_outer_cancellation(failure):
+                raise
+            get_logger().error(
+                "error_format failed for status %d: the problem document was sent",
+                error.status,
+                exc_info=failure,
+            )
+            return None
+        response = plain_response(body, form.content_type, error.status)
+        response.headers.update(error.headers)
+        return response
