@@ -326,7 +326,7 @@ def test_errors_of_the_database_have_the_declared_format(tmp_path: Path) -> None
     with TestClient(app) as client:
         refused = client.post("/v1/author", params={"name": "x" * 21})
 
-    assert (refused.status, refused.json()) == (422, {"code": 422})
+    assert (refused.status_code, refused.json()) == (422, {"code": 422})
 
 
 def test_a_start_that_fails_leaves_no_connection(tmp_path: Path) -> None:
