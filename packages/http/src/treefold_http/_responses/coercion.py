@@ -19,7 +19,7 @@ from treefold_http._responses.response import (
     plain_response,
 )
 from treefold_http._responses.streams import StreamingResponse
-from treefold_http._wire.json import dumps, msgspec
+from treefold_http._wire.json import dumps, model_dump, msgspec, to_plain
 
 
 def to_response(result: Any, status: int | None = None) -> Response:
@@ -71,8 +71,8 @@ def _learn(result: Any, status: int | None) -> Response:
     else:
         if issubclass(kind, (bytearray, memoryview)):
             found = PLAIN[bytes]
-        elif hasattr(kind, "model_dump_json"):
-            found = (_dump_model, JSON_TYPE)
+        elif (dump := model_dump(kind)) is not None:
+            found = (_model_encoder(dump[1]), JSON_TYPE)
         elif _is_record(kind):
             found = PLAIN[dict]
         else:
@@ -93,10 +93,14 @@ def _other(kind: type[Any]) -> Callable[[Any, int | None], Response]:
     )
 
 
-def _dump_model(model: Any) -> bytes:
+def _model_encoder(dump: Callable[[Any], str]) -> Callable[[Any], bytes]:
     """Encode a pydantic model; strictly if the result has a null, which pydantic writes for NaN."""
-    body = model.model_dump_json().encode()
-    return body if body.find(b"null") < 0 else dumps(model)
+
+    def encode(model: Any) -> bytes:
+        body = dump(model).encode()
+        return body if body.find(b"null") < 0 else dumps(to_plain(model))
+
+    return encode
 
 
 def _is_record(kind: type[Any]) -> bool:

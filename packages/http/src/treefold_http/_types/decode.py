@@ -18,6 +18,7 @@ from treefold_http._types.parameters import InjectionError, shown
 from treefold_http._types.validate import Errors, json_check
 from treefold_http._wire.errors import BadRequest, UnprocessableEntity
 from treefold_http._wire.json import BOM, msgspec
+from treefold_http._wire.pydantic_json import from_base64, json_form
 
 
 class Decoder(NamedTuple):
@@ -199,7 +200,7 @@ def _pydantic_decoder(node: tree.TypeNode, *, mixed: bool) -> Decoder | None:
     if pydantic is None:
         return None
     try:
-        validate = pydantic.TypeAdapter(node.annotation).validate_json
+        validate = json_form(pydantic.TypeAdapter(node.annotation)).validate_json
     except pydantic.PydanticUserError as error:
         if error.code == "typed-dict-version":
             return None  # before Python 3.12 pydantic refuses a `typing.TypedDict`
@@ -253,10 +254,13 @@ def _too_deep() -> BadRequest:
 
 
 def text_converter(node: tree.TypeNode) -> Callable[[str], Any] | None:
-    """Return a converter of one text for a type that only pydantic knows; None without pydantic.
+    """Return a converter of one text for bytes, or for a type that only pydantic knows.
 
-    None also for types that a single text cannot represent: lists, objects, records, Any.
+    None without pydantic, and for types that a single text cannot represent: lists, objects,
+    records, Any.
     """
+    if node.bare is bytes:
+        return from_base64  # as in a body and in the document
     pydantic = constraints.installed_pydantic()
     if pydantic is None:
         return None

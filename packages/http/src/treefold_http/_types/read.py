@@ -161,7 +161,6 @@ def _struct_members(annotation: Any) -> Iterator[tree.Member]:
 
 def _model_members(kind: Any) -> Iterator[tree.Member]:
     fields = getattr(kind, "model_fields", None) or kind.__pydantic_fields__
-    config: Mapping[str, Any] = getattr(kind, "model_config", {})
     for name, field in fields.items():
         alias = field.validation_alias or field.alias or name
         markers = tuple(field.metadata)
@@ -169,9 +168,7 @@ def _model_members(kind: Any) -> Iterator[tree.Member]:
             name=name,
             type=read(Annotated[field.annotation, *markers] if markers else field.annotation),
             read_as=alias if isinstance(alias, str) else None,
-            written_as=field.serialization_alias or name
-            if config.get("serialize_by_alias")
-            else name,
+            written_as=field.serialization_alias or name,
             required=field.is_required(),
         )
 

@@ -21,6 +21,7 @@ from treefold_http._types.constraints import families, installed_pydantic, value
 from treefold_http._types.parameters import EMPTY, InjectionError, shown
 from treefold_http._types.validate import Errors, json_check
 from treefold_http._wire.json import msgspec
+from treefold_http._wire.pydantic_json import json_form
 
 Serializer: TypeAlias = Callable[[Any], Any]
 """Takes a value and returns its serializable form; raises `SerializationError` for another type."""
@@ -292,7 +293,7 @@ def _refuse(words: str) -> Serializer:
 def _by_pydantic(node: tree.TypeNode) -> Serializer:
     pydantic = installed_pydantic()
     try:
-        adapter = pydantic.TypeAdapter(node.annotation)
+        form = json_form(pydantic.TypeAdapter(node.annotation))
     except pydantic.PydanticUserError as error:
         raise InjectionError(
             f"pydantic does not support {shown(node.bare)}: {str(error).splitlines()[0]}"
@@ -305,8 +306,11 @@ def _by_pydantic(node: tree.TypeNode) -> Serializer:
 
     def serialized(value: Any) -> Any:
         try:
-            return adapter.dump_python(
-                adapter.validate_python(value, **options), mode="json", warnings="error"
+            return form.dump_python(
+                form.validate_python(value, **options),
+                mode="json",
+                by_alias=True,
+                warnings="error",
             )
         except invalid as error:
             first = error.errors(include_url=False, include_context=False, include_input=False)[0]

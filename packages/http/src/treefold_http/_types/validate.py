@@ -15,6 +15,7 @@ from treefold_http._types import tree
 from treefold_http._types.constraints import value_check
 from treefold_http._types.parameters import InjectionError, shown
 from treefold_http._types.scalars import converter
+from treefold_http._wire.pydantic_json import from_base64
 
 Errors: TypeAlias = list[dict[str, Any]]
 Loc: TypeAlias = list[str | int]
@@ -244,4 +245,6 @@ _EXACT: Mapping[Any, Check] = {
     bool: _of(bool),
     float: _float,
     type(None): _of(type(None)),
+    bytes: _text(from_base64),
+    bytearray: _text(lambda text: bytearray(from_base64(text))),
 }

@@ -7,7 +7,6 @@ decides. NaN and Infinity are refused both ways, and nothing is rendered through
 
 from __future__ import annotations
 
-import base64
 import dataclasses
 import datetime
 import decimal
@@ -20,6 +19,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from treefold_http._wire.errors import BadRequest
+from treefold_http._wire.pydantic_json import Dump, dump_functions, to_base64
 
 try:
     import msgspec
@@ -46,7 +46,7 @@ _CONVERSIONS: tuple[tuple[type | tuple[type, ...], Callable[[Any], Any]], ...] =
     ((uuid.UUID, decimal.Decimal), str),
     (enum.Enum, lambda member: member.value),
     ((set, frozenset), list),
-    ((bytes, bytearray, memoryview), lambda data: base64.b64encode(data).decode("ascii")),
+    ((bytes, bytearray, memoryview), to_base64),
     (Mapping, dict),
 )
 
@@ -55,7 +55,7 @@ def to_plain(value: object) -> Any:
     """Return the JSON-ready form of a value of another type than JSON's own, one level deep.
 
     Dates and durations are ISO 8601, UUID and Decimal strings, enums their values, sets lists,
-    bytes base64; dataclasses, pydantic models and msgspec structs are objects.
+    bytes base64; dataclasses, pydantic models (by alias) and msgspec structs are objects.
 
     Raises:
         TypeError: for any other type; the message names it.
@@ -63,14 +63,31 @@ def to_plain(value: object) -> Any:
     for kind, convert in _CONVERSIONS:
         if isinstance(value, kind):
             return convert(value)
+    if (dump := model_dump(value.__class__)) is not None:
+        return dump[0](value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    dump = getattr(value, "model_dump", None)
-    if dump is not None and not isinstance(value, type):
-        return dump(mode="json")
+    own = getattr(value, "model_dump", None)
+    if own is not None and not isinstance(value, type):
+        return own(mode="json")
     if msgspec is not None and isinstance(value, msgspec.Struct):
         return msgspec.to_builtins(value)
     raise TypeError(f"{type(value).__qualname__!r} has no JSON form; return a type that has one")
+
+
+_dumps: dict[type, tuple[Dump, Dump] | None] = {}
+_MAX_DUMPS = 1024
+
+
+def model_dump(kind: type) -> tuple[Dump, Dump] | None:
+    """Return the functions that dump a class of pydantic, as plain data and as text; else None."""
+    try:
+        return _dumps[kind]
+    except KeyError:
+        if len(_dumps) >= _MAX_DUMPS:  # classes of former reloads
+            _dumps.clear()
+        found = _dumps[kind] = dump_functions(kind)
+        return found
 
 
 def _standard_encoder() -> Callable[[Any], bytes]:

@@ -6,11 +6,14 @@ Both name a definition by its class, and by its module too where two classes sha
 from __future__ import annotations
 
 import enum
+import importlib
 import re
-from typing import Any, TypeAlias
+from functools import cache
+from typing import Annotated, Any, TypeAlias, Union
 
 from treefold_http._types import tree
-from treefold_http._types.read import name_of
+from treefold_http._types.read import name_of, read
+from treefold_http._wire.pydantic_json import to_base64
 
 Described: TypeAlias = tree.Record | tree.Choice
 
@@ -31,9 +34,60 @@ def classes_of(node: tree.TypeNode) -> dict[str, Described]:
     return found
 
 
+def is_discriminated(node: tree.TypeNode) -> bool:
+    """Return True for a union whose options a member tells apart: pydantic's, or tagged structs."""
+    if not isinstance(node, tree.UnionType):
+        return False
+    return _has_discriminator(node) or all(map(_is_tagged, node.options))
+
+
+def alternatives(node: tree.TypeNode) -> list[tree.TypeNode]:
+    """Return the options of a union, of which those with a discriminator are one."""
+    if not isinstance(node, tree.UnionType):
+        return [node]
+    whole = _has_discriminator(node)
+    told = [each for each in node.options if not tree.is_none(each) and (whole or _is_tagged(each))]
+    if len(told) < 2:
+        return list(node.options)
+    union = Union[tuple(option.annotation for option in told)]  # noqa: UP007 - made of a tuple
+    united = read(Annotated[union, *node.markers] if whole else union)
+    return [united, *(option for option in node.options if option not in told)]
+
+
+def _has_discriminator(node: tree.UnionType) -> bool:
+    return any(getattr(marker, "discriminator", None) for marker in node.markers)
+
+
+def _is_tagged(node: tree.TypeNode) -> bool:
+    if not isinstance(node, tree.Record) or node.family != "struct":
+        return False
+    kind: Any = node.kind
+    return kind.__struct_config__.tag is not None and not kind.__struct_config__.array_like
+
+
 def is_plain_enum(kind: Any) -> bool:
     """Return True for an enum whose schema is that of its values."""
     return issubclass(kind, enum.Enum) and not any(hasattr(kind, hook) for hook in _HOOKS)
+
+
+@cache
+def schema_generator() -> Any:
+    """Return pydantic's generator of schemas, with bytes as the framework reads and writes them."""
+    base: Any = importlib.import_module("pydantic.json_schema").GenerateJsonSchema
+
+    class Generator(base):
+        def bytes_schema(self, schema: Any) -> dict[str, Any]:
+            config: Any = getattr(getattr(self, "_config", None), "config_dict", None) or {}
+            if "ser_json_bytes" in config or "val_json_bytes" in config:
+                parent: Any = super()
+                return parent.bytes_schema(schema)
+            return {"type": "string", "contentEncoding": "base64"}
+
+        def encode_default(self, dft: Any) -> Any:
+            parent: Any = super()
+            return to_base64(dft) if isinstance(dft, bytes) else parent.encode_default(dft)
+
+    return Generator
 
 
 def _normal(name: str) -> str:

@@ -22,6 +22,8 @@ from treefold_http._types.parameters import EMPTY
 from treefold_http._types.read import ANY, annotation_of, read
 from treefold_http.openapi._components import Schema, any_of
 from treefold_http.openapi._constraints import plain
+from treefold_http.openapi._definitions import alternatives, is_discriminated
+from treefold_http.openapi._examples import by_alias
 from treefold_http.openapi._problems import error_content
 from treefold_http.openapi._routes import Described
 from treefold_http.openapi._schemas import Schemas
@@ -54,7 +56,9 @@ def responses_of(described: Described, schemas: Schemas) -> dict[str, Any]:
     responses = found.finish()
     for said in (*_of_middleware(described, "openapi_responses"), described.module.responses or {}):
         for status, each in said.items():
-            responses[str(status)] = _said(str(status), each, responses.get(str(status)), schemas)
+            known = responses.get(str(status))
+            responses[str(status)] = _said(str(status), each, known, schemas)
+            _add_examples(responses[str(status)], each, described)
     if common := _common_headers(described, schemas):
         for response in responses.values():
             response["headers"] = common | response.get("headers", {})
@@ -146,7 +150,7 @@ def _add_success(described: Described, found: _Answers) -> None:
     node = returned(described)
     if model is not None and not gives_events(node):
         status = module.status_code or _literal_status(node)
-        for option in tree.options_of(model):
+        for option in alternatives(model):
             empty = tree.is_none(option) and status is None  # documented as 204
             _add(found, option, None if empty else str(status or 200), described)
         return
@@ -209,8 +213,8 @@ def _add(found: _Answers, node: tree.TypeNode, status: str | None, described: De
         found.add(status or "200", *_PLAIN[kind])
     elif kind in _STREAMS:
         found.add(status or "200", "application/octet-stream", _BINARY)
-    elif isinstance(node, tree.UnionType):
-        for option in node.options:
+    elif isinstance(node, tree.UnionType) and not is_discriminated(node):
+        for option in alternatives(node):
             _add(found, option, status, described)
     else:
         found.add(status or "200", JSON, found.schemas.of(node, "output"))
@@ -269,13 +273,41 @@ def _said(status: str, said: Any, known: dict[str, Any] | None, schemas: Schemas
         made["content"] = _said_content(table, schemas)
     if _is_bodiless(status):
         made.pop("content", None)
-    for media in made.get("content", {}).values():
-        if given := {k: plain(table[k]) for k in ("example", "examples") if k in table}:
-            media.pop("example", None)
-            media |= given
     if table.get("headers"):
         headers = {str(name): _header(value, schemas) for name, value in table["headers"].items()}
         made["headers"] = made.get("headers", {}) | headers
+    return made
+
+
+def _add_examples(response: dict[str, Any], said: Any, described: Described) -> None:
+    """Add the examples of a status in the module, with the names of its model in JSON."""
+    if not isinstance(said, Mapping):
+        return
+    table = cast("Mapping[str, Any]", said)
+    model = table.get("model")
+    node = read(model) if model is not None else described.contract.output(None)
+    node = returned(described) if node is None else node
+    if isinstance(node, tree.TupleType) and node.items:
+        node = node.items[0]
+    made: dict[str, Any] = {}
+    if "example" in table:
+        made["example"] = by_alias(node, table["example"])
+    if "examples" in table:
+        made["examples"] = _named_examples(node, table["examples"])
+    for media in response.get("content", {}).values() if made else ():
+        media.pop("example", None)
+        media |= made
+
+
+def _named_examples(node: tree.TypeNode, given: Any) -> Any:
+    if not isinstance(given, Mapping):
+        return plain(given)
+    made: dict[str, Any] = {}
+    for name, example in cast("Mapping[str, Any]", given).items():
+        made[str(name)] = plain(example)
+        if isinstance(example, Mapping) and "value" in example:
+            value = cast("Any", example)["value"]
+            made[str(name)] = plain({**example, "value": by_alias(node, value)})
     return made
 
 

@@ -27,7 +27,14 @@ from treefold_http._types.scalars import SCALARS
 from treefold_http._wire.json import msgspec
 from treefold_http.openapi._components import Components, Schema, any_of, beside, object_of
 from treefold_http.openapi._constraints import constrain, plain, with_default
-from treefold_http.openapi._definitions import classes_of, is_plain_enum
+from treefold_http.openapi._definitions import (
+    alternatives,
+    classes_of,
+    is_discriminated,
+    is_plain_enum,
+    schema_generator,
+)
+from treefold_http.openapi._examples import add_aliases
 from treefold_http.openapi._symmetry import is_symmetric
 
 Mode: TypeAlias = Literal["input", "checked", "output"]
@@ -123,7 +130,11 @@ class Schemas:
         return table
 
     def _union(self, node: tree.UnionType, mode: Mode) -> Schema:
-        return any_of(self._of(option, mode) for option in node.options)
+        if is_discriminated(node):
+            found = _foreign_schema(node, mode)
+            if found is not None:
+                return self._hoist(node, *found, mode=mode)
+        return any_of(self._of(option, mode) for option in alternatives(node))
 
     def _tuple(self, items: Sequence[tree.TypeNode], mode: Mode) -> Schema:
         schema: Schema = {"type": "array", "minItems": len(items), "maxItems": len(items)}
@@ -209,7 +220,10 @@ class Schemas:
             said = definition.get("title", name) if known is None else name_of(known.bare)
             made[name] = nodes[name] = self._add((annotation, mode, name), said, home, mode)
         for name, added in made.items():
-            self.components.fill(added, self._linked(inner[name], nodes))
+            described = self._linked(inner[name], nodes)
+            if name in classes:
+                add_aliases(classes[name], described, taken=mode != "output")
+            self.components.fill(added, described)
         linked = self._linked(schema, nodes)
         if not isinstance(node, tree.Record):
             return linked
@@ -217,6 +231,7 @@ class Schemas:
         if target is not None:
             self.components.alias((annotation, mode), nodes[_local(target)])
             return linked
+        add_aliases(node, linked, taken=mode != "output")
         added = self._add((annotation, mode), name_of(annotation), node.kind, mode)
         self.components.fill(added, linked)
         return self.components.refer(added)
@@ -266,7 +281,8 @@ def _foreign_schema(
 
     None for a type that neither package can describe.
     """
-    family = node.family if isinstance(node, tree.Record) else ""
+    first = node.options[0] if isinstance(node, tree.UnionType) else node
+    family = first.family if isinstance(first, tree.Record) else ""
     if family == "struct" and msgspec is not None:
         template = _TARGET % "name"
         (schema,), inner = msgspec.json.schema_components([node.bare], ref_template=template)
@@ -275,14 +291,15 @@ def _foreign_schema(
     if pydantic is None:
         return None
     try:
-        make = getattr(node.bare, "model_json_schema", None)
-        make = make or pydantic.TypeAdapter(node.bare).json_schema
-        # Responses use `model_dump(mode="json")`, which needs the setting to serialize by alias.
-        config: Mapping[str, Any] = getattr(node.bare, "model_config", None) or {}
+        # The discriminator of a union is in its metadata.
+        annotation = node.annotation if isinstance(node, tree.UnionType) else node.bare
+        make = getattr(annotation, "model_json_schema", None)
+        make = make or pydantic.TypeAdapter(annotation).json_schema
         schema = make(
             mode="serialization" if mode == "output" else "validation",
-            by_alias=mode != "output" or bool(config.get("serialize_by_alias", False)),
+            by_alias=True,
             ref_template=_TARGET % "model",
+            schema_generator=schema_generator(),
         )
         return schema, schema.pop("$defs", {})
     except (pydantic.PydanticUserError, AttributeError):
@@ -292,8 +309,7 @@ def _foreign_schema(
 def _asks_pydantic(node: tree.Record) -> bool:
     """Return True if a dataclass or TypedDict has settings that only pydantic evaluates.
 
-    These are a configuration, a `Field(...)` as default or with a validation alias, and bytes,
-    which pydantic reads from text.
+    These are a configuration, and a `Field(...)` as default or with a validation alias.
     """
     return node.reader == PYDANTIC or any(_is_pydantics(member.type) for member in node.members)
 
@@ -301,7 +317,7 @@ def _asks_pydantic(node: tree.Record) -> bool:
 def _is_pydantics(node: tree.TypeNode) -> bool:
     renamed = any(getattr(marker, "validation_alias", None) for marker in node.markers)
     parts = () if isinstance(node, tree.Named) else node.parts
-    return renamed or node.bare is bytes or any(map(_is_pydantics, parts))
+    return renamed or any(map(_is_pydantics, parts))
 
 
 def _choices(values: Sequence[Any]) -> Schema:

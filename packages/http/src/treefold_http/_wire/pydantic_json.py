@@ -1,0 +1,164 @@
+"""JSON of pydantic types, by alias and with bytes as base64, in both directions.
+
+pydantic reads and writes bytes as UTF-8 text unless a model is configured otherwise, so that other
+bytes could not be sent at all. The core schema of a type with bytes is copied with base64 in
+their place; a model with `ser_json_bytes` or `val_json_bytes` keeps its own form. pydantic is
+never imported here: an application with such a type has imported it.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeAlias, cast
+
+Dump: TypeAlias = Callable[[Any], Any]
+
+_NO_SCHEMAS = frozenset(
+    {"metadata", "default", "cls", "config", "ref", "type", "function", "serialization"}
+)
+_NAMED = ("fields", "choices")
+"""Keys of tables whose keys are names of the author."""
+_OPAQUE = ("function-before", "function-wrap", "function-plain")
+"""Validators that may read the text themselves."""
+_OWN_FORMS = ("ser_json_bytes", "val_json_bytes")
+_STANDARD = str.maketrans("-_", "+/")
+
+
+def from_base64(text: str) -> bytes:
+    """Decode base64 of either alphabet, with or without padding.
+
+    Raises:
+        ValueError: for another text.
+    """
+    plain = text.rstrip("=").translate(_STANDARD)
+    try:
+        return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        raise ValueError("should be base64") from None
+
+
+def to_base64(data: bytes) -> str:
+    """Encode bytes as base64 with padding."""
+    return base64.b64encode(data).decode("ascii")
+
+
+class JsonForm(NamedTuple):
+    """Functions of an annotation.
+
+    Attributes:
+        validate_json: takes the bytes of a body.
+        validate_python: takes a value.
+        dump_python: takes a value; returns its JSON form with the option `mode="json"`.
+    """
+
+    validate_json: Callable[..., Any]
+    validate_python: Callable[..., Any]
+    dump_python: Callable[..., Any]
+
+
+def json_form(adapter: Any) -> JsonForm:
+    """Return the functions of a `TypeAdapter`, with bytes as base64."""
+    schema = with_base64(adapter.core_schema)
+    if schema is None:
+        return JsonForm(adapter.validate_json, adapter.validate_python, adapter.dump_python)
+    core = importlib.import_module("pydantic_core")
+    validator = _make(core.SchemaValidator, schema)
+    serializer = _make(core.SchemaSerializer, schema)
+    return JsonForm(validator.validate_json, validator.validate_python, serializer.to_python)
+
+
+def dump_functions(kind: Any) -> tuple[Dump, Dump] | None:
+    """Return the functions from an instance to plain data and to JSON text.
+
+    None for a class that is not one of pydantic.
+    """
+    if not hasattr(kind, "__pydantic_serializer__"):
+        return None
+    schema = with_base64(kind.__pydantic_core_schema__)
+    if schema is None and hasattr(kind, "model_dump"):
+        return (
+            lambda value: value.model_dump(mode="json", by_alias=True),
+            lambda value: value.model_dump_json(by_alias=True),
+        )
+    serializer = kind.__pydantic_serializer__
+    if schema is not None:
+        core = importlib.import_module("pydantic_core")
+        serializer = _make(core.SchemaSerializer, schema)
+    return (
+        lambda value: serializer.to_python(value, mode="json", by_alias=True),
+        lambda value: serializer.to_json(value, by_alias=True).decode(),
+    )
+
+
+def with_base64(schema: Any) -> Any | None:
+    """Return a copy of a core schema whose bytes are base64 in JSON; None if it has none."""
+    changed = _copy(schema)
+    return None if changed is schema else changed
+
+
+def _copy(value: Any) -> Any:
+    """Return a value with its schemas changed; the same object if there is nothing to change."""
+    if isinstance(value, (list, tuple)):
+        items: Any = cast("list[Any]", value)
+        copies = [_copy(item) for item in items]
+        return items if all(map(_is, copies, items)) else items.__class__(copies)
+    if not isinstance(value, dict):
+        return value
+    schema = cast("dict[str, Any]", value)
+    kind = schema.get("type")
+    if kind == "bytes":
+        return schema if "serialization" in schema or "ref" in schema else _base64_schema(schema)
+    is_function = isinstance(kind, str) and kind.startswith("function-")
+    if is_function and "serialization" in schema:  # such as `Base64Bytes`
+        return schema
+    config = schema.get("config")
+    if isinstance(config, Mapping) and any(key in config for key in _OWN_FORMS):
+        return schema
+    if kind in _OPAQUE and schema.get("schema", {}).get("type") == "bytes":
+        return schema
+    copies = {key: _member(key, part) for key, part in schema.items()}
+    return schema if all(map(_is, copies.values(), schema.values())) else copies
+
+
+def _member(key: str, part: Any) -> Any:
+    if key in _NAMED and isinstance(part, dict):
+        named = cast("dict[Any, Any]", part)
+        copies = {name: _copy(each) for name, each in named.items()}
+        return named if all(map(_is, copies.values(), named.values())) else copies
+    return part if key in _NO_SCHEMAS else _copy(part)
+
+
+def _is(one: object, other: object) -> bool:
+    return one is other
+
+
+def _base64_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "json-or-python",
+        "json_schema": {
+            "type": "function-before",
+            "function": {"type": "no-info", "function": _decoded},
+            "schema": schema,
+        },
+        "python_schema": schema,
+        "serialization": {
+            "type": "function-plain",
+            "function": to_base64,
+            "when_used": "json",
+            "return_schema": {"type": "str"},
+        },
+    }
+
+
+def _decoded(value: Any) -> Any:
+    return from_base64(value) if isinstance(value, str) else value
+
+
+def _make(kind: Any, schema: Any) -> Any:
+    try:  # otherwise nested models keep the functions that they were built with
+        return kind(schema, _use_prebuilt=False)
+    except TypeError:  # an older pydantic, which always builds them
+        return kind(schema)
