@@ -123,6 +123,23 @@ def test_a_path_without_a_version_is_told_so(table: RouteTable):
     assert texts[-1] == ("to add it", "treefold create 'v2/user/[id]' get")
 
 
+def test_a_path_without_a_version_is_walked_in_the_default_version(table: RouteTable):
+    found = table.explain("GET", b"/user/3", default_version="v1")
+    assert (found.status, found.path, found.unversioned) == (200, "/user/3", True)
+    assert words(found)[:2] == [
+        ("version", "none in the path, default_version is v1"),
+        ("/v1", "is a folder"),
+    ]
+    assert ("answer", "200, served by Api/v1/User/[id]/Get.py") in words(found)
+
+
+def test_a_miss_in_the_default_version_is_told_as_one(table: RouteTable):
+    found = table.explain("GET", b"/nowhere", default_version="v1")
+    assert (found.status, found.create) == (404, "v1/nowhere get")
+    assert ("answer", "404: no such path") in words(found)
+    assert table.explain("GET", b"/v1/user/3", default_version="v2").default_version == ""
+
+
 def test_a_socket_is_a_method_too(table: RouteTable):
     assert table.explain("WEBSOCKET", b"/v1/chat").status == 200
     assert table.explain("GET", b"/v1/chat").methods == ("WEBSOCKET",)

@@ -90,6 +90,44 @@ def test_what_a_whole_file_shares_means_all_of_its_tests(root: Path):
     }
 
 
+UNVERSIONED = """\
+def test_by_the_default_version():
+    assert "/user/42"
+
+
+def test_by_name():
+    assert "/v1/user/42"
+
+
+def test_page():
+    assert "/docs/operations?x=1"
+
+
+def test_other_page():
+    assert "/docsx"
+"""
+
+
+@pytest.mark.parametrize(
+    ("url", "tests"),
+    [
+        ("/user/[id]", ["by_the_default_version", "by_name"]),
+        ("/user/7", ["by_the_default_version", "by_name"]),
+        ("/v1/user/7", ["by_the_default_version", "by_name"]),
+        ("/docs", ["page"]),
+    ],
+)
+def test_a_url_without_a_version_finds_its_tests(
+    executable: Executable, project: Project, url: str, tests: list[str]
+):
+    root = project("v1/User/[id]/Get.py", "v2/Health/Get.py")
+    put(root, "test_it.py", UNVERSIONED)
+    put(root, "treefold.toml", "default_version = 'v1'\n")
+    done = executable("test", url, "-v", "-p", "no:cacheprovider", cwd=root)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.findall(r"::test_(\w+) PASSED", done.stdout) == tests
+
+
 def test_a_file_that_is_no_python_is_left_to_pytest(root: Path):
     put(root, "Tests/test_bad.py", "x = = '/v1/health'\n")
     assert "Tests/test_bad.py" not in touching(root, "/v1/health")

@@ -52,6 +52,60 @@ def test_it_is_data_too(executable: Executable, root: Path):
     assert served["route"] == expected
 
 
+MOUNTING = """
+from treefold_http import StaticFiles
+
+
+class Files:
+    def setup(self, app):
+        app.mount("/static", StaticFiles("web"))
+        print("set up")
+
+
+extensions = [Files()]
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "settings", "answer", "code"),
+    [
+        ("/user/42", "default_version = 'v1'", "200, served by Api/v1/User/[id]/Get.py", 0),
+        ("/user/42", "default_version = 'latest'", "405: the path exists, but for POST only", 1),
+        ("/v9/user", "default_version = 'v1'", "404: no such path", 1),
+        ("/static/a.css", "default_version = 'v1'", "served by the mount /static (StaticFiles)", 0),
+        ("/docs", "", "served by the docs (development, or the setting docs = true)", 0),
+        ("/docs/", "default_version = 'v1'", "served by the docs (development, or ", 0),
+        ("/openapi.json", "", "served by the document of OpenAPI (development, or ", 0),
+        ("/openapi.json/x", "", "404: the path does not begin with a version", 1),
+        ("/docs", "docs = false", "404: the path does not begin with a version", 1),
+        ("/livez", "health = true", "served by the probe of the setting health", 0),
+        ("/livez", "", "404: the path does not begin with a version", 1),
+        ("/%ff", "default_version = 'v1'", "400: ", 1),
+    ],
+)
+def test_a_path_without_a_version_is_explained_as_it_is_served(
+    treefold: Treefold, root: Path, path: str, settings: str, answer: str, code: int
+):
+    (root / "web").mkdir()
+    (root / "extensions.py").write_text(MOUNTING)
+    (root / "treefold.toml").write_text(settings)
+    status, out, _ = treefold("why", "get", path)
+    (said,) = [line for line in out.splitlines() if line.strip().startswith("answer")]
+    assert said.split(maxsplit=1)[1].startswith(answer)
+    assert status == code
+    assert "set up" not in out
+    record = json.loads(treefold("why", "get", path, "--json")[1])
+    assert (record["status"] == 200) is (code == 0)
+
+
+def test_a_boot_file_that_fails_hides_mounts_and_nothing_else(treefold: Treefold, root: Path):
+    (root / "extensions.py").write_text("1 / 0\n")
+    (root / "treefold.toml").write_text("default_version = 'v1'\n")
+    code, out, err = treefold("why", "get", "/user/42")
+    assert (code, "200, served by Api/v1/User/[id]/Get.py" in out) == (0, True)
+    assert "mounts are not known: extensions.py cannot be used: ZeroDivisionError" in err
+
+
 @pytest.mark.parametrize(
     ("method", "path", "message"),
     [

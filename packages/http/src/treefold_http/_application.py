@@ -161,6 +161,11 @@ class Application:
         return self.project.table
 
     @property
+    def default_version(self) -> str | None:
+        """The version that serves a path without one; None for no version."""
+        return self.project.default_version
+
+    @property
     def extensions(self) -> Sequence[Any]:
         """The extensions: installed ones, then those of `extensions.py` once it is booted."""
         own = self._project.extensions if self._project is not None else ()

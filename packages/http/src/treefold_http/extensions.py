@@ -11,6 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from treefold_http._built_in.outside import (
+    Outside as Outside,
+    built_in_at as built_in_at,
+    mount_at as mount_at,
+)
 from treefold_http._extensions.calls import (
     apply as apply,
     explain as explain,

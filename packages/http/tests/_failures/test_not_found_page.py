@@ -45,6 +45,15 @@ def test_a_missing_method_is_explained_and_allow_is_kept(project: Project, ask: 
     assert "405: the path exists, but for GET only" in text_of(answer)
 
 
+def test_a_path_without_a_version_is_explained_in_the_default_version(
+    project: Project, ask: Ask
+) -> None:
+    app = project(FILES, dev=True, default_version="latest")
+    page = text_of(ask(app, "GET", "/helth", headers=BROWSER))
+    assert "none in the path, default_version is v1" in page
+    assert "no default_version serves it" not in page
+
+
 def test_everything_is_escaped_and_nothing_runs(project: Project, ask: Ask) -> None:
     target = "/v1/%3Cscript%3Ealert(1)%3C/script%3E%22%27/$(reboot)"
     answer = ask(project(FILES, dev=True), "GET", target, headers=BROWSER)

@@ -61,6 +61,7 @@ class Explanation:
         near: routes with a similar path.
         versions: routes of other versions that serve the same.
         unversioned: True if the path lacks a version.
+        default_version: the version that the path was looked up in, if it lacks one.
         file: the file below `Api/` that would serve it; empty where none can.
         create: the argument of the command `create` for it; empty if that gives another URL.
     """
@@ -77,6 +78,7 @@ class Explanation:
     near: tuple[Route, ...] = ()
     versions: tuple[Route, ...] = ()
     unversioned: bool = False
+    default_version: str = ""
     file: str = ""
     create: str = ""
 

@@ -33,6 +33,8 @@ def explanation_lines(found: Explanation) -> Iterator[Line]:
     Yields:
         The walk segment by segment, the answer, then everything that may help.
     """
+    if found.default_version:
+        yield Line("version", f"none in the path, default_version is {found.default_version}")
     for step in found.steps:
         yield Line(f"/{step.segment}", _describe_step(step))
     yield Line("answer", _describe_answer(found))
@@ -71,7 +73,7 @@ def _describe_answer(found: Explanation) -> str:
         return f"400: {found.fault}"
     if found.status == 405:
         return f"405: the path exists, but for {', '.join(found.methods)} only"
-    if found.unversioned:
+    if found.unversioned and not found.default_version:
         return "404: the path does not begin with a version, and no default_version serves it"
     matched = all(step.place for step in found.steps)
     return "404: folders only, no file serves a method here" if matched else "404: no such path"

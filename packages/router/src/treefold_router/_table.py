@@ -6,6 +6,7 @@ has no parameter by keyword only, because CPython calls such a function by a slo
 """
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -169,17 +170,26 @@ class RouteTable:
         """Return constructs that work but may surprise: names in brackets, clashing spellings."""
         return lint(self.routes, self.duplicates, self._clashes)
 
-    def explain(self, method: str, raw_path: bytes | str) -> "Explanation":
+    def explain(
+        self, method: str, raw_path: bytes | str, *, default_version: str | None = None
+    ) -> "Explanation":
         """Explain why a request is answered as it is; for diagnosis, not for serving.
 
         Args:
             method: One of `METHODS`, or 'WEBSOCKET' for a handshake.
             raw_path: As for `resolve`.
+            default_version: The version that serves a path without one; None for no version.
         """
         from treefold_router._explain import Tree, explain  # not needed for serving
 
         tree = Tree(self._trie, self.routes, self.skipped, self.versions, self.latest)
-        return explain(tree, method, encode_path(raw_path))
+        path = encode_path(raw_path)
+        found = explain(tree, method, path)
+        if default_version is None or not found.unversioned or found.route is not None:
+            return found
+        versioned = explain(tree, method, b"/" + default_version.encode() + path)
+        kept = {"path": found.path, "unversioned": True, "default_version": default_version}
+        return replace(versioned, **kept)
 
     def _add_version(
         self, version: str | None, raw_path: bytes

@@ -28,30 +28,41 @@ _UNSAFE = "/%:@!$&'()*+,;=~-._"
 _Tests = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def routes_at(table: RouteTable, url: str) -> list[Route]:
+def routes_at(table: RouteTable, url: str, *, default_version: str | None = None) -> list[Route]:
     """Return the routes at a URL: a template (`/v1/user/[id]`, `/v1/user/{id}`) or a concrete path.
 
     Args:
         table: the route table of the project.
         url: the URL as the user typed it.
+        default_version: the version that serves a URL without one.
     """
     shape = _PARAMETER.sub("{}", url.rstrip("/"))
-    same = [route for route in table.routes if _PARAMETER.sub("{}", route.template) == shape]
-    return same or [route for route in table.routes if _is_served_by(table, route, url)]
+    shapes = {shape} if default_version is None else {shape, f"/{default_version}{shape}"}
+    same = [route for route in table.routes if _PARAMETER.sub("{}", route.template) in shapes]
+    return same or [r for r in table.routes if _is_served_by(table, r, url, default_version)]
 
 
-def choose(root: Path, table: RouteTable, routes: Sequence[Route]) -> Choice:
-    """Find the tests that touch one of `routes`.
+def choose(
+    root: Path,
+    table: RouteTable,
+    routes: Sequence[Route],
+    *,
+    default_version: str | None = None,
+    prefix: str = "",
+) -> Choice:
+    """Find the tests that touch one of `routes`, or a path below a mount.
 
     Args:
         root: the application root.
         table: the project's.
         routes: all of one place.
+        default_version: the version that serves a URL without one.
+        prefix: a mount, such as `/static`.
 
     Returns:
         The tests by file; nothing where no test touches them.
     """
-    targets = _Targets(table, routes)
+    targets = _Targets(table, routes, default_version, prefix)
     found: dict[str, Sequence[str]] = {}
     for file in test_files(root):
         if targets.mirrors(file):
@@ -74,6 +85,8 @@ class _Targets:
 
     table: RouteTable
     routes: Sequence[Route]
+    default_version: str | None
+    prefix: str
 
     def mirrors(self, file: str) -> bool:
         """Return True if the folders of a test file end with the folders of a handler."""
@@ -86,7 +99,11 @@ class _Targets:
         if any(text in (f"Api/{r.file}", _module_name(r)) for r in self.routes):
             return True
         url = urlsplit(text).path if "://" in text else text.partition("?")[0]
-        return url.startswith("/") and any(_is_served_by(self.table, r, url) for r in self.routes)
+        if self.prefix and f"{url}/".startswith(f"{self.prefix}/"):
+            return True
+        return url.startswith("/") and any(
+            _is_served_by(self.table, route, url, self.default_version) for route in self.routes
+        )
 
     def is_module(self, name: str) -> bool:
         """Return True if an imported module lies in the folder of one of the routes."""
@@ -98,11 +115,18 @@ def _module_name(route: Route) -> str:
     return "Api." + route.file.removesuffix(".py").replace("/", ".")
 
 
-def _is_served_by(table: RouteTable, route: Route, url: str) -> bool:
+def _is_served_by(
+    table: RouteTable, route: Route, url: str, default_version: str | None = None
+) -> bool:
     path = quote(url, safe=_UNSAFE).encode()
-    socket = route.method == "WEBSOCKET"
-    answer = table.resolve_socket(path) if socket else table.resolve(route.method, path)
-    return isinstance(answer, Found) and answer.route is route
+    for version in (None, default_version) if default_version else (None,):
+        if route.method == "WEBSOCKET":
+            answer = table.resolve_socket(path, version=version)
+        else:
+            answer = table.resolve(route.method, path, version)
+        if isinstance(answer, Found):
+            return answer.route is route
+    return False
 
 
 def _find_touching(source: bytes, targets: _Targets) -> Iterator[str]:

@@ -100,14 +100,23 @@ def _split_arguments(
 
 def _tests_at(root: Path, url: str) -> dict[str, list[str]]:
     from treefold_cli._checks.choose_tests import choose, routes_at, test_files
+    from treefold_cli._checks.served_paths import explain_path, read_default_version
 
     with translated(RouterError):
         table = RouteTable.scan(root / "Api")
-    routes = routes_at(table, url)
-    if not routes:
-        raise CommandError(f"No route at {url!r}; 'treefold why get {url}' says why", code=MISUSE)
-    choice = {file: list(names) for file, names in choose(root, table, routes).items()}
-    named = ", ".join(f"{route.method} {route.template}" for route in routes)
+    version = read_default_version(root, table)
+    routes, prefix = routes_at(table, url, default_version=version), ""
+    if routes:
+        named = ", ".join(f"{route.method} {route.template}" for route in routes)
+    else:
+        served = explain_path(root, table, "GET", url.encode(errors="surrogateescape"))
+        named, prefix = served.text, served.prefix
+        if not prefix:
+            raise CommandError(
+                f"No route at {url!r}; 'treefold why get {url}' says why", code=MISUSE
+            )
+    found = choose(root, table, routes, default_version=version, prefix=prefix)
+    choice = {file: list(names) for file, names in found.items()}
     if choice:
         complain(f"Tests of {named} are in {', '.join(choice)}")
     else:

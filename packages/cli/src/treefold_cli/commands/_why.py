@@ -1,7 +1,7 @@
 """`treefold why METHOD PATH`: how a request finds its route, or why it does not.
 
-Walks the table built from names alone: no handler is imported and no server runs. The explanation
-is made in treefold-router.
+Walks the table built from names alone: no handler is imported and no server runs. Settings and boot
+files are read for a path without a version. The explanation is made in treefold-router.
 """
 
 import dataclasses
@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import typer
 
+from treefold_cli._checks.served_paths import Served, explain_path
 from treefold_cli._console.completion import complete_urls
 from treefold_cli._console.errors import FAILURE, MISUSE, OK, CommandError, translated
 from treefold_cli._console.options import AppDir, AsJson
@@ -18,7 +19,6 @@ from treefold_cli._console.output import write
 from treefold_cli._console.project import find_api
 from treefold_router import (
     METHODS,
-    Explanation,
     RouterError,
     RouteTable,
     explanation_lines,
@@ -51,12 +51,12 @@ def why(
     api = find_api(app_dir)
     with translated(RouterError):
         table = RouteTable.scan(api)
-    found = table.explain(verb, _raw_path(path))
+    served = explain_path(api.parent, table, verb, _raw_path(path))
     if as_json:
-        write(json.dumps(_explanation_record(found)))
+        write(json.dumps(_explanation_record(served)))
     else:
-        _print_explanation(found)
-    return FAILURE if found.route is None else OK
+        _print_explanation(served)
+    return FAILURE if served.found.route is None and not served.prefix else OK
 
 
 def _raw_path(typed: str) -> bytes:
@@ -70,26 +70,33 @@ def _raw_path(typed: str) -> bytes:
     return path.encode(errors="surrogateescape")
 
 
-def _print_explanation(found: Explanation) -> None:
-    write(f"{found.method} {found.path}")
-    lines = list(explanation_lines(found))
+def _print_explanation(served: Served) -> None:
+    write(f"{served.found.method} {served.found.path}")
+    if served.prefix:
+        write(f"  answer  served by {served.text}")
+        return
+    lines = list(explanation_lines(served.found))
     width = max(len(line.label) for line in lines)
     for line in lines:
         write(f"  {line.label:{width}}  {line.text}")
 
 
-def _explanation_record(found: Explanation) -> dict[str, Any]:
+def _explanation_record(served: Served) -> dict[str, Any]:
+    found = served.found
+
     def route(value: Any) -> dict[str, str]:
         return {"method": value.method, "url": value.template, "file": f"Api/{value.file}"}
 
     return {
         "method": found.method,
         "path": found.path,
-        "status": found.status,
+        "status": 200 if served.prefix else found.status,
         "route": None if found.route is None else route(found.route),
         "steps": [dataclasses.asdict(step) for step in found.steps],
         "methods": found.methods,
         "unversioned": found.unversioned,
+        "default_version": found.default_version or None,
+        "mount": served.prefix or None,
         "shadowed": [route(each) for each in found.shadowed],
         "skipped": [{"file": f"Api/{each.file}", "reason": each.reason} for each in found.skipped],
         "near": [route(each) for each in found.near],

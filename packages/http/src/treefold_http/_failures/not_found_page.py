@@ -71,7 +71,8 @@ def miss_page(error: HTTPError, connection: Connection) -> Response | None:
 
     scope = connection.scope
     path = below_root(scope.get("raw_path") or scope["path"], scope.get("root_path", ""))
-    found = connection.app.table.explain(scope["method"], path)
+    app = connection.app
+    found = app.table.explain(scope["method"], path, default_version=app.default_version)
     shown = {
         "status": str(error.status),
         "title": error.title,

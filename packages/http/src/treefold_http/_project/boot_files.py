@@ -66,10 +66,25 @@ def load_models(app: ProjectRuntime) -> None:
     Raises:
         BootError: an extension or a model cannot be used; the message says which.
     """
+    _read(app, _load_models)
+
+
+def load_mounts(app: ProjectRuntime) -> None:
+    """Read the boot files of a project, which may add mounts, and no handler; hooks do not run.
+
+    Raises:
+        BootError: a boot file cannot be used; the message says which.
+    """
+    _read(app, read_boot_files)
+
+
+def _read(
+    app: ProjectRuntime, read: Callable[[ProjectRuntime, ModuleSpace, Findings], object]
+) -> None:
     space = ModuleSpace.of(app.root)
     space.enter()
     findings = Findings(str(space.root))
-    _load_models(app, space, findings)
+    read(app, space, findings)
     if findings.fatal is not None:
         raise BootError(findings.fatal_message)
 

@@ -77,17 +77,30 @@ class Mounts:
         """Return a function that answers a well-formed path; None if no mount covers it."""
         return _find(self._by_prefix, path)
 
+    def covering(self, path: bytes | str) -> tuple[str, Mountable] | None:
+        """Return prefix and target of the mount of the project that covers a path, for messages."""
+        segments = _segments(path)
+        for length in range(len(segments), 0, -1):
+            target = self._by_prefix.get(segments[:length])
+            if target is not None:
+                return "/" + "/".join(segments[:length]), target
+        return None
+
     def find_built_in(self, path: bytes | str) -> Answer | None:
         """Return a function that answers a path from a built-in mount; None if none covers it."""
         return _find(self._built_in, path) if self._built_in else None
 
 
 def _find(mounts: Mapping[tuple[str, ...], Mountable], path: bytes | str) -> Answer | None:
-    text = path if isinstance(path, str) else path.decode()
-    parts = [part for part in text.split("/") if part]
-    segments = tuple(parts if isinstance(path, str) else map(unquote, parts))
+    segments = _segments(path)
     for length in range(len(segments), 0, -1):
         target = mounts.get(segments[:length])
         if target is not None:
             return partial(target.response, segments[length:])
     return None
+
+
+def _segments(path: bytes | str) -> tuple[str, ...]:
+    text = path if isinstance(path, str) else path.decode(errors="replace")
+    parts = [part for part in text.split("/") if part]
+    return tuple(parts if isinstance(path, str) else map(unquote, parts))

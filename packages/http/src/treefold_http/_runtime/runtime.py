@@ -55,6 +55,11 @@ class Runtime(Protocol):
         ...
 
     @property
+    def default_version(self) -> str | None:
+        """The version that serves a path without one; None for no version."""
+        ...
+
+    @property
     def extensions(self) -> Sequence[Any]:
         """The extensions: installed ones, then those of `extensions.py`."""
         ...
