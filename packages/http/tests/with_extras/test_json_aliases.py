@@ -144,6 +144,18 @@ def test_aliases_are_sent_in_events(serving: Serving, ask: Ask) -> None:
     assert b'data: {"sizeInMm":3}' in answer.body
 
 
+@pytest.mark.parametrize("declared", ["", "response_model = AsyncIterator[Both]"])
+def test_aliases_are_sent_in_lines(serving: Serving, ask: Ask, declared: str) -> None:
+    text = f"""{MODELS}
+    {declared}
+
+    async def handler() -> AsyncIterator[Both]:
+        yield Both(sizeInMm=1)
+        yield Both(sizeInMm=2)
+    """
+    assert ask(serving(text), "GET", "/v1/x").body == b'{"sizeInMm":1}\n{"sizeInMm":2}\n'
+
+
 EXAMPLES = """
     class Thing(BaseModel):
         model_config = ConfigDict(json_schema_extra={{"examples": [{{"size": 1}}]}})

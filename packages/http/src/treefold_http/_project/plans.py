@@ -23,6 +23,7 @@ from treefold_http._project.middleware_chain import (
     prepare_entries,
 )
 from treefold_http._responses.endpoints import Endpoint
+from treefold_http._responses.lines import declared_item, stream_lines
 from treefold_http._runtime.plan import RoutePlan
 from treefold_http._types.outputs import declared_outputs
 from treefold_http._types.parameters import InjectionError
@@ -75,6 +76,8 @@ def make_plan(
             run = apply_message_model(run, outputs, route.file)
         else:
             run = apply_response_model(run, outputs, module.status_code, route.file)
+    if route.method != WEBSOCKET:
+        run = _streamed(run, route, module)
     if module.timeout is not None:
         run = _within(run, module.timeout)
     if route.method == WEBSOCKET:
@@ -120,6 +123,23 @@ def _endpoint(
     if is_direct(handler, name) and inspect.iscoroutinefunction(handler):
         return handler, direct_contract(handler)
     return plan_call(handler, app.injection, path_parameters=route.parameters, kind=name)
+
+
+def _streamed(run: Endpoint, route: Route, module: HandlerModule) -> Endpoint:
+    """Return an endpoint that sends the iterators of a handler as lines, if it declares that."""
+    item = declared_item(module.handler, module.response_model)
+    if item is None:
+        return run
+    hold: Callable[[Any], Any] = _as_it_is
+    if module.response_model is not None:
+        from treefold_http._responses.response_model import item_serializer
+
+        hold = item_serializer(module.response_model, item, route.file)
+    return stream_lines(run, module.status_code, hold)
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
 def _within(run: Endpoint, seconds: float) -> Endpoint:

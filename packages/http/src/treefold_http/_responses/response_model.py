@@ -53,6 +53,18 @@ def apply_message_model(run: Endpoint, outputs: Sequence[Output], file: str) -> 
     return held
 
 
+def item_serializer(response_model: Any, item: TypeNode, file: str) -> Serializer:
+    """Return the serializer of one item of a stream.
+
+    Args:
+        response_model: that of the module: a stream of items, or the type of each.
+        item: the type of the items that the module declares.
+        file: the path of the module, for error messages.
+    """
+    node = read(response_model)
+    return _named(Output(status=None, type=item if _passes(node) else node), file)
+
+
 class _ResponseModel:
     """The response models of one route, by status."""
 
@@ -67,7 +79,7 @@ class _ResponseModel:
                 result.hold(self._model)
             return result
         if isinstance(result, (AsyncIterator, Iterator)):
-            return cast("object", result)  # text or bytes, which hold no fields
+            return cast("object", result)  # text or bytes, or items that are held one by one
         parts = cast("tuple[Any, ...]", result)
         if not isinstance(result, tuple) or hasattr(parts, "_fields"):
             return self._shape(self._status)(parts)

@@ -7,7 +7,6 @@ code, an input that is validated. A handler that does not declare its response i
 
 from __future__ import annotations
 
-import collections.abc
 import inspect
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
@@ -15,6 +14,7 @@ from typing import Any, cast
 
 from treefold_http._responses.events import EventStream
 from treefold_http._responses.files import FileResponse
+from treefold_http._responses.lines import NDJSON, STREAMS, declared_item, stream_item
 from treefold_http._responses.response import BODILESS, Response
 from treefold_http._responses.streams import StreamingResponse
 from treefold_http._types import tree
@@ -37,13 +37,6 @@ _PLAIN: Mapping[Any, tuple[str, Schema]] = {
     bytearray: ("application/octet-stream", _BINARY),
     memoryview: ("application/octet-stream", _BINARY),
 }
-_STREAMS = (
-    collections.abc.AsyncIterator,
-    collections.abc.AsyncGenerator,
-    collections.abc.AsyncIterable,
-    collections.abc.Iterator,
-    collections.abc.Generator,
-)
 _ANY = "2XX"
 
 
@@ -150,6 +143,10 @@ def _add_success(described: Described, found: _Answers) -> None:
     node = returned(described)
     if model is not None and not gives_events(node):
         status = module.status_code or _literal_status(node)
+        item = declared_item(described.handler, module.response_model)
+        if item is not None and stream_item(model) is None:
+            found.add(str(status or 200), NDJSON, found.schemas.of(model, "output"))
+            return
         for option in alternatives(model):
             empty = tree.is_none(option) and status is None  # documented as 204
             _add(found, option, None if empty else str(status or 200), described)
@@ -211,7 +208,9 @@ def _add(found: _Answers, node: tree.TypeNode, status: str | None, described: De
         found.add(_ANY if kind is Response else status or "200", *_response_class(node.kind))
     elif kind in _PLAIN:
         found.add(status or "200", *_PLAIN[kind])
-    elif kind in _STREAMS:
+    elif (item := stream_item(node)) is not None:
+        found.add(status or "200", NDJSON, found.schemas.of(item, "output"))
+    elif kind in STREAMS:
         found.add(status or "200", "application/octet-stream", _BINARY)
     elif isinstance(node, tree.UnionType) and not is_discriminated(node):
         for option in alternatives(node):

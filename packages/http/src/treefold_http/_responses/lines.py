@@ -1,0 +1,126 @@
+"""Streams of models: one JSON value a line (`application/x-ndjson`).
+
+Decided at boot by the return annotation or the `response_model`: an iterator or generator of
+anything but text and bytes. Iterators of these, and those without an item type, stay streams of
+chunks.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import inspect
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from typing import Any, cast
+
+from treefold_http._responses.endpoints import Endpoint
+from treefold_http._responses.streams import close
+from treefold_http._types import tree
+from treefold_http._types.parameters import EMPTY
+from treefold_http._types.read import annotation_of, read
+from treefold_http._wire.json import dumps
+
+NDJSON = "application/x-ndjson"
+STREAMS = (
+    collections.abc.AsyncIterator,
+    collections.abc.AsyncGenerator,
+    collections.abc.AsyncIterable,
+    collections.abc.Iterator,
+    collections.abc.Generator,
+)
+_CHUNKS = (str, bytes, bytearray, memoryview)
+_WORDS = ("Iterator", "Generator", "AsyncIterable")
+
+
+def stream_item(node: tree.TypeNode) -> tree.TypeNode | None:
+    """Return the type of the JSON values that a stream yields.
+
+    None for a type that is no stream, and for a stream of text, bytes or anything.
+    """
+    if not isinstance(node, tree.Foreign) or node.kind not in STREAMS or not node.arguments:
+        return None
+    item = node.arguments[0]
+    options = [option for each in tree.options_of(item) for option in _targets(each)]
+    is_open = any(isinstance(option, tree.AnyType) or option.bare in _CHUNKS for option in options)
+    return None if is_open else item
+
+
+def _targets(node: tree.TypeNode) -> tuple[tree.TypeNode, ...]:
+    return tree.options_of(node.target) if isinstance(node, tree.Named) else (node,)
+
+
+def declared_item(handler: Callable[..., Any], response_model: Any) -> tree.TypeNode | None:
+    """Return the item type of a handler that streams JSON values; None for another handler."""
+    for declared in (response_model, _returned(handler)):
+        if declared is None or declared is EMPTY:
+            continue
+        for option in tree.options_of(read(declared)):
+            if isinstance(option, tree.TupleType) and option.items:
+                option = option.items[0]
+            if (item := stream_item(option)) is not None:
+                return item
+    return None
+
+
+def _returned(handler: Any) -> Any:
+    """The return annotation, if it may be a stream; its names are resolved only then."""
+    if not hasattr(handler, "__annotations__") or hasattr(handler, "__wrapped__"):
+        try:
+            given = inspect.signature(handler).return_annotation
+        except (TypeError, ValueError):
+            return EMPTY
+    else:
+        given = handler.__annotations__.get("return", EMPTY)
+    if not any(word in str(given) for word in _WORDS):
+        return EMPTY
+    kind = inspect.Parameter.KEYWORD_ONLY
+    try:
+        return annotation_of(inspect.Parameter("answer", kind, annotation=given), handler)
+    except Exception:  # the annotation may use a name imported for the type checker only
+        return EMPTY
+
+
+def stream_lines(run: Endpoint, status: int | None, hold: Callable[[Any], Any]) -> Endpoint:
+    """Return an endpoint whose iterators are sent as lines of JSON.
+
+    Args:
+        run: the handler with its injection.
+        status: the status of its plain return values.
+        hold: reduces each item to the declared fields.
+    """
+
+    async def lined(connection: Any) -> Any:
+        result: Any = await run(connection)
+        parts = cast("tuple[Any, ...]", result) if type(result) is tuple else (result,)
+        items: Any = parts[0] if parts else None
+        if not isinstance(items, (AsyncIterator, Iterator)) or len(parts) > 3:
+            return result
+        lines = _lines_async if isinstance(items, AsyncIterator) else _lines
+        headers: Any = parts[2] if len(parts) == 3 else {}
+        if not isinstance(headers, Mapping):
+            return result  # the coercion raises with the reason
+        given = parts[1] if len(parts) > 1 else status or 200
+        said = cast("Mapping[str, str]", headers)
+        return lines(items, hold), given, {"content-type": NDJSON, **said}
+
+    return lined
+
+
+def _line(item: Any) -> bytes:
+    return dumps(item) + b"\n"
+
+
+async def _lines_async(items: Any, hold: Callable[[Any], Any]) -> AsyncIterator[bytes]:
+    try:
+        async for item in items:
+            yield _line(hold(item))
+    finally:
+        await close(items)
+
+
+def _lines(items: Any, hold: Callable[[Any], Any]) -> Iterator[bytes]:
+    try:
+        for item in items:
+            yield _line(hold(item))
+    finally:
+        if (end := getattr(items, "close", None)) is not None:
+            end()
