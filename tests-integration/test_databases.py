@@ -228,7 +228,7 @@ def test_a_dependency_holds_a_transaction_around_a_handler(shop: Served, method:
     [
         ("mysql://ann:hunter2@host/db", "has the scheme 'mysql', which is not known"),
         ("postgresql://ann:hunter2@host:x/db", "percent-encode '/', ':', '@' and '#'"),
-        ("sqlite:///no/such/folder/db.sqlite3", "which is no folder; make it first"),
+        ("sqlite:///no/such/folder/db.sqlite3", "which is not a folder; make it first"),
     ],
 )
 def test_a_wrong_address_stops_the_start_and_shows_no_password(

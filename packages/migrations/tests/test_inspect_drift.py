@@ -301,7 +301,7 @@ def test_a_database_is_held_against_what_it_has_applied(place: Place, tmp_path: 
     folder.mkdir()
     files = history(folder)
     apply(place, files, "0001_initial")
-    assert drift(files, place.alias) == []  # 0002 is pending, which is no drift
+    assert drift(files, place.alias) == []  # 0002 is pending, which is not a drift
     place.do("CREATE TABLE kept (id text)")  # not managed, whatever it is like
     assert drift(files, place.alias) == []
     place.do("ALTER TABLE author ADD COLUMN age text")

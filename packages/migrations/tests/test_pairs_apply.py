@@ -34,7 +34,7 @@ CHOSEN = [
 ]
 # rows are in the way of these changes, or of their way back, where a dropped field has no value
 REFUSED = {
-    "alter a field: text to uuid": "hold text that is no UUID in x",
+    "alter a field: text to uuid": "hold text that is not a UUID in x",
     "add a check constraint: one of two": "1 rows break the check either",
     "add a check constraint: a function": "3 rows break the check long_text",
     "drop a field": "thing.b allows no NULL and has no default",

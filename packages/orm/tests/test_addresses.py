@@ -42,7 +42,7 @@ def test_good_addresses_pass(address: str) -> None:
         ("sqlite:///", "names no file"),
         ("sqlite:///db.sqlite3?mode=ro", "SQLite takes no option 'mode'"),
         ("sqlite:///db.sqlite3?synchronous=off", "one of 'normal', 'full', got 'off'"),
-        ("sqlite:///no/such/folder/db.sqlite3", "which is no folder"),
+        ("sqlite:///no/such/folder/db.sqlite3", "which is not a folder"),
         (f"postgresql://user:{SECRET}@host:54x2/db", "give the port as a number"),
         (f"postgresql://user:{SECRET}@host:99999/db", "give the port as a number"),
         (f"postgresql://user:{SECRET}/x@host/db", "percent-encode"),

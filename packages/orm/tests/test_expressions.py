@@ -494,5 +494,5 @@ async def test_regex_works_where_it_is_switched_on(db: Any, half: Any, place: An
 
 @pytest.mark.parametrize("name", ["None", "class", "lambda", "import"])
 def test_words_of_python_name_no_annotation(name: str) -> None:
-    with pytest.raises(FieldError, match="no word of Python"):
+    with pytest.raises(FieldError, match="not a keyword of Python"):
         Post.objects.annotate(**{name: Value(1)})

@@ -297,7 +297,7 @@ class Mixed(enum.Enum):
             "two primary keys",
         ),
         (lambda: declare("A", {"tabel": "x"}), "A.Meta.tabel is not an option"),
-        (lambda: declare("A", {"version_field": "v"}), "names 'v', which is no field"),
+        (lambda: declare("A", {"version_field": "v"}), "names 'v', which is not a field"),
         (lambda: declare("A", {"table": "x" * 64}), "more than 63 bytes"),
         (lambda: declare("A", {"table": "a\0b"}), "with control characters"),
         (

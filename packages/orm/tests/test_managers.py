@@ -42,7 +42,7 @@ class TenantManager(Manager["Note"]):
         return super().get_queryset().filter(owner=self.prefix + tenant.get())
 
     def greet(self) -> str:
-        """A method that is no query."""
+        """A method that is not a query."""
         return f"{self.prefix}{tenant.get()} of {self.model.__name__} in {self.db}"
 
 

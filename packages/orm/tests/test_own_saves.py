@@ -47,7 +47,7 @@ class Owner(Model):
 
 
 class SavingMixin:
-    """Overrides the sync half alone, in a class that is no model."""
+    """Overrides the sync half alone, in a class that is not a model."""
 
     def save(self, **kwargs: Any) -> None:
         """Take whatever there is."""

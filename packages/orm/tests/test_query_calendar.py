@@ -214,7 +214,7 @@ DATES_REFUSED: list[tuple[Callable[[Any], Any], str]] = [
     (lambda q: q.dates("moment", "day"), "dates.. takes a DateField, and 'moment' is none"),
     (lambda q: q.datetimes("day", "day"), "takes a DateTimeField, and 'day' is none"),
     (lambda q: q.dates("day__year", "day"), "takes a DateField"),
-    (lambda q: q.dates("day", "hour"), "'hour' is no unit of days"),
+    (lambda q: q.dates("day", "hour"), "'hour' is not a unit of days"),
     (lambda q: q.datetimes("moment", "decade"), "unit must be one of .*, got 'decade'"),
     (lambda q: q.dates("day", "day", "asc"), "is not 'ASC' or 'DESC'"),
     (lambda q: q.dates("nothing", "day"), "has no field 'nothing'"),

@@ -584,7 +584,7 @@ def test_what_cannot_be_searched_says_so(empty: Any) -> None:
         (FieldError, "SearchVector needs at least one field", lambda: SearchVector()),
         (
             FieldError,
-            "kind='raw' is no kind of search",
+            "kind='raw' is not a kind of search",
             lambda: SearchQuery("x", kind=cast("Any", "raw")),
         ),
         (

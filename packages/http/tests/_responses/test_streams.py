@@ -52,7 +52,7 @@ def digits() -> Iterator[bytes]:
 
 
 class Endless:
-    """An async iterable that is no generator."""
+    """An async iterable that is not a generator."""
 
     def __init__(self, *chunks: bytes) -> None:
         self.chunks = chunks

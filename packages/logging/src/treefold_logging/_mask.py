@@ -55,7 +55,7 @@ def walk(
     Args:
         known: verdicts of keys that need not be judged again.
         judge: the test of a key that is not known.
-        leaf: applied to every key and to every value that is no container; sets become lists.
+        leaf: applied to every key and to every value that is not a container; sets become lists.
     """
     root: list[Any] = [None]
     stack: list[_Frame] = [(root, 0, value, None)]

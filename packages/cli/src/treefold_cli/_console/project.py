@@ -13,7 +13,7 @@ from treefold_cli._console.errors import MISUSE, CommandError, translated
 
 
 def check_folder(app_dir: str) -> None:
-    """Refuse an `--app-dir` that is no folder.
+    """Refuse an `--app-dir` that is not a folder.
 
     Raises:
         CommandError: `app_dir` is no folder.

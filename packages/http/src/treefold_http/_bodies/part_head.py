@@ -26,7 +26,7 @@ class PartHead:
 
     Attributes:
         name: the form field.
-        filename: the file name as sent; None for a part that is no file.
+        filename: the file name as sent; None for a part that is not a file.
         content_type: the media type as sent; empty without one.
         headers: the header fields of the part.
     """
@@ -42,7 +42,7 @@ def parse_head(raw: RawHeaders) -> PartHead:
 
     Raises:
         BadRequest: for a missing or repeated name, a header that is malformed or not UTF-8, a field
-            in another charset, or a length that is no number.
+            in another charset, or a length that is not a number.
     """
     if any(_control(value) for _, value in raw):
         raise BadRequest("The header of a part must not contain a control character")

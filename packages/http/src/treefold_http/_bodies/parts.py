@@ -20,7 +20,7 @@ class Part:
 
     Attributes:
         name: the form field.
-        filename: as the client sent it; None for a part that is no file.
+        filename: as the client sent it; None for a part that is not a file.
         content_type: the media type as sent; empty without one.
         headers: the header fields of the part.
     """

@@ -36,7 +36,7 @@ class Findings:
         root: the application root, as the prefix of its modules' files.
         former: the project that serves now, in a reload.
         broken: the files that failed, in order; may begin with earlier failures.
-        notes: information for the boot report that is no failure.
+        notes: information for the boot report that is not a failure.
         fatal: the boot file that stops a boot; a reload is never stopped.
     """
 

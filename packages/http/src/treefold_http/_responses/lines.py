@@ -34,7 +34,7 @@ _WORDS = ("Iterator", "Generator", "AsyncIterable")
 def stream_item(node: tree.TypeNode) -> tree.TypeNode | None:
     """Return the type of the JSON values that a stream yields.
 
-    None for a type that is no stream, and for a stream of text, bytes or anything.
+    None for a type that is not a stream, and for a stream of text, bytes or anything.
     """
     if not isinstance(node, tree.Foreign) or node.kind not in STREAMS or not node.arguments:
         return None

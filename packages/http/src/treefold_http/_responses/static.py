@@ -50,7 +50,7 @@ class StaticFiles:
 
     Serves GET and HEAD with the validators, conditions and ranges of `FileResponse`. Answers 404
     for folders (there is no listing), names that start with a dot, symbolic links that lead out of
-    the folder, and everything that is no regular file; 405 for other methods.
+    the folder, and everything that is not a regular file; 405 for other methods.
 
     Args:
         directory: the folder; a relative one starts at the application root.
@@ -59,7 +59,7 @@ class StaticFiles:
             a 304 while the file is unchanged.
 
     Raises:
-        ValueError: for an index that is no plain file name, or a negative `max_age`.
+        ValueError: for an index that is not a plain file name, or a negative `max_age`.
     """
 
     __slots__ = ("_cache_control", "directory", "index")

@@ -126,7 +126,7 @@ class Settings:
             arguments: values that win over files and environment; None means not given.
 
         Raises:
-            SettingsError: for an unknown name, a wrong type or a file that is no TOML.
+            SettingsError: for an unknown name, a wrong type or a file that is not TOML.
         """
         values = _from_files(app_dir)
         values.update(_from_environment(values))

@@ -30,7 +30,7 @@ def families(node: TypeNode, *, items: bool = True) -> frozenset[str]:
 
 
 def family_of(marker: Any) -> str:
-    """Return the package that checks a constraint; "" for metadata that is no constraint."""
+    """Return the package that checks a constraint; "" for metadata that is not a constraint."""
     return _FAMILIES.get(type(marker).__module__.partition(".")[0], "")
 
 

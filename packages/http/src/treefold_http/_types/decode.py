@@ -43,7 +43,7 @@ def model_decoder(node: tree.TypeNode, *, anything: bool = False) -> Decoder | N
     None.
 
     Args:
-        anything: also for a type that is no model, because of an explicit `Body()`.
+        anything: also for a type that is not a model, because of an explicit `Body()`.
 
     Raises:
         InjectionError: for a type that needs a missing package, or a constraint that the decoder of

@@ -39,7 +39,7 @@ def format_date(seconds: int) -> str:
 
 
 def parse_date(text: str, *, this_year: int | None = None) -> int | None:
-    """Return the seconds since the epoch, or None for text that is no HTTP date.
+    """Return the seconds since the epoch, or None for text that is not an HTTP date.
 
     Args:
         text: IMF-fixdate, or the obsolete forms of RFC 850 and asctime.

@@ -24,7 +24,7 @@ class Networks:
     """A set of addresses and networks, and `unix` for peers on a Unix socket.
 
     Raises:
-        ValueError: for a text that is no address or network, or without any.
+        ValueError: for a text that is not an address or network, or without any.
     """
 
     def __init__(self, names: Sequence[str], *, of: str) -> None:

@@ -54,7 +54,7 @@ def parse_rate(text: str, burst: int | None) -> Rate:
         burst: requests at once; None for as many as the rate names.
 
     Raises:
-        ValueError: for a text that is no rate, or a burst below 1.
+        ValueError: for a text that is not a rate, or a burst below 1.
     """
     match = _parse(text.strip().lower())
     unit = match and _UNITS.get(match[3])

@@ -27,7 +27,7 @@ class IPAllowlist(Check):
             Unix socket. An IPv4 address inside an IPv6 one counts as IPv4.
 
     Raises:
-        ValueError: for a text that is no address or network, or without any.
+        ValueError: for a text that is not an address or network, or without any.
     """
 
     def __init__(self, allowed: Sequence[str]) -> None:

@@ -45,7 +45,7 @@ class Metrics:
 
     Raises:
         TreefoldError: if the `metrics` extra is not installed.
-        ValueError: for a path without a slash, or a text that is no network.
+        ValueError: for a path without a slash, or a text that is not a network.
     """
 
     def __init__(

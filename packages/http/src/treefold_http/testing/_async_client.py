@@ -31,7 +31,7 @@ class AsyncTestClient(httpx.AsyncClient):
         app: the application.
 
     Raises:
-        TypeError: for overrides of something that is no treefold application.
+        TypeError: for overrides of something that is not a treefold application.
     """
 
     __test__ = False

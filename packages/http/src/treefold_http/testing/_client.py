@@ -34,7 +34,7 @@ class TestClient(httpx.Client):
         app: the application.
 
     Raises:
-        TypeError: for overrides of something that is no treefold application.
+        TypeError: for overrides of something that is not a treefold application.
     """
 
     __test__ = False

@@ -255,7 +255,7 @@ def _fitted(found: Any, field: AnyField) -> Any:
 
 
 def constant(text: str, field: AnyField) -> Any:
-    """Return a default as a value; None for one that is no constant of the field."""
+    """Return a default as a value; None for one that is not a constant of the field."""
     parser = _Conditions(text, {}, folds=False)
     try:
         tokens = parser.literal()

@@ -32,7 +32,7 @@ class TableReader:
         self._notes: dict[Place, tuple[str, ...]] = {}
 
     def read(self) -> Found:
-        """Return the table; `InspectError` for text that is no CREATE TABLE."""
+        """Return the table; `InspectError` for text that is not a CREATE TABLE."""
         reader = self._reader
         reader.need("create")
         _ = reader.take("temp") or reader.take("temporary")

@@ -51,7 +51,7 @@ def _float_to_integer(_old: AnyField, new: AnyField) -> Conversion:
         f"{{0}}::{_type(new)}",
         "CASE WHEN {0} = 'NaN' OR abs({0}) >= 9.2e18 THEN TRUE "
         f"ELSE {{0}} <> trunc({{0}}) OR {_outside('{0}::numeric', new)} END",
-        "a number that is no integer of the field",
+        "a number that is not an integer of the field",
     )
 
 
@@ -82,7 +82,7 @@ def _decimal_to_integer(old: AnyField, new: AnyField) -> Conversion:
     loaded, broken = _loaded(old)
     misfit = f"{loaded} <> trunc({loaded}) OR {_outside(loaded, new)}"
     value = f"({loaded})::{_type(new)}"
-    return Conversion(value, either(broken, misfit), "a number that is no integer of the field")
+    return Conversion(value, either(broken, misfit), "a number that is not an integer of the field")
 
 
 def _decimal(old: AnyField, new: AnyField) -> Conversion:
@@ -120,13 +120,13 @@ def _float_to_decimal(_old: AnyField, new: AnyField) -> Conversion:
 
 def _decimal_to_text(old: AnyField, _new: AnyField) -> Conversion:
     loaded, broken = _loaded(old)
-    return Conversion(f"({loaded})::text", broken, "text that is no number" if broken else "")
+    return Conversion(f"({loaded})::text", broken, "text that is not a number" if broken else "")
 
 
 def _text_to_integer(_old: AnyField, new: AnyField) -> Conversion:
     # 007 and +7 would come back as 7: such text is no number but a code
     misfit = f"CASE WHEN {{0}} ~ '{_INTEGER}' THEN {_outside('{0}::numeric', new)} ELSE TRUE END"
-    return Conversion(f"{{0}}::{_type(new)}", misfit, "text that is no integer")
+    return Conversion(f"{{0}}::{_type(new)}", misfit, "text that is not an integer")
 
 
 def _text_to_decimal(_old: AnyField, new: AnyField) -> Conversion:
@@ -135,13 +135,13 @@ def _text_to_decimal(_old: AnyField, new: AnyField) -> Conversion:
         f"CASE WHEN {{0}} ~ '{_NUMBER}' THEN {{0}}::numeric <> round({{0}}::numeric, {places}) "
         f"OR abs({{0}}::numeric) >= {10 ** (size - places)} ELSE TRUE END"
     )
-    what = f"text that is no number of {size} digits with {places} places"
+    what = f"text that is not a number of {size} digits with {places} places"
     return Conversion(_stored(f"{{0}}::numeric({size}, {places})", storage), misfit, what)
 
 
 def _text_to_date(_old: AnyField, _new: AnyField) -> Conversion:
     misfit = "{0} !~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}$'"
-    return Conversion("{0}::date", misfit, "text that is no date as YYYY-MM-DD", "date")
+    return Conversion("{0}::date", misfit, "text that is not a date as YYYY-MM-DD", "date")
 
 
 def _datetime_to_date(_old: AnyField, _new: AnyField) -> Conversion:
@@ -204,9 +204,11 @@ CONVERSIONS: dict[tuple[str, str], Rule] = {
         "({0} = 'true')", "{0} NOT IN ('true', 'false')", "text other than 'true' and 'false'"
     ),
     ("text", "decimal"): _text_to_decimal,
-    ("text", "uuid"): Conversion("{0}::uuid", f"{{0}} !~ '{_UUID}'", "text that is no UUID"),
+    ("text", "uuid"): Conversion("{0}::uuid", f"{{0}} !~ '{_UUID}'", "text that is not a UUID"),
     ("text", "date"): _text_to_date,
-    ("text", "json"): Conversion("{0}::jsonb", "FALSE", "text that is no JSON document", "jsonb"),
+    ("text", "json"): Conversion(
+        "{0}::jsonb", "FALSE", "text that is not a JSON document", "jsonb"
+    ),
     ("date", "datetime"): Conversion("({0}::timestamp AT TIME ZONE 'UTC')"),
     ("datetime", "date"): _datetime_to_date,
     ("naive", "datetime"): Conversion("({0} AT TIME ZONE 'UTC')"),

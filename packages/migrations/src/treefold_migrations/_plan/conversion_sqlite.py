@@ -111,7 +111,7 @@ def _decimal_to_text(old: AnyField, _new: AnyField) -> Conversion:
     _, places, _ = digits(old)
     loaded, broken = _loaded(old)
     value = f"treefold_store_decimal({loaded}, {places})"
-    return Conversion(value, broken, "text that is no number" if broken else "")
+    return Conversion(value, broken, "text that is not a number" if broken else "")
 
 
 def _text_to_decimal(_old: AnyField, new: AnyField) -> Conversion:
@@ -123,7 +123,7 @@ def _text_to_decimal(_old: AnyField, new: AnyField) -> Conversion:
         "{0} GLOB '*[^0-9.-]*' OR {0} NOT GLOB '*[0-9]*' OR {0} GLOB '*.*.*' OR {0} GLOB '?*-*' "
         f"OR length({whole}) > {size - places} OR length({fraction}) > {places}"
     )
-    what = f"text that is no number of {size} digits with {places} places"
+    what = f"text that is not a number of {size} digits with {places} places"
     return Conversion(_stored(loaded, places, storage), misfit, what)
 
 
@@ -131,7 +131,7 @@ def _text_to_date(_old: AnyField, _new: AnyField) -> Conversion:
     day = "[0-9]"
     pattern = f"{day * 4}-{day * 2}-{day * 2}"
     misfit = f"{{0}} NOT GLOB '{pattern}' OR {{0}} < '0001' OR date({{0}}, '+0 days') IS NOT {{0}}"
-    return Conversion("{0}", misfit, "text that is no date as YYYY-MM-DD")
+    return Conversion("{0}", misfit, "text that is not a date as YYYY-MM-DD")
 
 
 def _datetime_to_date(_old: AnyField, _new: AnyField) -> Conversion:
@@ -151,7 +151,7 @@ CONVERSIONS: dict[tuple[str, str], Rule] = {
     ("float", "integer"): Conversion(
         "CAST({0} AS INTEGER)",
         "{0} <> CAST({0} AS INTEGER) OR abs({0}) >= 9.2e18",
-        "a number that is no integer",
+        "a number that is not an integer",
     ),
     ("integer", "decimal"): _integer_to_decimal,
     ("decimal", "integer"): _decimal_to_integer,
@@ -171,7 +171,7 @@ CONVERSIONS: dict[tuple[str, str], Rule] = {
     ("text", "integer"): Conversion(
         "CAST({0} AS INTEGER)",
         "CAST(CAST({0} AS INTEGER) AS TEXT) <> {0}",
-        "text that is no integer",
+        "text that is not an integer",
     ),
     ("text", "boolean"): Conversion(
         "CASE {0} WHEN 'true' THEN 1 WHEN 'false' THEN 0 END",
@@ -179,10 +179,12 @@ CONVERSIONS: dict[tuple[str, str], Rule] = {
         "text other than 'true' and 'false'",
     ),
     ("text", "decimal"): _text_to_decimal,
-    ("text", "uuid"): Conversion("lower({0})", f"{{0}} NOT GLOB '{_UUID}'", "text that is no UUID"),
+    ("text", "uuid"): Conversion(
+        "lower({0})", f"{{0}} NOT GLOB '{_UUID}'", "text that is not a UUID"
+    ),
     ("text", "date"): _text_to_date,
     ("text", "json"): Conversion(
-        "treefold_json_at({0}, '[]')", "NOT json_valid({0})", "text that is no JSON document"
+        "treefold_json_at({0}, '[]')", "NOT json_valid({0})", "text that is not a JSON document"
     ),
     ("date", "datetime"): Conversion(f"({{0}} || '{_MIDNIGHT}')"),
     ("datetime", "date"): _datetime_to_date,

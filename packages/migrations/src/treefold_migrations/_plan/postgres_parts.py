@@ -27,7 +27,7 @@ BRIEF = "SHARE ROW EXCLUSIVE"
 
 
 def is_plain_index(part: Part) -> bool:
-    """True for an index that is no constraint."""
+    """True for an index that is not a constraint."""
     if isinstance(part, schema.UniqueDef):
         return part.is_index
     return not isinstance(part, (schema.ForeignKeyDef, schema.CheckDef, schema.ExclusionDef))

@@ -73,7 +73,7 @@ def check_alias(name: str, *, taken: frozenset[str]) -> str:
     if not plain or keyword.iskeyword(name):
         raise FieldError(
             f"{name!r} cannot name an annotation: use a plain name without double underscores, "
-            "which is no word of Python"
+            "which is not a keyword of Python"
         )
     if name in taken:
         raise FieldError(f"{name!r} cannot name an annotation: the model has that name already")

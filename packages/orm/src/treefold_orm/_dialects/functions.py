@@ -72,5 +72,5 @@ def fill(name: str, args: list[SQL], templates: dict[str, SQL], many: dict[str, 
                 f"{name.capitalize()} must be given an expression whose type is known; give a Func "
                 "its output_field"
             )
-        raise FieldError(f"{name!r} is no known function")
+        raise FieldError(f"{name!r} is not a known function")
     return template.filled(args)

@@ -139,7 +139,7 @@ class Postgres(Dialect):
         if part == "length":
             return SQL("LENGTH({})" if field.internal == "text" else "CARDINALITY({})", value)
         if part not in _EXTRACT:
-            raise FieldError(f"{part!r} is no part of a date, time or text")
+            raise FieldError(f"{part!r} is not a part of a date, time or text")
         return SQL(
             _EXTRACT[part],
             SQL("{} AT TIME ZONE 'UTC'", value) if field.internal == "datetime" else value,
@@ -149,7 +149,7 @@ class Postgres(Dialect):
         if kind not in UNIT_WORDS or (
             field.internal == "date" and kind in {"hour", "minute", "second"}
         ):
-            raise FieldError(f"{kind!r} is no unit that a {type(field).__name__} can be cut to")
+            raise FieldError(f"{kind!r} is not a unit that a {type(field).__name__} can be cut to")
         unit = SQL("'{}'", UNIT_WORDS[kind])
         if zone is not None:
             return SQL("DATE_TRUNC({}, {}, {})", unit, value, zone)

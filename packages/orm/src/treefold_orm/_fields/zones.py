@@ -33,7 +33,7 @@ def zone_name(zone: Any) -> str:
     if isinstance(zone, dt.timezone):
         distance = zone.utcoffset(None)
         if distance % dt.timedelta(seconds=1):
-            raise FieldError(f"tzinfo={zone!r} is no whole number of seconds from UTC")
+            raise FieldError(f"tzinfo={zone!r} is not a whole number of seconds from UTC")
         return f"{distance // dt.timedelta(seconds=1):+d}"
     name = getattr(zone, "key", None)
     if not isinstance(zone, dt.tzinfo) or not isinstance(name, str):

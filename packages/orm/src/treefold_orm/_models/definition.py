@@ -98,7 +98,7 @@ def define(cls: type[Any], root: type[Any]) -> None:
         meta.version = meta.fields.get(version)
         if meta.version is None:
             raise ModelError(
-                f"{cls.__name__}.Meta.version_field names {version!r}, which is no field"
+                f"{cls.__name__}.Meta.version_field names {version!r}, which is not a field"
             )
     reserve_attributes(cls, _attributes(meta))
     meta.registry.add(meta)

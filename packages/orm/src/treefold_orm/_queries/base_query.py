@@ -325,7 +325,7 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
     ) -> BaseQuery[M, dt.date]:
         """The different years, months, weeks or days of a date field, each as its first day."""
         if kind not in DAYS:
-            raise FieldError(f"{kind!r} is no unit of days: use one of {', '.join(DAYS)}")
+            raise FieldError(f"{kind!r} is not a unit of days: use one of {', '.join(DAYS)}")
         from treefold_orm._functions.dates import Trunc
 
         check_time(self, field, DateField, "dates()", "datetimes()")

@@ -31,7 +31,7 @@ def check_address(alias: str, address: str) -> None:
     """
     scheme, found, rest = address.partition("://")
     if not found or not _SCHEME.fullmatch(scheme):
-        raise _wrong(alias, f"is no address; {_FORMS}")
+        raise _wrong(alias, f"is not an address; {_FORMS}")
     if scheme == "sqlite":
         _check_sqlite(alias, rest)
     elif scheme in ("postgres", "postgresql"):
@@ -84,7 +84,7 @@ def _check_sqlite(alias: str, rest: str) -> None:
         )
     folder = os.path.dirname(os.path.join(os.getcwd(), rest[1:]))
     if not os.path.isdir(folder):
-        raise _wrong(alias, f"lies in {folder!r}, which is no folder; make it first")
+        raise _wrong(alias, f"lies in {folder!r}, which is not a folder; make it first")
 
 
 def _check_postgres(alias: str, address: str) -> None:

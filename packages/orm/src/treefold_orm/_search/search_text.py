@@ -33,7 +33,9 @@ class SearchQuery:
 
     def __init__(self, text: str, *, kind: Kind = "plain") -> None:
         if kind not in KINDS:
-            raise FieldError(f"kind={kind!r} is no kind of search: use one of {', '.join(KINDS)}")
+            raise FieldError(
+                f"kind={kind!r} is not a kind of search: use one of {', '.join(KINDS)}"
+            )
         if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
             raise _wrong(f"takes a str, not {type(text).__name__}")
         text = str.__str__(text)
