@@ -31,10 +31,10 @@ def test_good_addresses_pass(address: str) -> None:
 @pytest.mark.parametrize(
     ("address", "message"),
     [
-        ("", "is no address"),
-        ("db.sqlite3", "is no address"),
-        (f"user:{SECRET}@host/db", "is no address"),
-        (f"{SECRET} x://host", "is no address"),
+        ("", "is not an address"),
+        ("db.sqlite3", "is not an address"),
+        (f"user:{SECRET}@host/db", "is not an address"),
+        (f"{SECRET} x://host", "is not an address"),
         (f"mysql://user:{SECRET}@host/db", "has the scheme 'mysql', which is not known"),
         ("postgresql+asyncpg://host/db", "has the scheme 'postgresql+asyncpg'"),
         ("sqlite://db.sqlite3", "names no file; give sqlite:///file.sqlite3"),

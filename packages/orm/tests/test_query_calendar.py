@@ -226,7 +226,7 @@ DATES_REFUSED: list[tuple[Callable[[Any], Any], str]] = [
     ),
     (
         lambda q: q.datetimes("moment", "day", tzinfo=dt.timezone(dt.timedelta(microseconds=1))),
-        "no whole number of seconds",
+        "not a whole number of seconds",
     ),
 ]
 
