@@ -24,6 +24,7 @@ from treefold_http._project.middleware_chain import (
 )
 from treefold_http._responses.endpoints import Endpoint
 from treefold_http._responses.lines import declared_item, stream_lines
+from treefold_http._responses.return_types import check_return_type
 from treefold_http._runtime.plan import RoutePlan
 from treefold_http._types.outputs import declared_outputs
 from treefold_http._types.parameters import InjectionError
@@ -60,6 +61,8 @@ def make_plan(
     if module.middlewares:
         prepare_entries(app, module.middlewares, app.extensions)
     entries = layers_for(route, entries_for(route, [*outer, *module.middlewares]))
+    if route.method != WEBSOCKET and module.response_model is None:
+        check_return_type(module.handler)
     run, contract = _endpoint(app, route, module.handler)
     outputs = ()
     if module.response_model is not None or module.responses:

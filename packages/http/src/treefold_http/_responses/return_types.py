@@ -1,0 +1,93 @@
+"""Return annotations that no response can be made of, refused at boot.
+
+`coercion` answers a closed list of types (rulings, 'Handlers and injection'); an annotation such as
+`-> int` promises a value outside of it, which would be a 500 for each request. Only types whose
+values can never be answered are refused: a class may have a subclass with a response form.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import datetime
+import decimal
+import uuid
+from collections.abc import Callable
+from inspect import Parameter
+from types import FunctionType
+from typing import Any
+
+from treefold_http._types import tree
+from treefold_http._types.parameters import EMPTY, InjectionError, shown
+from treefold_http._types.read import annotation_of, read
+
+_ANSWERED = (str, bytes, bytearray, dict, list, type(None))
+_SETS = (set, frozenset, collections.abc.Set, collections.abc.MutableSet)
+_NEVER = (
+    *(int, float, complex, decimal.Decimal, uuid.UUID, set, frozenset, range, BaseException),
+    *(datetime.date, datetime.time, datetime.timedelta),
+)
+_KNOWN = {"None", "dict", "list", "str", "bytes", "Response", "StreamingResponse", "FileResponse"}
+
+
+def check_return_type(handler: Callable[..., Any]) -> None:
+    """Refuse a handler whose return annotation no response can be made of.
+
+    Raises:
+        InjectionError: names the type and the way out.
+    """
+    refused = _refused(_annotated(handler))
+    if refused is not None:
+        raise InjectionError(
+            "The return annotation of `handler` must be a type that can be a response, got"
+            f" {shown(refused.bare)}; return a dict such as "
+            '{"value": ...}, a text with str(...), or Response.json(...), and annotate that'
+        )
+
+
+def _annotated(handler: Callable[..., Any]) -> tree.TypeNode:
+    # A wrapper has the annotations of the function in it, and may return anything.
+    if not isinstance(handler, FunctionType) or hasattr(handler, "__wrapped__"):
+        return _UNKNOWN
+    annotation = handler.__annotations__.get("return", EMPTY)
+    if annotation in (EMPTY, None, dict, list, str):
+        return _UNKNOWN
+    if isinstance(annotation, str):  # resolving a text takes 50 us, looking up a name does not
+        if "|" not in annotation and annotation.partition("[")[0] in _KNOWN:
+            return _UNKNOWN
+        annotation = handler.__globals__.get(annotation, annotation)
+    parameter = Parameter("answer", Parameter.KEYWORD_ONLY, annotation=annotation)
+    try:
+        return read(annotation_of(parameter, handler))
+    except InjectionError:  # a name that is imported for the type checker only
+        return _UNKNOWN
+
+
+_UNKNOWN = read(EMPTY)
+
+
+def _refused(node: tree.TypeNode) -> tree.TypeNode | None:
+    """Return the first type in an annotation that cannot be answered; None if there is none."""
+    match node:
+        case tree.Named():
+            return _refused(node.target)
+        case tree.UnionType():
+            return next(filter(None, map(_refused, node.options)), None)
+        case tree.TupleType():
+            return _refused(node.items[0]) if len(node.items) in (2, 3) else node
+        case _:
+            return node if _is_refused(node) else None
+
+
+def _is_refused(node: tree.TypeNode) -> bool:
+    match node:
+        case tree.Scalar():
+            return node.kind not in _ANSWERED
+        case tree.Choice():
+            return not any(isinstance(member, _ANSWERED) for member in node.members)
+        case tree.ListType():
+            return node.kind in _SETS
+        case tree.Foreign(kind=type()):
+            named = issubclass(node.kind, tuple) and hasattr(node.kind, "_fields")
+            return named or issubclass(node.kind, _NEVER)
+        case _:
+            return False
