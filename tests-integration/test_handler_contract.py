@@ -248,7 +248,7 @@ def test_what_cannot_be_converted_is_422(app: Served, target: str, loc: list[str
     answer = app.get(target)
     assert answer.status == 422
     (error,) = answer.json()["errors"]
-    assert set(error) == {"loc", "msg", "type"}
+    assert set(error) - {"ctx"} == {"loc", "msg", "type"}
     assert error["loc"] == loc
 
 

@@ -154,6 +154,10 @@ def test_a_path_parameter_without_annotation_is_verbatim_text(call: Call) -> Non
     assert call(path_plain, path={"a": "1", "b": "2"}) == ["1", "2"]
 
 
+def missed(expected: str) -> dict[str, Any]:
+    return {"type": "value_error", "ctx": {"expected": f"'{expected}'"}}
+
+
 def test_a_path_parameter_that_does_not_fit_is_422_with_every_reason(call: Call) -> None:
     with pytest.raises(UnprocessableEntity) as caught:
         call(path_values, path=dict.fromkeys("abcdefgh", "?"))
@@ -162,10 +166,20 @@ def test_a_path_parameter_that_does_not_fit_is_422_with_every_reason(call: Call)
     assert caught.value.errors == [
         {"loc": ["path", "b"], "msg": "b should be an integer", "type": "value_error"},
         {"loc": ["path", "c"], "msg": "c should be a UUID", "type": "value_error"},
-        {"loc": ["path", "d"], "msg": "d should be one of red", "type": "value_error"},
+        {
+            "loc": ["path", "d"],
+            "msg": "d should be one of red",
+            "type": "value_error",
+            "ctx": {"expected": "'red'"},
+        },
         {"loc": ["path", "e"], "msg": "e should be a date in ISO 8601", "type": "value_error"},
         {"loc": ["path", "g"], "msg": "g should be an integer", "type": "value_error"},
-        {"loc": ["path", "h"], "msg": "h should be one of x", "type": "value_error"},
+        {
+            "loc": ["path", "h"],
+            "msg": "h should be one of x",
+            "type": "value_error",
+            "ctx": {"expected": "'x'"},
+        },
     ]
 
 
@@ -244,8 +258,18 @@ def test_a_list_names_the_place_of_what_does_not_fit_and_is_required_without_def
 
     assert caught.value.errors == [
         {"loc": ["query", "a"], "msg": "a is required", "type": "missing"},
-        {"loc": ["query", "c", 1], "msg": "c should be one of red", "type": "value_error"},
-        {"loc": ["query", "c", 3], "msg": "c should be one of red", "type": "value_error"},
+        {
+            "loc": ["query", "c", 1],
+            "msg": "c should be one of red",
+            "type": "value_error",
+            "ctx": {"expected": "'red'"},
+        },
+        {
+            "loc": ["query", "c", 3],
+            "msg": "c should be one of red",
+            "type": "value_error",
+            "ctx": {"expected": "'red'"},
+        },
     ]
 
 

@@ -104,7 +104,7 @@ FAILS: list[tuple[str, bytes, list[Any], str]] = [
     ("list[Item]", b'[{"name":"ab"},{"name":5}]', ["body", 1, "name"], "Expected `str`"),
     ("Order", b'{"items":[{"name":5}]}', ["body", "items", 0, "name"], "Expected `str`"),
     ("Order", b'{"items":[],"notes":{"k":"x"}}', ["body", "notes", "..."], "Expected `int`"),
-    ("Cat | Dog", b'{"kind":"cow"}', ["body", "kind"], "Invalid value 'cow'"),
+    ("Cat | Dog", b'{"kind":"cow"}', ["body", "kind"], "Invalid value"),
     ("Checked", b'{"a":0}', ["body"], "must be positive"),
 ]
 

@@ -137,6 +137,7 @@ FAILS: list[tuple[str, bytes, list[dict[str, Any]]]] = [
                 "loc": ["body", "name"],
                 "msg": "String should have at least 2 characters",
                 "type": "string_too_short",
+                "ctx": {"min_length": 2},
             },
             {
                 "loc": ["body", "count"],

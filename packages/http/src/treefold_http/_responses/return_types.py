@@ -14,7 +14,7 @@ import uuid
 from collections.abc import Callable
 from inspect import Parameter
 from types import FunctionType
-from typing import Any
+from typing import Any, cast
 
 from treefold_http._types import tree
 from treefold_http._types.parameters import EMPTY, InjectionError, shown
@@ -87,7 +87,11 @@ def _is_refused(node: tree.TypeNode) -> bool:
         case tree.ListType():
             return node.kind in _SETS
         case tree.Foreign(kind=type()):
-            named = issubclass(node.kind, tuple) and hasattr(node.kind, "_fields")
-            return named or issubclass(node.kind, _NEVER)
+            return _is_refused_class(node.kind)
         case _:
             return False
+
+
+def _is_refused_class(kind: Any) -> bool:
+    is_named_tuple = issubclass(kind, tuple) and hasattr(cast("Any", kind), "_fields")
+    return is_named_tuple or issubclass(kind, _NEVER)

@@ -10,6 +10,7 @@ import importlib
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias, Union
 
+from treefold_http._types.limits_missed import LimitMissed, read_msgspec, read_pydantic
 from treefold_http._types.parameters import InjectionError, shown
 from treefold_http._types.tree import ListType, TypeNode, UnionType
 
@@ -120,7 +121,9 @@ def pydantic_check(validate: Check) -> Check:
         try:
             return validate(value)
         except invalid as error:
-            raise ValueError(error.errors(include_url=False)[0]["msg"].lower()) from None
+            first = error.errors(include_url=False, include_input=False)[0]
+            message, context = read_pydantic(first)
+            raise LimitMissed(message.lower(), context) from None
 
     return check
 
@@ -150,7 +153,8 @@ def _by_msgspec(node: TypeNode) -> Check:
         try:
             return msgspec.convert(value, node.annotation)
         except msgspec.ValidationError as error:
-            raise ValueError(str(error).partition(" - at `$")[0].lower()) from None
+            message, context = read_msgspec(str(error).partition(" - at `$")[0])
+            raise LimitMissed(message.lower(), context) from None
 
     return check
 

@@ -9,10 +9,11 @@ and not all refuse NaN or lone surrogates.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from treefold_http._types import constraints, tree
+from treefold_http._types.limits_missed import read_msgspec, read_pydantic
 from treefold_http._types.member_names import QuickDecoder, quick_decoder
 from treefold_http._types.parameters import InjectionError, shown
 from treefold_http._types.validate import Errors, json_check
@@ -177,9 +178,9 @@ def _msgspec_decoder(node: tree.TypeNode) -> Decoder:
             return decode(body.removeprefix(BOM))
         except invalid as error:
             message, _, where = str(error).partition(" - at `$")
-            raise _invalid(
-                [{"loc": _steps(where), "msg": message, "type": "value_error"}]
-            ) from None
+            message, context = read_msgspec(message)
+            made = {"loc": _steps(where), "msg": message, "type": "value_error"}
+            raise _invalid([made | {"ctx": context} if context else made]) from None
         except RecursionError:
             raise _too_deep() from None
 
@@ -215,18 +216,21 @@ def _pydantic_decoder(node: tree.TypeNode, *, mixed: bool) -> Decoder | None:
         try:
             return validate(body.removeprefix(BOM))
         except invalid as error:
-            found = error.errors(include_url=False, include_context=False, include_input=False)
+            found = error.errors(include_url=False, include_input=False)
             first = found[0]  # without a place: only the parser of pydantic refuses the body
             if first["type"] == "json_invalid" and not first["loc"]:
                 reason = first["msg"].removeprefix("Invalid JSON: ")
                 raise BadRequest(f"The body is not valid JSON: {reason}") from None
-            entries = [
-                {"loc": ["body", *item["loc"]], "msg": item["msg"], "type": item["type"]}
-                for item in found
-            ]
-            raise _invalid(entries) from None
+            raise _invalid([pydantic_entry("body", item) for item in found]) from None
 
     return Decoder(run, quick=quick_decoder(node, validate))
+
+
+def pydantic_entry(place: str, item: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an error of pydantic as an entry of `errors`."""
+    message, context = read_pydantic(item)
+    made = {"loc": [place, *item["loc"]], "msg": message, "type": item["type"]}
+    return made | {"ctx": context} if context else made
 
 
 def _record_decoder(node: tree.TypeNode) -> Callable[[bytes, Any], Any]:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from treefold_http._runtime.settings import SPELLINGS
 from treefold_http._types import tree
+from treefold_http._types.limits_missed import LimitMissed, expected
 from treefold_http._types.parameters import shown
 
 Converter: TypeAlias = Callable[[str], Any]
@@ -158,10 +159,12 @@ def _text(value: object) -> str:
 
 
 def _member(choices: Mapping[str, Any]) -> Converter:
+    words, context = f"should be one of {', '.join(choices)}", expected(choices)
+
     def convert(text: str) -> Any:
         try:
             return choices[text]
         except KeyError:
-            raise ValueError(f"should be one of {', '.join(choices)}") from None
+            raise LimitMissed(words, context) from None
 
     return convert

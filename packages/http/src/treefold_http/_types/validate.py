@@ -13,6 +13,7 @@ from typing import Annotated, Any, TypeAlias, cast
 
 from treefold_http._types import tree
 from treefold_http._types.constraints import value_check
+from treefold_http._types.limits_missed import LimitMissed, expected
 from treefold_http._types.parameters import InjectionError, shown
 from treefold_http._types.scalars import converter
 from treefold_http._wire.pydantic_json import from_base64
@@ -24,9 +25,15 @@ Check: TypeAlias = Callable[[Any, Loc, Errors], Any]
 
 
 def entry(loc: list[str | int], message: object, kind: str = "value_error") -> dict[str, Any]:
-    """Return one entry of `errors` in a 422 (rulings, 'Handlers and injection')."""
+    """Return one entry of `errors` in a 422 (rulings, 'Handlers and injection').
+
+    It has a `ctx` if the message is a `LimitMissed`.
+    """
     name = next(step for step in reversed(loc) if isinstance(step, str))
-    return {"loc": loc, "msg": f"{name} {message}", "type": kind}
+    made: dict[str, Any] = {"loc": loc, "msg": f"{name} {message}", "type": kind}
+    if isinstance(message, LimitMissed) and message.context:
+        made["ctx"] = message.context
+    return made
 
 
 def json_check(node: tree.TypeNode) -> Check:
@@ -150,7 +157,7 @@ def _with(inner: Check, further: Callable[[Any], Any] | None) -> Check:
     return check
 
 
-def _wrong(message: str, loc: Loc, errors: Errors) -> None:
+def _wrong(message: object, loc: Loc, errors: Errors) -> None:
     errors.append(entry(loc, message, "type_error"))
 
 
@@ -183,11 +190,12 @@ def _exact(value: Any) -> tuple[type[Any], Any]:
 
 
 def _choice(choices: Mapping[tuple[type[Any], Any], Any]) -> Check:
-    words = f"should be one of {', '.join(str(value) for _, value in choices)}"
+    values = [value for _, value in choices]
+    missed = LimitMissed(f"should be one of {', '.join(map(str, values))}", expected(values))
 
     def check(value: Any, loc: Loc, errors: Errors) -> Any:
         if isinstance(value, (list, dict)) or _exact(value) not in choices:
-            return _wrong(words, loc, errors)
+            return _wrong(missed, loc, errors)
         return choices[_exact(value)]
 
     return check
