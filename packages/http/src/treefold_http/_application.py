@@ -259,11 +259,10 @@ class Application:
         """Declare the form of all error responses, as `error_format` of `hooks.py` does.
 
         Args:
-            render: an `ErrorFormat`, or a function of the request and the `HTTPError` whose return
-                annotation is the model of all error bodies.
+            render: an `ErrorFormat`, or a function as it takes.
 
         Raises:
-            TypeError: when it has no model or takes other arguments.
+            TypeError: as `ErrorFormat`.
         """
         self.errors.declared = as_error_format(render)
         self.replan()  # the documents of the project are written again
@@ -418,8 +417,7 @@ class Application:
     async def render(self, error: BaseException, request: Request) -> Response:
         """Return the response for an exception of a handler, a dependency or a middleware.
 
-        A cancellation of the request's task is re-raised. Every other exception is answered, also
-        `SystemExit` and `KeyboardInterrupt`: a request must not end the process (R-21).
+        A cancellation of the request's task is re-raised; `ErrorResponses` answers all others.
         """
         if is_outer_cancellation(error):
             raise error
