@@ -39,6 +39,37 @@ def test_sockets_have_a_document_of_their_own(treefold: Treefold, project: Proje
     assert json.loads(out)["asyncapi"] == "3.0.0"
 
 
+def test_the_default_version_is_printed_without_a_version(treefold: Treefold, project: Project):
+    root = project("v1/User/Get.py", "v2/User/[id]/Post.py")
+    (root / "treefold.toml").write_text('default_version = "latest"\n')
+    code, out, _ = treefold("openapi", "--unversioned")
+
+    assert code == 0
+    assert list(json.loads(out)["paths"]) == ["/user/{id}"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "error"),
+    [
+        (
+            (),
+            1,
+            "An unversioned document needs a default version;"
+            ' set `default_version = "latest"` in the settings',
+        ),
+        (("--asyncapi",), 2, "--unversioned is for OpenAPI, got --asyncapi; leave one out"),
+    ],
+)
+def test_there_is_no_unversioned_document_without_a_default_version(
+    treefold: Treefold, project: Project, arguments: tuple[str, ...], code: int, error: str
+):
+    project("v1/User/Get.py")
+    found, out, err = treefold("openapi", "--unversioned", *arguments)
+
+    assert (found, out) == (code, "")
+    assert err.splitlines()[-1] == f"Error: {error}"
+
+
 def test_an_unknown_version_names_the_known_ones(treefold: Treefold, project: Project):
     project("v1/User/Get.py", "v2/User/Post.py")
     code, out, err = treefold("openapi", "--version", "v3")

@@ -42,6 +42,15 @@ def ids(document: dict[str, Any]) -> list[str]:
         ("Api/v1/{id}/Get.py", "/v1/%7Bid%7D", "get_v1_id", ["{id}"]),
         ("Api/v1/Ü/Get.py", "/v1/%C3%BC", "get_v1_u00fc", ["Ü"]),
         ("Api/v1/Maß-Band/Get.py", "/v1/ma%C3%9F-band", "get_v1_ma_u00df_band", ["Maß-Band"]),
+        ("Api/v1/Api/User/Get.py", "/v1/api/user", "get_v1_api_user", ["User"]),
+        (
+            "Api/v1/api/[id]/v2/Book/Get.py",
+            "/v1/api/{id}/v2/book",
+            "get_v1_api_by_id_v2_book",
+            ["Book"],
+        ),
+        ("Api/v1/Api/Get.py", "/v1/api", "get_v1_api", ["Api"]),
+        ("Api/v1/Apiary/Get.py", "/v1/apiary", "get_v1_apiary", ["Apiary"]),
         ("Api/v1/!/Get.py", "/v1/!", "get_v1_x", ["!"]),
         ("Api/v1/100%25/Get.py", "/v1/100%2525", "get_v1_100_25", ["100%25"]),
     ],
@@ -101,7 +110,8 @@ def test_an_id_of_the_author_wins_over_a_made_one(document: Document) -> None:
 @pytest.mark.parametrize(
     ("text", "summary", "description"),
     [
-        ("async def handler(request): ...", None, None),
+        ("async def handler(request): ...", "GET /v1/x", None),
+        ("async def handler(request):\n    '''   '''", "GET /v1/x", None),
         ("async def handler(request):\n    'One line.'", "One line.", None),
         (
             "async def handler(request):\n    '''First.\n\n    More\n      indented.\n    '''",
@@ -140,6 +150,26 @@ def test_tags_and_deprecation_are_the_modules(document: Document) -> None:
     assert operation["tags"] == ["b", "a"]
     assert operation["deprecated"] is True
     assert made["tags"] == [{"name": "a"}, {"name": "b"}]
+
+
+def test_tags_of_sockets_alone_are_no_empty_tags(document: Document) -> None:
+    made = document(
+        {
+            "Api/v1/Chat/Socket.py": "async def handler(websocket): ...\n",
+            "Api/v1/User/Get.py": HANDLER,
+        }
+    )
+
+    assert made["tags"] == [{"name": "User"}]
+    assert made["paths"]["/v1/chat"]["x-websocket"]["tags"] == ["Chat"]
+
+
+def test_an_operation_without_credentials_says_so(document: Document) -> None:
+    secured = "from treefold_http import secured\n@secured('bearer')\n" + HANDLER
+    made = document({"Api/v1/Open/Get.py": HANDLER, "Api/v1/Closed/Get.py": secured})
+
+    assert made["paths"]["/v1/open"]["get"]["security"] == []
+    assert made["paths"]["/v1/closed"]["get"]["security"] == [{"bearer": []}]
 
 
 def test_no_tags_at_all_are_none(operation: Operation) -> None:

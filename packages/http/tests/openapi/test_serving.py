@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import sys
 from collections.abc import Callable, Mapping
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from treefold_http import Application, Settings
+from treefold_http.openapi import openapi_document
 
 if TYPE_CHECKING:
     from conftest import Answer
@@ -160,6 +162,110 @@ def test_where_the_application_is_mounted_is_the_server(project: Project, ask: A
 
     assert answer.json()["servers"] == [{"url": "/sub"}]
     assert "servers" not in ask(app, "GET", "/openapi.json").json()
+
+
+def test_the_default_version_has_a_document_without_the_version(project: Project, ask: Ask) -> None:
+    files = {**FILES, "Api/v2/Get.py": HANDLER, "Api/v2/User/[id]/Get.py": HANDLER}
+    app = project(files, dev=True, default_version="latest")
+    found = ask(app, "GET", "/openapi/default.json").json()
+    versioned = ask(app, "GET", "/openapi/v2.json").json()
+
+    assert list(found["paths"]) == ["/", "/user", "/user/{id}"]
+    for path, item in found["paths"].items():
+        known = versioned["paths"]["/v2" + path.rstrip("/")]
+        assert item["get"]["operationId"] == known["get"]["operationId"]
+        assert ask(app, "GET", path.replace("{id}", "1")).status == 200
+    assert found["paths"]["/user"]["get"]["summary"] == "GET /user"
+    assert list(ask(app, "GET", "/openapi.json").json()["paths"]) == [
+        *("/v1/user", "/v2", "/v2/user", "/v2/user/{id}"),
+    ]
+    assert openapi_document(app, unversioned=True) == found
+
+
+def test_a_fixed_default_version_is_the_one_that_is_described(project: Project, ask: Ask) -> None:
+    files = {**FILES, "Api/v2/New/Get.py": HANDLER}
+    app = project(files, dev=True, default_version="v1")
+
+    found = ask(app, "GET", "/openapi/default.json").json()
+    assert (list(found["paths"]), found["info"]["version"]) == (["/user"], "v1")
+
+
+def test_without_a_default_version_there_is_no_such_document(project: Project, ask: Ask) -> None:
+    app = project(FILES, dev=True)
+
+    assert ask(app, "GET", "/openapi/default.json").status == 404
+    with pytest.raises(ValueError, match="needs a default version; set `default_version"):
+        openapi_document(app, unversioned=True)
+    other = project(FILES, root="other", dev=True, default_version="latest")
+    assert ask(other, "GET", "/asyncapi/default.json").status == 404
+    with pytest.raises(ValueError, match="got version 'v1'; leave one out"):
+        openapi_document(other, "v1", unversioned=True)
+
+
+@pytest.mark.parametrize(
+    ("accepted", "coding"),
+    [
+        ("gzip", "gzip"),
+        ("br, gzip;q=0.5", "gzip"),
+        ("deflate, GZIP ; q=0.001", "gzip"),
+        ("*", "gzip"),
+        ("identity;q=0.5, *;q=1", "gzip"),
+        ("gzip;q=1.0, identity; q=0.5, *;q=0", "gzip"),
+        ("identity;q=0, gzip", "gzip"),
+        ("", None),
+        ("gzip;q=0", None),
+        ("gzip;q=0.000, *", None),
+        ("*;q=0", None),
+        ("identity", None),
+        ("identity;q=1, gzip;q=0.5", None),
+        ("br", None),
+        ("gzip;q=2", None),
+        ("gzip;q=-1", None),
+        ("gzip," * 500, None),
+    ],
+)
+def test_a_document_is_compressed_where_the_client_takes_it(
+    project: Project, ask: Ask, accepted: str, coding: str | None
+) -> None:
+    app = project(FILES, dev=True)
+    plain = ask(app, "GET", "/openapi.json")
+    answer = ask(app, "GET", "/openapi.json", headers=[("accept-encoding", accepted)])
+
+    assert plain.fields("content-encoding") == []
+    assert answer.fields("content-encoding") == ([coding] if coding else [])
+    assert answer.fields("vary") == plain.fields("vary") == ["Accept-Encoding"]
+    body = gzip.decompress(answer.body) if coding else answer.body
+    assert body == plain.body
+    assert answer.fields("content-length") == [str(len(answer.body))]
+    assert (answer.fields("etag") == plain.fields("etag")) is (coding is None)
+
+
+def test_compressed_bytes_are_kept_and_have_their_own_tag(project: Project, ask: Ask) -> None:
+    app = project(FILES, dev=True)
+    takes = ("accept-encoding", "gzip")
+    first = ask(app, "GET", "/openapi.json", headers=[takes])
+    tag = first.fields("etag")[0]
+    documents = app.project.kept["documents"]
+    kept = documents.known("openapi", None, "", "gzip")
+    again = ask(app, "GET", "/openapi.json", headers=[takes, ("if-none-match", tag)])
+    head = ask(app, "HEAD", "/openapi.json", headers=[takes])
+
+    assert kept == (first.body, tag)
+    assert documents.known("openapi", None, "", "gzip") is kept
+    assert (again.status, again.body, again.fields("vary")) == (304, b"", ["Accept-Encoding"])
+    assert again.fields("etag") == [tag]
+    assert head.fields("content-length") == [str(len(first.body))]
+    assert ask(app, "GET", "/openapi.json", headers=[("if-none-match", tag)]).status == 200
+
+
+def test_the_project_s_own_compression_leaves_it_as_it_is(project: Project, ask: Ask) -> None:
+    text = "from treefold_http.middleware import GZip\nmiddlewares = [GZip(minimum=1)]\n"
+    app = project({**FILES, "Middleware/__init__.py": text}, dev=True)
+    answer = ask(app, "GET", "/openapi.json", headers=[("accept-encoding", "gzip")])
+
+    assert answer.fields("content-encoding") == ["gzip"]
+    assert answer.fields("vary") == ["Accept-Encoding"]
+    assert json.loads(gzip.decompress(answer.body))["openapi"] == "3.1.0"
 
 
 class Own:

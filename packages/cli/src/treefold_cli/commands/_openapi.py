@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from treefold_cli._console.errors import OK, CommandError, translated
+from treefold_cli._console.errors import MISUSE, OK, CommandError, translated
 from treefold_cli._console.options import AppDir, read_choice
 from treefold_cli._console.output import complain
 from treefold_cli._console.progress import working
@@ -37,14 +37,22 @@ def openapi(
         bool,
         typer.Option("--asyncapi", help="The AsyncAPI document: sockets and event streams."),
     ] = False,
+    unversioned: Annotated[
+        bool,
+        typer.Option("--unversioned", help="The default version, with paths without a version."),
+    ] = False,
 ) -> int:
     """Print the OpenAPI document.
 
     The format follows the name of --out where --format is not given.
     """
+    if asyncapi and unversioned:
+        raise CommandError(
+            "--unversioned is for OpenAPI, got --asyncapi; leave one out", code=MISUSE
+        )
     form = read_choice(output or _format_of(out), "--format", choices=FORMATS)
     find_api(app_dir)
-    document = _read_document(app_dir, version or None, asyncapi=asyncapi)
+    document = _read_document(app_dir, version or None, asyncapi=asyncapi, unversioned=unversioned)
     text = to_yaml(document) if form == "yaml" else f"{json.dumps(document, indent=2)}\n"
     if out:
         replace_file(out, text)
@@ -58,20 +66,24 @@ def _format_of(out: str) -> str:
     return "yaml" if out.lower().endswith((".yaml", ".yml")) else "json"
 
 
-def _read_document(app_dir: str, version: str | None, *, asyncapi: bool) -> dict[str, Any]:
+def _read_document(
+    app_dir: str, version: str | None, *, asyncapi: bool, unversioned: bool
+) -> dict[str, Any]:
     from treefold_http import Application, TreefoldError
     from treefold_http.openapi import asyncapi_document, openapi_document
     from treefold_logging import flush
 
     app = Application(app_dir)
-    write = asyncapi_document if asyncapi else openapi_document
     try:
         quiet = contextlib.redirect_stdout(sys.stderr)
         with quiet, translated(TreefoldError), working("Describing"):
             app.boot()
             try:
-                return write(app, version)
+                if asyncapi:
+                    return asyncapi_document(app, version)
+                return openapi_document(app, version, unversioned=unversioned)
             except ValueError as error:
-                raise CommandError(f"{error}; see --version") from error
+                more = "" if unversioned else "; see --version"
+                raise CommandError(f"{error}{more}") from error
     finally:
         flush()

@@ -90,7 +90,7 @@ def stream_lines(run: Endpoint, status: int | None, hold: Callable[[Any], Any]) 
 
     async def lined(connection: Any) -> Any:
         result: Any = await run(connection)
-        parts = cast("tuple[Any, ...]", result) if type(result) is tuple else (result,)
+        parts = _parts_of(result)
         items: Any = parts[0] if parts else None
         if not isinstance(items, (AsyncIterator, Iterator)) or len(parts) > 3:
             return result
@@ -103,6 +103,10 @@ def stream_lines(run: Endpoint, status: int | None, hold: Callable[[Any], Any]) 
         return lines(items, hold), given, {"content-type": NDJSON, **said}
 
     return lined
+
+
+def _parts_of(result: Any) -> tuple[Any, ...]:
+    return cast("tuple[Any, ...]", result) if isinstance(result, tuple) else (result,)
 
 
 def _line(item: Any) -> bytes:

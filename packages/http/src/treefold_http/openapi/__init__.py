@@ -1,14 +1,15 @@
 """Documents of an application: OpenAPI 3.1 for requests, AsyncAPI 3 for WebSockets and events.
 
 Imported only where documents are served or printed. `serve_documents` puts them at `/openapi.json`,
-`/openapi/vN.json`, `/asyncapi.json` and `/asyncapi/vN.json`.
+`/openapi/vN.json`, `/asyncapi.json` and `/asyncapi/vN.json`, and the document of the default
+version at `/openapi/default.json`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from treefold_http.openapi._serving import Documents, serve_documents
+from treefold_http.openapi._serving import DEFAULT, Documents, serve_documents
 
 if TYPE_CHECKING:
     from treefold_http._serving.host import Host
@@ -16,18 +17,36 @@ if TYPE_CHECKING:
 __all__ = ["asyncapi_document", "openapi_document", "scheme_clashes", "serve_documents"]
 
 
-def openapi_document(app: Host, version: str | None = None) -> dict[str, Any]:
+def openapi_document(
+    app: Host, version: str | None = None, *, unversioned: bool = False
+) -> dict[str, Any]:
     """Return the OpenAPI 3.1 document of an application; boots it if necessary.
 
     Args:
         app: the application.
         version: include only this version, such as `v1`; None for all.
+        unversioned: True for the default version alone, with paths without a version and the same
+            operation ids.
 
     Raises:
-        ValueError: for a version that has no route.
+        ValueError: for a version that has no route, and for `unversioned` without a default
+            version or together with a version.
         BootError, SettingsError: when the project cannot be read.
     """
-    return _document(app, "openapi", version)
+    if not unversioned:
+        return _document(app, "openapi", version)
+    documents = Documents.of(app)
+    if version is not None:
+        raise ValueError(
+            f"An unversioned document is that of the default version, got version {version!r};"
+            " leave one out"
+        )
+    if not documents.has("openapi", DEFAULT):
+        raise ValueError(
+            "An unversioned document needs a default version;"
+            ' set `default_version = "latest"` in the settings'
+        )
+    return documents.document("openapi", DEFAULT)
 
 
 def asyncapi_document(app: Host, version: str | None = None) -> dict[str, Any]:

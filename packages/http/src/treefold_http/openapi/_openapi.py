@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from treefold_http._failures.error_format import ErrorFormat
@@ -11,6 +12,7 @@ from treefold_http._project.plans import WEBSOCKET
 from treefold_http.openapi._components import Components
 from treefold_http.openapi._info import Info
 from treefold_http.openapi._operations import operation_of, parameters_of, security_of
+from treefold_http.openapi._paths import without_version
 from treefold_http.openapi._routes import Described, tags_of, words_of
 from treefold_http.openapi._schemas import Schemas
 from treefold_http.openapi._sockets import messages_of
@@ -23,15 +25,19 @@ def write_openapi(
     info: Info,
     *,
     version: str | None = None,
+    unversioned: bool = False,
     error_format: ErrorFormat | None = None,
 ) -> dict[str, Any]:
     """Write the document.
 
     Args:
         version: include only the routes of this version.
+        unversioned: True for paths without the version.
         error_format: the form of all error responses; None for problem documents.
     """
     shown = [found for found in routes if version in (None, found.route.version)]
+    if unversioned:
+        shown = [replace(found, place=without_version(found.place)) for found in shown]
     components = Components()
     schemas = Schemas(components, error_format)
     paths: dict[str, dict[str, Any]] = {}
@@ -46,7 +52,8 @@ def write_openapi(
         "info": info.table(version),
         "paths": dict(sorted(paths.items())),
     }
-    if tags := sorted({tag for found in shown for tag in tags_of(found)}):
+    operations = [found for found in shown if found.route.method != WEBSOCKET]
+    if tags := sorted({tag for found in operations for tag in tags_of(found)}):
         document["tags"] = [{"name": tag} for tag in tags]
     parts = {
         "schemas": components.finish(),

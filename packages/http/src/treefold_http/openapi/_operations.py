@@ -24,13 +24,14 @@ _PART_NAMES: Schema = {"pattern": '^[^\\u0000-\\u001f\\u007f"\\\\]+$'}
 def operation_of(described: Described, schemas: Schemas) -> dict[str, Any]:
     """Return the Operation Object of a route."""
     made = words_of(described)
+    if described.module.summary is None and "summary" not in made:
+        made["summary"] = f"{described.route.method} {described.place.path}"
     if parameters := parameters_of(described, schemas):
         made["parameters"] = parameters
     if (body := _body(described, schemas)) is not None:
         made["requestBody"] = body
     made["responses"] = responses_of(described, schemas)
-    if security := security_of(described.security):
-        made["security"] = security
+    made["security"] = security_of(described.security)
     if any(EVENTS in answer.get("content", ()) for answer in made["responses"].values()):
         made["x-event-stream"] = {"data": schemas.of_output(described.contract)}
     return made

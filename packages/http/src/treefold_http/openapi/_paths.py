@@ -24,7 +24,8 @@ class Place(NamedTuple):
         path: the path, with `{name}` for each parameter.
         parameters: documented name to the name of the parameter in the handler.
         words: the parts of an operation id.
-        tag: the first folder below the version; None for the root of the version.
+        tag: the first folder below the version that names a subject; None for the root of the
+            version.
     """
 
     path: str
@@ -51,8 +52,21 @@ def place_of(route: Route) -> Place:
             names[name] = known
             segments.append(f"{{{name}}}")
             words += ["by", identifier(name)]
-    tag = next((folder for folder in folders if parameter_name(folder) is None), None)
+    static = [folder for folder in folders if parameter_name(folder) is None]
+    subjects = [folder for folder in static if not _says_nothing(folder)]
+    tag = next(iter([*subjects, *static]), None)
     return Place("/" + "/".join(segments), names, tuple(words), tag)
+
+
+def _says_nothing(folder: str) -> bool:
+    """Return True for a folder such as `Api`, which every route of a project may be in."""
+    return re.fullmatch(r"api|rest|v[0-9]+", folder, re.IGNORECASE) is not None
+
+
+def without_version(place: Place) -> Place:
+    """Return the location of a route as the default version serves it."""
+    _, _, rest = place.path.removeprefix("/").partition("/")
+    return place._replace(path=f"/{rest}")
 
 
 def operation_ids(

@@ -1,4 +1,4 @@
-"""Serve documents over HTTP: written at the first request, with an entity tag.
+"""Serve documents over HTTP: written and compressed at the first request, with an entity tag.
 
 Documents belong to the loaded project, so a reload makes new ones. Writing is slow and
 runs once, in a worker thread; concurrent requests wait for it.
@@ -6,6 +6,7 @@ runs once, in a worker thread; concurrent requests wait for it.
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import threading
@@ -17,6 +18,7 @@ from treefold_http._responses.response import Response
 from treefold_http._wire.conditionals import Outcome, decide
 from treefold_http._wire.errors import NOTHING_HERE, HTTPError, NotFound, check_reads
 from treefold_http._wire.json import dumps
+from treefold_http.middleware._codings import choose_coding
 from treefold_http.openapi._asyncapi import write_asyncapi
 from treefold_http.openapi._credentials import Clash
 from treefold_http.openapi._info import read_info
@@ -31,9 +33,13 @@ if TYPE_CHECKING:
     from treefold_http._serving.host import Host
 
 _Write: TypeAlias = Callable[..., dict[str, Any]]
+_Key: TypeAlias = tuple[str, str | None, str, str | None]
 _KINDS: Mapping[str, _Write] = {"openapi": write_openapi, "asyncapi": write_asyncapi}
 _KEY = "documents"
 _MAX_ENCODED = 64
+_CODINGS = ("gzip",)
+DEFAULT = "default"
+"""In place of a version: the document of the default version, with paths without a version."""
 _lock = threading.Lock()
 
 
@@ -52,7 +58,7 @@ class Documents:
         self._routes: list[Described] | None = None
         self._clashes: list[Clash] = []
         self._written: dict[tuple[str, str | None], dict[str, Any]] = {}
-        self._encoded: dict[tuple[str, str | None, str], tuple[bytes, str]] = {}
+        self._encoded: dict[_Key, tuple[bytes, str]] = {}
 
     @classmethod
     def of(cls, app: Host) -> Documents:
@@ -71,16 +77,26 @@ class Documents:
 
         Args:
             kind: `openapi` or `asyncapi`.
-            version: one of `versions`; None for all of them.
+            version: one of `versions`; None for all of them; `DEFAULT` for the default version.
         """
         with self._lock:
             found = self._written.get((kind, version))
             if found is None:
                 info = read_info(self._app.root, self._project.table.latest)
-                more = {"error_format": self._app.errors.format} if kind == "openapi" else {}
-                found = _KINDS[kind](self._described(), info, version=version, **more)
+                more: dict[str, Any] = {"version": version}
+                if kind == "openapi":
+                    more["error_format"] = self._app.errors.format
+                if version == DEFAULT:
+                    more |= {"version": self._project.default_version, "unversioned": True}
+                found = _KINDS[kind](self._described(), info, **more)
                 self._written[kind, version] = found
             return found
+
+    def has(self, kind: str, version: str) -> bool:
+        """Return True if there is a document of a version, or of the default version."""
+        if version == DEFAULT:
+            return kind == "openapi" and self._project.default_version is not None
+        return version in self.versions
 
     def clashes(self) -> list[Clash]:
         """Return the pairs of different security schemes with one name."""
@@ -95,14 +111,21 @@ class Documents:
                 get_logger().warning("%s", clash)
         return self._routes
 
-    def encoded(self, kind: str, version: str | None, root_path: str) -> tuple[bytes, str]:
+    def encoded(
+        self, kind: str, version: str | None, root_path: str, coding: str | None
+    ) -> tuple[bytes, str]:
         """Return a document as JSON bytes, and its entity tag.
 
         Args:
             root_path: the prefix at which the application is mounted.
+            coding: `gzip`, or None for the plain bytes.
         """
-        key = kind, version, root_path
+        key = kind, version, root_path, coding
         with self._lock:
+            if coding is not None and key not in self._encoded:
+                plain, tag = self.encoded(kind, version, root_path, None)
+                # Without a time, so that the same document has the same bytes.
+                self._encoded[key] = gzip.compress(plain, 6, mtime=0), f'{tag[:-1]}-{coding}"'
             if key not in self._encoded:
                 document = self.document(kind, version)
                 if root_path and kind == "openapi":
@@ -113,13 +136,15 @@ class Documents:
                 self._encoded[key] = body, f'"{hashlib.sha256(body).hexdigest()[:32]}"'
             return self._encoded[key]
 
-    def known(self, kind: str, version: str | None, root_path: str) -> tuple[bytes, str] | None:
+    def known(
+        self, kind: str, version: str | None, root_path: str, coding: str | None
+    ) -> tuple[bytes, str] | None:
         """Return the result of `encoded` if it is cached, else None."""
-        return self._encoded.get((kind, version, root_path))
+        return self._encoded.get((kind, version, root_path, coding))
 
 
 class DocumentFiles:
-    """Serves `/openapi.json` and `/openapi/v1.json`, or the same of AsyncAPI.
+    """Serves `/openapi.json`, `/openapi/v1.json` and `/openapi/default.json`, or AsyncAPI.
 
     Args:
         kind: `openapi` or `asyncapi`.
@@ -144,17 +169,21 @@ class DocumentFiles:
         documents = Documents.of(self._app)
         version = self._version(path_segments, documents)
         check_reads(request.method)
-        place = self.kind, version, request.scope.get("root_path", "").rstrip("/")
+        accepted = ",".join(request.headers.getlist("accept-encoding"))
+        coding = choose_coding(accepted, _CODINGS)
+        place = self.kind, version, request.scope.get("root_path", "").rstrip("/"), coding
         found = documents.known(*place)
         if found is None:
             found = await self._app.in_thread(documents.encoded, *place)
         body, tag = found
         outcome = decide(request.method, request.headers, etag=tag, modified=None)
-        headers = {"ETag": tag, "Cache-Control": "no-cache"}
+        headers = {"ETag": tag, "Cache-Control": "no-cache", "Vary": "Accept-Encoding"}
         if outcome is Outcome.NOT_MODIFIED:
             return Response(None, 304, headers)
         if outcome is Outcome.FAILED:
             raise HTTPError(412, "The document is another one by now")
+        if coding is not None:
+            headers["Content-Encoding"] = coding
         return Response(body, 200, headers, "application/json")
 
     def _version(self, segments: Sequence[str], documents: Documents) -> str | None:
@@ -164,7 +193,7 @@ class DocumentFiles:
             return None
         if len(segments) == 1 and segments[0].endswith(".json"):
             version = segments[0].removesuffix(".json")
-            if version in documents.versions:
+            if documents.has(self.kind, version):
                 return version
         raise NotFound(NOTHING_HERE)
 
