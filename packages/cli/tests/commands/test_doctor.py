@@ -96,6 +96,27 @@ def test_settings_are_read_as_the_application_does(executable: Executable, root:
     assert text.startswith("Unknown setting 'grce' in treefold.toml; did you mean 'grace'")
 
 
+def test_dotenv_and_own_settings_are_read_as_the_application_does(
+    executable: Executable, root: Path
+):
+    (root / ".env").write_text("TREEFOLD_GRCE=3\nTREEFOLD_APP__SIZE=s3cret\nOTHER\n")
+    text = "import dataclasses\n\n@dataclasses.dataclass\nclass Own:\n    size: int\n\n"
+    (root / "settings.py").write_text(f"{text}app_settings = Own\n")
+    found = findings(executable, root)
+    reason = "Setting app.size in TREEFOLD_APP__SIZE must be an integer, got 's3cret'"
+    assert about(found, "settings") == [
+        ("ok", "read from .env", ""),
+        ("warn", "variable TREEFOLD_GRCE means nothing", "did you mean TREEFOLD_GRACE?"),
+        ("fail", reason, ""),
+    ]
+    (root / ".env").write_text("TREEFOLD_GRACE\n")
+    status, text, _ = about(findings(executable, root), "settings")[0]
+    assert (status, text) == (
+        "fail",
+        "TREEFOLD_GRACE in line 1 of .env must have a value; write TREEFOLD_GRACE=value",
+    )
+
+
 def test_short_secrets_fail_and_stay_unseen(executable: Executable, root: Path):
     variables = {"SECRET_KEY": "hunter2", "TREEFOLD_SESSION_SECRET": "x" * 32, "MAIL_SECRET": "ab"}
     done = executable("doctor", cwd=root, **variables)

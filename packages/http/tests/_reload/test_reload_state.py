@@ -214,3 +214,32 @@ def test_another_root_in_the_process_is_left_alone(live: MakeLive, write: Write)
 
     assert app.get() == [2]
     assert other.load("Services.b") is module
+
+
+SHOP = """
+    from dataclasses import dataclass
+
+    @dataclass(frozen=True)
+    class Shop:
+        size: int = 5
+
+    app_settings = Shop
+"""
+
+
+def test_settings_of_the_project_are_read_again(live: MakeLive) -> None:
+    files = {"settings.py": SHOP, X: handler("shop.size", "from settings import Shop")}
+    files[X] = files[X].replace("handler()", "handler(shop: Shop)")
+    app = live(files)
+    assert app.get() == [5]
+    app.edit({"settings.py": SHOP.replace("5", "6")})
+    assert app.get() == [6]
+    app.edit({"settings.py": "1 / 0\n"})
+    assert app.get() == [6]
+    app.edit({"settings.py": SHOP.replace("int = 5", "int")})
+    assert b"Setting app.size is missing; " in app.answer().body
+    (broken,) = app.app.report.broken
+    assert broken.error.startswith("Setting app.size is missing; ")
+    app.edit({"settings.py": SHOP})
+    assert app.get() == [5]
+    assert isinstance(app.edit({"treefold.toml": "[app]\nsize = 7\n"}), RestartNeeded)

@@ -31,6 +31,7 @@ FULL: dict[str, Any] = {
     "caches": {"default": "memory://"},
     "test_databases": {"default": "sqlite:///y"},
     "installed_extensions": False,
+    "app": {"shop_name": "x"},
 }
 
 TOML = """
@@ -59,12 +60,15 @@ default = "memory://"
 
 [test.databases]
 default = "sqlite:///y"
+
+[app]
+shop_name = "x"
 """
 
 
 def values(settings: Settings) -> dict[str, Any]:
     found = {field.name: getattr(settings, field.name) for field in dataclasses.fields(settings)}
-    tables = ("databases", "test_databases", "caches")
+    tables = ("databases", "test_databases", "caches", "app")
     return found | {name: dict(getattr(settings, name)) for name in tables}
 
 
@@ -90,6 +94,7 @@ def test_without_any_source_the_defaults_hold(tmp_path: Path) -> None:
         "caches": {},
         "test_databases": {},
         "installed_extensions": None,
+        "app": {},
     }
 
 
@@ -102,6 +107,7 @@ def test_every_setting_is_read_from_treefold_toml(tmp_path: Path) -> None:
 def test_every_setting_is_read_from_pyproject(tmp_path: Path) -> None:
     text = TOML.replace("[databases]", "[tool.treefold.databases]")
     text = text.replace("[caches]", "[tool.treefold.caches]")
+    text = text.replace("[app]", "[tool.treefold.app]")
     text = text.replace("[test.databases]", "[tool.treefold.test.databases]")
     (tmp_path / "pyproject.toml").write_text(f"[project]\nname = 'x'\n[tool.treefold]\n{text}")
 
@@ -131,6 +137,7 @@ def test_every_setting_is_read_from_the_environment(
         "CACHE_URL": "memory://",
         "TEST_DATABASE_URL": "sqlite:///y",
         "INSTALLED_EXTENSIONS": "off",
+        "APP__SHOP_NAME": "x",
     }.items():
         monkeypatch.setenv(f"TREEFOLD_{name}", text)
 
@@ -251,9 +258,14 @@ def test_a_value_of_another_type_is_refused_with_its_source(
     ("name", "value", "words"),
     [
         ("log_format", "'xml'", "'text' or 'json'"),
-        ("ws_allowed_origins", "'https://a.example'", "a list of str"),
-        ("max_body", "'5'", "int"),
-        ("docs", "'yes'", "bool | None"),
+        ("ws_allowed_origins", "'https://a.example'", "a list of strings"),
+        ("max_body", "'5'", "an integer"),
+        ("max_body", "true", "an integer"),
+        ("grace", "'5'", "a number"),
+        ("log_level", "[5]", "a string"),
+        ("default_version", "5", "a string"),
+        ("docs", "'yes'", "true or false"),
+        ("redis_url", "5", "a string"),
     ],
 )
 def test_a_value_that_is_refused_is_told_what_it_may_be(
@@ -263,7 +275,8 @@ def test_a_value_that_is_refused_is_told_what_it_may_be(
     with pytest.raises(SettingsError) as caught:
         Settings.load(tmp_path)
 
-    assert str(caught.value) == f"Setting {name} in treefold.toml must be {words}, got {value}"
+    shown = "a value of a wrong type" if name == "redis_url" else value
+    assert str(caught.value) == f"Setting {name} in treefold.toml must be {words}, got {shown}"
 
 
 @pytest.mark.parametrize(

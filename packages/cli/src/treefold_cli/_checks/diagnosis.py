@@ -55,7 +55,7 @@ _KNOWN_VARIABLES = frozenset(
     }
 )
 _FOLDERS = ("Api", "Middleware", "Models", "Services", "Tests", "Utils")
-_FILES = ("hooks.py", "providers.py", "extensions.py")
+_FILES = ("hooks.py", "providers.py", "extensions.py", "settings.py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,22 +195,27 @@ def read_settings(root: Path) -> "tuple[Settings | None, list[Finding]]":
     """
     from treefold_http import Settings, SettingsError
 
-    found = list(_unknown_variables({f"TREEFOLD_{name.upper()}" for name in Settings.__slots__}))
+    settable = {f"TREEFOLD_{name.upper()}" for name in Settings.__slots__} - {"TREEFOLD_APP"}
+    found: list[Finding] = []
     try:
+        found += _unknown_variables(settable, Settings.variables(root))
         read = Settings.load(root)
     except SettingsError as error:
         return None, [Finding(FAIL, "settings", str(error)), *found]
-    sources = [name for name in ("pyproject.toml", "treefold.toml") if (root / name).is_file()]
+    files = ("pyproject.toml", "treefold.toml", ".env")
+    sources = [name for name in files if (root / name).is_file()]
     text = f"read from {', '.join(sources)}" if sources else "defaults"
     return read, [Finding(OK, "settings", text), *found]
 
 
-def _unknown_variables(settable: set[str]) -> Iterator[Finding]:
+def _unknown_variables(settable: set[str], variables: Collection[str]) -> Iterator[Finding]:
     import difflib
 
     known = settable | _KNOWN_VARIABLES
-    for name in sorted(os.environ):
+    for name in sorted(variables):
         if not name.startswith("TREEFOLD_") or name in known or _is_secret(name):
+            continue
+        if name.startswith("TREEFOLD_APP__"):  # the boot compares these with their model
             continue
         near = difflib.get_close_matches(name, known, 1)
         advice = f"did you mean {near[0]}?" if near else "unset it"

@@ -1,22 +1,31 @@
 """The files of a project that every request depends on, read at boot.
 
-`Models/`, `Middleware/`, `providers.py`, `extensions.py` and `hooks.py` (rulings, 'Middleware,
-lifecycle, background'). A file that fails is a fatal finding, and the others are still read, so
-that a boot reports all failures at once. `_project.handlers` reads the files of handlers.
+`Models/`, `Middleware/`, `settings.py`, `providers.py`, `extensions.py` and `hooks.py` (rulings,
+'Middleware, lifecycle, background'). A file that fails is a fatal finding, and the others are still
+read, so that a boot reports all failures at once. `_project.handlers` reads the files of handlers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast
 
 from treefold_http._failures.error_format import ErrorFormat, as_error_format
+from treefold_http._injection.providers import Provider
+from treefold_http._project.app_settings import (
+    FILE,
+    NAME,
+    GivenSettings,
+    RefusedSettings,
+    read_app_settings,
+    require_no_values,
+)
 from treefold_http._project.findings import Findings
 from treefold_http._project.installed import install, model_modules
 from treefold_http._project.middleware_chain import check_entry, prepare_entries
 from treefold_http._project.modules import ModuleSpace
-from treefold_http._runtime.boot_report import BootError
+from treefold_http._runtime.boot_report import BootError, SettingsError
 
 if TYPE_CHECKING:
     from treefold_http._project.runtime import ProjectRuntime
@@ -184,7 +193,31 @@ def _error_format(module: ModuleType | None, findings: Findings) -> ErrorFormat 
         return None
 
 
+def _app_settings(
+    app: ProjectRuntime, space: ModuleSpace, findings: Findings
+) -> Mapping[Any, Provider]:
+    """Return the provider of the project's own settings, if `settings.py` has their model.
+
+    In a reload, a file that fails keeps its previous provider; values that do not fit a changed
+    model are an error of the requests that take them.
+    """
+    values, count = app.settings.app, len(findings.broken)
+    model = getattr(_boot_module(space, FILE.removesuffix(".py"), findings), NAME, None)
+    if len(findings.broken) > count:
+        declared = app.providers.declared.items()
+        return {key: one for key, one in declared if isinstance(one.factory, GivenSettings)}
+    try:
+        if model is None:
+            require_no_values(values)
+            return {}
+        return {model: Provider(read_app_settings(model, values), scope="app")}
+    except SettingsError as error:
+        findings.refuse_setting(str(error))
+        return {model: Provider(RefusedSettings(error))} if isinstance(model, type) else {}
+
+
 def _provide(app: ProjectRuntime, space: ModuleSpace, findings: Findings) -> None:
+    settings = _app_settings(app, space, findings)
     count = len(findings.broken)
     module = _boot_module(space, "providers", findings)
     if len(findings.broken) > count:
@@ -193,7 +226,7 @@ def _provide(app: ProjectRuntime, space: ModuleSpace, findings: Findings) -> Non
     try:
         if not isinstance(providers, dict):
             raise TypeError(f"`providers` must be a dict, got {type(providers).__qualname__!r}")
-        app.providers.declare(cast("dict[Any, Any]", providers))
+        app.providers.declare({**settings, **cast("dict[Any, Any]", providers)})
     except TypeError as error:
         findings.add("providers.py", error, fatal=True)
 

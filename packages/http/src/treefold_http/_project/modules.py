@@ -38,6 +38,7 @@ PROJECT_NAMES = frozenset(
         "extensions",
         "hooks",
         "providers",
+        "settings",
     }
 )
 """Top-level names that always resolve to the project; other names only if nothing else has them."""

@@ -1,8 +1,8 @@
 """Settings of an application: names, types and sources.
 
-Precedence: arguments, `TREEFOLD_<NAME>` in the environment, `treefold.toml`, `[tool.treefold]` in
-`pyproject.toml` (rulings, 'Names'). An unknown name is an error that suggests the nearest one; a
-secret is never shown.
+Precedence: arguments, `TREEFOLD_<NAME>` in the environment, the same in `.env`, `treefold.toml`,
+`[tool.treefold]` in `pyproject.toml` (rulings, 'Names'). An unknown name is an error that suggests
+the nearest one; a secret is never shown.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from types import MappingProxyType
 from typing import Any, Literal, cast
 
 from treefold_http._runtime.boot_report import SettingsError
+from treefold_http._runtime.dotenv import read_dotenv
 from treefold_logging import mask
 
 _NO_DATABASES: Mapping[str, str] = MappingProxyType({})
@@ -32,9 +33,30 @@ _ADDRESSES = {
 """Settings that map aliases to addresses, and the variable that sets their `default`."""
 _SECRETS = ("secret_key", "secret_key_fallbacks", "redis_url")
 """Settings that no message shows."""
+APP_PREFIX = "TREEFOLD_APP__"
+"""Begins the variable of a setting of the project's own; two, because `TREEFOLD_APP_DIR` is one of
+the framework."""
 SPELLINGS = dict.fromkeys(["true", "1", "on", "yes"], True) | dict.fromkeys(
     ["false", "0", "off", "no"], False
 )
+
+
+class VariableText(str):
+    """The text of an environment variable, which is converted to the type of its setting.
+
+    Attributes:
+        variable: the name of the variable, for messages.
+    """
+
+    __slots__ = ("variable",)
+    variable: str
+
+    @classmethod
+    def of(cls, text: str, variable: str) -> VariableText:
+        """Return the text with the name of its variable."""
+        made = cls(text)
+        made.variable = variable
+        return made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -62,6 +84,8 @@ class Settings:
         test_databases: alias to the URL of the database that tests use instead; the table
             `[test.databases]`. Without one, tests make their own.
         caches: alias to address of a cache: `memory://` or a Redis URL.
+        app: settings of the project's own, as they are written; the table `[app]`. Their model is
+            `app_settings` of `settings.py`.
         installed_extensions: look for extensions of installed distributions; None looks where the
             project has models or a `databases` setting.
     """
@@ -84,6 +108,7 @@ class Settings:
     databases: Mapping[str, str] = field(default_factory=lambda: _NO_DATABASES)
     test_databases: Mapping[str, str] = field(default_factory=lambda: _NO_DATABASES)
     caches: Mapping[str, str] = field(default_factory=lambda: _NO_DATABASES)
+    app: Mapping[str, Any] = field(default_factory=lambda: _NO_DATABASES)
     installed_extensions: bool | None = None
 
     def __post_init__(self) -> None:
@@ -110,7 +135,7 @@ class Settings:
 
     def __repr__(self) -> str:
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        for name in _ADDRESSES:
+        for name in (*_ADDRESSES, "app"):
             values[name] = dict.fromkeys(values[name], "***")
         for name in _SECRETS:
             values[name] = "***" if values[name] else values[name]
@@ -129,9 +154,18 @@ class Settings:
             SettingsError: for an unknown name, a wrong type or a file that is not TOML.
         """
         values = _from_files(app_dir)
-        values.update(_from_environment(values))
+        values.update(_from_environment(cls.variables(app_dir), values))
         values.update({name: value for name, value in arguments.items() if value is not None})
         return cls.of(values)
+
+    @staticmethod
+    def variables(app_dir: Path) -> Mapping[str, str]:
+        """Return the variables that settings are read from: the environment, then `.env`.
+
+        Raises:
+            SettingsError: `.env` cannot be read.
+        """
+        return {**read_dotenv(app_dir), **os.environ}
 
     @classmethod
     def of(cls, values: Mapping[str, Any], *, source: str = "settings") -> Settings:
@@ -186,17 +220,22 @@ def _with_test(table: Mapping[str, Any], name: str, file: str) -> dict[str, Any]
     return {**flat, **{f"test_{k}": v for k, v in cast("dict[str, Any]", test).items()}}
 
 
-def _from_environment(given: Mapping[str, Any]) -> dict[str, Any]:
+def _from_environment(environment: Mapping[str, str], given: Mapping[str, Any]) -> dict[str, Any]:
     types = typing.get_type_hints(Settings)
     values: dict[str, Any] = {}
     for name in types:
         variable = f"TREEFOLD_{name.upper()}"
-        if variable in os.environ and name not in _ADDRESSES:
-            values[name] = _from_text(os.environ[variable], name, types[name], variable)
+        if variable in environment and name not in (*_ADDRESSES, "app"):
+            values[name] = _from_text(environment[variable], name, types[name], variable)
     for name, variable in _ADDRESSES.items():
-        if url := os.environ.get(variable):
+        if url := environment.get(variable):
             values[name] = {**given.get(name, _NO_DATABASES), "default": url}
-    return values
+    own = {
+        variable.removeprefix(APP_PREFIX).lower(): VariableText.of(text, variable)
+        for variable, text in environment.items()
+        if variable.startswith(APP_PREFIX) and variable != APP_PREFIX
+    }
+    return {**values, "app": {**given.get("app", _NO_DATABASES), **own}} if own else values
 
 
 def _from_text(text: str, name: str, wanted: Any, variable: str) -> Any:
@@ -233,7 +272,7 @@ def _checked(name: str, value: Any, types: Mapping[str, Any], source: str) -> An
         value = tuple(cast("list[object]", value))
         good = all(isinstance(part, str) for part in value)
     elif Mapping in kinds:
-        good = _is_text_table(value)
+        good = isinstance(value, Mapping) if name == "app" else _is_text_table(value)
     else:
         if float in kinds and type(value) is int:
             value = float(value)
@@ -254,16 +293,31 @@ def _wrong(name: str, value: Any, wanted: Any, source: str) -> SettingsError:
     if name in _ADDRESSES:  # its values carry passwords
         text = f'Setting {name} in {source} must be a table of alias = "url"'
         return SettingsError(text)
-    shown_value = "a value of a wrong type" if name in _SECRETS else repr(value)
+    if name == "app":
+        return SettingsError(f"Setting app in {source} must be a table; write [app]")
+    shown_value = "a value of a wrong type" if name in _SECRETS else in_toml(value)
     return SettingsError(f"Setting {name} in {source} must be {_words(wanted)}, got {shown_value}")
 
 
+def in_toml(value: object) -> str:
+    """Return a value as it is written in a settings file, for messages."""
+    if value is None:
+        return "no value"
+    return str(value).lower() if isinstance(value, bool) else repr(value)
+
+
 def _words(wanted: Any) -> str:
-    """The allowed values of a type, as written in a settings file."""
+    """The allowed values of a type, in the words of a settings file."""
     if typing.get_origin(wanted) is Literal:
         return " or ".join(map(repr, typing.get_args(wanted)))
-    return (
-        "a list of str"
-        if typing.get_origin(wanted) is tuple
-        else getattr(wanted, "__name__", str(wanted))
-    )
+    kinds = _kinds(wanted)
+    return next(words for kind, words in _WORDS.items() if kind in kinds)
+
+
+_WORDS: Mapping[Any, str] = {
+    bool: "true or false",
+    int: "an integer",
+    float: "a number",
+    tuple: "a list of strings",
+    str: "a string",
+}
