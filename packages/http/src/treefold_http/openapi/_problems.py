@@ -5,6 +5,7 @@ Problem documents (RFC 9457) are described as `treefold_http._failures.problems`
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from treefold_http._wire.errors import HTTPError
@@ -50,10 +51,11 @@ def error_content(schemas: Schemas, status: str) -> dict[str, Any]:
     number = int(status) if status.isdigit() else 0
     made: dict[str, Any] = {"schema": _problem_schema(schemas.components, number)}
     if 400 <= number <= 599:
-        made["example"] = _example(number)
+        made["example"] = dict(_example(number))
     return {PROBLEM: made}
 
 
+@cache
 def _example(status: int) -> dict[str, Any]:
     title = HTTPError(status).title
     shown: dict[str, Any] = {

@@ -280,7 +280,7 @@ def _said(status: str, said: Any, known: dict[str, Any] | None, schemas: Schemas
 
 def _add_examples(response: dict[str, Any], said: Any, described: Described) -> None:
     """Add the examples of a status in the module, with the names of its model in JSON."""
-    if not isinstance(said, Mapping):
+    if not isinstance(said, Mapping) or not said.keys() & {"example", "examples"}:
         return
     table = cast("Mapping[str, Any]", said)
     model = table.get("model")
@@ -293,7 +293,7 @@ def _add_examples(response: dict[str, Any], said: Any, described: Described) -> 
         made["example"] = by_alias(node, table["example"])
     if "examples" in table:
         made["examples"] = _named_examples(node, table["examples"])
-    for media in response.get("content", {}).values() if made else ():
+    for media in response.get("content", {}).values():
         media.pop("example", None)
         media |= made
 
