@@ -249,17 +249,13 @@ class Application:
     ) -> Callable[[ExceptionHandler], ExceptionHandler]:
         """Register the decorated function as handler of an exception type and its subclasses.
 
-        The function, async or plain, takes the request and the exception, and may return any value
-        that a route handler may return; before a socket is accepted it takes the socket. The
-        nearest class decides, and a handler for `Exception` never gets an `HTTPError`.
+        It takes the request, or a socket before `accept`, and the exception, and may return what a
+        handler may return. A handler for `Exception` never gets an `HTTPError`.
         """
         return self.errors.handlers.adder(kind)
 
     def error_format(self, render: Render | ErrorFormat) -> Render | ErrorFormat:
         """Declare the form of all error responses, as `error_format` of `hooks.py` does.
-
-        Args:
-            render: an `ErrorFormat`, or a function as it takes.
 
         Raises:
             TypeError: as `ErrorFormat`.

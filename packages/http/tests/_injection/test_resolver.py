@@ -306,7 +306,10 @@ def test_what_gathers_arguments_gets_none(call: Call) -> None:
     assert call(gathered, "/v1/x?q=5&args=6&kwargs=7&x=8&r=9") == [5, (), 9, {}]
 
 
-async def untyped(page=1, thing: dict[str, int] | None = None):  # pyright: ignore[reportMissingParameterType] - untyped
+class Thing: ...
+
+
+async def untyped(page=1, thing: Thing | None = None):  # pyright: ignore[reportMissingParameterType] - untyped
     return [page, thing]
 
 

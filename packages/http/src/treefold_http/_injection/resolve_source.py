@@ -7,9 +7,10 @@ parameter's own default.
 
 from __future__ import annotations
 
+import collections.abc
 import inspect
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, TypeAlias
 
@@ -21,7 +22,7 @@ from treefold_http._types import constraints, tree
 from treefold_http._types.decode import Decoder, model_decoder, text_converter
 from treefold_http._types.parameters import EMPTY, InjectionError, label, shown
 from treefold_http._types.read import read
-from treefold_http._types.scalars import Converter, converter
+from treefold_http._types.scalars import converter
 from treefold_http._types.validate import Errors, entry
 from treefold_http._wire.errors import UnprocessableEntity
 from treefold_http._wire.json import loads
@@ -145,7 +146,7 @@ def _class_of(source: Any) -> type:
 
 def _hidden(node: tree.TypeNode) -> Iterator[Any]:
     """Yield the source and dependency markers inside unions and lists."""
-    if isinstance(node, tree.UnionType) or (isinstance(node, tree.ListType) and node.kind is list):
+    if isinstance(node, (tree.UnionType, tree.ListType)):
         for part in node.parts:
             yield from filter(_says_where, part.markers)
             yield from _hidden(part)
@@ -249,7 +250,7 @@ def _implied(
     if decoder is not None:
         return _body(parameter, node, decoder)
     constrained = bool(constraints.families(node))
-    reader = _text_reader(node, anything=constrained)
+    reader = _text_reader(node, anything=constrained or _is_text_class(node))
     if reader is not None:
         return _text(parameter, node, source, reader)
     if constrained:
@@ -257,6 +258,10 @@ def _implied(
             f"The constraint on parameter {parameter.name!r} cannot be checked on"
             f" {_bare_name(node)}; use a scalar or a list of scalars"
         )
+    if parameter.default is not EMPTY and _is_data(node):
+        text = f"is annotated {_bare_name(node)}, which the query cannot provide, and its default"
+        remedy = "use a scalar or a list of scalars, or Annotated[..., Body()]"
+        raise _refusal(parameter, function, f"{text} would always be used; {remedy}")
     return None
 
 
@@ -295,9 +300,34 @@ def is_upload(node: tree.TypeNode) -> bool | None:
     options = tree.without_none(node)
     if len(options) != 1:
         return None
-    item = _item(node)
-    kind = item or options[0]
-    return item is not None if kind.bare is UploadFile else None
+    listed = _list_in(node)
+    if listed is not None and listed.kind is list:
+        return True if listed.item.bare is UploadFile else None
+    return False if options[0].bare is UploadFile else None
+
+
+def _is_text_class(node: tree.TypeNode) -> bool:
+    """Return True for a class that pydantic reads from text, such as `HttpUrl` or an IP address."""
+    kinds = [getattr(_item_of(option), "kind", None) for option in tree.without_none(node)]
+    return bool(kinds) and all(
+        hasattr(kind, "__get_pydantic_core_schema__") or _module_of(kind) == "ipaddress"
+        for kind in kinds
+    )
+
+
+def _module_of(kind: Any) -> str:
+    return getattr(kind, "__module__", "")
+
+
+def _is_data(node: tree.TypeNode) -> bool:
+    """Return True for a type of values that clients send, False for the author's own objects."""
+    if isinstance(node, tree.Named):
+        return _is_data(node.target)
+    if isinstance(node, tree.UnionType):
+        return all(map(_is_data, tree.without_none(node)))
+    if isinstance(node, tree.Foreign):
+        return _is_text_class(node)
+    return not isinstance(node, tree.AnyType)
 
 
 def _text_reader(node: tree.TypeNode, *, anything: bool) -> sources.TextReader | None:
@@ -308,33 +338,48 @@ def _text_reader(node: tree.TypeNode, *, anything: bool) -> sources.TextReader |
     """
     if node.annotation is EMPTY:
         node = read(str)
-    item = _item(node)
-    wanted = item or node
+    listed = _list_in(node)
+    wanted = node if listed is None else listed.item
     convert = converter(wanted)
     if convert is None and anything:
         convert = text_converter(wanted)
     if convert is None:
         return None
-    if item is None:
+    if listed is None:
         return sources.TextReader(_checked(convert, constraints.value_check(node)))
+    make = _CONTAINERS.get(listed.kind)
     if constraints.families(node, items=False):
-        return sources.TextReader(convert, many=True, whole=constraints.value_check(node))
-    return sources.TextReader(_checked(convert, constraints.value_check(item)), many=True)
+        check = constraints.value_check(node)
+        whole = check if make is None or check is None else _checked(make, check)
+        return sources.TextReader(convert, many=True, whole=whole)
+    checked = _checked(convert, constraints.value_check(wanted))
+    return sources.TextReader(checked, many=True, whole=make)
 
 
-def _item(node: tree.TypeNode) -> tree.TypeNode | None:
-    """The type of the items of a list, also of a list or None; None for other types."""
+_CONTAINERS: Mapping[Any, Callable[[Any], Any]] = {
+    set: set,
+    frozenset: frozenset,
+    tuple: tuple,
+    collections.abc.Set: frozenset,
+}
+"""The containers of many texts that are no lists."""
+
+
+def _list_in(node: tree.TypeNode) -> tree.ListType | None:
+    """The list, set or open tuple that a type is, also beside None; None for other types."""
     options = tree.without_none(node)
-    if (
-        len(options) != 1
-        or not isinstance(options[0], tree.ListType)
-        or options[0].kind is not list
-    ):
+    found = options[0] if len(options) == 1 else None
+    if not isinstance(found, tree.ListType) or found.item.annotation is EMPTY:
         return None
-    return None if options[0].item.annotation is EMPTY else options[0].item
+    return found
 
 
-def _checked(convert: Converter, check: constraints.Check | None) -> Converter:
+def _item_of(node: tree.TypeNode) -> tree.TypeNode:
+    listed = _list_in(node)
+    return node if listed is None else listed.item
+
+
+def _checked(convert: constraints.Check, check: constraints.Check | None) -> constraints.Check:
     if check is None:
         return convert
     return lambda text: check(convert(text))

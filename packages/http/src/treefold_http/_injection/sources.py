@@ -84,7 +84,7 @@ class TextReader(NamedTuple):
     Attributes:
         convert: converts and checks one text.
         many: True if the parameter is a list, with one item for each text.
-        whole: checks the list, if the list itself has constraints.
+        whole: makes the set or tuple of the list, or checks the list's own constraints.
     """
 
     convert: Converter

@@ -75,8 +75,9 @@ def unconstrained(node: TypeNode) -> Any:
         return node.bare
     if isinstance(node, UnionType):
         return Union[tuple(map(unconstrained, node.options))]  # noqa: UP007 - made of a tuple
-    if isinstance(node, ListType) and node.kind is list and families(node.item):
-        return list[unconstrained(node.item)]
+    if isinstance(node, ListType) and families(node.item):
+        item = unconstrained(node.item)
+        return tuple[item, ...] if node.kind is tuple else node.kind[item]
     return node.bare
 
 
@@ -100,7 +101,7 @@ def value_check(node: TypeNode) -> Check | None:
 
 def _markers(node: TypeNode, *, items: bool) -> Iterator[Any]:
     yield from node.markers
-    if isinstance(node, UnionType) or (isinstance(node, ListType) and items and node.kind is list):
+    if isinstance(node, UnionType) or (isinstance(node, ListType) and items):
         for part in node.parts:
             yield from _markers(part, items=items)
 

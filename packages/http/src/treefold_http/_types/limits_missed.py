@@ -15,6 +15,8 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
+from treefold_http._wire.json import dumps, loads
+
 Context = Mapping[str, Any]
 
 
@@ -66,11 +68,10 @@ def _plain(value: Any) -> Any:
         items = map(_plain, cast("Iterable[Any]", value))
         made = [item for item in items if item is not None]
         return made if isinstance(value, (list, tuple)) else sorted(made, key=str)
-    if isinstance(value, (datetime.date, datetime.time)):
-        return value.isoformat()
-    if isinstance(value, datetime.timedelta):
-        return value.total_seconds()
-    return str(value) if isinstance(value, (decimal.Decimal, uuid.UUID, float)) else None
+    return loads(dumps(value)) if isinstance(value, _AS_TEXT) else None
+
+
+_AS_TEXT = (datetime.date, datetime.time, datetime.timedelta, decimal.Decimal, uuid.UUID)
 
 
 _Limit = tuple[re.Pattern[str], Callable[[re.Match[str]], Context]]

@@ -70,6 +70,24 @@ def _bool(text: str) -> bool:
         raise ValueError("should be true or false") from None
 
 
+_iso_duration = re.compile(
+    r"([+-]?)P(?=.*[0-9])(?:([0-9]{1,9})W)?(?:([0-9]{1,9})D)?"
+    r"(?:T(?=.)(?:([0-9]{1,9})H)?(?:([0-9]{1,9})M)?(?:([0-9]{1,12}(?:\.[0-9]{1,9})?)S)?)?"
+).fullmatch
+
+
+def _duration(text: str) -> datetime.timedelta:
+    found = _iso_duration(text)
+    if found is None:
+        raise ValueError
+    sign, weeks, days, hours, minutes, seconds = found.groups(default="")
+    whole = datetime.timedelta(
+        weeks=int(weeks or 0), days=int(days or 0), hours=int(hours or 0), minutes=int(minutes or 0)
+    )
+    whole += datetime.timedelta(microseconds=int(decimal.Decimal(seconds or 0) * 1_000_000))
+    return -whole if sign == "-" else whole
+
+
 def _by(parse: Converter, words: str) -> Converter:
     def convert(text: str) -> Any:
         try:
@@ -105,7 +123,9 @@ SCALARS: Mapping[Any, ScalarForm] = {
     datetime.time: ScalarForm(
         _text_of("time"), _by(datetime.time.fromisoformat, "should be a time in ISO 8601")
     ),
-    datetime.timedelta: ScalarForm(_text_of("duration")),
+    datetime.timedelta: ScalarForm(
+        _text_of("duration"), _by(_duration, "should be a duration in ISO 8601, such as PT90S")
+    ),
 }
 """Type to its forms; subclasses of these types are foreign."""
 

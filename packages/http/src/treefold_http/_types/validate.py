@@ -194,9 +194,10 @@ def _choice(choices: Mapping[tuple[type[Any], Any], Any]) -> Check:
     missed = LimitMissed(f"should be one of {', '.join(map(str, values))}", expected(values))
 
     def check(value: Any, loc: Loc, errors: Errors) -> Any:
-        if isinstance(value, (list, dict)) or _exact(value) not in choices:
+        try:
+            return choices[_exact(value)]
+        except (KeyError, TypeError):  # a list, or another value without a hash
             return _wrong(missed, loc, errors)
-        return choices[_exact(value)]
 
     return check
 

@@ -74,6 +74,8 @@ def _parameter(name: str, place: str, schema: Schema, *, required: bool) -> dict
 
 def _schema(found: Input, schemas: Schemas) -> Schema:
     schema = without_null(schemas.of(found.type, "input"))
+    if "uniqueItems" in schema:  # a set takes repeated texts as one
+        schema = {key: value for key, value in schema.items() if key != "uniqueItems"}
     if found.required or found.default is None:
         return schema
     return with_default(schema, found.default)
