@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from treefold_router import Finding, RouteTable
+from treefold_router import Finding, Found, RouteTable
 
 TableOf = Callable[..., RouteTable]
 
@@ -113,3 +113,98 @@ def test_s09_two_spellings_of_one_version(table_of: TableOf) -> None:
             ("v01/Get.py", "v1/Get.py"),
         ),
     )
+
+
+@pytest.mark.parametrize(
+    ("stem", "meant"),
+    [
+        ("Putt", "Put"),
+        ("Pots", "Post"),
+        ("Gte", "Get"),
+        ("Delet", "Delete"),
+        ("DELTE", "Delete"),
+        ("Pacth", "Patch"),
+        ("Optoins", "Options"),
+        ("Heead", "Head"),
+        ("pst", "Post"),
+        ("Scoket", "Socket"),
+        ("Websoket", "Websocket"),
+    ],
+)
+def test_a_file_near_a_method_is_told_the_spelling(
+    table_of: TableOf, stem: str, meant: str
+) -> None:
+    table = table_of("v1/User/Get.py", f"v1/User/{stem}.py")
+    assert [route.file for route in table.routes] == ["v1/User/Get.py"]
+    assert table.skipped == ()
+    assert table.lint() == (
+        Finding(
+            "method-name",
+            f"File '{stem}.py' is no method, so it serves no route; name it '{meant}.py'",
+            (f"v1/User/{stem}.py",),
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "v1/User/path.py",
+        "v1/User/posts.py",
+        "v1/User/Set.py",
+        "v1/User/ws2.py",
+        "v1/User/as.py",
+        "v1/User/et.py",
+        "v1/User/getter.py",
+        "v1/User/Pätch.py",
+        "v1/User/__init__.py",
+        "v1/User/Services/Putt.py",
+        "v2.1/User/Putt.py",
+        "Putt.py",
+    ],
+)
+def test_ordinary_names_are_no_finding(table_of: TableOf, file: str) -> None:
+    assert table_of("v1/User/Get.py", file).lint() == ()
+
+
+@pytest.mark.parametrize(
+    ("folder", "meant"),
+    [
+        ("{id}", "id"),
+        ("{id:int}", "id"),
+        ("{Path:path}", "Path"),
+        ("<id>", "id"),
+        ("<int:id>", "id"),
+        (":id", "id"),
+        ("[[id]]", "id"),
+        ("[[...slug]]", "slug"),
+        ("[id", "id"),
+        ("id]", "id"),
+    ],
+)
+def test_a_parameter_of_another_framework_is_told_its_spelling(
+    table_of: TableOf, folder: str, meant: str
+) -> None:
+    table = table_of(f"v1/User/{folder}/Get.py", f"v1/User/{folder}/X/Put.py")
+    assert table.lint() == (
+        Finding(
+            "parameter-spelling",
+            f"Folder {folder!r} is the plain segment {folder.lower()!r}, no parameter; name it "
+            f"'[{meant}]'",
+            (f"v1/User/{folder}/Get.py", f"v1/User/{folder}/X/Put.py"),
+        ),
+    )
+    served = table.resolve("GET", f"/v1/user/{folder.lower()}")
+    assert isinstance(served, Found)
+
+
+@pytest.mark.parametrize("name", ["...path", "*path", "path?", "path:int", ":path", " path "])
+def test_a_decorated_bracket_name_is_told_the_plain_one(table_of: TableOf, name: str) -> None:
+    (finding,) = table_of(f"v1/[{name}]/Get.py").lint()
+    assert finding.code == "parameter-identifier"
+    assert finding.message.endswith("; a parameter is one segment, name the folder '[path]'")
+
+
+@pytest.mark.parametrize("folder", ["{}", "a{id}", "a:b", "(group)", "<>", ":1", "a-b", "@me", "x"])
+def test_other_plain_folders_are_no_finding(table_of: TableOf, folder: str) -> None:
+    assert table_of(f"v1/{folder}/Get.py").lint() == ()

@@ -146,6 +146,24 @@ def test_lints_are_reported_only_when_strict(treefold: Treefold, project: Projec
     assert out.endswith("2 routes: 0 duplicate, 0 broken, 0 skipped, 1 lint\n")
 
 
+def test_names_that_look_like_mistakes_are_reported_only_when_strict(
+    treefold: Treefold, project: Project
+):
+    project("v1/User/{id}/Get.py", "v1/User/Putt.py", "v1/File/[...path]/Get.py")
+    assert treefold("check")[:2] == (0, "2 routes: 0 duplicate, 0 broken, 0 skipped\n")
+    code, out, _ = treefold("check", "--strict")
+    assert code == 1
+    assert out.splitlines()[:-1] == [
+        "[lint] Api/v1/File/[...path]/Get.py: Parameter '...path' is no identifier, it can only be"
+        " read as request.path_params['...path']; a parameter is one segment, name the folder"
+        " '[path]'",
+        "[lint] Api/v1/User/{id}/Get.py: Folder '{id}' is the plain segment '{id}', no parameter;"
+        " name it '[id]'",
+        "[lint] Api/v1/User/Putt.py: File 'Putt.py' is no method, so it serves no route; name it"
+        " 'Put.py'",
+    ]
+
+
 def test_one_name_for_two_security_schemes_is_a_lint(treefold: Treefold, project: Project):
     root = project()
     for name, scheme in (("A", "basic"), ("B", "bearer")):

@@ -55,6 +55,14 @@ def classify(entry: Entry) -> Endpoint | Skipped | None:
     return Endpoint(method, tuple(folders), "/".join(entry.parts))
 
 
+def is_ordinary(entry: Entry) -> bool:
+    """Return True for a file of ordinary code where a method file would be an endpoint."""
+    *folders, name = entry.parts
+    stem = name.removesuffix(".py")
+    placed = not entry.is_folder and not entry.defect and not _find_misplacement(folders)
+    return placed and method_of(stem) is None and is_unicode(stem)
+
+
 def inside_non_route_folder(name: str) -> str:
     """Return the reason for a file below an opt-out folder."""
     return f"inside non-route folder '{name}'"

@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
 from treefold_router._naming import parameter_name, segment_of, version_number
+from treefold_router._near_names import near_method, parameter_meant, undecorated
 from treefold_router._types import Duplicate, Finding, Route
 
 # Injection provides these names itself, independent of the path.
@@ -18,6 +19,7 @@ def lint(
     routes: Sequence[Route],
     duplicates: Iterable[Duplicate],
     clashes: Iterable[Sequence[str]],
+    ordinary: Iterable[str] = (),
 ) -> tuple[Finding, ...]:
     """Return every finding, rule by rule, each rule in visiting order.
 
@@ -25,6 +27,7 @@ def lint(
         routes: The routes that serve.
         duplicates: For the files that lost: their folders name parameters too.
         clashes: Groups of sibling paths that a case-insensitive disk cannot tell apart.
+        ordinary: Files of ordinary code at places where a method file would be a route.
     """
     files = {route.file for route in routes}
     for duplicate in duplicates:
@@ -34,6 +37,8 @@ def lint(
         *_differing_brackets(visited),
         *_repeated_parameters(routes),
         *_unfit_names(visited),
+        *_foreign_parameters(visited),
+        *_near_methods(ordinary),
         *_case_clashes(clashes),
         *_version_spellings(visited),
     )
@@ -85,10 +90,12 @@ def _unfit_names(visited: Iterable[str]) -> Iterator[Finding]:
                 groups.setdefault(name, []).append(file)
     for name, files in groups.items():
         if not _is_injectable(name):
+            meant = undecorated(name)
+            way = f"; a parameter is one segment, name the folder '[{meant}]'" if meant else ""
             yield Finding(
                 "parameter-identifier",
                 f"Parameter {name!r} is no identifier, it can only be read as "
-                f"request.path_params[{name!r}]",
+                f"request.path_params[{name!r}]{way}",
                 tuple(files),
             )
         elif name in _RESERVED:
@@ -97,6 +104,34 @@ def _unfit_names(visited: Iterable[str]) -> Iterator[Finding]:
                 f"Parameter {name!r} is a name injection keeps for itself, it can only be read "
                 f"as request.path_params[{name!r}]; rename the folder",
                 tuple(files),
+            )
+
+
+def _foreign_parameters(visited: Iterable[str]) -> Iterator[Finding]:
+    groups: dict[tuple[str, str], list[str]] = {}
+    for file in visited:
+        for folder in dict.fromkeys(file.split("/")[1:-1]):
+            meant = None if parameter_name(folder) else parameter_meant(folder)
+            if meant is not None:
+                groups.setdefault((folder, meant), []).append(file)
+    for (folder, meant), files in groups.items():
+        yield Finding(
+            "parameter-spelling",
+            f"Folder {folder!r} is the plain segment {segment_of(folder)!r}, no parameter; name it "
+            f"'[{meant}]'",
+            tuple(files),
+        )
+
+
+def _near_methods(ordinary: Iterable[str]) -> Iterator[Finding]:
+    for file in sorted(ordinary, key=lambda file: file.split("/")):
+        name = file.rpartition("/")[2]
+        meant = near_method(name.removesuffix(".py"))
+        if meant is not None:
+            yield Finding(
+                "method-name",
+                f"File {name!r} is no method, so it serves no route; name it '{meant}.py'",
+                (file,),
             )
 
 

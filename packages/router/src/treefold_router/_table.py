@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from treefold_router._build import build, latest_version, sorted_versions
+from treefold_router._classify import is_ordinary
 from treefold_router._lint import lint
 from treefold_router._naming import METHODS, WEBSOCKET, is_version
 from treefold_router._path import NO_SLASH, PERCENT, encode_path, malformed, unescape
@@ -65,6 +66,7 @@ class RouteTable:
         self._auto_head = auto_head
         self._auto_options = auto_options
         self._clashes = listing.clashes
+        self._ordinary = tuple("/".join(e.parts) for e in listing.entries if is_ordinary(e))
 
     @classmethod
     def scan(
@@ -168,7 +170,7 @@ class RouteTable:
 
     def lint(self) -> tuple[Finding, ...]:
         """Return constructs that work but may surprise: names in brackets, clashing spellings."""
-        return lint(self.routes, self.duplicates, self._clashes)
+        return lint(self.routes, self.duplicates, self._clashes, self._ordinary)
 
     def explain(
         self, method: str, raw_path: bytes | str, *, default_version: str | None = None
