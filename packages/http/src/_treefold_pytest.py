@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Coroutine, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,6 +30,32 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--treefold-app-dir", dest=_NAME, default=None, metavar="DIR", help=about
     )
     parser.addini(_NAME, about, default="")
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None]:
+    """Write the log of a phase while pytest captures it, not later between its dots."""
+    return (yield from _log_written())
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+    """Do the same for the test itself."""
+    return (yield from _log_written())
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None]:
+    """Do the same for the end of its fixtures."""
+    return (yield from _log_written())
+
+
+def _log_written() -> Generator[None]:
+    try:
+        return (yield)
+    finally:
+        if logging := sys.modules.get("treefold_logging"):  # otherwise nothing has logged
+            logging.flush()
 
 
 def find_app_dir(config: pytest.Config, start: Path) -> Path:

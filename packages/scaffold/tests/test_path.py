@@ -38,7 +38,14 @@ from treefold_scaffold._path import HandlerPath, parse_path
     ],
 )
 def test_segments_become_folder_names(path: str, version: str | None, folders: tuple[str, ...]):
-    assert parse_path(path) == HandlerPath(version, folders)
+    parsed = parse_path(path)
+    assert (parsed.version, parsed.folders) == (version, folders)
+
+
+def test_segments_whose_separator_is_lost_are_kept_as_typed():
+    path = parse_path("v1/Order-Line/[user-id]/snake_case/order-line/User")
+    assert path.separated == ("order-line", "snake_case")
+    assert parse_path("v1/user/[user-id]") == HandlerPath("v1", ("User", "[user-id]"))
 
 
 SHAPE = "must be letters, digits, '-' and '_', or a whole '[name]'"

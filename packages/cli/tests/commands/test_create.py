@@ -17,10 +17,33 @@ def test_the_new_file_and_its_url_are_printed(treefold: Treefold, project: Proje
     root = project("v2/Health/Get.py")
     assert treefold("create", "order-line/[id]", "get") == (
         0,
-        "created: Api/v2/OrderLine/[id]/Get.py  GET /v2/orderline/{id}\n",
+        "created: Api/v2/OrderLine/[id]/Get.py  GET /v2/orderline/{id}\n"
+        "for /order-line name the folder order-line\n",
         "",
     )
     assert "Api/v2/OrderLine/[id]/Get.py" in files(root)
+
+
+@pytest.mark.parametrize(
+    ("path", "hints"),
+    [
+        ("v1/Order_Line/x-y/[user-id]", ["order_line", "x-y"]),
+        ("a-b/a-b", ["a-b"]),
+        ("orderline/user", []),
+    ],
+)
+def test_segments_that_lose_their_separator_are_told(
+    treefold: Treefold, project: Project, path: str, hints: list[str]
+):
+    project("v1/Health/Get.py")
+    code, out, _ = treefold("create", path, "get")
+    assert code == 0
+    assert out.splitlines()[1:] == [f"for /{hint} name the folder {hint}" for hint in hints]
+
+
+def test_a_folder_named_as_told_serves_that_url(treefold: Treefold, project: Project):
+    project("v1/order-line/Get.py")
+    assert treefold("why", "get", "/v1/order-line")[0] == 0
 
 
 def test_an_existing_file_is_named_and_left_untouched(treefold: Treefold, project: Project):

@@ -80,7 +80,10 @@ def test_another_project_can_be_served(start: Start, project: Project, tmp_path:
 
 def test_an_address_that_others_reach_is_warned_of(start: Start, project: Project):
     server = start("dev", "--host", "0.0.0.0", cwd=project("v1/Health/Get.py")).started()
-    warning = "Warning: host '0.0.0.0' lets other machines reach the development server"
+    warning = (
+        "Warning: host '0.0.0.0' lets other machines reach the development server; source and log"
+        " are readable for the network"
+    )
     assert server.output.splitlines().count(warning) == 1
 
 

@@ -256,3 +256,4 @@ def test_extras_that_nothing_uses_are_no_fault(told: Callable[..., list[Told]]):
     found = told("", "extras", **{"Services/x.py": use})
     assert {status for status, *_ in found} == {"ok"}
     assert ("ok", "jwt: not installed", "pip install 'treefold[jwt]'") in found
+    assert not [text for _, text, _ in found if text.startswith("test: not installed")]

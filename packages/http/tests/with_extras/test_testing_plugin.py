@@ -150,6 +150,38 @@ def test_option_and_setting_say_where_the_project_is(
     assert code == 0
 
 
+LOGS = """
+    import pytest
+
+    @pytest.fixture
+    def noisy(client):
+        client.get("/v1/time")
+        yield
+        client.get("/v1/time")
+
+    @pytest.mark.parametrize("number", range(20))
+    def test_it(noisy, client, number):
+        assert client.get("/v1/time").text == "real"
+
+    def test_fails(client):
+        client.get("/v1/time?last=1")
+        assert False
+"""
+
+
+@pytest.mark.parametrize("capture", ["fd", "sys"])
+def test_request_lines_do_not_fall_between_the_dots(write: Write, capture: str) -> None:
+    root = write(PROJECT | {"Tests/test_time.py": LOGS})
+
+    code, output = run_pytest(root, "-q", f"--capture={capture}")
+
+    assert output.startswith(f"{'.' * 20}F"), output
+    report, summary = output.split("short test summary")
+    assert report.count("[INFO] GET") == 1  # below 'Captured stderr call' of the failure
+    assert "[INFO] GET" not in summary
+    assert code == 1
+
+
 def _bare(tmp_path: Path, source: str) -> Path:
     (tmp_path / "test_bare.py").write_text(source)
     return tmp_path

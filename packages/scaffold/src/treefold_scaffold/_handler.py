@@ -27,11 +27,13 @@ class Created:
         file: POSIX path below the application root, such as `Api/v1/Order/[id]/Get.py`.
         method: the HTTP method it answers, or `WEBSOCKET`.
         url: the URL template it answers at, such as `/v1/order/{id}`.
+        separated: segments of the wanted path whose `-` or `_` the URL lacks, such as `order-line`.
     """
 
     file: str
     method: str
     url: str
+    separated: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,8 @@ def create_handler(app_dir: str | os.PathLike[str], path: str, *, method: str) -
     places = folder.relative_to(api).parts
     taken = _find_existing(folder, verb)
     if taken is None and _write_new(file, _handler_source(verb, places)):
-        return Created(_relative_name(api, file), verb, _url_template(places))
+        name, url = _relative_name(api, file), _url_template(places)
+        return Created(name, verb, url, wanted.separated)
     return Exists(_relative_name(api, taken or file))
 
 

@@ -25,10 +25,12 @@ class HandlerPath:
     Attributes:
         version: the version named first, such as `v2`, or None for the latest.
         folders: folder names below the version, PascalCase or bracketed.
+        separated: segments as typed, in lower case, whose `-` or `_` the folder name lacks.
     """
 
     version: str | None
     folders: tuple[str, ...]
+    separated: tuple[str, ...] = ()
 
 
 def parse_path(path: str) -> HandlerPath:
@@ -49,9 +51,11 @@ def parse_path(path: str) -> HandlerPath:
         reason = _find_objection(segment, first=position == 0)
         if reason:
             raise ScaffoldError(f"Path {path!r} is refused: {reason}")
-    if version_number(segments[0]) is None:
-        return HandlerPath(None, tuple(map(_folder_name, segments)))
-    return HandlerPath(segments[0], tuple(map(_folder_name, segments[1:])))
+    version = None if version_number(segments[0]) is None else segments.pop(0)
+    folders = tuple(map(_folder_name, segments))
+    pairs = zip(segments, folders, strict=True)
+    separated = (typed.lower() for typed, folder in pairs if typed.lower() != folder.lower())
+    return HandlerPath(version, folders, tuple(dict.fromkeys(separated)))
 
 
 def _find_objection(segment: str, *, first: bool) -> str | None:

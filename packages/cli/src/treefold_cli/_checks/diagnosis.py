@@ -48,6 +48,8 @@ _EXTRAS: Mapping[str, tuple[str, ...]] = {
     "tracing": ("opentelemetry-api",),
     "test": ("httpx",),
 }
+_FOR_DEVELOPMENT = ("test",)
+"""Extras that a server has no use for: their absence is no finding."""
 _KNOWN_VARIABLES = frozenset(
     {
         *("TREEFOLD_APP_DIR", "TREEFOLD_DEV"),
@@ -135,6 +137,8 @@ def check_extras(used: Mapping[str, str]) -> Iterator[Finding]:
         if not missing:
             shown = ", ".join(f"{name} {_installed_version(name)}" for name in names)
             yield Finding(OK, "extras", f"{extra}: {shown}")
+            continue
+        if extra in _FOR_DEVELOPMENT:
             continue
         status, why = _status_of_missing(extra, used)
         install = f"pip install 'treefold[{extra}]'"

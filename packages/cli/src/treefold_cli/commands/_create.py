@@ -34,4 +34,6 @@ def create(
         write(f"exists: {outcome.file}")
     else:
         write(f"created: {outcome.file}  {outcome.method} {outcome.url}")
+        for segment in outcome.separated:
+            write(f"for /{segment} name the folder {segment}")
     return OK

@@ -67,10 +67,17 @@ def dev(
     with former or bind(host, number) as listener:
         app = Application(app_dir, dev=True, default_version=version)
         if former is None and not is_loopback(host):
-            complain(f"Warning: host {host!r} lets other machines reach the development server")
+            complain(f"Warning: {_exposure(host)}")
         if _serve_project(app, listener, again=former is not None, migrate=migrate):
             restart_process(listener, environment=environment, folder=folder)
     return OK
+
+
+def _exposure(host: str) -> str:
+    return (
+        f"host {host!r} lets other machines reach the development server; source and log are"
+        " readable for the network"
+    )
 
 
 def _serve_project(
