@@ -47,7 +47,8 @@ def tree(root: Path) -> dict[str, str]:
 def test_a_file_is_written_at_its_place(
     root: Path, path: str, method: str, file: str, verb: str, url: str
 ):
-    assert create_handler(root, path, method=method) == Created(f"Api/{file}", verb, url)
+    lost = ("order-line",) if "order-line" in path else ()
+    assert create_handler(root, path, method=method) == Created(f"Api/{file}", verb, url, lost)
     assert set(tree(root)) == {f"Api/{file}"}
 
 
