@@ -10,6 +10,7 @@ import pytest
 # Under importlib mode pytest adds no folder; the support modules lie beside this one.
 sys.path.insert(0, str(Path(__file__).parent))
 
+from docs_pages import axe as axe, browser as browser, contexts as contexts, open_docs as open_docs
 from serving import Process, write_tree
 from wire import ServeOnSocket
 

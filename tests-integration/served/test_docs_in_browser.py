@@ -6,19 +6,15 @@ import json
 import os
 import re
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
-from browser import Watched, axe_source, running_browser, violations
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from browser import violations
+from docs_pages import Open, execute, route, started
+from playwright.sync_api import Browser, Page, expect
 from serving import Process, migrate, write_tree
 
-Open = Callable[..., Watched]
-Contexts = Callable[..., BrowserContext]
-
-WIDE = {"viewport": {"width": 1280, "height": 860}}
 NARROW = {"viewport": {"width": 400, "height": 800}}
 
 BOOKS: Mapping[str, str] = {
@@ -247,27 +243,6 @@ HOSTILE_TREE: Mapping[str, str] = {
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """The browser of this machine."""
-    with running_browser() as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The script that checks pages for everybody's use."""
-    return axe_source(tmp_path_factory.mktemp("axe") / "axe")
-
-
-def started(root: Path, database: str | None = None) -> Iterator[Process]:
-    server = Process(root, "httptools", dev=True, default_version=None, database=database)
-    try:
-        yield server
-    finally:
-        server.stop()
-
-
-@pytest.fixture(scope="module")
 def books(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
     """The shop of this module."""
     yield from started(write_tree(tmp_path_factory.mktemp("books"), BOOKS))
@@ -286,49 +261,6 @@ def sample(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     database = f"sqlite:///{tmp_path_factory.mktemp('sample')}/shop.sqlite3"
     migrate(root, database)
     yield from started(root, database)
-
-
-@pytest.fixture(scope="module")
-def contexts(browser: Browser) -> Contexts:
-    """Profiles by their options: readers who come back, so that the cache is used too."""
-    made: dict[str, BrowserContext] = {}
-
-    def give(*, fresh: bool = False, **options: Any) -> BrowserContext:
-        chosen: Any = {**WIDE, "color_scheme": "light", **options}
-        if fresh:
-            return browser.new_context(**chosen)
-        return made.setdefault(repr(chosen), browser.new_context(**chosen))
-
-    return give
-
-
-@pytest.fixture
-def open_docs(contexts: Contexts) -> Iterator[Open]:
-    """Open the docs of a server; at the end nothing may have gone wrong on any of the pages."""
-    opened: list[Watched] = []
-
-    def start(server: Process, path: str = "/docs", **options: Any) -> Watched:
-        watched = Watched(contexts(**options), f"http://127.0.0.1:{server.address[1]}")
-        opened.append(watched)
-        watched.open(path)
-        return watched
-
-    yield start
-    for watched in opened:
-        watched.close()
-    assert [what for watched in opened for what in watched.wrong] == []
-
-
-def route(page: Page, name: str) -> None:
-    """Open a route by its link in the tree."""
-    tree = page.get_by_role("navigation", name="Routes")
-    tree.get_by_role("link", name=name, exact=True).click()
-    expect(page.locator("h1 code")).to_have_text(name.split()[1])
-
-
-def execute(page: Page) -> None:
-    page.get_by_role("button", name="Execute").click()
-    expect(page.locator(".live-responses-table tbody .response-col_status")).to_be_visible()
 
 
 def test_the_tree_is_the_folder_and_opens_and_closes(books: Process, open_docs: Open) -> None:

@@ -204,3 +204,16 @@ def test_the_log_is_live_masked_and_ends_with_the_application(
     assert reader.exchange.answer.complete
     assert any("booted in" in line for line in reader.lines)
     assert "hunter2" not in "".join(reader.lines)
+
+
+def test_assets_of_the_page_stay_out_of_the_terminal(
+    project: Project, ask: Ask, lines: Any
+) -> None:
+    app = project(FILES, dev=True)
+    assets = config(get(ask, app, "/docs"))["assets"].removeprefix("./docs")
+    found = get(ask, app, f"/docs{assets}/main.js")
+    missing = get(ask, app, f"/docs{assets}/nothing.js")
+    said = [line for line in lines.texts() if "GET /docs" in line]
+
+    assert (found.status, missing.status) == (200, 404)
+    assert [line.split()[1] for line in said] == ["/docs", f"/docs{assets}/nothing.js"]

@@ -1,6 +1,7 @@
 // A console for an event stream. Read with fetch, not EventSource: a header can be sent, the status
 // and the request id can be seen, and a stream that ended is not asked for again by itself.
 
+import { ask } from "./away.js";
 import { field, h } from "./dom.js";
 import { addressFields, pretty, transcript } from "./console.js";
 
@@ -37,7 +38,7 @@ export function eventConsole(entry, { origin, onAnswer, logLink }) {
     const mine = (reading = new AbortController());
     show("Connecting…", "Stop", false);
     try {
-      const answer = await fetch(origin + address.address(), {
+      const answer = await ask(origin + address.address(), {
         headers: { Accept: "text/event-stream", ...headersOf(headers.input.value) },
         signal: mine.signal,
         cache: "no-store",
@@ -48,7 +49,7 @@ export function eventConsole(entry, { origin, onAnswer, logLink }) {
       const good = answer.ok && type.startsWith("text/event-stream");
       said.add(good ? "note" : "error", `${answer.status} ${type}`, logLink(id));
       if (good) show("Listening", "Stop", true);
-      if (good) await read(answer.body, (event) => said.add("in", worded(event)));
+      if (good) await read(answer.body, (event) => said.add("in", worded(event))).catch(brokenOff);
       else said.add("in", pretty(await answer.text()));
       said.add("note", "The stream has ended");
     } catch (error) {
@@ -77,6 +78,11 @@ export function eventConsole(entry, { origin, onAnswer, logLink }) {
     said.element,
   );
   return { element, close };
+}
+
+function brokenOff(error) {
+  if (error.name === "AbortError") throw error;
+  throw new Error("The stream broke off: the server is away", { cause: error });
 }
 
 function headersOf(text) {

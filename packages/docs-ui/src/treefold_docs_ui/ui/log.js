@@ -1,6 +1,7 @@
 // The log as it is written, and what was tried out: each answer leads to its line. Development only.
 
 import { fill, h } from "./dom.js";
+import { resizeEdge } from "./resize.js";
 
 const KEPT = 1000;
 const READ = /^\[INFO\] GET ([^ ?]+)|"method": ?"GET", ?"path": ?"([^"?]+)/;
@@ -13,7 +14,7 @@ const OTHER = / payload=|"payload":/; // every line of a request has it
 export function makeLog({ url, isOwn, onBoot }) {
   const lines = h("div", { class: "lines", role: "log", "aria-label": "Log lines", tabindex: "0" });
   const state = h("span", { class: "state", role: "status" }, "Connecting…");
-  const tried = h("ul", { class: "tried" });
+  const tried = h("ul", { class: "tried", tabindex: "0", "aria-label": "Try-outs" });
   const none = h("p", { class: "muted" }, "Nothing tried out yet");
   const element = h(
     "section",
@@ -21,11 +22,18 @@ export function makeLog({ url, isOwn, onBoot }) {
     h("div", { class: "tries" }, h("h2", {}, "Try-outs"), none, tried),
     h("div", { class: "live" }, h("h2", {}, "Log ", state), lines),
   );
+  const { edge, say } = resizeEdge(element, "Height of the log");
+  element.prepend(edge);
   let source = null;
+  let following = true; // the reader has not scrolled away from the newest record
+  let placed = 0; // where it was scrolled to for the reader
   let opened = false;
   let sought = null;
   let told = () => {};
 
+  lines.addEventListener("scroll", () => {
+    if (lines.clientHeight > 0 && lines.scrollTop !== placed) following = isAtEnd();
+  });
   document.addEventListener("visibilitychange", () => (document.hidden ? stop() : start()));
   start();
 
@@ -59,7 +67,6 @@ export function makeLog({ url, isOwn, onBoot }) {
   }
 
   function add(batch) {
-    const atEnd = lines.scrollTop + lines.clientHeight >= lines.scrollHeight - 8;
     for (const line of batch) {
       const level = /^\[(\w+)\]|"level": ?"(\w+)"/.exec(line);
       const name = (level?.[1] ?? level?.[2] ?? "").toLowerCase();
@@ -68,7 +75,23 @@ export function makeLog({ url, isOwn, onBoot }) {
     }
     while (lines.childElementCount > KEPT) lines.firstElementChild.remove();
     if (sought) find(sought);
-    else if (atEnd) lines.scrollTop = lines.scrollHeight;
+    else if (following) follow();
+  }
+
+  function isAtEnd() {
+    return lines.scrollTop + lines.clientHeight >= lines.scrollHeight - 8;
+  }
+
+  /** Show the newest record: its end with those before it, or its first line where it is long. */
+  function follow() {
+    const last = lines.lastElementChild;
+    if (last && last.offsetHeight > lines.clientHeight) startAt(last);
+    else lines.scrollTop = lines.scrollHeight;
+    placed = lines.scrollTop;
+  }
+
+  function startAt(record) {
+    lines.scrollTop += record.getBoundingClientRect().top - lines.getBoundingClientRect().top;
   }
 
   function find(id) {
@@ -79,14 +102,17 @@ export function makeLog({ url, isOwn, onBoot }) {
       if (is) found = line;
     }
     sought = found ? null : id; // it may still be on its way
-    found?.scrollIntoView({ block: "nearest" });
+    if (found) startAt(found);
     return found !== null;
   }
 
   function show(visible) {
     element.hidden = !visible;
     told(visible);
-    if (visible) lines.scrollTop = lines.scrollHeight;
+    if (!visible) return;
+    following = true;
+    follow();
+    say();
   }
 
   /** Show the line of a request. */

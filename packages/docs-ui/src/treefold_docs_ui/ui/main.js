@@ -2,13 +2,14 @@
 // comes from documents fetched as JSON; the query of the address is never read, its fragment only
 // to look up a route that is known.
 
+import { ask } from "./away.js";
 import { eventConsole } from "./events.js";
 import { fill, h } from "./dom.js";
 import { keysDialog, listenToKeys } from "./keys.js";
 import { makeLog } from "./log.js";
 import { messagesPart } from "./messages.js";
 import { entriesOf, folderAt, slice, treeOf } from "./model.js";
-import { folderPage, problems, routeHead, startPage } from "./pages.js";
+import { folderPage, missingPage, problems, routeHead, startPage } from "./pages.js";
 import { whole } from "./sample.js";
 import { socketConsole } from "./socket.js";
 import { loadSwagger, makeOperationView } from "./swagger.js";
@@ -22,6 +23,7 @@ const state = { name: config.documents[0].name, openapi: {}, entries: [], root: 
 let apiRoot = location.origin;
 let console_ = null;
 let shown = null; // the last view, so that the same one is not drawn twice
+let landing = ""; // where the focus goes after the next view: "main", "problems", or nowhere
 
 // -- the frame ---------------------------------------------------------------------------------
 
@@ -45,13 +47,20 @@ const menu = h(
 );
 const theme = h("button", { type: "button", class: "icon", onclick: () => window.toggleTheme() });
 const help = h("button", { type: "button", class: "icon", "aria-label": "Keys", title: "Keys (?)" }, "?");
-const alerts = h("a", { class: "alerts", href: "#", hidden: true });
+const alerts = h("a", { class: "alerts", hidden: true, onclick: () => landOn("problems") });
+const brand = h(
+  "a",
+  { class: "brand" },
+  h("img", { src: `${config.assets}/icon.svg`, alt: "" }),
+  h("span", {}, config.title),
+);
 const treeHost = h("nav", { id: "tree", "aria-label": "Routes", tabindex: "-1" });
 const page = h("div", { class: "page" });
 const operationHost = h("div", { class: "operation", hidden: true });
 const consoleHost = h("div", { class: "consoles" });
 const moreHost = h("div", { class: "consoles" });
-const main = h("main", { id: "main", tabindex: "-1" }, page, consoleHost, operationHost, moreHost);
+// A stop for keys, since what scrolls may hold nothing else that takes the focus.
+const main = h("main", { id: "main", tabindex: "0", "aria-label": "Documentation" }, page, consoleHost, operationHost, moreHost);
 const log = config.log
   ? makeLog({ url: new URL("log", home).href, isOwn: isOwnPath, onBoot: refresh })
   : null;
@@ -74,7 +83,7 @@ document.body.append(
     "header",
     {},
     menu,
-    h("a", { class: "brand", href: "#" }, h("img", { src: `${config.assets}/icon.svg`, alt: "" }), h("span", {}, config.title)),
+    brand,
     switcher,
     search,
     alerts,
@@ -102,6 +111,10 @@ search.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 treeHost.addEventListener("click", (event) => event.target.closest("a") && openMenu(false));
+treeHost.addEventListener("keydown", (event) => {
+  const link = event.target.closest("a[data-entry]");
+  if (event.key === "Enter" && link) landOn("main", link);
+});
 main.addEventListener("click", () => openMenu(false));
 listenToKeys({ search, tree, log, keys, theme: () => window.toggleTheme() });
 nameTheme();
@@ -109,6 +122,19 @@ nameTheme();
 function skip(event) {
   event.preventDefault();
   main.focus();
+}
+
+/** Lead the reader to a place once what the link shows is there. */
+function landOn(place, link = alerts) {
+  landing = place;
+  if (link.href === location.href) setTimeout(land); // nothing changes, so nothing is drawn
+}
+
+function land() {
+  const place = landing;
+  landing = "";
+  if (place === "problems") page.querySelector(".problems")?.scrollIntoView({ block: "start" });
+  if (place) main.focus({ preventScroll: place === "problems" });
 }
 
 function clearSearch() {
@@ -147,6 +173,11 @@ function linkTo(entry) {
   return hash({ doc: state.name, at: entry.id });
 }
 
+/** The start page; never `#` alone, whose clicks Swagger UI takes for itself. */
+function startLink() {
+  return hash({ doc: state.name });
+}
+
 function folderLink(path) {
   return hash({ doc: state.name, in: path });
 }
@@ -159,7 +190,7 @@ function go(parts) {
 // -- documents ---------------------------------------------------------------------------------
 
 async function json(url, optional = false) {
-  const answer = await fetch(new URL(url, home), { credentials: "same-origin" });
+  const answer = await ask(new URL(url, home), { credentials: "same-origin" });
   if (!answer.ok && optional) return null;
   if (!answer.ok) throw new Error(`${url} answered ${answer.status}`);
   return answer.json();
@@ -177,6 +208,7 @@ async function load(name) {
   state.entries = entriesOf(openapi, sockets, site);
   state.root = tree.show(state.entries);
   switcher.value = name;
+  brand.href = alerts.href = startLink();
   nameAlerts();
 }
 
@@ -238,21 +270,34 @@ function isOwnPath(path) {
 
 async function follow({ again = false } = {}) {
   const wanted = new URLSearchParams(location.hash.slice(1));
-  const name = wanted.get("doc");
+  const name = wanted.get("doc") ?? config.documents[0].name;
+  const isKnown = config.documents.some((each) => each.name === name);
   try {
-    const known = config.documents.some((each) => each.name === name);
-    if (known && name !== state.name) await load(name);
+    if (isKnown && name !== state.name) await load(name);
   } catch (error) {
     showFailure(error);
     return;
   }
   const entry = entryOf(wanted.get("at"));
   const folder = wanted.has("in") ? folderAt(state.root, wanted.get("in")) : null;
-  const view = { entry, folder, key: `${state.name} ${entry?.id ?? folder?.path ?? ""}` };
-  if (!again && shown?.key === view.key) return;
+  const missing = isKnown ? missingIn(wanted, entry, folder) : `version ${name}`;
+  const view = { entry, folder, missing, key: `${state.name} ${missing || (entry?.id ?? folder?.path ?? "")}` };
+  if (!again && shown?.key === view.key) {
+    land();
+    return;
+  }
   if (shown) openMenu(false);
   shown = view;
   draw(view);
+  land();
+}
+
+/** What an address asks for and this document does not have, in words; empty where it has all. */
+function missingIn(wanted, entry, folder) {
+  if (wanted.has("at")) return entry ? "" : `route ${wanted.get("at") || "without a name"}`;
+  if (wanted.has("in")) return folder ? "" : `folder ${wanted.get("in") || "without a name"}`;
+  const [first] = wanted.keys();
+  return first === undefined || first === "doc" ? "" : `page ${location.hash}`;
 }
 
 /** The entry of an id; where another version was chosen, the same route in it. */
@@ -265,17 +310,18 @@ function hasOperation(entry) {
   return entry?.kind === "operation" || entry?.kind === "stream";
 }
 
-function draw({ entry, folder }) {
+function draw({ entry, folder, missing }) {
   console_?.close();
   console_ = null;
   consoleHost.replaceChildren();
   moreHost.replaceChildren();
   tree.select(entry?.id ?? "");
-  operationHost.hidden = !hasOperation(entry);
+  operationHost.hidden = Boolean(missing) || !hasOperation(entry);
   operationHost.classList.toggle("is-stream", entry?.kind === "stream");
   main.scrollTop = 0;
   if (!hasOperation(entry)) operation.leave();
-  if (entry) drawRoute(entry);
+  if (missing) fill(page, missingPage({ missing, name: state.name, startLink: startLink() }));
+  else if (entry) drawRoute(entry);
   else if (folder) fill(page, folderPage({ folder, crumbs: crumbs(folder.path.split("/")), linkTo }));
   else fill(page, startPage({ info: state.openapi.info, root: state.root, site: state.site, folderLink }));
   document.title = entry ? `${entry.id} · ${config.title}` : config.title;
@@ -317,7 +363,7 @@ function crumbs(names) {
     const path = names.slice(0, index + 1).join("/");
     return h("li", {}, h("a", { href: folderLink(path) }, name));
   });
-  const start = h("li", {}, h("a", { href: "#" }, state.site?.root ?? "All"));
+  const start = h("li", {}, h("a", { href: startLink() }, state.site?.root ?? "All"));
   return h("nav", { class: "crumbs", "aria-label": "Folders" }, h("ol", {}, start, ...parts));
 }
 

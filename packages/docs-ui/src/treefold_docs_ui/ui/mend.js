@@ -10,6 +10,7 @@ const NAMES = [
   ["textarea.body-param__text", "Request body"],
   [".close-modal", "Close"],
 ];
+const BOXES = "pre, .microlight, .table-container, .model-box, .json-schema-2020-12-body";
 const watched = new WeakSet();
 const waiting = new WeakSet();
 
@@ -20,6 +21,7 @@ export function mend(host) {
   host.addEventListener("keydown", sendByKey);
   host.addEventListener("click", ({ target }) => target.closest(".execute") && waiting.add(host));
   new MutationObserver(() => look(host)).observe(host, { childList: true, subtree: true });
+  addEventListener("resize", () => reachSoon(host));
   look(host);
 }
 
@@ -34,7 +36,7 @@ function sendByKey({ key, target, ctrlKey, metaKey, isComposing, currentTarget }
 
 /** What was sent leads the reader to what came back. */
 function showAnswer(host) {
-  const status = host.querySelector(".live-responses-table .response-col_status + td");
+  const status = host.querySelector(".live-responses-table .response-col_status + td, .away");
   if (!waiting.has(host) || !status || host.querySelector(".loading-container")) return;
   waiting.delete(host);
   requestAnimationFrame(() => {
@@ -44,7 +46,24 @@ function showAnswer(host) {
   });
 }
 
+let reaching = null;
+
+function reachSoon(host) {
+  cancelAnimationFrame(reaching);
+  reaching = requestAnimationFrame(() => reach(host));
+}
+
+/** What scrolls can be scrolled with keys, too: it is a stop, as long as it scrolls. */
+function reach(host) {
+  for (const box of host.querySelectorAll(BOXES)) {
+    const scrolls = box.scrollHeight > box.clientHeight || box.scrollWidth > box.clientWidth;
+    if (scrolls) box.setAttribute("tabindex", "0");
+    else box.removeAttribute("tabindex");
+  }
+}
+
 function look(host) {
+  reachSoon(host);
   for (const [selector, level] of LEVELS) {
     for (const heading of host.querySelectorAll(selector)) heading.setAttribute("aria-level", level);
   }

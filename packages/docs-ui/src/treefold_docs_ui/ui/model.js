@@ -30,8 +30,11 @@ function operations(openapi) {
     for (const method of METHODS) {
       const operation = item?.[method];
       if (!operation) continue;
+      const said = worded(operation);
       found.push({
-        ...worded(operation),
+        ...said,
+        // What stands in place of a summary is on the page already.
+        summary: said.summary === `${method.toUpperCase()} ${url}` ? "" : said.summary,
         method: method.toUpperCase(),
         url,
         kind: isStream(method, operation) ? "stream" : "operation",
@@ -168,6 +171,7 @@ export function slice(openapi, entry) {
   const item = paths[entry.url];
   const method = entry.method.toLowerCase();
   const { tags: _, ...operation } = item[method];
+  if (!entry.summary) delete operation.summary;
   const shown = { [method]: tryable(operation, (schema) => resolved(schema, components.schemas ?? {})) };
   if (item.parameters) shown.parameters = item.parameters;
   if (item.servers) shown.servers = item.servers;

@@ -29,6 +29,15 @@ export function startPage({ info, root, site, folderLink }) {
   ];
 }
 
+/** In place of what an address asks for and the document does not have. */
+export function missingPage({ missing, name, startLink }) {
+  return [
+    h("h1", {}, "Not found"),
+    h("p", { class: "notice", role: "status" }, `There is no ${missing} in ${name}. It may be in another version, or its folder has another name by now.`),
+    h("p", { class: "lead" }, h("a", { class: "link", href: startLink }, "Go to the start page")),
+  ];
+}
+
 function routes(count) {
   return count === 1 ? "1 route" : `${count} routes`;
 }

@@ -4,6 +4,8 @@ import { field, h } from "./dom.js";
 import { addressFields, pretty, transcript } from "./console.js";
 import { firstMessage, framesOf } from "./messages.js";
 
+const REFUSED = "the server is away, or it refused the connection";
+
 /** Give the element of a console for an entry, and `close()` for when the reader goes on. */
 export function socketConsole(entry, { origin }) {
   const address = addressFields(entry);
@@ -60,9 +62,11 @@ export function socketConsole(entry, { origin }) {
       return;
     }
     const mine = socket;
+    let opened = false;
     mine.binaryType = "arraybuffer";
     show("Connecting…", "Disconnect", false);
     mine.addEventListener("open", () => {
+      opened = true;
       const chosen = mine.protocol ? ` with subprotocol ${mine.protocol}` : "";
       said.add("note", `Connected to ${new URL(url).pathname}${chosen}`);
       show("Connected", "Disconnect", true);
@@ -72,8 +76,8 @@ export function socketConsole(entry, { origin }) {
       said.add("in", typeof event.data === "string" ? pretty(event.data) : hexadecimal(event.data));
     });
     mine.addEventListener("close", (event) => {
-      const reason = event.reason ? `: ${event.reason}` : "";
-      said.add(event.code === 1000 ? "note" : "error", `Closed with code ${event.code}${reason}`);
+      const reason = event.reason || (event.code === 1006 && !opened ? REFUSED : "");
+      said.add(event.code === 1000 ? "note" : "error", `Closed with code ${event.code}${reason && `: ${reason}`}`);
       if (socket !== mine) return;
       socket = null;
       show("Not connected", "Connect", false);

@@ -1,6 +1,7 @@
 // One operation, drawn and tried out by Swagger UI. It is loaded when the first one is opened, is
 // given a document of that operation alone, and never sees an address from outside.
 
+import { AWAY } from "./away.js";
 import { h, prose } from "./dom.js";
 import { mend } from "./mend.js";
 import { slice } from "./model.js";
@@ -48,7 +49,7 @@ function start(bundle, host, spec, { onAnswer, showLine }) {
     spec,
     layout: "OneOperation",
     presets: [bundle.presets.apis],
-    plugins: [plainText, oneOperation, successFirst, ranges, sendsWhatIsThere, longAnswers, leadsToLine(showLine)],
+    plugins: [plainText, oneOperation, successFirst, ranges, sendsWhatIsThere, longAnswers, leadsToLine(showLine), serverAway],
     docExpansion: "full",
     defaultModelsExpandDepth: -1,
     defaultModelExpandDepth: 2,
@@ -175,6 +176,20 @@ function leadsToLine(showLine) {
       },
     },
   });
+}
+
+/** A request without an answer: only a server that is away does not answer its own page. */
+function serverAway({ React }) {
+  return {
+    wrapComponents: {
+      liveResponse: (Original) => (props) => {
+        const { response } = props;
+        const answered = response?.get?.("status") || response?.getIn?.(["err", "status"]);
+        if (!response?.get?.("error") || answered) return React.createElement(Original, props);
+        return React.createElement("p", { className: "notice bad away", role: "alert" }, AWAY);
+      },
+    },
+  };
 }
 
 /** The layout: credentials and the operation; title, servers and models are on our own page. */

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,7 +58,7 @@ class Docs:
         below = "".join(f"/{segment}" for segment in path_segments)
         if not below and request.raw_path.endswith(b"/"):
             below = "/"
-        return _Relayed(kept[_KEY], below)
+        return _Relayed(kept[_KEY], below, is_quiet=list(path_segments[:1]) == ["assets"])
 
 
 def _make(app: Host) -> ASGIApp:
@@ -114,14 +115,19 @@ async def _log(app: Host) -> AsyncIterator[Sequence[str]]:
 
 
 class _Relayed(Response):
-    """A response that another ASGI application writes, below a prefix."""
+    """A response that another ASGI application writes, below a prefix.
 
-    __slots__ = ("_app", "_below")
+    Args:
+        is_quiet: True for no log line, unless it is an error.
+    """
 
-    def __init__(self, app: ASGIApp, below: str) -> None:
+    __slots__ = ("_app", "_below", "_is_quiet")
+
+    def __init__(self, app: ASGIApp, below: str, *, is_quiet: bool) -> None:
         super().__init__()
         self._app = app
         self._below = below
+        self._is_quiet = is_quiet
 
     async def send(self, request: Request, send: Send, common: RawHeaders) -> None:
         """Run the other application; add the header fields of the framework and of middleware."""
@@ -139,6 +145,8 @@ class _Relayed(Response):
         async def forward(message: Message) -> None:
             if message["type"] == "http.response.start":
                 self.status = message["status"]
+                if self._is_quiet and self.status < 400 and request.plan is not None:
+                    request.plan = replace(request.plan, is_quiet=True)
                 written: RawHeaders = list(message["headers"])
                 names = {name for name, _ in written}
                 added = [field for field in [*self.raw_headers, *common] if field[0] not in names]
