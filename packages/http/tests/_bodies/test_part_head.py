@@ -15,7 +15,6 @@ FILE = (b"content-disposition", b'form-data; name="a"; filename="b.txt"')
     [
         (b'form-data; name="a"', "a", None),
         (b"FORM-DATA; Name=a", "a", None),
-        (b'form-data; name=""', "", None),
         (b'form-data; name="a"; filename=""', "a", ""),
         (b'form-data; name="a"; filename="a\\"b.txt"', "a", 'a"b.txt'),
         (b'form-data; name="a"; filename="C:\\x\\y.txt"', "a", "C:\\x\\y.txt"),

@@ -41,13 +41,13 @@ def parse_head(raw: RawHeaders) -> PartHead:
     """Read the header fields of a part, names in lower case.
 
     Raises:
-        BadRequest: for a missing or repeated name, a header that is malformed or not UTF-8, a field
-            in another charset, or a length that is not a number.
+        BadRequest: for a missing, empty or repeated name, a header that is malformed or not UTF-8,
+            a field in another charset, or a length that is not a number.
     """
     if any(_control(value) for _, value in raw):
         raise BadRequest("The header of a part must not contain a control character")
     kind, params = _parse("Content-Disposition", _single(raw, b"content-disposition"))
-    if kind != "form-data" or "name" not in params:
+    if kind != "form-data" or not params.get("name"):
         raise BadRequest('A part has no name; send Content-Disposition: form-data; name="..."')
     length = _single(raw, b"content-length")
     if length and not (length.isascii() and length.isdigit()):

@@ -33,6 +33,8 @@ class Input:
         type: its type.
         default: the value used when it is not sent; EMPTY if it must be sent.
         many: True if it takes every value of the name.
+        members: the inputs that a model of the query or of a form consists of.
+        is_closed: True for a member of a model that forbids unknown names.
         call: the number of the call that takes it; the errors of its inputs are sent together.
         binder: reads it.
     """
@@ -42,6 +44,8 @@ class Input:
     type: TypeNode
     default: Any = EMPTY
     many: bool = False
+    members: tuple[Input, ...] = ()
+    is_closed: bool = False
     call: int = 1
     binder: Binder = field(compare=False, repr=False)
 
@@ -127,7 +131,8 @@ class Contract:
     def errors(self) -> set[int]:
         """The statuses with which the inputs can be refused."""
         statuses = {400} if self.inputs else set[int]()
-        if any(sent.can_fail or sent.place == "json" for sent in self.inputs):
+        models = (step.members for step in self.steps if isinstance(step, Input))
+        if any(models) or any(sent.can_fail or sent.place == "json" for sent in self.inputs):
             statuses.add(422)
         if any(sent.place in ("json", "form", "file") for sent in self.inputs):
             statuses |= {400, 413, 415}

@@ -7,10 +7,9 @@ parameter's own default.
 
 from __future__ import annotations
 
-import collections.abc
 import inspect
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, TypeAlias
 
@@ -18,10 +17,17 @@ from treefold_http._bodies.uploads import UploadFile
 from treefold_http._injection import sources
 from treefold_http._injection.contract import Input, Place
 from treefold_http._injection.dependencies import Dependency
+from treefold_http._injection.text_models import model_input
+from treefold_http._injection.text_readers import (
+    checked,
+    is_data,
+    is_text_class,
+    list_in,
+    text_reader,
+)
 from treefold_http._types import constraints, tree
 from treefold_http._types.decode import Decoder, model_decoder, text_converter
 from treefold_http._types.parameters import EMPTY, InjectionError, label, shown
-from treefold_http._types.read import read
 from treefold_http._types.scalars import converter
 from treefold_http._types.validate import Errors, entry
 from treefold_http._wire.errors import UnprocessableEntity
@@ -191,7 +197,7 @@ def _path(parameter: inspect.Parameter, node: tree.TypeNode, function: Callable[
             f" {_bare_name(node)}, which text cannot be converted to; use str, int, UUID, an enum"
             " or a date"
         )
-    binder = sources.path_binder(parameter.name, _checked(convert, constraints.value_check(node)))
+    binder = sources.path_binder(parameter.name, checked(convert, constraints.value_check(node)))
     return Input(place="path", name=parameter.name, type=node, binder=binder)
 
 
@@ -228,7 +234,11 @@ def _explicit(
             text = f"is annotated {shown(node.bare)}, which File() cannot provide"
             raise _refusal(parameter, function, f"{text}; use UploadFile or a list of it")
         return _file(parameter, node, source, many=bool(many))
-    reader = _text_reader(node, anything=True)
+    if isinstance(source, (sources.Query, sources.Form)):
+        found = model_input(parameter, node, source, label(function))
+        if found is not None:
+            return found
+    reader = text_reader(node, anything=True)
     if reader is None:
         text = f"is annotated {_bare_name(node)}, which {type(source).__name__}() cannot provide"
         raise _refusal(parameter, function, f"{text}; use a scalar or a list of scalars")
@@ -250,7 +260,7 @@ def _implied(
     if decoder is not None:
         return _body(parameter, node, decoder)
     constrained = bool(constraints.families(node))
-    reader = _text_reader(node, anything=constrained or _is_text_class(node))
+    reader = text_reader(node, anything=constrained or is_text_class(node))
     if reader is not None:
         return _text(parameter, node, source, reader)
     if constrained:
@@ -258,7 +268,7 @@ def _implied(
             f"The constraint on parameter {parameter.name!r} cannot be checked on"
             f" {_bare_name(node)}; use a scalar or a list of scalars"
         )
-    if parameter.default is not EMPTY and _is_data(node):
+    if parameter.default is not EMPTY and is_data(node):
         text = f"is annotated {_bare_name(node)}, which the query cannot provide, and its default"
         remedy = "use a scalar or a list of scalars, or Annotated[..., Body()]"
         raise _refusal(parameter, function, f"{text} would always be used; {remedy}")
@@ -300,89 +310,10 @@ def is_upload(node: tree.TypeNode) -> bool | None:
     options = tree.without_none(node)
     if len(options) != 1:
         return None
-    listed = _list_in(node)
+    listed = list_in(node)
     if listed is not None and listed.kind is list:
         return True if listed.item.bare is UploadFile else None
     return False if options[0].bare is UploadFile else None
-
-
-def _is_text_class(node: tree.TypeNode) -> bool:
-    """Return True for a class that pydantic reads from text, such as `HttpUrl` or an IP address."""
-    kinds = [getattr(_item_of(option), "kind", None) for option in tree.without_none(node)]
-    return bool(kinds) and all(
-        hasattr(kind, "__get_pydantic_core_schema__") or _module_of(kind) == "ipaddress"
-        for kind in kinds
-    )
-
-
-def _module_of(kind: Any) -> str:
-    return getattr(kind, "__module__", "")
-
-
-def _is_data(node: tree.TypeNode) -> bool:
-    """Return True for a type of values that clients send, False for the author's own objects."""
-    if isinstance(node, tree.Named):
-        return _is_data(node.target)
-    if isinstance(node, tree.UnionType):
-        return all(map(_is_data, tree.without_none(node)))
-    if isinstance(node, tree.Foreign):
-        return _is_text_class(node)
-    return not isinstance(node, tree.AnyType)
-
-
-def _text_reader(node: tree.TypeNode, *, anything: bool) -> sources.TextReader | None:
-    """The reader of a scalar or of a list of scalars; None for any other type.
-
-    Args:
-        anything: also types that only pydantic can convert from text.
-    """
-    if node.annotation is EMPTY:
-        node = read(str)
-    listed = _list_in(node)
-    wanted = node if listed is None else listed.item
-    convert = converter(wanted)
-    if convert is None and anything:
-        convert = text_converter(wanted)
-    if convert is None:
-        return None
-    if listed is None:
-        return sources.TextReader(_checked(convert, constraints.value_check(node)))
-    make = _CONTAINERS.get(listed.kind)
-    if constraints.families(node, items=False):
-        check = constraints.value_check(node)
-        whole = check if make is None or check is None else _checked(make, check)
-        return sources.TextReader(convert, many=True, whole=whole)
-    checked = _checked(convert, constraints.value_check(wanted))
-    return sources.TextReader(checked, many=True, whole=make)
-
-
-_CONTAINERS: Mapping[Any, Callable[[Any], Any]] = {
-    set: set,
-    frozenset: frozenset,
-    tuple: tuple,
-    collections.abc.Set: frozenset,
-}
-"""The containers of many texts that are no lists."""
-
-
-def _list_in(node: tree.TypeNode) -> tree.ListType | None:
-    """The list, set or open tuple that a type is, also beside None; None for other types."""
-    options = tree.without_none(node)
-    found = options[0] if len(options) == 1 else None
-    if not isinstance(found, tree.ListType) or found.item.annotation is EMPTY:
-        return None
-    return found
-
-
-def _item_of(node: tree.TypeNode) -> tree.TypeNode:
-    listed = _list_in(node)
-    return node if listed is None else listed.item
-
-
-def _checked(convert: constraints.Check, check: constraints.Check | None) -> constraints.Check:
-    if check is None:
-        return convert
-    return lambda text: check(convert(text))
 
 
 def _body(parameter: inspect.Parameter, node: tree.TypeNode, decoder: Decoder) -> Input:

@@ -126,9 +126,14 @@ class _Resolver:
     def resolve(self, handler: Callable[..., Any]) -> Contract:
         arguments = self.arguments(handler, self.calls)
         inputs: dict[tuple[str, str], Input] = {}
-        for sent in (step for step in self.steps if isinstance(step, Input)):
+        steps = [step for step in self.steps if isinstance(step, Input)]
+        for sent in (each for step in steps for each in step.members or (step,)):
             known = inputs.get((sent.place, sent.name), sent)
             inputs[sent.place, sent.name] = replace(sent, default=EMPTY) if known.required else sent
+        for step in steps:
+            if step.binder.others is not None:
+                places = ("form", "file") if step.place == "form" else (step.place,)
+                step.binder.others.update(name for place, name in inputs if place in places)
         return Contract(
             inputs=tuple(inputs.values()),
             steps=tuple(self.steps),

@@ -59,11 +59,14 @@ class Binder(NamedTuple):
         bind: takes the connection and the list of errors.
         waits: True if `bind` is a coroutine function.
         body: its use of the request body: `json` for all of it, `form` for a part, empty for none.
+        others: for a model with a policy for unknown names, the names that other inputs take; they
+            are added once all inputs are known.
     """
 
     bind: Callable[[Any, Errors], Any]
     waits: bool = False
     body: Literal["", "json", "form"] = ""
+    others: set[str] | None = None
 
 
 def path_binder(name: str, convert: Converter) -> Binder:
@@ -97,7 +100,7 @@ _ATTRIBUTES = {"query": "query", "header": "headers", "cookie": "cookies"}
 
 def text_binder(place: str, name: str, reader: TextReader, default: Any) -> Binder:
     """Return the binder of one value, or of a list, from the query, a header or a cookie."""
-    take = _taker(place, name, reader, default)
+    take = text_taker(place, name, reader, default)
     attribute, many = _ATTRIBUTES[place], reader.many
 
     def bind(connection: Any, errors: Errors) -> Any:
@@ -109,7 +112,7 @@ def text_binder(place: str, name: str, reader: TextReader, default: Any) -> Bind
 
 def form_binder(name: str, reader: TextReader, default: Any) -> Binder:
     """Return the binder of one value, or of a list, from the fields of a form."""
-    take = _taker("form", name, reader, default)
+    take = text_taker("form", name, reader, default)
 
     async def bind(connection: Any, errors: Errors) -> Any:
         fields = await connection.form()
@@ -134,10 +137,10 @@ def file_binder(name: str, default: Any, *, many: bool) -> Binder:
     return Binder(bind, waits=True, body="form")
 
 
-def _taker(
+def text_taker(
     place: str, name: str, reader: TextReader, default: Any
 ) -> Callable[[str | list[str] | None, Errors], Any]:
-    """The reader of the texts of one name; it makes no list of errors of its own."""
+    """Return a function from the texts of one name to the value; it appends to given errors."""
     convert, _, whole = reader
 
     def take(found: str | list[str] | None, errors: Errors) -> Any:

@@ -117,7 +117,9 @@ def _form(fields: Sequence[Input], schemas: Schemas) -> Schema:
     for field in fields:
         file = {"type": "array", "items": _BINARY} if field.many else _BINARY
         properties[field.name] = file if field.place == "file" else _schema(field, schemas)
-    return object_of(properties, [field.name for field in fields if field.required])
+    made = object_of(properties, [field.name for field in fields if field.required])
+    closed = any(field.is_closed for field in fields)
+    return {**made, "additionalProperties": False} if closed else made
 
 
 def _read_body(calls: frozenset[str]) -> dict[str, Any] | None:
@@ -128,7 +130,8 @@ def _read_body(calls: frozenset[str]) -> dict[str, Any] | None:
     if "form" in calls:
         content["application/x-www-form-urlencoded"] = {"schema": {"type": "object"}}
     if calls & {"form", "files", "parts"}:
-        content["multipart/form-data"] = {"schema": {"type": "object"}}
+        parts = {"type": "object", "propertyNames": _PART_NAMES}
+        content["multipart/form-data"] = {"schema": parts}
     if not content and calls & {"body", "stream"}:
         # Not `*/*`, which generators of clients refuse together with the operation.
         content["application/octet-stream"] = {"schema": _BINARY}

@@ -1,0 +1,229 @@
+"""Models whose members are names of the query or of a form: `Annotated[Filters, Query()]`.
+
+Each member is read like a parameter of its own, under its alias; the model is made of the values,
+by pydantic for its own classes. The members are inputs of the contract, so the documents list them
+one by one.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, TypeAlias
+
+from treefold_http._injection.contract import Input
+from treefold_http._injection.sources import Binder, Query, Source, TextReader, text_taker
+from treefold_http._injection.text_readers import text_reader
+from treefold_http._types import constraints, tree
+from treefold_http._types.decode import pydantic_entry
+from treefold_http._types.parameters import EMPTY, InjectionError, shown
+from treefold_http._types.read import read
+from treefold_http._types.validate import Errors, entry
+from treefold_http._wire.datastructures import MultiMapping
+
+_ABSENT: Any = object()
+_Place: TypeAlias = Literal["query", "form"]
+_Make = Callable[[dict[str, Any], Errors], Any]
+_Take = Callable[[Any, Errors], Any]
+
+
+def model_input(
+    parameter: inspect.Parameter, node: tree.TypeNode, source: Source, owner: str
+) -> Input | None:
+    """Return the input of a whole model; None for a type that is no model.
+
+    Args:
+        owner: the function with the parameter, for error messages.
+
+    Raises:
+        InjectionError: for a member that text cannot provide.
+    """
+    options = tree.without_none(node)
+    record = options[0] if len(options) == 1 else None
+    if not isinstance(record, tree.Record):
+        return None
+    where = f"Parameter {parameter.name!r} of {owner}"
+    if source.alias is not None:
+        raise InjectionError(
+            f"{where} is a model, which {type(source).__name__}({source.alias!r}) cannot name;"
+            " its members have names of their own"
+        )
+    place: _Place = "query" if isinstance(source, Query) else "form"
+    model = _TextModel(record, place, parameter.default, where)
+    return Input(
+        place=place,
+        name=parameter.name,
+        type=node,
+        default=parameter.default,
+        members=tuple(model.inputs()),
+        binder=model.binder(),
+    )
+
+
+@dataclass(slots=True)
+class _TextMember:
+    """One member: its names, its type, and the function that takes its texts."""
+
+    member: tree.Member
+    name: str
+    reader: TextReader
+    take: _Take
+
+
+class _TextModel:
+    """A model of the query or of a form; `others` are the names that other parameters take."""
+
+    def __init__(
+        self, node: tree.Record, place: Literal["query", "form"], default: Any, where: str
+    ):
+        self.node, self.default = node, default
+        self.place: _Place = place
+        self.members = [
+            _text_member(member, node, place, where) for member in node.members if member.is_input
+        ]
+        self.names = frozenset(member.name for member in self.members)
+        self.extra = _extra_policy(node)
+        self.others: set[str] = set()
+        self.make = _maker(node, place)
+
+    def inputs(self) -> Iterator[Input]:
+        optional = self.default is not EMPTY
+        for each in self.members:
+            default = _default_of(each.member, self.node)
+            if optional and default is EMPTY:
+                default = None
+            yield Input(
+                place=self.place,
+                name=each.name,
+                type=_documented(each.member, self.node),
+                default=default,
+                many=each.reader.many,
+                is_closed=self.extra == "forbid",
+                binder=Binder(each.take),
+            )
+
+    def binder(self) -> Binder:
+        def bind(connection: Any, errors: Errors) -> Any:
+            return self.bind(connection.query, errors)
+
+        async def bind_form(connection: Any, errors: Errors) -> Any:
+            return self.bind(await connection.form(), errors)
+
+        if self.place == "query":
+            return Binder(bind, others=self.others)
+        return Binder(bind_form, waits=True, body="form", others=self.others)
+
+    def bind(self, texts: MultiMapping[str], errors: Errors) -> Any:
+        if self.default is not EMPTY and self.names.isdisjoint(texts):
+            return self.default
+        before = len(errors)
+        values: dict[str, Any] = {}
+        for each in self.members:
+            many = each.reader.many
+            value = each.take(texts.getlist(each.name) if many else texts.get(each.name), errors)
+            if value is not _ABSENT:
+                values[each.name] = value
+        if self.extra != "ignore":
+            self.bind_extra(texts, values, errors)
+        return None if len(errors) > before else self.make(values, errors)
+
+    def bind_extra(self, texts: MultiMapping[str], values: dict[str, Any], errors: Errors) -> None:
+        for name in dict.fromkeys(texts):
+            if name in self.names or name in self.others:
+                continue
+            if self.extra == "forbid":
+                errors.append(entry([self.place, name], "is not known here", "extra"))
+            else:
+                found = texts.getlist(name)
+                values[name] = found[0] if len(found) == 1 else found
+
+
+def _text_member(member: tree.Member, node: tree.Record, place: str, where: str) -> _TextMember:
+    shown_member = f"{shown(node.kind)}.{member.name}"
+    if member.read_as is None:
+        raise InjectionError(
+            f"{where} has the member {shown_member} with several aliases; use one alias"
+        )
+    kind = member.type
+    if _by_pydantic(node) and constraints.families(kind):
+        kind = read(constraints.unconstrained(kind))  # the model checks the constraints
+    reader = text_reader(kind, anything=True)
+    if reader is None:
+        raise InjectionError(
+            f"{where} has the member {shown_member} of type {shown(kind.bare)}, which text cannot"
+            " provide; use a scalar or a list of scalars"
+        )
+    default = EMPTY if member.required else _ABSENT
+    take = text_taker(place, member.read_as, reader, default)
+    return _TextMember(member, member.read_as, reader, take)
+
+
+def _by_pydantic(node: tree.Record) -> bool:
+    return node.family == "model" or node.reader == constraints.PYDANTIC
+
+
+def _extra_policy(node: tree.Record) -> str:
+    """The policy for names that are no members: `ignore`, `forbid` or `allow`."""
+    if node.family == "struct":
+        return "forbid" if node.kind.__struct_config__.forbid_unknown_fields else "ignore"
+    config = getattr(node.kind, "model_config", None)
+    if config is None:
+        config = getattr(node.kind, "__pydantic_config__", {})
+    return config.get("extra") or "ignore"
+
+
+def _maker(node: tree.Record, place: str) -> _Make:
+    if _by_pydantic(node):
+        return _pydantic_maker(node, place)
+    names = {member.read_as: member.name for member in node.members}
+
+    def make(values: dict[str, Any], errors: Errors) -> Any:
+        try:
+            return node.kind(**{names[name]: value for name, value in values.items()})
+        except ValueError as error:  # raised by __post_init__
+            errors.append(entry([place], error))
+
+    return make
+
+
+def _pydantic_maker(node: tree.Record, place: str) -> _Make:
+    pydantic = importlib.import_module("pydantic")  # installed, since there is a model
+    validate = pydantic.TypeAdapter(node.annotation).validate_python
+    invalid = pydantic.ValidationError
+
+    def make(values: dict[str, Any], errors: Errors) -> Any:
+        try:
+            return validate(values)
+        except invalid as error:
+            found = error.errors(include_url=False, include_input=False)
+            errors.extend(pydantic_entry(place, item) for item in found)
+
+    return make
+
+
+def _field_of(member: tree.Member, node: tree.Record) -> Any:
+    fields: Mapping[str, Any] = getattr(node.kind, "__pydantic_fields__", {})
+    return fields.get(member.name)
+
+
+def _default_of(member: tree.Member, node: tree.Record) -> Any:
+    """The default for documents: EMPTY for a required member, None for one that is unknown."""
+    if member.required:
+        return EMPTY
+    known = _field_of(member, node)
+    if known is not None:
+        made = known.get_default(call_default_factory=False)
+        return None if type(made).__name__ == "PydanticUndefinedType" else made
+    return None if member.default is EMPTY else member.default
+
+
+def _documented(member: tree.Member, node: tree.Record) -> tree.TypeNode:
+    """The type with the description of the member's field."""
+    known = _field_of(member, node)
+    words = getattr(known, "description", None)
+    if not words:
+        return member.type
+    described = importlib.import_module("pydantic").Field(description=words)
+    return read(Annotated[member.type.annotation, described])

@@ -1,0 +1,98 @@
+"""Readers of texts: from the texts of one name to the value of a parameter or a member.
+
+A scalar has one text; a list, set or open tuple has one text for each item. Constraints are checked
+after the conversion.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from treefold_http._injection.sources import TextReader
+from treefold_http._types import constraints, tree
+from treefold_http._types.decode import text_converter
+from treefold_http._types.parameters import EMPTY
+from treefold_http._types.read import read
+from treefold_http._types.scalars import converter
+
+
+def is_text_class(node: tree.TypeNode) -> bool:
+    """Return True for a class that pydantic reads from text, such as `HttpUrl` or an IP address."""
+    kinds = [getattr(_item_of(option), "kind", None) for option in tree.without_none(node)]
+    return bool(kinds) and all(
+        hasattr(kind, "__get_pydantic_core_schema__") or _module_of(kind) == "ipaddress"
+        for kind in kinds
+    )
+
+
+def _module_of(kind: Any) -> str:
+    return getattr(kind, "__module__", "")
+
+
+def is_data(node: tree.TypeNode) -> bool:
+    """Return True for a type of values that clients send, False for the author's own objects."""
+    if isinstance(node, tree.Named):
+        return is_data(node.target)
+    if isinstance(node, tree.UnionType):
+        return all(map(is_data, tree.without_none(node)))
+    if isinstance(node, tree.Foreign):
+        return is_text_class(node)
+    return not isinstance(node, tree.AnyType)
+
+
+def text_reader(node: tree.TypeNode, *, anything: bool) -> TextReader | None:
+    """Return the reader of a scalar or of a list of scalars; None for any other type.
+
+    Args:
+        anything: also types that only pydantic can convert from text.
+    """
+    if node.annotation is EMPTY:
+        node = read(str)
+    listed = list_in(node)
+    wanted = node if listed is None else listed.item
+    convert = converter(wanted)
+    if convert is None and anything:
+        convert = text_converter(wanted)
+    if convert is None:
+        return None
+    if listed is None:
+        return TextReader(checked(convert, constraints.value_check(node)))
+    make = _CONTAINERS.get(listed.kind)
+    if constraints.families(node, items=False):
+        check = constraints.value_check(node)
+        whole = check if make is None or check is None else checked(make, check)
+        return TextReader(convert, many=True, whole=whole)
+    each = checked(convert, constraints.value_check(wanted))
+    return TextReader(each, many=True, whole=make)
+
+
+_CONTAINERS: Mapping[Any, Callable[[Any], Any]] = {
+    set: set,
+    frozenset: frozenset,
+    tuple: tuple,
+    collections.abc.Set: frozenset,
+}
+"""The containers of many texts that are no lists."""
+
+
+def list_in(node: tree.TypeNode) -> tree.ListType | None:
+    """Return the list, set or open tuple that a type is, also beside None, or None."""
+    options = tree.without_none(node)
+    found = options[0] if len(options) == 1 else None
+    if not isinstance(found, tree.ListType) or found.item.annotation is EMPTY:
+        return None
+    return found
+
+
+def _item_of(node: tree.TypeNode) -> tree.TypeNode:
+    listed = list_in(node)
+    return node if listed is None else listed.item
+
+
+def checked(convert: constraints.Check, check: constraints.Check | None) -> constraints.Check:
+    """Return a converter that also checks its result."""
+    if check is None:
+        return convert
+    return lambda text: check(convert(text))
