@@ -16,6 +16,8 @@ from treefold_cli._console.options import AppDir, Host, Port, read_number
 from treefold_cli._console.project import find_api
 
 if TYPE_CHECKING:
+    from socket import socket
+
     from treefold_http import Application
 
 _FACTORY = "treefold_cli._server.worker:create_app"
@@ -52,7 +54,7 @@ def serve(
     from treefold_cli._server.listener import address, bind
     from treefold_cli._server.server import run
     from treefold_http import Application, TreefoldError
-    from treefold_logging import configure, flush, get_logger
+    from treefold_logging import get_logger
 
     with bind(host, number) as listener, translated(TreefoldError):
         app = Application(app_dir)
@@ -62,16 +64,8 @@ def serve(
             require_nothing(app)
         where = address(listener)
         if processes > 1:
-            configure(log_format=app.settings.log_format, level=app.settings.log_level)
-            get_logger().info("starting %d processes on %s", processes, where)
-            flush()
-            # The factory in each worker process reads the project folder and the mode from these.
-            os.environ.update(TREEFOLD_APP_DIR=str(app.root), TREEFOLD_DEV="0")
-            limit = app.settings.limit_concurrency
-            from treefold_cli._server.workers import run_workers
-
             factory = _FACTORY_ALLOWING_BROKEN if allow_broken else _FACTORY
-            run_workers(factory, listener, workers=processes, limit=limit)
+            _serve_in_processes(app, listener, factory, processes)
         else:
             app.boot()
             if not allow_broken:
@@ -87,6 +81,21 @@ def serve(
                 limit=app.settings.limit_concurrency,
             )
     return OK
+
+
+def _serve_in_processes(
+    app: "Application", listener: "socket", factory: str, processes: int
+) -> None:
+    from treefold_cli._server.listener import address
+    from treefold_cli._server.workers import run_workers
+    from treefold_logging import configure, flush, get_logger
+
+    configure(log_format=app.settings.log_format, level=app.settings.log_level)
+    get_logger().info("starting %d processes on %s", processes, address(listener))
+    flush()
+    # The factory in each worker process reads the project folder and the mode from these.
+    os.environ.update(TREEFOLD_APP_DIR=str(app.root), TREEFOLD_DEV="0")
+    run_workers(factory, listener, workers=processes, limit=app.settings.limit_concurrency)
 
 
 def _accepts_any_host(app: "Application", address: str) -> bool:
