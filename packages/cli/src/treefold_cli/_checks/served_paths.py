@@ -4,7 +4,6 @@ In the order of the server. The settings and boot files are read only for a path
 handlers never.
 """
 
-import asyncio
 import contextlib
 import sys
 from dataclasses import dataclass
@@ -45,6 +44,8 @@ def explain_path(root: Path, table: RouteTable, method: str, raw_path: bytes) ->
     found = table.explain(method, raw_path)
     if not found.unversioned or found.status == 400:
         return Served(found)
+    import asyncio  # 20 ms, for paths without a version only
+
     from treefold_http import Application, TreefoldError
     from treefold_http.extensions import built_in_at, mount_at, release
 
