@@ -70,7 +70,7 @@ def _returned(handler: Any) -> Any:
             return EMPTY
     else:
         given = handler.__annotations__.get("return", EMPTY)
-    if not any(word in str(given) for word in _WORDS):
+    if isinstance(given, type) or not any(word in str(given) for word in _WORDS):
         return EMPTY
     kind = inspect.Parameter.KEYWORD_ONLY
     try:

@@ -65,6 +65,7 @@ class Schemas:
     def __init__(self, components: Components, error_format: ErrorFormat | None = None) -> None:
         self.components = components
         self.error_format = error_format
+        self._symmetric: dict[Any, bool] = {}
 
     def of(self, node: tree.TypeNode, mode: Mode) -> Schema:
         """Return the schema of a type, or `{}` for a type that cannot be described."""
@@ -196,12 +197,19 @@ class Schemas:
     def _foreign(self, node: tree.TypeNode, mode: Mode) -> Schema:
         annotation = node.bare
         known = self.components.known((annotation, mode))
-        if known is None and is_symmetric(node):
+        if known is None and self._is_symmetric(node):
             known = self.components.known((annotation, "input" if mode == "output" else "output"))
         if known is not None:
             return known
         found = _foreign_schema(node, mode)
         return {} if found is None else self._hoist(node, *found, mode=mode)
+
+    def _is_symmetric(self, node: tree.TypeNode) -> bool:
+        """Return the result of `is_symmetric`, which is asked once for each direction."""
+        found = self._symmetric.get(node.bare)
+        if found is None:
+            found = self._symmetric[node.bare] = is_symmetric(node)
+        return found
 
     def _hoist(
         self, node: tree.TypeNode, schema: Schema, inner: Mapping[str, Schema], *, mode: Mode
