@@ -11,8 +11,13 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from treefold_cli._console.main import run
+
+# a limit of the clock for each example would fail on a busy machine
+settings.register_profile("treefold", deadline=None)
+settings.load_profile("treefold")
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ from typing import Any, cast
 from urllib.parse import unquote
 
 import pytest
+from hypothesis import settings
 
 # Under importlib mode pytest adds no folder; the support modules lie beside this one.
 sys.path.insert(0, str(Path(__file__).parent))
@@ -33,6 +34,10 @@ from treefold_http._injection.resolver import plan_call
 from treefold_http._runtime.exit_callbacks import run_exit_callbacks
 from treefold_http.openapi import openapi_document
 from treefold_logging import flush, get_logger
+
+# a limit of the clock for each example would fail on a busy machine
+settings.register_profile("treefold", deadline=None)
+settings.load_profile("treefold")
 
 Fields = Sequence[tuple[str, str]]
 Message = Mapping[str, Any]

@@ -4,9 +4,14 @@ import logging
 from collections.abc import Callable, Iterator
 
 import pytest
+from hypothesis import settings
 
 from treefold_logging import configure, flush, get_logger
 from treefold_logging._logger import HANDLER, STAMP
+
+# a limit of the clock for each example would fail on a busy machine
+settings.register_profile("treefold", deadline=None)
+settings.load_profile("treefold")
 
 Lines = Callable[[], list[str]]
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.append(str(Path(__file__).parents[2] / "orm" / "tests"))
@@ -16,6 +17,10 @@ sys.path.append(str(Path(__file__).parents[2] / "orm" / "tests"))
 from plan_engines import Bench, PostgresBench, SQLiteBench
 
 from treefold_orm import close_all
+
+# a limit of the clock for each example would fail on a busy machine
+settings.register_profile("treefold", deadline=None)
+settings.load_profile("treefold")
 
 orm_postgres: Any = importlib.import_module("orm_postgres")
 

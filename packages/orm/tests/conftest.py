@@ -18,6 +18,7 @@ from typing import Any, cast
 
 import asyncpg  # pyright: ignore[reportMissingTypeStubs] - it has no type information
 import pytest
+from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -33,6 +34,10 @@ from treefold_orm._fields.meta import Meta
 from treefold_orm._runtime.connections import _databases, database_for
 from treefold_orm._schema.create import _metas, plan_tables
 from treefold_orm._schema.records import CreateTable
+
+# a limit of the clock for each example would fail on a busy machine
+settings.register_profile("treefold", deadline=None)
+settings.load_profile("treefold")
 
 _numbers = itertools.count()
 

@@ -1,4 +1,4 @@
-"""Property tests have no deadline: a wall-clock limit fails on a busy machine."""
+"""Properties without a deadline: a limit of the clock would fail on a busy machine."""
 
 from hypothesis import settings
 
