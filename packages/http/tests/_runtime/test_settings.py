@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from treefold_http import Settings, SettingsError
+from treefold_http._runtime.serve_settings import ServeSettings
 
 FULL: dict[str, Any] = {
     "default_version": "latest",
@@ -32,6 +33,7 @@ FULL: dict[str, Any] = {
     "test_databases": {"default": "sqlite:///y"},
     "installed_extensions": False,
     "app": {"shop_name": "x"},
+    "serve": ServeSettings(send_timeout=30.0, send_rate=0),
 }
 
 TOML = """
@@ -63,6 +65,10 @@ default = "sqlite:///y"
 
 [app]
 shop_name = "x"
+
+[serve]
+send_timeout = 30
+send_rate = 0
 """
 
 
@@ -95,6 +101,7 @@ def test_without_any_source_the_defaults_hold(tmp_path: Path) -> None:
         "test_databases": {},
         "installed_extensions": None,
         "app": {},
+        "serve": ServeSettings(send_timeout=60.0, send_rate=500),
     }
 
 
@@ -107,6 +114,7 @@ def test_every_setting_is_read_from_treefold_toml(tmp_path: Path) -> None:
 def test_every_setting_is_read_from_pyproject(tmp_path: Path) -> None:
     text = TOML.replace("[databases]", "[tool.treefold.databases]")
     text = text.replace("[caches]", "[tool.treefold.caches]")
+    text = text.replace("[serve]", "[tool.treefold.serve]")
     text = text.replace("[app]", "[tool.treefold.app]")
     text = text.replace("[test.databases]", "[tool.treefold.test.databases]")
     (tmp_path / "pyproject.toml").write_text(f"[project]\nname = 'x'\n[tool.treefold]\n{text}")
@@ -138,6 +146,8 @@ def test_every_setting_is_read_from_the_environment(
         "TEST_DATABASE_URL": "sqlite:///y",
         "INSTALLED_EXTENSIONS": "off",
         "APP__SHOP_NAME": "x",
+        "SERVE_SEND_TIMEOUT": "30",
+        "SERVE_SEND_RATE": "0",
     }.items():
         monkeypatch.setenv(f"TREEFOLD_{name}", text)
 
@@ -298,6 +308,50 @@ def test_a_text_of_another_type_is_refused_with_its_variable(
     expected = rf"^Setting {name.lower()} in TREEFOLD_{name} must be .*, got {text!r}$"
     with pytest.raises(SettingsError, match=expected):
         Settings.load(tmp_path)
+
+
+def test_each_source_of_a_server_setting_wins_over_the_one_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pyproject.toml").write_text(
+        "[tool.treefold.serve]\nsend_timeout = 1\nsend_rate = 1\n"
+    )
+    (tmp_path / "treefold.toml").write_text("[serve]\nsend_timeout = 2\n")
+    assert Settings.load(tmp_path).serve == ServeSettings(send_timeout=2.0, send_rate=1)
+
+    monkeypatch.setenv("TREEFOLD_SERVE_SEND_RATE", "3")
+    assert Settings.load(tmp_path).serve == ServeSettings(send_timeout=2.0, send_rate=3)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("serve = 5", "'serve' in treefold.toml must be a table; write [serve]"),
+        (
+            "[serve]\nsend_time = 5",
+            "Unknown setting 'send_time' in [serve] of treefold.toml; did you mean 'send_timeout'?",
+        ),
+        (
+            "[serve]\nsend_timeout = '5'",
+            "Setting send_timeout in [serve] of treefold.toml must be a number, got '5'",
+        ),
+        (
+            "[serve]\nsend_timeout = 0",
+            "Setting serve.send_timeout must be a number above 0, got 0.0",
+        ),
+        (
+            "[serve]\nsend_timeout = nan",
+            "Setting serve.send_timeout must be a number above 0, got nan",
+        ),
+        ("[serve]\nsend_rate = -1", "Setting serve.send_rate must be a number from 0, got -1"),
+    ],
+)
+def test_a_wrong_server_setting_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "treefold.toml").write_text(text + "\n")
+
+    with pytest.raises(SettingsError) as refused:
+        Settings.load(tmp_path)
+    assert str(refused.value) == message
 
 
 @pytest.mark.parametrize("text", ["nan", "inf", "-1"])

@@ -199,7 +199,9 @@ def read_settings(root: Path) -> "tuple[Settings | None, list[Finding]]":
     """
     from treefold_http import Settings, SettingsError
 
-    settable = {f"TREEFOLD_{name.upper()}" for name in Settings.__slots__} - {"TREEFOLD_APP"}
+    settable = {f"TREEFOLD_{name.upper()}" for name in Settings.__slots__}
+    settable -= {"TREEFOLD_APP", "TREEFOLD_SERVE"}
+    settable |= {f"TREEFOLD_SERVE_{name.upper()}" for name in Settings().serve.__slots__}
     found: list[Finding] = []
     try:
         found += _unknown_variables(settable, Settings.variables(root))

@@ -22,6 +22,7 @@ from typing import Any, Literal, cast
 
 from treefold_http._runtime.boot_report import SettingsError
 from treefold_http._runtime.dotenv import read_dotenv
+from treefold_http._runtime.serve_settings import SERVE_PREFIX, ServeSettings
 from treefold_logging import mask
 
 _NO_DATABASES: Mapping[str, str] = MappingProxyType({})
@@ -84,6 +85,7 @@ class Settings:
         test_databases: alias to the URL of the database that tests use instead; the table
             `[test.databases]`. Without one, tests make their own.
         caches: alias to address of a cache: `memory://` or a Redis URL.
+        serve: settings of the server `treefold serve`; the table `[serve]`.
         app: settings of the project's own, as they are written; the table `[app]`. Their model is
             `app_settings` of `settings.py`.
         installed_extensions: look for extensions of installed distributions; None looks where the
@@ -108,6 +110,7 @@ class Settings:
     databases: Mapping[str, str] = field(default_factory=lambda: _NO_DATABASES)
     test_databases: Mapping[str, str] = field(default_factory=lambda: _NO_DATABASES)
     caches: Mapping[str, str] = field(default_factory=lambda: _NO_DATABASES)
+    serve: ServeSettings = field(default_factory=ServeSettings)
     app: Mapping[str, Any] = field(default_factory=lambda: _NO_DATABASES)
     installed_extensions: bool | None = None
 
@@ -186,8 +189,20 @@ def _from_files(app_dir: Path) -> dict[str, Any]:
             table = _table(_read_toml(app_dir / name), path, name)
             if "test" in table:
                 table = _with_test(table, ".".join((*path, "test")), name)
+            if (serve := table.get("serve")) is not None:
+                serve = _serve_table(serve, ".".join((*path, "serve")), name)
+                values["serve"] = {**values.get("serve", {}), **serve}
+                table = {key: value for key, value in table.items() if key != "serve"}
             values |= {key: _checked(key, value, types, name) for key, value in table.items()}
     return values
+
+
+def _serve_table(table: object, name: str, file: str) -> dict[str, Any]:
+    if not isinstance(table, dict):
+        raise SettingsError(f"{name!r} in {file} must be a table; write [{name}]")
+    types = typing.get_type_hints(ServeSettings)
+    content = cast("dict[str, Any]", table)
+    return {k: _checked(k, value, types, f"[{name}] of {file}") for k, value in content.items()}
 
 
 def _table(content: dict[str, Any], path: Sequence[str], file: str) -> dict[str, Any]:
@@ -225,11 +240,18 @@ def _from_environment(environment: Mapping[str, str], given: Mapping[str, Any]) 
     values: dict[str, Any] = {}
     for name in types:
         variable = f"TREEFOLD_{name.upper()}"
-        if variable in environment and name not in (*_ADDRESSES, "app"):
+        if variable in environment and name not in (*_ADDRESSES, "app", "serve"):
             values[name] = _from_text(environment[variable], name, types[name], variable)
     for name, variable in _ADDRESSES.items():
         if url := environment.get(variable):
             values[name] = {**given.get(name, _NO_DATABASES), "default": url}
+    served = {
+        name: _from_text(environment[variable], name, kind, variable)
+        for name, kind in typing.get_type_hints(ServeSettings).items()
+        if (variable := SERVE_PREFIX + name.upper()) in environment
+    }
+    if served:
+        values["serve"] = {**given.get("serve", {}), **served}
     own = {
         variable.removeprefix(APP_PREFIX).lower(): VariableText.of(text, variable)
         for variable, text in environment.items()
@@ -265,6 +287,8 @@ def _checked(name: str, value: Any, types: Mapping[str, Any], source: str) -> An
         hint = f"did you mean {near[0]!r}?" if near else f"known settings: {', '.join(types)}"
         raise SettingsError(f"Unknown setting {name!r} in {source}; {hint}")
     wanted = types[name]
+    if wanted is ServeSettings:
+        return value if isinstance(value, ServeSettings) else _serve_settings(value, source)
     kinds = _kinds(wanted)
     if typing.get_origin(wanted) is Literal:
         good = value in typing.get_args(wanted)
@@ -280,6 +304,10 @@ def _checked(name: str, value: Any, types: Mapping[str, Any], source: str) -> An
     if not good:
         raise _wrong(name, value, wanted, source)
     return value
+
+
+def _serve_settings(value: object, source: str) -> ServeSettings:
+    return ServeSettings(**_serve_table(value, "serve", source))
 
 
 def _is_text_table(value: object) -> bool:
