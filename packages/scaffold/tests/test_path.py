@@ -26,6 +26,8 @@ from treefold_scaffold._path import HandlerPath, parse_path
         ("a--b_c", None, ("ABC",)),
         ("2fa", None, ("2fa",)),
         ("user/", None, ("User",)),
+        ("/user", None, ("User",)),
+        ("/v1/user/", "v1", ("User",)),
         ("user/[id]", None, ("User", "[id]")),
         ("user/[userId]/role", None, ("User", "[userId]", "Role")),
         ("user/[user-id]", None, ("User", "[user-id]")),
@@ -80,13 +82,22 @@ def test_a_segment_that_is_no_plain_name_is_refused(prefix: str, segment: str):
     assert str(refused.value) == f"Path {path!r} is refused: segment {segment!r} {SHAPE}"
 
 
-@pytest.mark.parametrize("path", ["", "/", "//", "/user", "user//role", "user//", "/etc/passwd"])
+@pytest.mark.parametrize("path", ["", "/", "//", "//user", "user//role", "user//", "//etc/passwd"])
 def test_an_empty_segment_is_refused(path: str):
     with pytest.raises(ScaffoldError) as refused:
         parse_path(path)
     assert str(refused.value) == (
-        f"Path {path!r} is refused: a segment is empty; write it like 'v1/user/[id]', without a"
-        " slash in front"
+        f"Path {path!r} is refused: a segment is empty; write it like 'v1/user/[id]'"
+    )
+
+
+@pytest.mark.parametrize("path", ["user/[id]/role/[id]", "v1/[id]/[id]"])
+def test_a_parameter_that_is_repeated_is_refused(path: str):
+    with pytest.raises(ScaffoldError) as refused:
+        parse_path(path)
+    assert str(refused.value) == (
+        f"Path {path!r} is refused: parameter '[id]' is repeated; give each parameter a name of its"
+        " own"
     )
 
 

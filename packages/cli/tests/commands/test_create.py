@@ -61,12 +61,20 @@ def test_the_project_can_be_elsewhere(treefold: Treefold, project: Project, tmp_
     assert files(tmp_path) == ["project/Api/v1/Chat/Socket.py"]
 
 
+def test_a_path_may_begin_with_a_slash_as_urls_do(treefold: Treefold, project: Project):
+    root = project("v1/Health/Get.py")
+    expected = "created: Api/v1/User/[id]/Get.py  GET /v1/user/{id}\n"
+    assert treefold("create", "/v1/user/[id]", "get") == (0, expected, "")
+    assert "Api/v1/User/[id]/Get.py" in files(root)
+
+
 @pytest.mark.parametrize(
     ("path", "method"),
     [
         ("../x", "get"),
         ("v1/../../x", "get"),
-        ("/etc/x", "get"),
+        ("//etc/x", "get"),
+        ("user/[id]/role/[id]", "get"),
         ("a/[b", "get"),
         ("v1/Services/x", "get"),
         ("x", "get;id"),

@@ -6,6 +6,7 @@ of their own.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from treefold_router import parameter_name, version_number
@@ -37,18 +38,19 @@ def parse_path(path: str) -> HandlerPath:
     """Check `path` and split it into a version and folder names.
 
     Args:
-        path: `[vN/]<path>`, such as `v2/order-line/[id]`; one trailing slash is ignored.
+        path: `[vN/]<path>`, such as `v2/order-line/[id]`; one leading and one trailing slash are
+            ignored.
 
     Returns:
         The version, if the first segment is one, and the folders.
 
     Raises:
-        ScaffoldError: a segment is neither a plain word nor a whole bracket name, or never is a
-            route.
+        ScaffoldError: a segment is neither a plain word nor a whole bracket name, never is a
+            route, or repeats a parameter.
     """
-    segments = path.removesuffix("/").split("/")
+    segments = path.removeprefix("/").removesuffix("/").split("/")
     for position, segment in enumerate(segments):
-        reason = _find_objection(segment, first=position == 0)
+        reason = _find_objection(segment, before=segments[:position])
         if reason:
             raise ScaffoldError(f"Path {path!r} is refused: {reason}")
     version = None if version_number(segments[0]) is None else segments.pop(0)
@@ -58,18 +60,20 @@ def parse_path(path: str) -> HandlerPath:
     return HandlerPath(version, folders, tuple(dict.fromkeys(separated)))
 
 
-def _find_objection(segment: str, *, first: bool) -> str | None:
+def _find_objection(segment: str, *, before: Sequence[str]) -> str | None:
     if _BRACKET.fullmatch(segment):
+        if segment in before:
+            return f"parameter {segment!r} is repeated; give each parameter a name of its own"
         return None
     if not segment:
-        return "a segment is empty; write it like 'v1/user/[id]', without a slash in front"
+        return "a segment is empty; write it like 'v1/user/[id]'"
     if not _WORD.fullmatch(segment) or not segment.strip("-_"):
         return f"segment {segment!r} must be letters, digits, '-' and '_', or a whole '[name]'"
     if {segment.lower(), _folder_name(segment).lower()} & _NOT_ROUTES:
         return f"segment {segment!r} names a folder that never holds routes; choose another name"
     if is_device(_folder_name(segment)):
         return f"segment {segment!r} is a device name on Windows; choose another name"
-    if first and _MEANT_AS_VERSION.fullmatch(segment) and version_number(segment) is None:
+    if not before and _MEANT_AS_VERSION.fullmatch(segment) and version_number(segment) is None:
         return f"segment {segment!r} is not a version; write 'v' and digits, such as 'v1'"
     return None
 
