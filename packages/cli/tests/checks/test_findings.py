@@ -5,20 +5,22 @@ from collections.abc import Sequence
 
 import pytest
 
-from treefold_cli._checks.findings import FORMATS, Kind, Problem, render
+from treefold_cli._checks.findings import FORMATS, Kind, Problem, Report, render
 
 PROBLEMS = [
     Problem(Kind.DUPLICATE, "GET /v1/user defined more than once", ("Api/v1/USER/Get.py", "b.py")),
     Problem(Kind.SKIPPED, "not under a version folder (vN)", ("Api/User/Get.py",)),
-    Problem(Kind.BROKEN, "NameError: x", ("Api/v1/X/Get.py",), detail="Traceback ..."),
+    Problem(Kind.BROKEN, "NameError: x", ("Api/v1/X/Get.py",), detail="Traceback ...", line=3),
     Problem(Kind.BROKEN, "hooks.py cannot be used: NameError: x"),
     Problem(Kind.LINT, "One position", ("a.py", "c.py"), code="bracket-names"),
     Problem(Kind.NOTE, "init is async"),
 ]
 
 
-def lines(form: str, problems: Sequence[Problem] = PROBLEMS) -> list[str]:
-    return list(render(problems, form=form, routes=7))
+def lines(
+    form: str, problems: Sequence[Problem] = PROBLEMS, *, strict: bool = False, routes: int = 7
+) -> list[str]:
+    return list(render(Report(problems, routes, strict=strict), form=form))
 
 
 def test_text_names_each_problem_and_its_files():
@@ -39,6 +41,7 @@ def test_text_names_each_problem_and_its_files():
 
 def test_text_without_problems_is_one_line_of_counts():
     assert lines("text", []) == ["7 routes: 0 duplicate, 0 broken, 0 skipped"]
+    assert lines("text", [], routes=1) == ["1 route: 0 duplicate, 0 broken, 0 skipped"]
 
 
 def test_json_carries_every_field():
@@ -53,6 +56,7 @@ def test_json_carries_every_field():
                 "files": ["Api/v1/X/Get.py"],
                 "code": "",
                 "detail": "Traceback ...",
+                "line": 3,
             }
         ],
     }
@@ -63,15 +67,13 @@ def test_json_is_ok_with_skipped_files_only(problem: Problem, ok: bool):
     assert json.loads(lines("json", [problem])[0])["ok"] is ok
 
 
-def test_github_annotates_each_file():
+def test_github_annotates_each_finding_once_and_at_its_line():
     assert lines("github") == [
-        "::error file=Api/v1/USER/Get.py::[dup] GET /v1/user defined more than once",
-        "::error file=b.py::[dup] GET /v1/user defined more than once",
+        "::error file=b.py::[dup] GET /v1/user defined more than once: Api/v1/USER/Get.py, b.py",
         "::warning file=Api/User/Get.py::[skipped] not under a version folder (vN)",
-        "::error file=Api/v1/X/Get.py::[broken] NameError: x",
+        "::error file=Api/v1/X/Get.py,line=3::[broken] NameError: x",
         "::error::[broken] hooks.py cannot be used: NameError: x",
-        "::error file=a.py::[lint] One position",
-        "::error file=c.py::[lint] One position",
+        "::error file=c.py::[lint] One position: a.py, c.py",
         "::error::[note] init is async",
     ]
 
@@ -84,8 +86,14 @@ def test_github_commands_cannot_be_injected():
 
 
 @pytest.mark.parametrize("kind", Kind)
-def test_only_a_skipped_file_is_no_failure(kind: Kind):
-    assert kind.fails is (kind is not Kind.SKIPPED)
+def test_only_a_skipped_file_is_no_failure_and_strict_leaves_out_none(kind: Kind):
+    assert kind.fails(strict=False) is (kind is not Kind.SKIPPED)
+    assert kind.fails(strict=True)
+
+
+def test_a_skipped_file_is_an_error_of_a_strict_report():
+    assert json.loads(lines("json", [PROBLEMS[1]], strict=True)[0])["ok"] is False
+    assert lines("github", [PROBLEMS[1]], strict=True)[0].startswith("::error file=")
 
 
 def test_the_formats_are_those_of_the_command():

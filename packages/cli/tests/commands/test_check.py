@@ -1,6 +1,7 @@
 """`treefold check`: what it reports and which exit code that means."""
 
 import json
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 Treefold = Callable[..., tuple[int, str, str]]
 Project = Callable[..., Path]
+Executable = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 def write(root: Path, name: str, text: str) -> None:
@@ -95,11 +97,11 @@ def test_a_broken_boot_file_is_reported_where_it_lies_and_with_the_rest(
         "[skipped] Api/User/Get.py: not under a version folder (vN)",
         f"[broken] {file}: ZeroDivisionError: division by zero",
         "[broken] Api/v1/User/Get.py: ZeroDivisionError: division by zero",
-        "1 routes: 0 duplicate, 2 broken, 1 skipped",
+        "1 route: 0 duplicate, 2 broken, 1 skipped",
     ]
     code, out, _ = treefold("check", "--strict", "--format", "github")
     assert out.splitlines()[1:] == [
-        f"::error file={broken}::[broken] ZeroDivisionError: division by zero"
+        f"::error file={broken},line=1::[broken] ZeroDivisionError: division by zero"
         for broken in (file, "Api/v1/User/Get.py")
     ]
 
@@ -179,9 +181,58 @@ def test_one_name_for_two_security_schemes_is_a_lint(treefold: Treefold, project
     )
 
 
-def test_strict_still_takes_skipped_files(treefold: Treefold, project: Project):
+def test_strict_fails_for_a_skipped_file(treefold: Treefold, project: Project):
     project("User/Get.py", "v1/User/Get.py")
-    assert treefold("check", "--strict")[0] == 0
+    assert treefold("check")[0] == 0
+    assert treefold("check", "--strict")[0] == 1
+
+
+LEAKING = """\
+url = "postgres://joe:hunter2@db/x"
+
+
+raise RuntimeError(f"cannot reach {url} password=abc")
+"""
+
+
+@pytest.mark.parametrize("form", ["text", "json", "github"])
+def test_secrets_of_a_traceback_are_masked_as_in_the_log(
+    treefold: Treefold, project: Project, form: str
+):
+    root = project("v1/Health/Get.py")
+    write(root, "Api/v1/Health/Get.py", LEAKING)
+    code, out, err = treefold("check", "--format", form)
+    assert code == 1
+    assert "cannot reach postgres://joe:***@db/x password=***" in out
+    assert not [secret for secret in ("hunter2", "abc") if secret in out + err]
+
+
+def test_each_finding_is_printed_once(executable: Executable, project: Project):
+    root = project("User/Get.py", "v1/User/Get.py", "v1/USER/Get.py")
+    write(root, "Api/v1/Health/Get.py", "x = 1\n\n1 / 0\n")
+    done = executable("check", cwd=root)
+    shown = done.stdout + done.stderr
+    for said in ("not under a version folder", "GET /v1/user", "Api/v1/Health/Get.py: "):
+        assert shown.count(said) == 1, shown
+    assert f'{root}/Api/v1/Health/Get.py", line 3, in <module>' in done.stderr
+
+
+@pytest.mark.parametrize(("text", "line"), [("x = 1\n\n1 / 0\n", 3), ("\ndef handler(:\n", 2)])
+def test_an_annotation_is_at_the_line_that_failed(
+    treefold: Treefold, project: Project, text: str, line: int
+):
+    root = project()
+    write(root, "Api/v1/Health/Get.py", text)
+    out = treefold("check", "--format", "github")[1]
+    assert out.startswith(f"::error file=Api/v1/Health/Get.py,line={line}::[broken] ")
+
+
+def test_a_clash_of_two_files_is_one_annotation(treefold: Treefold, project: Project):
+    project("v1/USER/Get.py", "v1/User/Get.py")
+    assert treefold("check", "--format", "github")[1] == (
+        "::error file=Api/v1/User/Get.py::[dup] GET /v1/user defined more than once:"
+        " Api/v1/USER/Get.py, Api/v1/User/Get.py\n"
+    )
 
 
 def test_what_handlers_print_is_kept_out_of_json(treefold: Treefold, project: Project):

@@ -41,7 +41,7 @@ def test_a_sound_project_is_all_ok(executable: Executable, root: Path):
         *("python", "packages", "extras", "layout", "settings")
     }
     assert summary == f"{len(lines)} ok, 0 warn, 0 fail"
-    assert "ok   layout    1 routes in v1" in lines
+    assert "ok   layout    1 route in v1" in lines
 
 
 def test_handlers_that_fail_to_load_fail_with_file_and_reason(executable: Executable, root: Path):
@@ -72,8 +72,8 @@ def test_a_layout_that_is_off_is_told(executable: Executable, root: Path):
     assert about(findings(executable, root), "layout") == [
         ("warn", "'services' is not read", "rename it to 'Services'"),
         ("warn", "'Hooks.py' is not read", "rename it to 'hooks.py'"),
-        ("ok", "1 routes in v1", ""),
-        ("warn", "1 files skipped, 0 routes defined twice", "see 'treefold check'"),
+        ("ok", "1 route in v1", ""),
+        ("warn", "1 file skipped, 0 routes defined twice", "see 'treefold check'"),
     ]
 
 

@@ -86,7 +86,7 @@ def test_a_terminal_gets_a_prompt_that_awaits_and_survives_errors(root: Path):
         shown = _everything(leader)
         assert child.wait(60) == 0
     os.close(leader)
-    assert "1 routes; models: Book; await works" in shown
+    assert "1 route; models: Book; await works" in shown
     assert "ZeroDivisionError" in shown
     assert "\r\n301\r\n" in shown
 

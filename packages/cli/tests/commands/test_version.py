@@ -116,9 +116,9 @@ def test_versions_are_listed(executable: Executable, root: Path):
     lines = [re.sub(" +", " ", line) for line in done.stdout.splitlines()]
     today = date.today().isoformat()
     assert lines == [
-        f"v1 3 routes 1 services since {today}",
+        f"v1 3 routes 1 service since {today}",
         f"v9 3 routes 0 services since {today}",
-        f"v10 3 routes 1 services since {today} latest",
+        f"v10 3 routes 1 service since {today} latest",
     ]
 
 

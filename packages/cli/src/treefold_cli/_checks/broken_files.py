@@ -3,15 +3,19 @@
 Reads the report of a boot. Which files are broken is decided by the boot itself.
 """
 
-from collections.abc import Iterator
+import contextlib
+import re
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING
 
 from treefold_cli._console.errors import CommandError
-from treefold_cli._console.output import complain
-from treefold_logging import flush
+from treefold_cli._console.output import complain, count
+from treefold_logging import flush, get_logger
 from treefold_router import RouteTable
 
 if TYPE_CHECKING:
+    import logging
+
     from treefold_http import Application, BrokenFile
 
 
@@ -19,6 +23,27 @@ def shown_name(broken: "BrokenFile", table: RouteTable) -> str:
     """Return the path of a broken file from the application root; handlers lie below `Api/`."""
     is_handler = any(route.file == broken.file for route in table.routes)
     return f"Api/{broken.file}" if is_handler else broken.file
+
+
+def line_in(broken: "BrokenFile", file: str) -> int | None:
+    """Return the line of a file, named from the application root, at which its loading failed."""
+    found = re.findall(rf'/{re.escape(file)}", line (\d+)', broken.traceback)
+    return int(found[-1]) if found else None
+
+
+@contextlib.contextmanager
+def reported_findings() -> Generator[None, None, None]:
+    """Leave out of the log, during a boot, the findings that its report repeats."""
+
+    def keep(record: "logging.LogRecord") -> bool:
+        return not getattr(record, "is_finding", False)
+
+    log = get_logger()
+    log.addFilter(keep)
+    try:
+        yield
+    finally:
+        log.removeFilter(keep)
 
 
 def broken_lines(app: "Application") -> Iterator[str]:
@@ -42,5 +67,5 @@ def require_sound(app: "Application") -> None:
 
 def refusal(number: int) -> str:
     """Return the error of a server that refuses to start with broken files."""
-    files = "1 file" if number == 1 else f"{number} files"
+    files = count(number, "file")
     return f"Not started: {files} failed to load, listed above; correct them or add --allow-broken"

@@ -19,6 +19,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from treefold_cli._checks.redis_login import DriverMissing, Unreachable, check_redis
 from treefold_cli._console.errors import one_line
+from treefold_cli._console.output import count
 
 if TYPE_CHECKING:
     from treefold_http import Settings
@@ -181,13 +182,14 @@ def _check_table(api: Path) -> Iterator[Finding]:
     except RouterError as error:
         yield Finding(FAIL, "layout", str(error))
         return
-    found = f"{len(table.routes)} routes in {', '.join(table.versions) or 'no version'}"
+    found = f"{count(len(table.routes), 'route')} in {', '.join(table.versions) or 'no version'}"
     if not table.routes:
         yield Finding(WARN, "layout", found, "make one with 'treefold create v1/health get'")
     else:
         yield Finding(OK, "layout", found)
     if table.skipped or table.duplicates:
-        text = f"{len(table.skipped)} files skipped, {len(table.duplicates)} routes defined twice"
+        skipped, twice = count(len(table.skipped), "file"), count(len(table.duplicates), "route")
+        text = f"{skipped} skipped, {twice} defined twice"
         yield Finding(WARN, "layout", text, "see 'treefold check'")
 
 

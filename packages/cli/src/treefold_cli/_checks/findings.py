@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import Enum
 
+from treefold_cli._console.output import count
+
 
 class Kind(Enum):
     """Kind of a problem; the value is its tag in the text."""
@@ -19,10 +21,9 @@ class Kind(Enum):
     LINT = "lint"
     NOTE = "note"
 
-    @property
-    def fails(self) -> bool:
-        """True if a problem of this kind makes `check` fail; a skipped file never does."""
-        return self is not Kind.SKIPPED
+    def fails(self, *, strict: bool) -> bool:
+        """Return True if a problem of this kind fails `check`; skipped files only if strict."""
+        return strict or self is not Kind.SKIPPED
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,7 @@ class Problem:
         files: paths it concerns, from the application root, in visiting order.
         code: the name of the lint rule, if it is one.
         detail: more lines, such as a traceback; only JSON carries them.
+        line: the line in the last file, from 1, where it is known.
     """
 
     kind: Kind
@@ -42,53 +44,75 @@ class Problem:
     files: tuple[str, ...] = ()
     code: str = ""
     detail: str = ""
+    line: int | None = None
 
 
-def render(problems: Sequence[Problem], *, form: str, routes: int) -> Iterator[str]:
-    """Print `problems`.
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The findings of one run.
+
+    Attributes:
+        problems: the findings, in the order of the report.
+        routes: how many routes there are.
+        strict: True if a skipped file is a failure too.
+    """
+
+    problems: Sequence[Problem]
+    routes: int
+    strict: bool = False
+
+    @property
+    def has_failed(self) -> bool:
+        """True if the exit code is that of a failure."""
+        return any(problem.kind.fails(strict=self.strict) for problem in self.problems)
+
+
+def render(report: Report, *, form: str) -> Iterator[str]:
+    """Print a report.
 
     Args:
-        problems: the findings, in the order of the report.
+        report: the findings.
         form: one of `FORMATS`.
-        routes: how many routes there are.
 
     Returns:
         The lines of the report.
     """
-    return _RENDERERS[form](problems, routes)
+    return _RENDERERS[form](report)
 
 
-def _render_text(problems: Sequence[Problem], routes: int) -> Iterator[str]:
-    for problem in problems:
+def _render_text(report: Report) -> Iterator[str]:
+    for problem in report.problems:
         if len(problem.files) == 1:
             yield f"[{problem.kind.value}] {problem.files[0]}: {problem.message}"
             continue
         yield f"[{problem.kind.value}] {problem.message}"
         for file in problem.files:
             yield f"  {file}"
-    yield _summary_line(problems, routes)
+    yield _summary_line(report)
 
 
-def _summary_line(problems: Sequence[Problem], routes: int) -> str:
-    counts = Counter(problem.kind for problem in problems)
+def _summary_line(report: Report) -> str:
+    counts = Counter(problem.kind for problem in report.problems)
     shown = [kind for kind in Kind if counts[kind] or kind in _ALWAYS_COUNTED]
-    return f"{routes} routes: " + ", ".join(f"{counts[kind]} {_PLURAL[kind]}" for kind in shown)
+    found = ", ".join(f"{counts[kind]} {_PLURAL[kind]}" for kind in shown)
+    return f"{count(report.routes, 'route')}: {found}"
 
 
-def _render_json(problems: Sequence[Problem], routes: int) -> Iterator[str]:
-    records = [asdict(problem) | {"kind": problem.kind.value} for problem in problems]
-    failed = any(problem.kind.fails for problem in problems)
-    yield json.dumps({"ok": not failed, "routes": routes, "problems": records})
+def _render_json(report: Report) -> Iterator[str]:
+    records = [asdict(problem) | {"kind": problem.kind.value} for problem in report.problems]
+    yield json.dumps({"ok": not report.has_failed, "routes": report.routes, "problems": records})
 
 
-def _render_github(problems: Sequence[Problem], _routes: int) -> Iterator[str]:
+def _render_github(report: Report) -> Iterator[str]:
     # https://docs.github.com/actions/reference/workflow-commands-for-github-actions
-    for problem in problems:
-        level = "error" if problem.kind.fails else "warning"
-        message = _escape_command(f"[{problem.kind.value}] {problem.message}")
-        for file in problem.files or ("",):
-            name = _escape_command(file).replace(":", "%3A").replace(",", "%2C")
-            yield f"::{level} file={name}::{message}" if name else f"::{level}::{message}"
+    for problem in report.problems:
+        level = "error" if problem.kind.fails(strict=report.strict) else "warning"
+        names = f": {', '.join(problem.files)}" if len(problem.files) > 1 else ""
+        message = _escape_command(f"[{problem.kind.value}] {problem.message}{names}")
+        # One annotation for each finding: that of a clash is at the file that is visited last.
+        name = _escape_command("".join(problem.files[-1:])).replace(":", "%3A").replace(",", "%2C")
+        line = f",line={problem.line}" if problem.line is not None else ""
+        yield f"::{level} file={name}{line}::{message}" if name else f"::{level}::{message}"
 
 
 def _escape_command(text: str) -> str:
@@ -103,7 +127,7 @@ _PLURAL: Mapping[Kind, str] = {
     Kind.LINT: "lint",
     Kind.NOTE: "note",
 }
-_RENDERERS: Mapping[str, Callable[[Sequence[Problem], int], Iterator[str]]] = {
+_RENDERERS: Mapping[str, Callable[[Report], Iterator[str]]] = {
     "text": _render_text,
     "json": _render_json,
     "github": _render_github,

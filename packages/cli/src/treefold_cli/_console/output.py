@@ -26,6 +26,11 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
+def count(number: int, noun: str) -> str:
+    """Return a number and its noun: `1 route`, `2 routes`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def write(line: str = "") -> None:
     """Print one line to standard output, escaped."""
     print(printable(line))

@@ -7,6 +7,7 @@ Handlers are imported, by booting the application once without serving it.
 
 import contextlib
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -15,11 +16,11 @@ from typing import Annotated
 
 import typer
 
-from treefold_cli._checks.broken_files import shown_name
-from treefold_cli._checks.findings import FORMATS, Kind, Problem, render
+from treefold_cli._checks.broken_files import line_in, reported_findings, shown_name
+from treefold_cli._checks.findings import FORMATS, Kind, Problem, Report, render
 from treefold_cli._console.errors import FAILURE, OK, translated
 from treefold_cli._console.options import AppDir, read_choice
-from treefold_cli._console.output import write
+from treefold_cli._console.output import complain, write
 from treefold_cli._console.progress import working
 from treefold_cli._console.project import find_api
 from treefold_router import RouterError, RouteTable
@@ -52,9 +53,18 @@ def check(
         problems = [
             replace(problem, files=_in_repository(app_dir, problem)) for problem in problems
         ]
-    for line in render(problems, form=form, routes=len(table.routes)):
+    report = Report(problems, len(table.routes), strict=strict)
+    if form == "text":
+        _print_tracebacks(problems)
+    for line in render(report, form=form):
         write(line)
-    return FAILURE if any(problem.kind.fails for problem in problems) else OK
+    return FAILURE if report.has_failed else OK
+
+
+def _print_tracebacks(problems: Iterable[Problem]) -> None:
+    for problem in problems:
+        for line in problem.detail.splitlines():
+            complain(f"  | {line}")
 
 
 def _table_problems(table: RouteTable) -> Iterator[Problem]:
@@ -67,33 +77,41 @@ def _table_problems(table: RouteTable) -> Iterator[Problem]:
 
 def _boot_problems(app_dir: str, table: RouteTable, *, strict: bool) -> Iterator[Problem]:
     from treefold_http import Application, BootError, TreefoldError
-    from treefold_logging import flush
+    from treefold_logging import flush, scrub
 
     app = Application(app_dir)
     try:
         # Output of handlers goes to standard error, not into the report.
-        with contextlib.redirect_stdout(sys.stderr), working("Loading"):
+        with contextlib.redirect_stdout(sys.stderr), working("Loading"), reported_findings():
             app.boot()
         report, is_booted = app.report, True
     except TreefoldError as error:
         is_booted = False
         report = error.report if isinstance(error, BootError) else None
         if report is None:
-            yield Problem(Kind.BROKEN, str(error))
+            yield Problem(Kind.BROKEN, scrub(str(error)))
             return
     finally:
         flush()
     for broken in report.broken:
         file = shown_name(broken, table)
         known = (file,) if file.endswith(".py") else ()  # `databases` is not a file
-        yield Problem(Kind.BROKEN, broken.error, known, detail=broken.traceback)
+        line = line_in(broken, file)
+        yield Problem(Kind.BROKEN, broken.error, known, detail=broken.traceback, line=line)
     if strict:
         yield from (Problem(Kind.NOTE, note) for note in report.notes)
         if is_booted:  # without routes there are no documents
             from treefold_http.openapi import scheme_clashes
 
             for clash in scheme_clashes(app):
-                yield Problem(Kind.LINT, clash, code="security-scheme")
+                places = re.findall(r"(Api/\S+\.py):(\d+)", clash)
+                yield Problem(
+                    Kind.LINT,
+                    clash,
+                    tuple(file for file, _ in places),
+                    code="security-scheme",
+                    line=int(places[-1][1]) if places else None,
+                )
             from treefold_cli._checks.pending import ask_without_boot
 
             for one in ask_without_boot(app):

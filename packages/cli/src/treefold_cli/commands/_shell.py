@@ -13,6 +13,7 @@ import typer
 
 from treefold_cli._console.errors import FAILURE, OK, translated
 from treefold_cli._console.options import AppDir
+from treefold_cli._console.output import count
 from treefold_cli._console.progress import working
 from treefold_cli._console.project import find_api
 
@@ -44,8 +45,8 @@ def shell(
     if command or not sys.stdin.isatty():
         return OK if run_program(command or sys.stdin.read(), names) else FAILURE
     known = ", ".join(models) or "none"
-    routes = app.report.routes
-    run_prompt(names, banner=f"app: {app.root}, {routes} routes; models: {known}; await works")
+    routes = count(app.report.routes, "route")
+    run_prompt(names, banner=f"app: {app.root}, {routes}; models: {known}; await works")
     return OK
 
 

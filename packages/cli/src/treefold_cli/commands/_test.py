@@ -14,7 +14,7 @@ import typer
 from treefold_cli._console.completion import complete_urls
 from treefold_cli._console.errors import MISUSE, CommandError, translated
 from treefold_cli._console.options import AppDir
-from treefold_cli._console.output import complain
+from treefold_cli._console.output import complain, count
 from treefold_cli._console.project import find_api
 from treefold_cli._console.tools import require, run_module
 from treefold_router import RouterError, RouteTable
@@ -120,6 +120,6 @@ def _tests_at(root: Path, url: str) -> dict[str, list[str]]:
     if choice:
         complain(f"Tests of {named} are in {', '.join(choice)}")
     else:
-        looked = sum(1 for _ in test_files(root))
-        complain(f"No test touches {named}; looked in {looked} test files for its URL or its file")
+        looked = count(sum(1 for _ in test_files(root)), "test file")
+        complain(f"No test touches {named}; looked in {looked} for its URL or its file")
     return choice

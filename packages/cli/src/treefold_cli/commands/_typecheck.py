@@ -17,7 +17,7 @@ import typer
 
 from treefold_cli._console.errors import CommandError
 from treefold_cli._console.options import AppDir, read_choice
-from treefold_cli._console.output import complain
+from treefold_cli._console.output import complain, count
 from treefold_cli._console.progress import working
 from treefold_cli._console.project import find_api
 from treefold_cli._console.tools import require, run_module
@@ -52,7 +52,7 @@ def typecheck(
         copy = TypedCopy(Path(app_dir).absolute(), Path(place, "project"))
         copy.place.mkdir()
         copy.fill()
-        complain(f"{len(copy.files)} files with {chosen}")
+        complain(f"{count(len(copy.files), 'file')} with {chosen}")
         with working(chosen):
             code, output = run_module(
                 chosen,

@@ -13,7 +13,7 @@ import typer
 
 from treefold_cli._console.errors import MISUSE, OK, translated
 from treefold_cli._console.options import AppDir, AsJson
-from treefold_cli._console.output import complain, write, write_marked
+from treefold_cli._console.output import complain, count, write, write_marked
 from treefold_cli._console.progress import working
 from treefold_cli._console.project import find_api
 from treefold_router import RouterError, RouteTable, version_number
@@ -88,7 +88,8 @@ def list(app_dir: AppDir = ".", as_json: AsJson = False) -> int:
             latest = "  latest" if record["latest"] else ""
             since = record["since"] or "-"
             routes, services = len(record["routes"]), len(record["services"])
-            shown = f"{record['version']:5} {routes:4} routes {services:4} services"
+            nouns = "route" if routes == 1 else "routes", "service" if services == 1 else "services"
+            shown = f"{record['version']:5} {routes:4} {nouns[0]:6} {services:4} {nouns[1]:8}"
             write(f"{shown}  since {since}{latest}")
     else:
         complain("No versions; make one with 'treefold create v1/health get'")
@@ -139,7 +140,7 @@ def _count_files(files: Sequence[Any]) -> str:
     rewritten = sum(entry.action.value == "rewrite" for entry in files)
     emptied = sum(entry.action.value == "empty" for entry in files)
     changed = f"{emptied} empty" if emptied else f"imports rewritten in {rewritten}"
-    return f"{len(files)} files, {changed}"
+    return f"{count(len(files), 'file')}, {changed}"
 
 
 def _version_names(api: Path) -> Sequence[str]:

@@ -17,7 +17,7 @@ from treefold_http._failures.error_format import ErrorFormat
 from treefold_http._project.boot_files import BootFiles, read_boot_files
 from treefold_http._project.development import development_entries, local_hosts
 from treefold_http._project.fallbacks import ScopedFallbacks, plan_fallback, plan_scoped_fallbacks
-from treefold_http._project.findings import Findings, cause_of
+from treefold_http._project.findings import IS_FINDING, Findings, cause_of
 from treefold_http._project.handlers import HandlerModule, load_handler
 from treefold_http._project.middleware_chain import compose, entries_for
 from treefold_http._project.modules import ModuleSpace, dotted, write_bytecode
@@ -281,11 +281,15 @@ def _log(project: LoadedProject, former: LoadedProject | None, seconds: float) -
     report = project.report
     for skipped in report.skipped:
         if former is None or skipped not in former.report.skipped:
-            log.warning("skipped %s: %s", skipped.file, skipped.reason)
+            log.warning("skipped %s: %s", skipped.file, skipped.reason, extra=IS_FINDING)
     for duplicate in project.table.duplicates:
         if former is None or duplicate not in former.table.duplicates:
             log.warning(
-                "duplicate %s %s: %s", duplicate.method, duplicate.url, ", ".join(duplicate.files)
+                "duplicate %s %s: %s",
+                duplicate.method,
+                duplicate.url,
+                ", ".join(duplicate.files),
+                extra=IS_FINDING,
             )
     if former is None:
         log.info(

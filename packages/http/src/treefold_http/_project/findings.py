@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
 
 from treefold_http._runtime.boot_report import BootReport, BrokenFile
-from treefold_logging import get_logger
+from treefold_logging import get_logger, scrub
 from treefold_router import RouteTable
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _LONGEST_ERROR = 500
+IS_FINDING = {"is_finding": True}
+"""Attribute of the log records that the report of a boot repeats, for tools that print it."""
 _OURS = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
 
 
@@ -58,7 +60,9 @@ class Findings:
         if fatal and self.former is None:
             self.fatal = found
         if self.former is None:
-            get_logger().error("%s failed to load: %s", file, found.error, exc_info=error)
+            get_logger().error(
+                "%s failed to load: %s", file, found.error, exc_info=error, extra=IS_FINDING
+            )
         elif (found.cause, found.error) not in [
             (one.cause, one.error) for one in (*self.former.report.broken, *self.broken)
         ]:
@@ -111,11 +115,12 @@ def broken_file(file: str, error: BaseException, *, cause: str, kept: bool) -> B
     """Return the record of a failure; strip import frames from the traceback of the error."""
     error = error.with_traceback(_own_frames(error))
     text = "".join(traceback.format_exception(error))
-    return BrokenFile(file, _one_line(error), text, cause=cause, kept=kept)
+    return BrokenFile(file, _one_line(error), scrub(text), cause=cause, kept=kept)
 
 
 def _one_line(error: BaseException) -> str:
-    text = " ".join(f"{type(error).__name__}: {error}".split())
+    text = f"{type(error).__name__}: {error}"[: 2 * _LONGEST_ERROR]
+    text = " ".join(scrub(text).split())
     return text if len(text) <= _LONGEST_ERROR else f"{text[:_LONGEST_ERROR]}..."
 
 
