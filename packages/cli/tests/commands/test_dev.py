@@ -109,7 +109,7 @@ def test_a_boot_file_that_fails_is_the_last_line(treefold: Treefold, project: Pr
     )
 
 
-@pytest.mark.parametrize("version", ["newest", "V1", "1", "v1.2"])
+@pytest.mark.parametrize("version", ["newest", "V1", "1", "v1.2", "v42"])
 def test_an_unknown_default_version_is_wrong_use(
     treefold: Treefold, project: Project, version: str
 ):
@@ -117,8 +117,8 @@ def test_an_unknown_default_version_is_wrong_use(
     assert treefold("dev", "--port", "0", "--default-version", version) == (
         2,
         "",
-        f"Error: Invalid value {version!r} for --default-version; use 'latest' or a version such"
-        " as 'v2'\n",
+        f"Error: Invalid value {version!r} for --default-version; use 'latest' or a version of"
+        " Api/ (v1)\n",
     )
 
 

@@ -43,6 +43,40 @@ def test_a_program_from_a_pipe_runs_as_one(executable: Executable, root: Path):
     assert (done.returncode, done.stdout) == (0, "42 slept\n1 300 False\n")
 
 
+MIXED = """\
+from __future__ import annotations
+import asyncio
+
+def blocking():
+    # What a synchronous ORM asks before it blocks.
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return "works"
+    return "refused"
+
+print(blocking())
+await asyncio.sleep(0)
+print(blocking(), blocking.__annotations__)
+def lazy() -> NoSuchName: ...
+print(await asyncio.sleep(0, blocking()), lazy.__annotations__)
+"""
+
+
+def test_calls_that_block_work_beside_a_statement_that_awaits(executable: Executable, root: Path):
+    done = executable("shell", "-c", MIXED, cwd=root)
+    assert (done.returncode, done.stdout.splitlines()) == (
+        0,
+        ["works", "works {}", "refused {'return': 'NoSuchName'}"],
+    ), done.stderr
+
+
+def test_an_error_keeps_the_line_of_its_statement(executable: Executable, root: Path):
+    done = executable("shell", "-c", "import asyncio\nawait asyncio.sleep(0)\n1 / 0", cwd=root)
+    assert done.returncode == 1
+    assert 'File "<shell>", line 3, in <module>' in done.stderr
+
+
 def test_code_can_be_an_argument(executable: Executable, root: Path):
     done = executable("shell", "-c", "print(type(app).__name__)", cwd=root)
     assert (done.returncode, done.stdout) == (0, "Application\n")

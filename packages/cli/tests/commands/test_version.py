@@ -67,7 +67,32 @@ def test_a_plan_is_data_too(executable: Executable, root: Path):
     done = executable("version", "create", "2", "--plan", "--json", cwd=root)
     plan = json.loads(done.stdout)
     assert (plan["version"], plan["from"], plan["written"]) == ("v2", "v1", False)
-    assert plan["files"][-1] == {"path": "User/[id]/Get.py", "action": "rewrite", "places": 1}
+    expected = {"path": "User/[id]/Get.py", "action": "rewrite", "places": 1, "computed": []}
+    assert plan["files"][-1] == expected
+
+
+COMPUTED = """\
+from importlib import import_module
+
+VERSION = "v1"
+mail = import_module(f"Api.{VERSION}.User.Services.names")
+
+
+def handler(request): ...
+"""
+
+
+@pytest.mark.parametrize("plan", [[], ["--plan"]])
+def test_imports_of_computed_names_are_listed(executable: Executable, root: Path, plan: list[str]):
+    (root / "Api/v1/Health/Get.py").write_text(COMPUTED)
+    done = executable("version", "create", "2", *plan, cwd=root)
+    assert (done.returncode, done.stderr) == (
+        0,
+        "not rewritten: Api/v2/Health/Get.py:4 imports a computed name; check that it does not lead"
+        " to v1\n",
+    )
+    record = json.loads(executable("version", "create", "3", "--json", cwd=root).stdout)
+    assert [one["computed"] for one in record["files"] if "Health" in one["path"]] == [[4]]
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,16 @@ def test_what_a_server_leaves_out_has_a_value(request_of: RequestOf) -> None:
     assert request.client is None
 
 
+@pytest.mark.parametrize("sent", [("127.0.0.1", 51012), ("127.0.0.1", "51012")])
+def test_the_port_of_the_client_is_a_number_whatever_the_server_sends(
+    request_of: RequestOf, sent: tuple[str, int | str]
+) -> None:
+    """Granian 2.8 sends `'client': ('127.0.0.1', '51012')`, uvicorn a number."""
+    request = request_of()
+    request.scope["client"] = sent
+    assert request.client == ("127.0.0.1", 51012)
+
+
 def test_the_host_is_never_taken_from_another_header(request_of: RequestOf) -> None:
     request = request_of(
         headers=[

@@ -15,6 +15,7 @@ from enum import Enum
 from pathlib import Path
 
 from treefold_router import method_of, version_number
+from treefold_scaffold._computed_imports import computed_imports
 from treefold_scaffold._errors import ScaffoldError, SourceError
 from treefold_scaffold._place import latest_version
 from treefold_scaffold._templates import EMPTY_HANDLER, EMPTY_SOCKET
@@ -43,6 +44,7 @@ class Entry:
         content: the new content; the target of a link, as bytes; None for an unchanged copy of
             the source.
         places: number of imports and uses changed to the new version.
+        computed: lines of imports whose name is computed: they may still lead to another version.
     """
 
     path: str
@@ -50,6 +52,7 @@ class Entry:
     mode: int = 0
     content: bytes | None = None
     places: int = 0
+    computed: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,7 +193,15 @@ def _all_entries(folder: Path, *, old: str, new: str) -> Iterator[Entry]:
                     sources[path], path, old=old, new=new, keep=keep_names
                 )
             action = Action.REWRITTEN if places else Action.COPIED
-            yield Entry(path=path, action=action, mode=mode, content=content, places=places)
+            computed = computed_imports(trees[path]) if path in trees else ()
+            yield Entry(
+                path=path,
+                action=action,
+                mode=mode,
+                content=content,
+                places=places,
+                computed=computed,
+            )
 
 
 def walk_entries(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:

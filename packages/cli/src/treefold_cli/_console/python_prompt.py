@@ -4,20 +4,27 @@ Based on asyncio and Python's own prompt, and independent of projects. Everythin
 loop, which is stopped while the prompt waits for input.
 """
 
+import __future__
+
 import ast
 import asyncio
 import code
 import contextlib
 import inspect
 import traceback
+from collections.abc import Iterator
 from types import CodeType, FunctionType
 from typing import Any
 
 _NAME = "<shell>"
+_FUTURE = __future__.annotations.compiler_flag  # the others are on in every Python of today
 
 
 def run_program(source: str, names: dict[str, Any]) -> bool:
     """Run a program; a traceback starts at the program's own first line.
+
+    A statement runs on the event loop only if it has an `await` itself: calls that block, such as
+    those of a synchronous ORM, are refused on a loop and go on to work in all others.
 
     Args:
         source: the program; it may use `await` at any level.
@@ -31,8 +38,8 @@ def run_program(source: str, names: dict[str, Any]) -> bool:
     """
     with asyncio.Runner() as runner:
         try:
-            compiled = compile(source, _NAME, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
-            _execute_code(compiled, names, runner)
+            for compiled in _compile_steps(source):
+                _execute_code(compiled, names, runner)
         except Exception as error:
             frame = error.__traceback__
             while frame is not None and frame.tb_frame.f_code.co_filename != _NAME:
@@ -57,6 +64,18 @@ def run_prompt(names: dict[str, Any], *, banner: str) -> None:
         readline.parse_and_bind("tab: complete")
     with asyncio.Runner() as runner:
         _Console(names, runner).interact(banner=banner, exitmsg="")
+
+
+def _compile_steps(source: str) -> Iterator[CodeType]:
+    """Compile a program in pieces: each top-level statement with an `await` is one of its own."""
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    whole = compile(source, _NAME, "exec", flags)  # reports every error of the program at once
+    if not whole.co_flags & inspect.CO_COROUTINE:
+        yield whole
+        return
+    flags |= whole.co_flags & _FUTURE
+    for statement in ast.parse(source, _NAME).body:
+        yield compile(ast.Module([statement], []), _NAME, "exec", flags)
 
 
 def _execute_code(compiled: CodeType, names: dict[str, Any], runner: asyncio.Runner) -> None:

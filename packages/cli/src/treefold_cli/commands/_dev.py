@@ -57,8 +57,7 @@ def dev(
     """
     environment, folder = dict(os.environ), os.getcwd()
     number = read_number(port, "--port", low=0, high=65535)
-    version = _read_version(default_version)
-    find_api(app_dir)
+    version = _read_version(default_version, find_api(app_dir))
     from treefold_cli._dev.restart import inherited_listener, restart_process
     from treefold_cli._server.listener import bind
     from treefold_http import Application
@@ -148,11 +147,13 @@ def _announce(app: "Application", address: str, *, again: bool) -> None:
     sys.stdout.flush()
 
 
-def _read_version(text: str) -> str | None:
-    if not text or text == "latest" or version_number(text) is not None:
+def _read_version(text: str, api: "Path") -> str | None:
+    if not text or text == "latest" or (version_number(text) is not None and (api / text).is_dir()):
         return text or None
+    versions = (entry.name for entry in api.iterdir() if version_number(entry.name) is not None)
     raise CommandError(
-        f"Invalid value {text!r} for --default-version; use 'latest' or a version such as 'v2'",
+        f"Invalid value {text!r} for --default-version; use 'latest' or a version of Api/"
+        f" ({', '.join(sorted(versions)) or 'there is none yet'})",
         code=MISUSE,
     )
 

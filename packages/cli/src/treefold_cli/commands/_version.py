@@ -57,7 +57,12 @@ def create(
     )
     if as_json:
         records = [
-            {"path": entry.path, "action": entry.action.value, "places": entry.places}
+            {
+                "path": entry.path,
+                "action": entry.action.value,
+                "places": entry.places,
+                "computed": entry.computed,
+            }
             for entry in files
         ]
         head = {"version": plan.target, "from": plan.source, "written": not plan_only}
@@ -69,6 +74,13 @@ def create(
             write(f"  {entry.action.value:7}  {entry.path}")
     else:
         write(f"created: Api/{plan.target} from Api/{plan.source}, {_count_files(files)}")
+    for entry in files:
+        for line in entry.computed:
+            # lines are the same in both: a rewrite stays within its line
+            complain(
+                f"not rewritten: Api/{plan.target}/{entry.path}:{line} imports a computed name;"
+                f" check that it does not lead to {plan.source}"
+            )
     return OK
 
 

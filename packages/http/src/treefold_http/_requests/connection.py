@@ -136,7 +136,8 @@ class Connection:
     def client(self) -> Address | None:
         """The peer address of the connection; None if the server does not report it."""
         client = self.scope.get("client")
-        return Address(client[0], client[1]) if client else None
+        # One server sends the port as a text.
+        return Address(client[0], int(client[1])) if client else None
 
     @property
     def route(self) -> str | None:
