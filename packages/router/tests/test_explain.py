@@ -207,3 +207,25 @@ def test_an_explanation_agrees_with_the_answer(table: RouteTable, parts: list[st
     assert served == (found.route is not None) == (found.status == 200)
     assert not served or (isinstance(answer, Found) and answer.route is found.route)
     assert list(explanation_lines(found))
+
+
+def test_a_second_file_of_the_route_is_named(table_of: TableOf):
+    found = table_of("v1/USER/Get.py", "v1/User/Get.py").explain("GET", b"/v1/user")
+    assert (found.status, found.duplicates) == (200, ("v1/USER/Get.py",))
+    said = "Api/v1/USER/Get.py has the same method and URL, and is visited earlier"
+    assert words(found)[-1] == ("hidden", said)
+
+
+@pytest.mark.parametrize(
+    ("method", "status", "text"),
+    [
+        ("HEAD", 200, "200, served by Api/v1/User/Get.py (setting auto_head)"),
+        ("OPTIONS", 204, "204 with Allow: GET, HEAD, OPTIONS (setting auto_options)"),
+    ],
+)
+def test_methods_that_the_framework_answers_say_so(
+    table_of: TableOf, method: str, status: int, text: str
+):
+    table = table_of("v1/User/Get.py", auto_head=True, auto_options=True)
+    found = table.explain(method, b"/v1/user")
+    assert (found.status, words(found)[-1]) == (status, ("answer", text))

@@ -128,7 +128,96 @@ def test_a_path_cannot_move_the_cursor(treefold: Treefold, root: Path):
     assert out.startswith(r"GET /v1/\x1b[2J/")
 
 
-def test_no_handler_is_imported(executable: Executable, root: Path):
-    (root / "Api/v1/User/[id]/Get.py").write_text("open('imported', 'w')\nraise SystemExit(9)\n")
+def test_only_the_handler_that_serves_is_imported(executable: Executable, root: Path):
+    (root / "Api/v2/User/[id]/Post.py").write_text("open('imported', 'w')\nraise SystemExit(9)\n")
     assert executable("why", "get", "/v1/user/1", cwd=root).returncode == 0
+    assert executable("why", "post", "/v1/user/1", cwd=root).returncode == 1
     assert not (root / "imported").exists()
+    assert executable("why", "post", "/v2/user/1", cwd=root).returncode == 1
+    assert (root / "imported").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("def handler(:\n", "SyntaxError: "),
+        ("1 / 0\n", "ZeroDivisionError: division by zero"),
+        ("x = 1\n", "HandlerError: "),
+        ("def handler(request, lost: 5): ...\n", ""),
+        ("raise ValueError('password=hunter2')\n", "ValueError: password=***"),
+    ],
+)
+@pytest.mark.parametrize("path", ["/v1/user/1", "/user/1"])
+def test_a_file_that_does_not_load_is_no_200(
+    executable: Executable, root: Path, text: str, error: str, path: str
+):
+    (root / "Api/v1/User/[id]/Get.py").write_text(text)
+    (root / "treefold.toml").write_text("default_version = 'v1'\n")
+    done = executable("why", "get", path, cwd=root)
+    assert f"  500: Api/v1/User/[id]/Get.py does not load: {error}" in done.stdout
+    assert (done.returncode, done.stderr) == (1, "")
+    found = json.loads(executable("why", "get", path, "--json", cwd=root).stdout)
+    assert (found["status"], found["error"].startswith(error)) == (500, True)
+
+
+def test_a_duplicate_that_is_hidden_is_named(treefold: Treefold, project: Project):
+    project("v1/USER/Get.py", "v1/User/Get.py")
+    code, out, _ = treefold("why", "get", "/v1/user")
+    assert (code, out.splitlines()[-2:]) == (
+        0,
+        [
+            "  answer  200, served by Api/v1/User/Get.py",
+            "  hidden  Api/v1/USER/Get.py has the same method and URL, and is visited earlier",
+        ],
+    )
+    record = json.loads(treefold("why", "get", "/v1/user", "--json")[1])
+    assert record["duplicates"] == ["Api/v1/USER/Get.py"]
+
+
+SERVED = "200, served by Api/v1/User/[id]/Get.py"
+ALLOWED = "204 with Allow: GET, OPTIONS"
+
+
+@pytest.mark.parametrize(
+    ("method", "settings", "answer", "code"),
+    [
+        ("head", "auto_head = true", f"{SERVED} (setting auto_head)", 0),
+        ("head", "", "405: the path exists, but for GET only", 1),
+        ("options", "auto_options = true", f"{ALLOWED} (setting auto_options)", 0),
+        ("options", "", "405: the path exists, but for GET only", 1),
+    ],
+)
+@pytest.mark.parametrize("path", ["/v1/user/1", "/user/1"])
+def test_automatic_methods_are_known(
+    treefold: Treefold, root: Path, method: str, settings: str, answer: str, code: int, path: str
+):
+    (root / "treefold.toml").write_text(f"default_version = 'v1'\n{settings}\n")
+    status, out, _ = treefold("why", method, path)
+    (said,) = [line for line in out.splitlines() if line.strip().startswith("answer")]
+    assert (status, said.split(maxsplit=1)[1]) == (code, answer)
+
+
+HOOKS = """
+from treefold_http import StaticFiles
+
+FILES = "/files"
+
+
+async def start(app):
+    app.mount("/late", StaticFiles("web"))
+    app.mount(FILES, StaticFiles("web"))
+
+
+on_startup = [start]
+"""
+
+
+def test_a_mount_of_a_startup_hook_is_told_as_far_as_its_source_says(
+    treefold: Treefold, root: Path
+):
+    (root / "hooks.py").write_text(HOOKS)
+    code, out, err = treefold("why", "get", "/late/a.css")
+    assert (code, "served by the mount /late, once hooks.py:8 has run" in out, err) == (0, True, "")
+    code, out, err = treefold("why", "get", "/files/a.css")
+    assert (code, "404" in out) == (1, True)
+    assert err == "hooks.py:9 mounts at a computed path, which is not known here\n"

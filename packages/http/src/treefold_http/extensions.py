@@ -35,7 +35,12 @@ from treefold_http._extensions.members import (
     SessionStore as SessionStore,
     SpanFactory as SpanFactory,
 )
-from treefold_http._project.boot_files import load_models as load_models
+from treefold_http._project.boot import load_error as load_error
+from treefold_http._project.boot_files import (
+    BootFiles as BootFiles,
+    load_boot_files as load_boot_files,
+    load_models as load_models,
+)
 from treefold_http._project.installed import GROUP as GROUP, install as install
 
 if TYPE_CHECKING:

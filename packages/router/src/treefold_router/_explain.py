@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from treefold_router._naming import WEBSOCKET, is_version, method_of, parameter_name
 from treefold_router._path import MAX_SEGMENTS, PERCENT, malformed, significant, unescape
 from treefold_router._trie import Node, match
-from treefold_router._types import Found, Route, Skipped
+from treefold_router._types import Duplicate, Found, Route, Skipped
 
 _NEAR = 3
 """Most similar routes that are listed."""
@@ -51,11 +51,14 @@ class Explanation:
     Attributes:
         method: the method, `WEBSOCKET` for a handshake.
         path: the path that was asked for, decoded.
-        status: 200 where a route serves, else 404 or 405, 400 for a path no client may send.
-        fault: the defect of such a path, else empty.
+        status: 200 where a route serves, else 404 or 405, 400 for a path no client may send, 204
+            for OPTIONS where the setting `auto_options` answers. A reader that loads the file of
+            the route sets 500 if that fails.
+        fault: the defect of such a path, or the error of such a file; else empty.
         route: the route that serves.
         steps: the walk, up to the first segment that matched nothing.
         methods: the methods that serve at the path, if it exists.
+        duplicates: other files below `Api/` for the method and URL of the route.
         shadowed: routes that a static place hid: it is final, though it leads nowhere.
         skipped: files that look as if they were meant to serve this, and why they do not.
         near: routes with a similar path.
@@ -73,6 +76,7 @@ class Explanation:
     route: Route | None = None
     steps: tuple[Step, ...] = ()
     methods: tuple[str, ...] = ()
+    duplicates: tuple[str, ...] = ()
     shadowed: tuple[Route, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     near: tuple[Route, ...] = ()
@@ -92,6 +96,8 @@ class Tree:
     skipped: Sequence[Skipped]
     versions: Sequence[str]
     latest: str | None
+    duplicates: Sequence[Duplicate] = ()
+    auto_options: bool = False
 
 
 def explain(tree: Tree, method: str, raw_path: bytes) -> Explanation:
@@ -110,7 +116,14 @@ def explain(tree: Tree, method: str, raw_path: bytes) -> Explanation:
     path = "/" + "/".join(texts)
     if isinstance(answer, Found):
         steps, _ = _record_steps(tree.trie, segments)
-        return Explanation(method=method, path=path, status=200, route=answer.route, steps=steps)
+        return Explanation(
+            method=method,
+            path=path,
+            status=200,
+            route=answer.route,
+            steps=steps,
+            duplicates=_find_duplicates(tree.duplicates, answer.route),
+        )
     fault = malformed([b"", *(segments or [b""])])
     if fault is not None:
         return Explanation(method=method, path=path, status=400, fault=fault.reason)
@@ -124,7 +137,7 @@ def explain(tree: Tree, method: str, raw_path: bytes) -> Explanation:
     return Explanation(
         method=method,
         path=path,
-        status=405 if methods else 404,
+        status=_status_of_miss(methods, answers_options=tree.auto_options and method == "OPTIONS"),
         steps=steps,
         methods=methods,
         shadowed=shadowed,
@@ -157,6 +170,17 @@ def _record_steps(root: Node, segments: Sequence[bytes]) -> tuple[tuple[Step, ..
             break
         places.append(node)
     return tuple(steps), places
+
+
+def _find_duplicates(duplicates: Iterable[Duplicate], route: Route) -> tuple[str, ...]:
+    files = (duplicate.files for duplicate in duplicates if route.file in duplicate.files)
+    return tuple(file for file in next(files, ()) if file != route.file)
+
+
+def _status_of_miss(methods: Sequence[str], *, answers_options: bool) -> int:
+    if not methods:
+        return 404
+    return 204 if answers_options else 405
 
 
 def _methods_at(node: Node) -> tuple[str, ...]:

@@ -38,6 +38,8 @@ def explanation_lines(found: Explanation) -> Iterator[Line]:
     for step in found.steps:
         yield Line(f"/{step.segment}", _describe_step(step))
     yield Line("answer", _describe_answer(found))
+    for file in found.duplicates:
+        yield Line("hidden", f"Api/{file} has the same method and URL, and is visited earlier")
     for route in found.shadowed:
         yield Line("hidden", f"{_route_name(route)} would match, but a static folder is final")
     for skipped in found.skipped:
@@ -46,6 +48,8 @@ def explanation_lines(found: Explanation) -> Iterator[Line]:
         yield Line("did you mean", f"{_route_name(route)}  Api/{route.file}")
     for route in found.versions:
         yield Line("other version", f"{_route_name(route)}  Api/{route.file}")
+    if found.status == 204:
+        return
     if found.create:
         path, _, method = found.create.rpartition(" ")
         yield Line("to add it", f"treefold create {shlex.quote(path)} {method}")
@@ -67,10 +71,16 @@ def _describe_step(step: Step) -> str:
 
 
 def _describe_answer(found: Explanation) -> str:
+    if found.route is not None and found.fault:
+        return f"500: Api/{found.route.file} does not load: {found.fault}"
+    if found.route is not None and found.route.method != found.method:
+        return f"200, served by Api/{found.route.file} (setting auto_head)"
     if found.route is not None:
         return f"200, served by Api/{found.route.file}"
     if found.fault:
         return f"400: {found.fault}"
+    if found.status == 204:
+        return f"204 with Allow: {', '.join((*found.methods, 'OPTIONS'))} (setting auto_options)"
     if found.status == 405:
         return f"405: the path exists, but for {', '.join(found.methods)} only"
     if found.unversioned and not found.default_version:

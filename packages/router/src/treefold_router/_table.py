@@ -184,7 +184,15 @@ class RouteTable:
         """
         from treefold_router._explain import Tree, explain  # not needed for serving
 
-        tree = Tree(self._trie, self.routes, self.skipped, self.versions, self.latest)
+        tree = Tree(
+            self._trie,
+            self.routes,
+            self.skipped,
+            self.versions,
+            self.latest,
+            duplicates=self.duplicates,
+            auto_options=self._auto_options,
+        )
         path = encode_path(raw_path)
         found = explain(tree, method, path)
         if default_version is None or not found.unversioned or found.route is not None:

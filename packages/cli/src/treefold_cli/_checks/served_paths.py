@@ -1,17 +1,25 @@
 """What serves a path: a route, a route of the default version, a mount, or the framework.
 
-In the order of the server. The settings and boot files are read only for a path without a version,
-handlers never.
+In the order of the server. Boot files are read, and the file of the one route that serves is
+imported, as the server does at boot; no other handler is.
 """
 
 import contextlib
 import sys
-from dataclasses import dataclass
+from collections.abc import Generator
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from treefold_cli._console.errors import one_line, translated
 from treefold_cli._console.output import complain
 from treefold_router import Explanation, RouteTable
+
+if TYPE_CHECKING:
+    from treefold_http import Application, Settings
+    from treefold_http.extensions import BootFiles
+
+_AUTOMATIC = ("HEAD", "OPTIONS")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +37,9 @@ class Served:
     text: str = ""
 
 
-def explain_path(root: Path, table: RouteTable, method: str, raw_path: bytes) -> Served:
+def explain_path(
+    root: Path, table: RouteTable, method: str, raw_path: bytes, *, loads: bool = True
+) -> Served:
     """Explain which part of a project serves a path, or why none does.
 
     Args:
@@ -37,36 +47,34 @@ def explain_path(root: Path, table: RouteTable, method: str, raw_path: bytes) ->
         table: its route table.
         method: an HTTP method, or 'WEBSOCKET'.
         raw_path: the path as sent, percent-encoded.
+        loads: import the file of the route, to see whether it can serve.
 
     Raises:
         CommandError: the settings cannot be read.
     """
+    if method in _AUTOMATIC:
+        table = _with_automatic_methods(root, table)
     found = table.explain(method, raw_path)
-    if not found.unversioned or found.status == 400:
+    if found.status in (204, 400) or (found.route is None and not found.unversioned):
         return Served(found)
-    import asyncio  # 20 ms, for paths without a version only
-
-    from treefold_http import Application, TreefoldError
-    from treefold_http.extensions import built_in_at, mount_at, release
-
-    version = read_default_version(root, table)
-    app = Application(root, dev=True)
-    try:
-        if method != "WEBSOCKET":
-            with contextlib.redirect_stdout(sys.stderr):
-                mount = mount_at(app, raw_path)
+    if found.route is not None and not loads:
+        return Served(found)
+    with _application(root) as (app, files):
+        if found.unversioned:
+            mount = None if method == "WEBSOCKET" else _mount(app, raw_path, found.path)
             if mount is not None:
-                return Served(found, mount.prefix, mount.text)
-    except TreefoldError as error:
-        complain(f"mounts are not known: {one_line(error)}")
-    finally:
-        asyncio.run(release(app))
-    found = table.explain(method, raw_path, default_version=version)
-    if found.status == 404 and method != "WEBSOCKET":
-        page = built_in_at(app, found.path)
-        if page is not None:
-            return Served(found, page.prefix, page.text)
-    return Served(found)
+                return Served(found, *mount)
+            version = _default_version(app.settings, table)
+            found = table.explain(method, raw_path, default_version=version)
+        if found.status == 404 and method != "WEBSOCKET":
+            from treefold_http.extensions import built_in_at
+
+            page = built_in_at(app, found.path)
+            if page is not None:
+                return Served(found, page.prefix, page.text)
+        if found.route is None or files is None or not loads:
+            return Served(found)
+        return Served(_with_load_error(found, app, table, files))
 
 
 def read_default_version(root: Path, table: RouteTable) -> str | None:
@@ -75,8 +83,73 @@ def read_default_version(root: Path, table: RouteTable) -> str | None:
     Raises:
         CommandError: the settings cannot be read.
     """
+    return _default_version(_read_settings(root), table)
+
+
+def _read_settings(root: Path) -> "Settings":
     from treefold_http import Settings, TreefoldError
 
     with translated(TreefoldError):
-        version = Settings.load(root).default_version
-    return table.latest if version == "latest" else version
+        return Settings.load(root)
+
+
+def _default_version(settings: "Settings", table: RouteTable) -> str | None:
+    return table.latest if settings.default_version == "latest" else settings.default_version
+
+
+def _with_automatic_methods(root: Path, table: RouteTable) -> RouteTable:
+    settings = _read_settings(root)
+    if not settings.auto_head and not settings.auto_options:
+        return table
+    return RouteTable.scan(
+        root / "Api", auto_head=settings.auto_head, auto_options=settings.auto_options
+    )
+
+
+@contextlib.contextmanager
+def _application(root: Path) -> Generator[tuple["Application", "BootFiles | None"], None, None]:
+    """Read the boot files of a project; None for them if one cannot be used."""
+    import asyncio  # 20 ms, only where something may serve
+
+    from treefold_cli._checks.broken_files import reported_findings
+    from treefold_http import Application, TreefoldError
+    from treefold_http.extensions import load_boot_files, release
+
+    with translated(TreefoldError):
+        app = Application(root, dev=True)
+    files = None
+    try:
+        # Output of modules goes to standard error, and errors into the explanation.
+        with contextlib.redirect_stdout(sys.stderr), reported_findings():
+            try:
+                files = load_boot_files(app)
+            except TreefoldError as error:
+                complain(f"mounts are not known: {one_line(error)}")
+            yield app, files
+    finally:
+        asyncio.run(release(app))
+
+
+def _mount(app: "Application", raw_path: bytes, path: str) -> tuple[str, str] | None:
+    from treefold_cli._checks.later_mounts import later_mounts
+    from treefold_http.extensions import mount_at
+
+    mount = mount_at(app, raw_path)
+    if mount is not None:
+        return mount.prefix, mount.text
+    for later in later_mounts(app.root):
+        if later.prefix is None:
+            complain(f"{later.place} mounts at a computed path, which is not known here")
+        elif f"{path}/".startswith(f"{later.prefix}/"):
+            return later.prefix, f"the mount {later.prefix}, once {later.place} has run"
+    return None
+
+
+def _with_load_error(
+    found: Explanation, app: "Application", table: RouteTable, files: "BootFiles"
+) -> Explanation:
+    from treefold_http.extensions import load_error
+
+    assert found.route is not None
+    error = load_error(app, table, found.route, files)
+    return replace(found, status=500, fault=error) if error else found

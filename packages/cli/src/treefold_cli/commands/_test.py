@@ -109,7 +109,8 @@ def _tests_at(root: Path, url: str) -> dict[str, list[str]]:
     if routes:
         named = ", ".join(f"{route.method} {route.template}" for route in routes)
     else:
-        served = explain_path(root, table, "GET", url.encode(errors="surrogateescape"))
+        raw_path = url.encode(errors="surrogateescape")
+        served = explain_path(root, table, "GET", raw_path, loads=False)
         named, prefix = served.text, served.prefix
         if not prefix:
             raise CommandError(

@@ -1,7 +1,8 @@
 """`treefold why METHOD PATH`: how a request finds its route, or why it does not.
 
-Walks the table built from names alone: no handler is imported and no server runs. Settings and boot
-files are read for a path without a version. The explanation is made in treefold-router.
+Walks the table built from names alone. Boot files and the one file that serves are loaded, because
+a file that does not load answers 500; nothing else is imported, and no server runs. The
+explanation is made in treefold-router.
 """
 
 import dataclasses
@@ -56,7 +57,7 @@ def why(
         write(json.dumps(_explanation_record(served)))
     else:
         _print_explanation(served)
-    return FAILURE if served.found.route is None and not served.prefix else OK
+    return OK if served.prefix or served.found.status in (200, 204) else FAILURE
 
 
 def _raw_path(typed: str) -> bytes:
@@ -93,7 +94,9 @@ def _explanation_record(served: Served) -> dict[str, Any]:
         "status": 200 if served.prefix else found.status,
         "route": None if found.route is None else route(found.route),
         "steps": [dataclasses.asdict(step) for step in found.steps],
+        "error": found.fault or None,
         "methods": found.methods,
+        "duplicates": [f"Api/{file}" for file in found.duplicates],
         "unversioned": found.unversioned,
         "default_version": found.default_version or None,
         "mount": served.prefix or None,

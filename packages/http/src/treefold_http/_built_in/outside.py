@@ -1,14 +1,12 @@
 """Paths outside of the versions that no route serves: mounts, documents, docs and probes.
 
-For tools that explain a path without a boot: boot files are read, handlers are not imported.
+For tools that explain a path without a boot.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-from treefold_http._project.boot_files import load_mounts
 
 if TYPE_CHECKING:
     from treefold_http._project.runtime import ProjectRuntime
@@ -43,10 +41,8 @@ class Outside:
 def mount_at(app: ProjectRuntime, path: bytes | str) -> Outside | None:
     """Return the mount of the project that serves a path; it comes before the default version.
 
-    Raises:
-        BootError: a boot file cannot be used; the message says which.
+    Mounts are known after a boot, or after `load_boot_files`.
     """
-    load_mounts(app)
     found = app.mounts.covering(path)
     if found is None:
         return None

@@ -210,6 +210,21 @@ def plan_routes(
     return plans
 
 
+def load_error(app: ProjectRuntime, table: RouteTable, route: Route, files: BootFiles) -> str:
+    """Return why the file of a route cannot serve, in one line; empty if it can.
+
+    For tools that explain one route: no other handler is imported.
+
+    Args:
+        files: the boot files of the project.
+    """
+    space = ModuleSpace.of(app.root)
+    findings = Findings(str(space.root))
+    modules = {route: _load(space, route, table.packages, findings)}
+    plan_routes(app, modules, files.middlewares, findings)
+    return findings.broken[0].error if findings.broken else ""
+
+
 def _good(
     modules: dict[Route, HandlerModule | BrokenFile], plans: dict[Route, Plan], findings: Findings
 ) -> dict[str, tuple[HandlerModule, Plan]]:

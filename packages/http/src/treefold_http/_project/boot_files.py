@@ -78,24 +78,25 @@ def load_models(app: ProjectRuntime) -> None:
     _read(app, _load_models)
 
 
-def load_mounts(app: ProjectRuntime) -> None:
+def load_boot_files(app: ProjectRuntime) -> BootFiles:
     """Read the boot files of a project, which may add mounts, and no handler; hooks do not run.
 
     Raises:
         BootError: a boot file cannot be used; the message says which.
     """
-    _read(app, read_boot_files)
+    return _read(app, read_boot_files)
 
 
 def _read(
-    app: ProjectRuntime, read: Callable[[ProjectRuntime, ModuleSpace, Findings], object]
-) -> None:
+    app: ProjectRuntime, read: Callable[[ProjectRuntime, ModuleSpace, Findings], T]
+) -> T:
     space = ModuleSpace.of(app.root)
     space.enter()
     findings = Findings(str(space.root))
-    read(app, space, findings)
+    result = read(app, space, findings)
     if findings.fatal is not None:
         raise BootError(findings.fatal_message)
+    return result
 
 
 def _load_models(app: ProjectRuntime, space: ModuleSpace, findings: Findings) -> None:

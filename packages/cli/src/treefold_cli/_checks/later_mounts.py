@@ -1,0 +1,63 @@
+"""Mounts that only run code makes, such as a startup hook, as far as the sources tell.
+
+Reads sources; imports and runs nothing. Mounts made while boot files are read are known without it.
+"""
+
+import ast
+import os
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from treefold_cli._checks.sources import project_files
+
+_APPLICATIONS = ("app", "application")
+"""What the application is called: other objects have a method `mount` too."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaterMount:
+    """One call of `mount` in a function.
+
+    Attributes:
+        prefix: the path it mounts at, such as `/static`; None if it is computed.
+        place: file and line, such as `hooks.py:12`.
+    """
+
+    prefix: str | None
+    place: str
+
+
+def later_mounts(root: Path) -> Iterator[LaterMount]:
+    """Yield the calls of a method `mount` in the functions of a project, outside of its tests."""
+    for file in project_files(root):
+        name = os.fspath(file.relative_to(root))
+        is_test = name.startswith(("Tests", "Api")) or file.match("test_*.py")
+        if file.suffix != ".py" or is_test:
+            continue
+        source = file.read_bytes()
+        if b".mount(" in source:
+            yield from _calls(source, name)
+
+
+def _calls(source: bytes, name: str) -> Iterator[LaterMount]:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(
+                func=ast.Attribute(
+                    value=ast.Name(id=receiver) | ast.Attribute(attr=receiver), attr="mount"
+                ),
+                args=[path, _],
+            ) if receiver.lower() in _APPLICATIONS:
+                text = path.value if isinstance(path, ast.Constant) else None
+                prefix = "/" + text.strip("/") if isinstance(text, str) else None
+                yield LaterMount(prefix, f"{name}:{node.lineno}")
+            case _:
+                pass
