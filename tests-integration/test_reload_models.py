@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from serving import write_tree
+from serving import PATIENCE, write_tree
 
 from treefold import Application, Settings
 from treefold.orm import close_all
@@ -136,3 +138,45 @@ def test_a_model_whose_file_fails_stays_as_it_was(root: Path) -> None:
         assert isinstance(mended, Reloaded)
         assert mended.broken == ()
         assert client.get("/v1/found").json() == [[True, "Le Guin"], 1]
+
+
+LONG = """
+    import asyncio
+    from pathlib import Path
+    from Models.author import Author
+    from Models.book import Book
+
+    async def handler(request):
+        author = await Author.objects.aget(name="Le Guin")
+        (Path(__file__).parents[3] / "begun").touch()
+        while not (Path(__file__).parents[3] / "go").exists():
+            await asyncio.sleep(0.005)
+        book = await Book.objects.acreate(title="Rocannon's World", author=author)
+        again = await Book.objects.select_related("author").aget(pk=book.pk)
+        titles = [one.title async for one in author.books.all() if type(one) is Book]
+        return [type(again.author) is type(author), "Rocannon's World" in titles]
+"""
+
+
+@pytest.mark.parametrize("changed", ["Models/author.py", "Models/book.py"])
+def test_a_request_in_flight_ends_on_the_models_it_began_with(root: Path, changed: str) -> None:
+    write_tree(root, {"Api/v1/Long/Get.py": LONG})
+    app = development(root)
+    app.boot()
+    with TestClient(app) as client, ThreadPoolExecutor() as threads:
+        reloader = Reloader(app)
+        assert client.get("/v1/found").json() == [[True, "Le Guin"], 1]
+        running = threads.submit(client.get, "/v1/long")
+        deadline = time.monotonic() + PATIENCE
+        while not (root / "begun").exists():
+            assert time.monotonic() < deadline
+        for number in range(3):
+            source = AUTHOR if changed == "Models/author.py" else BOOK
+            write_tree(root, {changed: f"{source}\n    n = {number}\n"})
+            assert isinstance(reloader.reload([changed]), Reloaded)
+        (root / "go").touch()
+        answer = running.result()
+        assert answer.json() == [True, True]
+        (root / "Models/book.py").write_text("1 / 0\n")
+        reloader.reload(["Models/book.py"])
+        assert client.get("/v1/long").json() == [True, True]

@@ -26,7 +26,7 @@ from treefold_orm import (
     configure,
     registry,
 )
-from treefold_orm._fields.meta import _entered
+from treefold_orm._fields.registry import _entered
 from treefold_orm._framework.extension import Databases
 from treefold_orm._runtime.connections import _databases, database_for
 from treefold_orm.testing import sandbox

@@ -133,7 +133,7 @@ def test_without_a_default_database_there_is_no_store(no_database: None, tmp_pat
 
 
 def test_its_model_belongs_to_no_application(no_database: None, tmp_path: Path) -> None:
-    from treefold_orm._fields.meta import _entered
+    from treefold_orm._fields.registry import _entered
 
     token = _entered.set("")
     registry.enter(tmp_path)

@@ -91,6 +91,14 @@ class Extension(Protocol):
         """
         return lambda _: None
 
+    def related(self) -> Collection[Collection[str]]:
+        """Return groups of modules of the project, by dotted name, that change together.
+
+        A reload imports all modules of a group if it imports one of them, and replaces all or none:
+        their objects refer to each other without an import, as models do that name each other.
+        """
+        return ()
+
     async def ready(self) -> Sequence[Check]:
         """Check the resources of the extension, for the readiness probe and `doctor`.
 

@@ -26,10 +26,12 @@ class ReloadPlan:
     Attributes:
         stale: the modules to import again.
         at_start: those of `hooks` and `extensions` that depend on the changed files.
+        left_out: changed modules that stay as they are for now.
     """
 
     stale: frozenset[str]
     at_start: frozenset[str]
+    left_out: frozenset[str]
 
 
 class ModuleGraph:
@@ -39,11 +41,17 @@ class ModuleGraph:
         root: the application root.
         loaded: by dotted name.
         imports: by dotted name, the names that the sources import.
+        groups: modules that must be imported together.
     """
 
     def __init__(
-        self, root: Path, loaded: Mapping[str, ModuleType], imports: Mapping[str, frozenset[str]]
+        self,
+        root: Path,
+        loaded: Mapping[str, ModuleType],
+        imports: Mapping[str, frozenset[str]],
+        groups: Iterable[Collection[str]],
     ) -> None:
+        self._group_of = {name: group for group in groups for name in group}
         self._root = root
         self._loaded = loaded
         self._importers = importers_by_module(loaded, imports)
@@ -57,21 +65,24 @@ class ModuleGraph:
         return str(file)[len(str(self._root)) + 1 :].replace("\\", "/") if file is not None else ""
 
     def plan(
-        self, files: Collection[str], failed: Collection[str], *, defers: bool = False
+        self, files: Collection[str], failed: Collection[str], without: Collection[str] = ()
     ) -> ReloadPlan:
         """Plan the reload of changed files.
 
         Args:
             files: paths below the root.
             failed: modules that failed to import, which are tried again.
-            defers: leave out what `hooks` and `extensions` depend on.
+            without: modules that stay as they are, and so does what they depend on.
         """
         names = {*failed}.union(*map(self._module_names, files))
-        if defers:
-            names = {name for name in names if not self._at_start([name])}
+        at_start = self._at_start(names)
+        left_out = {
+            name for name in names if without and not self._reach([name]).isdisjoint(without)
+        }
         return ReloadPlan(
-            stale=frozenset(transitive_closure(names, self._importers) & self._loaded.keys()),
-            at_start=self._at_start(names),
+            stale=frozenset(self._reach(names - left_out) & self._loaded.keys()),
+            at_start=at_start,
+            left_out=frozenset(left_out & self._loaded.keys()),
         )
 
     def used_at_start(self, files: Collection[str]) -> frozenset[str]:
@@ -79,7 +90,18 @@ class ModuleGraph:
         return frozenset(file for file in files if self._at_start(self._module_names(file)))
 
     def _at_start(self, names: Iterable[str]) -> frozenset[str]:
-        return _USED_AT_START & transitive_closure(names, self._importers)
+        return _USED_AT_START & self._reach(names)
+
+    def together(self, names: Iterable[str]) -> set[str]:
+        """Return the names, and all modules that must be imported together with one of them."""
+        return {other for name in names for other in self._group_of.get(name, (name,))}
+
+    def _reach(self, names: Iterable[str]) -> set[str]:
+        """Return the names, their importers, and all that must be imported together with them."""
+        found = transitive_closure(names, self._importers)
+        while not found.issuperset(related := self.together(found)):
+            found = transitive_closure([*found, *related], self._importers)
+        return found
 
     def _module_names(self, file: str) -> set[str]:
         # By name too: the file may be a module that failed to import, or its package.

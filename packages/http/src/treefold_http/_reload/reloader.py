@@ -109,16 +109,17 @@ class Reloader:
         self._pending |= changed
         if (reason := self._settings_reason(self._pending)) is not None:
             return RestartNeeded(reason)
-        deferred: _DeferredChange | None = None
+        apart = _Apart()
         with self._space.current(), no_running_loop():
-            try:
-                outcome = self._build(changed)
-            except _Restart as needed:
-                return RestartNeeded(str(needed))
-            except _DeferredChange as error:
-                deferred = error.with_traceback(None)  # else its frames keep both sites alive
-                outcome = self._build(changed, deferred)
-        self._pending = deferred.files if deferred is not None else frozenset()
+            while True:
+                try:
+                    outcome = self._build(changed, apart)
+                    break
+                except _Restart as needed:
+                    return RestartNeeded(str(needed))
+                except _LeaveOut as error:
+                    apart = apart.and_those_of(error)
+        self._pending = apart.files
         return outcome
 
     def _settings_reason(self, changed: Collection[str]) -> str | None:
@@ -132,36 +133,38 @@ class Reloader:
                 return f"the settings in {name} changed"
         return None
 
-    def _build(
-        self, changed: Collection[str], deferred: _DeferredChange | None = None
-    ) -> Reloaded | None:
+    def _build(self, changed: Collection[str], apart: _Apart) -> Reloaded | None:
         started = time.perf_counter()
         app, former, declared = self._app, self._app.project, self._app.providers.declared
         loaded = self._space.loaded()
         imports = self._current_imports(loaded)
-        graph = ModuleGraph(self._space.root, loaded, imports)
-        plan = graph.plan(self._pending, self._failed, defers=deferred is not None)
+        graph = ModuleGraph(self._space.root, loaded, imports, self._groups())
+        plan = graph.plan(self._pending, self._failed, apart.names)
         for name in plan.stale:
             if is_compiled(loaded[name]):
                 raise _Restart(f"{graph.file_of(loaded[name])} is compiled")
         self._space.refresh_names()
         undo = [one.reload(plan.stale) for one in app.extensions if hasattr(one, "reload")]
-        broken = deferred.broken if deferred is not None else ()
         try:
             with ModuleSwap(self._space, plan.stale) as swap:
-                project = load_project(app, former, modules_before=plan.stale, broken=broken)
-                if plan.at_start:
-                    _check_restart(former, project, plan, graph.used_at_start(self._pending))
-                failed = swap.restore(
-                    transitive_closure(kept_modules(project.report.broken), imports)
+                project = load_project(
+                    app, former, modules_before=plan.stale, broken=tuple(apart.broken)
                 )
+                if plan.at_start and apart.names.isdisjoint(plan.at_start):
+                    _check_restart(former, project, plan, graph.used_at_start(self._pending))
+                kept = kept_modules(project.report.broken)
+                broken = plan.stale.intersection(kept)
+                together = graph.together(broken) & plan.stale
+                if together > broken:
+                    raise _LeaveOut(frozenset(together), project.report.broken)
+                failed = swap.restore(transitive_closure(kept, imports))
         except BaseException:
             app.providers.declared = declared
             _restore_in_extensions(undo, plan.stale)
             raise
         _restore_in_extensions(undo, frozenset(failed))
         fresh = plan.stale - failed
-        self._failed = self._failed - plan.stale | failed
+        self._failed = self._failed - plan.stale | failed | plan.left_out
         app.exchange_project(project)
         for name in fresh:
             self._imports.pop(name, None)  # otherwise old modules stay alive until the next reload
@@ -170,10 +173,14 @@ class Reloader:
             former,
             project,
             files=tuple(sorted({graph.file_of(loaded[name]) for name in fresh})),
-            deferred=tuple(sorted(deferred.files & {*changed})) if deferred is not None else (),
+            deferred=tuple(sorted(apart.files & {*changed})),
             replaced=tuple(one for one in declared.values() if one not in used),
             seconds=time.perf_counter() - started,
         )
+
+    def _groups(self) -> list[Collection[str]]:
+        offers = [one.related() for one in self._app.extensions if hasattr(one, "related")]
+        return [group for groups in offers for group in groups]
 
     def _current_imports(self, loaded: dict[str, ModuleType]) -> dict[str, frozenset[str]]:
         known = self._imports
@@ -190,18 +197,49 @@ class _Restart(Exception):
     """Ends a reload that requires a restart of the process."""
 
 
-class _DeferredChange(Exception):
-    """Ends a reload that requires a restart while a file serves by its last good version only.
+class _LeaveOut(Exception):
+    """Ends a reload that must be repeated without some modules, as a file of theirs is broken.
 
     Attributes:
-        files: the changed files that wait for the restart.
+        names: the modules that stay as they are.
         broken: the files that keep their last good version.
+        files: the changed files that wait for a restart of the process.
     """
 
-    def __init__(self, files: frozenset[str], broken: tuple[BrokenFile, ...]) -> None:
+    def __init__(
+        self,
+        names: frozenset[str],
+        broken: Collection[BrokenFile],
+        files: frozenset[str] = frozenset(),
+    ) -> None:
         super().__init__()
+        self.names = names
+        self.broken = tuple(broken)
         self.files = files
-        self.broken = broken
+
+
+@dataclass(frozen=True, slots=True)
+class _Apart:
+    """What the attempts of one reload have left out so far.
+
+    Attributes:
+        names: the modules that stay as they are.
+        broken: the files that keep their last good version.
+        files: the changed files that wait for a restart of the process.
+    """
+
+    names: frozenset[str] = frozenset()
+    broken: tuple[BrokenFile, ...] = ()
+    files: frozenset[str] = frozenset()
+
+    def and_those_of(self, more: _LeaveOut) -> _Apart:
+        known = {(one.file, one.error) for one in self.broken}
+        fresh = tuple(one for one in more.broken if (one.file, one.error) not in known)
+        return _Apart(
+            self.names | more.names,
+            (*self.broken, *fresh),
+            self.files | more.files,
+        )
 
 
 def _imports_of_file(module: ModuleType) -> frozenset[str]:
@@ -230,7 +268,7 @@ def _check_restart(
     ):
         reason = "hooks.py, or what it imports, changed"
     if broken and (reason or not kept_modules(broken).isdisjoint(plan.at_start)):
-        raise _DeferredChange(files, broken)
+        raise _LeaveOut(plan.at_start, broken, files)
     if reason:
         raise _Restart(reason)
 

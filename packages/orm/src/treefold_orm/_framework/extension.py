@@ -167,6 +167,10 @@ class Databases:
         """Forget the models of modules that change; the answer takes back what did not."""
         return registry.forget(self._root, modules)
 
+    def related(self) -> Collection[Collection[str]]:
+        """Return the groups of modules whose models are connected by relations."""
+        return registry.related_modules(self._root)
+
     def watch(self) -> Callable[[], str]:
         """Record the queries of what runs from here on in this context; development only.
 
