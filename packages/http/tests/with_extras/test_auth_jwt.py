@@ -14,7 +14,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from treefold_http import Application
+from treefold_http import Application, Settings
 from treefold_http.auth import jwt
 
 if TYPE_CHECKING:
@@ -167,6 +167,42 @@ def test_the_document_says_that_it_is_a_jwt(document: Callable[..., Mapping[str,
     assert made["components"]["securitySchemes"] == {
         "bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}
     }
+
+
+def test_clients_may_send_another_word_than_bearer(
+    project: Project, ask: Ask, document: Callable[..., Mapping[str, Any]]
+) -> None:
+    text = (
+        "from treefold_http import Depends\nfrom treefold_http.auth import jwt\n"
+        f"claims_of = jwt({KEY!r}, algorithm='HS256', scheme='Token')\n"
+        "async def handler(claims=Depends(claims_of)): return {'sub': claims['sub']}"
+    )
+    app = project({"Api/v1/Get.py": text})
+
+    def send(word: str) -> Answer:
+        return ask(app, "GET", "/v1", headers=[("authorization", f"{word} {token()}")])
+
+    assert send("Token").json() == send("token").json() == {"sub": "ann"}
+    refused = send("Bearer")
+    assert (refused.status, refused.fields("www-authenticate")) == (401, ["Token"])
+    assert document(text)["components"]["securitySchemes"] == {
+        "bearer": {"type": "http", "scheme": "token"}
+    }
+    with pytest.raises(ValueError, match="scheme must be one word such as 'Bearer' or 'Token'"):
+        jwt(KEY, algorithm="HS256", scheme="My Token")
+
+
+def test_the_key_may_be_one_of_the_settings(project: Project, ask: Ask) -> None:
+    text = (
+        "from treefold_http import Depends, Settings\nfrom treefold_http.auth import jwt\n"
+        "def key(settings: Settings): return settings.secret_key\n"
+        "claims_of = jwt(key, algorithm='HS256')\n"
+        "async def handler(claims=Depends(claims_of)): return {'sub': claims['sub']}"
+    )
+    headers = [("authorization", f"Bearer {token(key=FORMER)}")]
+    for secret, status in ((FORMER, 200), (KEY, 401), ("short", 500)):
+        app = project({"Api/v1/Get.py": text}, settings=Settings(secret_key=secret))
+        assert ask(app, "GET", "/v1", headers=headers).status == status
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from typing import Any, TypeVar, cast, overload
 from treefold_http._injection.secured import MARK, secured, security_of
 from treefold_http._requests.connection import Connection
 from treefold_http._wire.errors import Unauthorized
+from treefold_http._wire.header_fields import is_token
 from treefold_http._wire.interpreter import calling_line
 
 T = TypeVar("T")
@@ -67,54 +68,83 @@ def api_key(
 
 @overload
 def bearer(
-    verify: Callable[[str], Awaitable[T | None]], *, name: str = "bearer", optional: bool = False
+    verify: Callable[[str], Awaitable[T | None]],
+    *,
+    scheme: str = "Bearer",
+    name: str = "bearer",
+    optional: bool = False,
 ) -> Callable[..., Awaitable[T]]: ...
 @overload
 def bearer(
-    verify: Callable[[str], T | None], *, name: str = "bearer", optional: bool = False
+    verify: Callable[[str], T | None],
+    *,
+    scheme: str = "Bearer",
+    name: str = "bearer",
+    optional: bool = False,
 ) -> Callable[..., Awaitable[T]]: ...
 def bearer(
-    verify: Callable[[str], Any], *, name: str = "bearer", optional: bool = False
+    verify: Callable[[str], Any],
+    *,
+    scheme: str = "Bearer",
+    name: str = "bearer",
+    optional: bool = False,
 ) -> Callable[..., Awaitable[Any]]:
     """Return a dependency that requires `Authorization: Bearer TOKEN`.
 
     Args:
         verify: a function, plain or async, that takes the token and returns the result of the
             dependency, None for an invalid token.
+        scheme: the word before the token, such as `Token`, where clients send another one.
         name: the name of the scheme in the OpenAPI document.
         optional: return None without the field; a wrong token is 401 all the same.
+
+    Raises:
+        ValueError: for a scheme that is no token of HTTP (RFC 9110, 5.6.2).
     """
-    scheme = {"type": "http", "scheme": "bearer"}
-    return document(require_token(verify, optional=optional), scheme, name, optional)
+    dependency = require_token(lambda _: verify, scheme, optional=optional)
+    return document(dependency, {"type": "http", "scheme": scheme.lower()}, name, optional)
 
 
-def require_token(verify: Callable[[str], Any], *, optional: bool) -> Callable[..., Awaitable[Any]]:
-    """Return a dependency that verifies the bearer token of a request."""
+def require_token(
+    verifier: Callable[[Connection], Callable[[str], Any]], scheme: str, *, optional: bool
+) -> Callable[..., Awaitable[Any]]:
+    """Return a dependency that verifies the token of a request.
+
+    Args:
+        verifier: takes the request and returns the function that verifies its token.
+        scheme: the word before the token.
+        optional: return None without the field.
+
+    Raises:
+        ValueError: for a scheme that is no token of HTTP (RFC 9110, 5.6.2).
+    """
+    if not is_token(scheme):
+        raise ValueError(f"scheme must be one word such as 'Bearer' or 'Token', got {scheme!r}")
 
     async def check_token(connection: Connection) -> Any:
-        token = bearer_token(connection)
+        token = token_of(connection, scheme)
         if token is None:
             if optional and "authorization" not in connection.headers:
                 return None
-            raise Unauthorized("Send Authorization: Bearer TOKEN", headers=_challenge("Bearer"))
-        found = await call_loader(connection, verify, token)
+            raise Unauthorized(f"Send Authorization: {scheme} TOKEN", headers=_challenge(scheme))
+        found = await call_loader(connection, verifier(connection), token)
         if found is None:
             # Without the reason, which would help an attacker.
-            headers = _challenge("Bearer", "invalid_token")
+            headers = _challenge(scheme, "invalid_token")
             raise Unauthorized("This token is not valid", headers=headers)
         return found
 
     return check_token
 
 
-def bearer_token(connection: Connection) -> str | None:
-    """Return the one bearer token of a request; None for anything else (RFC 6750, 2.1)."""
+def token_of(connection: Connection, scheme: str) -> str | None:
+    """Return the one token of a request; None for anything else (RFC 6750, 2.1)."""
     fields = connection.headers.getlist("authorization")
     if len(fields) != 1:
         return None
-    scheme, _, token = fields[0].partition(" ")
+    sent, _, token = fields[0].partition(" ")
     token = token.strip(" ")
-    good = scheme.lower() == "bearer" and 0 < len(token) <= LONGEST and " " not in token
+    good = sent.lower() == scheme.lower() and 0 < len(token) <= LONGEST and " " not in token
     return token if good else None
 
 

@@ -5,10 +5,12 @@ The library (extra `jwt`) verifies tokens; this module refuses tokens that its d
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal
 
+from treefold_http._requests.connection import Connection
 from treefold_http._runtime.boot_report import import_extra
+from treefold_http._runtime.settings import Settings
 from treefold_http.auth._credentials import document, require_token
 
 Algorithm = Literal[
@@ -20,23 +22,26 @@ _PUBLIC = ("RS", "PS", "ES", "Ed")
 
 
 def jwt(
-    key: str | Sequence[str],
+    key: str | Sequence[str] | Callable[[Settings], str | Sequence[str] | None],
     *,
     algorithm: Algorithm,
     audience: str | None = None,
     issuer: str | None = None,
     leeway: float = 0,
+    scheme: str = "Bearer",
     name: str = "bearer",
     optional: bool = False,
 ) -> Callable[..., Awaitable[dict[str, Any]]]:
     """Return a dependency that requires a JSON Web Token and returns its claims.
 
     Args:
-        key: the shared secret, or the public key as PEM; several while keys rotate.
+        key: the shared secret, or the public key as PEM; several while keys rotate. Or a function
+            that takes the settings of the application and returns them.
         algorithm: the only accepted one, independent of the header of a token.
         audience: required value in `aud`; without it a token that has an `aud` is refused.
         issuer: required value of `iss`.
         leeway: seconds by which clocks may differ.
+        scheme: the word before the token, such as `Token`, where clients send another one.
         name: the name of the scheme in the OpenAPI document.
         optional: return None without the field; a wrong token is 401 all the same.
 
@@ -45,29 +50,51 @@ def jwt(
         ValueError: for an algorithm that is not one of these, or a key that does not fit it.
     """
     library = import_extra("jwt", 'jwt() needs pyjwt; run pip install "treefold[jwt]"')
-    keys = [key] if isinstance(key, str) else list(key)
-    _check_keys(keys, algorithm)
+    keys_of = _keys_by_settings(key, algorithm)
     required = ["exp", *(["iss"] if issuer is not None else ())]
     required += ["aud"] if audience is not None else []
 
-    async def claims_of(token: str) -> dict[str, Any] | None:
-        for one in keys:
-            try:
-                return library.decode(
-                    token,
-                    one,
-                    algorithms=[algorithm],
-                    audience=audience,
-                    issuer=issuer,
-                    leeway=leeway,
-                    options={"require": required},
-                )
-            except (library.PyJWTError, ValueError, TypeError, OverflowError):
-                continue  # hostile claims raise more than the library's own errors
-        return None
+    def verifier(connection: Connection) -> Callable[[str], Awaitable[dict[str, Any] | None]]:
+        keys = keys_of(connection.app.settings)
 
-    scheme: Mapping[str, Any] = {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}
-    return document(require_token(claims_of, optional=optional), scheme, name, optional)
+        async def claims_of(token: str) -> dict[str, Any] | None:
+            for one in keys:
+                try:
+                    return library.decode(
+                        token,
+                        one,
+                        algorithms=[algorithm],
+                        audience=audience,
+                        issuer=issuer,
+                        leeway=leeway,
+                        options={"require": required},
+                    )
+                except (library.PyJWTError, ValueError, TypeError, OverflowError):
+                    continue  # hostile claims raise more than the library's own errors
+            return None
+
+        return claims_of
+
+    documented = {"type": "http", "scheme": scheme.lower()}
+    if documented["scheme"] == "bearer":  # the only scheme of which OpenAPI knows a format
+        documented["bearerFormat"] = "JWT"
+    dependency = require_token(verifier, scheme, optional=optional)
+    return document(dependency, documented, name, optional)
+
+
+def _keys_by_settings(
+    key: str | Sequence[str] | Callable[[Settings], str | Sequence[str] | None], algorithm: str
+) -> Callable[[Settings], Sequence[str]]:
+    if not callable(key):
+        keys = _checked_keys(key, algorithm)
+        return lambda _: keys
+    return lambda settings: _checked_keys(key(settings), algorithm)
+
+
+def _checked_keys(key: str | Sequence[str] | None, algorithm: str) -> Sequence[str]:
+    keys = [key] if isinstance(key, str) else list(key or ())
+    _check_keys(keys, algorithm)
+    return keys
 
 
 def _check_keys(keys: Sequence[str], algorithm: str) -> None:
