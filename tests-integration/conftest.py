@@ -76,6 +76,18 @@ def sample(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.fixture(scope="module")
+def realworld(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the RealWorld application, so that nothing is left in it."""
+    root = tmp_path_factory.mktemp("realworld") / "realworld"
+    shutil.copytree(
+        repository / "tests-integration" / "realworld",
+        root,
+        ignore=shutil.ignore_patterns("__pycache__", "*.sqlite3*"),
+    )
+    return root
+
+
 @pytest.fixture(scope="module", params=KINDS)
 def kind(request: pytest.FixtureRequest) -> str:
     """How the application is served."""

@@ -1,0 +1,15 @@
+from typing import Annotated
+
+from Api.v1.Services.shapes import ArticleList, Page
+from Models.people import User
+from Models.writing import Article
+from treefold import Query
+
+response_model = ArticleList
+
+
+async def handler(page: Annotated[Page, Query()], user: User):
+    """List articles of the users that one follows, the newest first."""
+    found = Article.objects.filter(author__followers=user)
+    shown = found.seen_by(user)[page.offset : page.offset + page.limit]
+    return {"articles": await shown, "articlesCount": await found.acount()}

@@ -1,0 +1,12 @@
+from Api.v1.Services.shapes import CommentAnswer, CommentPost
+from Models.people import User
+from Models.writing import Article, Comment
+
+response_model = CommentAnswer
+status_code = 201
+
+
+async def handler(body: CommentPost, article: Article, user: User):
+    """Comment on an article."""
+    made = await article.comments.acreate(body=body.comment.body, author=user)
+    return {"comment": await Comment.objects.seen_by(user).aget(id=made.id)}

@@ -1,0 +1,21 @@
+from typing import Annotated
+
+from Api.v2.Services.shapes import ArticleList, ArticleSearch
+from Models.writing import Article
+from Services.accounts import Viewer
+from treefold import Query
+
+response_model = ArticleList
+NAMES = {
+    "tag": "tags__name",
+    "author": "author__username",
+    "favorited": "favorited_by__username",
+}
+
+
+async def handler(search: Annotated[ArticleSearch, Query()], viewer: Viewer):
+    """List articles, the newest first."""
+    given = search.model_dump(include=set(NAMES), exclude_none=True)
+    found = Article.objects.filter(**{NAMES[name]: value for name, value in given.items()})
+    page = await found.seen_by(viewer).akeyset(search.limit, after=search.after)
+    return {"articles": page.items, "next": page.next}

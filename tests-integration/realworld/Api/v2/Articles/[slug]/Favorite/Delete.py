@@ -1,0 +1,11 @@
+from Api.v2.Services.shapes import ArticleAnswer
+from Models.people import User
+from Models.writing import Article
+
+response_model = ArticleAnswer
+
+
+async def handler(article: Article, user: User):
+    """Take an article out of one's favourites."""
+    await article.favorited_by.aremove(user)
+    return {"article": await Article.objects.seen_by(user).aget(id=article.id)}

@@ -1,0 +1,11 @@
+from Api.v2.Services.shapes import ProfileAnswer
+from Models.people import User
+from Services.people import user_of_path
+from treefold import Depends
+
+response_model = ProfileAnswer
+
+
+async def handler(profile: User = Depends(user_of_path)):
+    """Return the profile of a user."""
+    return {"profile": profile}

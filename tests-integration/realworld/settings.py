@@ -1,0 +1,9 @@
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ConduitSettings:
+    token_days: int = 60
+
+
+app_settings = ConduitSettings
