@@ -277,9 +277,8 @@ class Application:
         """Compose the plans of all routes again, after a change of providers or overrides."""
         if self._project is not None:
             project = self._project
-            self._project = dataclasses.replace(
-                project, plans=plan_routes(self, project.modules, project.middlewares)
-            )
+            plans = plan_routes(self, project.modules, project.middlewares)
+            self._project = dataclasses.replace(project, plans=plans, bare_plans=plans)
 
     async def in_thread(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Call a plain function in a worker thread; await its result here if it is awaitable."""

@@ -15,6 +15,7 @@ from treefold_cli._dev.snapshot import (
     Snapshot,
     changed_files,
     needs_scan,
+    refresh,
     take_snapshot,
     top_folders,
 )
@@ -30,6 +31,8 @@ _MAX_COMPILED = 20
 """Most changed files that are compiled to detect incomplete saves; users save fewer at once."""
 _MAX_SCAN_ON_LOOP = 0.01
 """Scans shorter than this many seconds run on the event loop, longer ones in a thread."""
+_MAX_TOUCHED = 20
+"""Most paths in events that are looked at one by one."""
 _SCAN_INTERVAL = 1.0
 """Seconds after which the disk is scanned without an event; some systems lose events."""
 
@@ -43,6 +46,7 @@ class FileWatcher:
         self._touched: set[str] = set()
         self._woken = asyncio.Event()
         self._scan_time = 0.0
+        self._next_scan = 0.0
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> "FileWatcher":
@@ -60,10 +64,10 @@ class FileWatcher:
         while True:
             with contextlib.suppress(TimeoutError):
                 # Scans take 1% of the time at most.
-                async with asyncio.timeout(max(_SCAN_INTERVAL, 100 * self._scan_time)):
+                async with asyncio.timeout_at(self._next_scan):
                     await self._woken.wait()
             self._woken.clear()
-            now = await self._scan()
+            now = await self._look()
             if changed_files(self._seen, now, self._touched):
                 now = await self._settle(now)
                 found = changed_files(self._seen, now, self._touched)
@@ -77,7 +81,7 @@ class FileWatcher:
         give_up = time.monotonic() + _COMPILE_TIMEOUT
         while True:
             await asyncio.sleep(_SETTLE_TIME)
-            before, now = now, await self._scan()
+            before, now = now, await self._look()
             files = changed_files(self._seen, now, self._touched)
             if now != before:
                 give_up = time.monotonic() + _COMPILE_TIMEOUT
@@ -91,11 +95,24 @@ class FileWatcher:
             if name.endswith(".py")
         )
 
+    async def _look(self) -> Snapshot:
+        """Return a snapshot: of the paths in events where these suffice, as the whole may be large.
+
+        Many events at once may be the first of more; the scan finds all.
+        """
+        is_due = asyncio.get_running_loop().time() >= self._next_scan
+        if is_due or not 0 < len(self._touched) <= _MAX_TOUCHED:
+            return await self._scan()
+        found = refresh(self._root, self._seen, self._touched)
+        return found if found is not None else await self._scan()
+
     async def _scan(self) -> Snapshot:
         if self._scan_time < _MAX_SCAN_ON_LOOP:  # the switch to a thread takes longer
             now, self._scan_time = _timed_snapshot(self._root)
         else:
             now, self._scan_time = await asyncio.to_thread(_timed_snapshot, self._root)
+        pause = max(_SCAN_INTERVAL, 100 * self._scan_time)
+        self._next_scan = asyncio.get_running_loop().time() + pause
         return now
 
     async def _listen(self) -> None:

@@ -5,6 +5,7 @@ Temporary files of editors, bytecode, databases and logs are ignored. No file is
 """
 
 import os
+import stat
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
@@ -40,6 +41,33 @@ def take_snapshot(root: str) -> Snapshot:
             except OSError:
                 continue  # a dangling link, or removed during the scan
     return found
+
+
+def refresh(root: str, known: Snapshot, touched: Iterable[str]) -> Snapshot | None:
+    """Return a snapshot with the current state of some paths, and of no others.
+
+    Args:
+        root: the folder of the snapshot.
+        known: the snapshot before.
+        touched: paths below the root, or in it, that the system reported.
+
+    Returns:
+        The snapshot; None if a new file or a folder is among the paths: only a scan finds out.
+    """
+    now = dict(known)
+    for name in touched:
+        path = os.path.join(root, name)
+        try:
+            at = os.stat(path)
+        except OSError:
+            if now.pop(name, None) is None and any(one.startswith(f"{name}/") for one in known):
+                return None
+            continue
+        if name in known and stat.S_ISREG(at.st_mode):
+            now[name] = (at.st_mtime_ns, at.st_size, at.st_ino)
+        elif stat.S_ISDIR(at.st_mode) or _matters(os.path.basename(name), ""):
+            return None
+    return now
 
 
 def changed_files(before: Snapshot, now: Snapshot, touched: Iterable[str] = ()) -> set[str]:

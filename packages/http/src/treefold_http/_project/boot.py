@@ -20,8 +20,15 @@ from treefold_http._project.fallbacks import ScopedFallbacks, plan_fallback, pla
 from treefold_http._project.findings import IS_FINDING, Findings, cause_of
 from treefold_http._project.handlers import HandlerModule, load_handler
 from treefold_http._project.middleware_chain import compose, entries_for
-from treefold_http._project.modules import ModuleSpace, dotted, write_bytecode
+from treefold_http._project.modules import ModuleSpace, write_bytecode
 from treefold_http._project.plans import WEBSOCKET, Plan, broken_plan, make_plan
+from treefold_http._project.reuse import (
+    handler_names,
+    has_no_own_middleware,
+    is_planned_alike,
+    routes_to_load,
+    same_objects,
+)
 from treefold_http._requests.connection import below_root
 from treefold_http._responses.endpoints import CallNext
 from treefold_http._responses.response import Response
@@ -41,6 +48,7 @@ class LoadedProject:
 
     Attributes:
         table: path to route.
+        handlers: the routes of each handler module, by dotted name.
         plans: route to plan.
         fallback: the plan for 404, 405 and synthesised OPTIONS, inside the project's middleware.
         scoped_fallbacks: the same for subtrees and routes with middleware of their own.
@@ -52,11 +60,13 @@ class LoadedProject:
         default_level: the level of the log line of such a request: INFO where the setting says
             `latest`, because the version may change with a new folder; DEBUG for a fixed one.
         extensions: objects of `extensions.py`, in order.
+        bare_plans: the plans without the header that names a broken file.
         good: by file, the last module and plan that loaded; empty without `dev=True`.
         kept: a cache of values derived from the project, such as OpenAPI documents.
     """
 
     table: RouteTable
+    handlers: dict[str, list[Route]]
     plans: dict[Route, Plan]
     fallback: Plan
     scoped_fallbacks: ScopedFallbacks
@@ -70,6 +80,7 @@ class LoadedProject:
     default_version: str | None
     default_level: int
     extensions: Sequence[Any]
+    bare_plans: dict[Route, Plan]
     good: dict[str, tuple[HandlerModule, Plan]]
     kept: dict[str, Any] = field(init=False, default_factory=dict[str, Any])
 
@@ -109,6 +120,7 @@ def load_project(
     *,
     modules_before: Collection[str] = (),
     broken: Sequence[BrokenFile] = (),
+    same_tree: bool = False,
 ) -> LoadedProject:
     """Read the project of an application.
 
@@ -117,34 +129,50 @@ def load_project(
             and extensions are not set up again.
         modules_before: modules that were loaded and are imported again if their files exist.
         broken: known failures, which are not tried again.
+        same_tree: no file below `Api/` was added or removed: the former routes stay the same
+            objects, and only those of imported modules are loaded and planned.
 
     Raises:
         BootError: when there is no `Api/` folder or a boot file fails; the message says which.
     """
     started = time.perf_counter()
-    table = _scan(app)
+    kept = former if same_tree else None
+    table = _scan(app) if kept is None else kept.table
     space = ModuleSpace.of(app.root)
     space.enter()
     findings = Findings(str(space.root), former, list(broken))
     mounted = app.mounts.snapshot()
+    providers = app.providers.declared
     files = read_boot_files(app, space, findings)
-    modules = {route: _load(space, route, table.packages, findings) for route in table.routes}
-    handlers = {dotted(f"Api/{route.file.removesuffix('.py')}") for route in table.routes}
-    for name in sorted(set(modules_before) - handlers):
+    handlers = handler_names(table) if kept is None else kept.handlers
+    routes = table.routes if kept is None else routes_to_load(kept, modules_before)
+    modules = {} if kept is None else dict(kept.modules)
+    modules |= {route: _load(space, route, table.packages, findings) for route in routes}
+    for name in sorted(set(modules_before) - handlers.keys()):
         _load_again(space, name, findings)
-    middlewares = _with_development(app, files) if app.dev else files.middlewares
-    plans = plan_routes(app, modules, middlewares, findings)
+    middlewares = _with_development(app, files, former) if app.dev else files.middlewares
+    if kept is not None and not is_planned_alike(app, kept, middlewares, files, providers):
+        kept, routes = None, table.routes
+    chosen = {route: modules[route] for route in routes}
+    plans = {} if kept is None else dict(kept.bare_plans)
+    plans |= plan_routes(app, chosen, middlewares, findings)
+    modules |= chosen
+    good = _good(kept, chosen, plans, findings) if app.dev else {}
     fallback = plan_fallback(app, entries_for(None, middlewares))
-    good = _good(modules, plans, findings) if app.dev else {}
+    told = plans
     if app.dev and findings.broken:
-        plans = {route: _telling(app, plan, findings) for route, plan in plans.items()}
+        told = {route: _telling(app, plan, findings) for route, plan in plans.items()}
         fallback = _telling(app, fallback, findings)
     default_version = _default_version(app, table, findings)
     project = LoadedProject(
         table=table,
-        plans=plans,
+        handlers=handlers,
+        plans=told,
+        bare_plans=plans,
         fallback=fallback,
-        scoped_fallbacks=plan_scoped_fallbacks(app, modules, middlewares),
+        scoped_fallbacks=kept.scoped_fallbacks
+        if kept is not None and has_no_own_middleware(kept.modules, chosen)
+        else plan_scoped_fallbacks(app, modules, middlewares),
         modules=modules,
         middlewares=middlewares,
         listed=files.middlewares,
@@ -165,7 +193,13 @@ def load_project(
     return project
 
 
-def _with_development(app: ProjectRuntime, files: BootFiles) -> Sequence[Any]:
+def _with_development(
+    app: ProjectRuntime, files: BootFiles, former: LoadedProject | None
+) -> Sequence[Any]:
+    if former is not None and same_objects(
+        [*former.listed, *former.extensions], [*files.middlewares, *files.extensions]
+    ):
+        return former.middlewares
     told = development_entries([*app.installed, *files.extensions])
     return [*told, *local_hosts(files.middlewares), *files.middlewares]
 
@@ -226,14 +260,18 @@ def load_error(app: ProjectRuntime, table: RouteTable, route: Route, files: Boot
 
 
 def _good(
-    modules: dict[Route, HandlerModule | BrokenFile], plans: dict[Route, Plan], findings: Findings
+    kept: LoadedProject | None,
+    modules: dict[Route, HandlerModule | BrokenFile],
+    plans: dict[Route, Plan],
+    findings: Findings,
 ) -> dict[str, tuple[HandlerModule, Plan]]:
     lost = {broken.file for broken in findings.broken if not broken.kept}
-    return {
-        route.file: (module, plans[route])
-        for route, module in modules.items()
-        if isinstance(module, HandlerModule) and route.file not in lost
-    }
+    good = {} if kept is None else dict(kept.good)
+    for route, module in modules.items():
+        good.pop(route.file, None)
+        if isinstance(module, HandlerModule) and route.file not in lost:
+            good[route.file] = (module, plans[route])
+    return good
 
 
 def _telling(app: ProjectRuntime, plan: Plan, findings: Findings) -> Plan:

@@ -87,9 +87,7 @@ def load_boot_files(app: ProjectRuntime) -> BootFiles:
     return _read(app, read_boot_files)
 
 
-def _read(
-    app: ProjectRuntime, read: Callable[[ProjectRuntime, ModuleSpace, Findings], T]
-) -> T:
+def _read(app: ProjectRuntime, read: Callable[[ProjectRuntime, ModuleSpace, Findings], T]) -> T:
     space = ModuleSpace.of(app.root)
     space.enter()
     findings = Findings(str(space.root))

@@ -69,6 +69,7 @@ class ModuleSpace:
         self.loader = SourceLoader
         self._parked: dict[str, ModuleType] = {}
         self._foreign: dict[str, ModuleType] = {}
+        self._known: dict[str, int] = {}
 
     @classmethod
     def of(cls, root: Path) -> ModuleSpace:
@@ -128,11 +129,17 @@ class ModuleSpace:
 
     def loaded(self) -> dict[str, ModuleType]:
         """Return the root's modules by dotted name; the root must be the current one."""
-        mine = [(n, m) for n, m in list(sys.modules.items()) if n.partition(".")[0] in self.names]
-        return {name: module for name, module in mine if self._is_below(module)}
+        known, self._known = self._known, {}
+        found: dict[str, ModuleType] = {}
+        for name, module in list(sys.modules.items()):
+            if known.get(name) == id(module) or (
+                name.partition(".")[0] in self.names and self._is_below(module)
+            ):
+                found[name], self._known[name] = module, id(module)
+        return found
 
     def _is_below(self, module: ModuleType) -> bool:
-        # As text: a reload checks every module, and a Path takes as long as a small import.
+        # As text: the first reload checks every module, and a Path takes as long as an import.
         paths = [getattr(module, "__file__", None), *getattr(module, "__path__", ())]
         own = f"{self.root.as_posix()}/"
         return any(p is not None and f"{p}/".replace(os.sep, "/").startswith(own) for p in paths)

@@ -97,17 +97,6 @@ def _defining_module(value: Any) -> Any:
     return getattr(made_of, "__module__", None)
 
 
-def importers_by_module(
-    loaded: Mapping[str, ModuleType], imports: Mapping[str, Iterable[str]]
-) -> dict[str, set[str]]:
-    """Invert the import graph: by name, the loaded modules that import it or hold its objects."""
-    importers: dict[str, set[str]] = {}
-    for name, module in loaded.items():
-        for imported in {*imports[name], *referenced_modules(module)} - {name}:
-            importers.setdefault(imported, set()).add(name)
-    return importers
-
-
 def transitive_closure(names: Iterable[str], edges: Mapping[str, Iterable[str]]) -> set[str]:
     """Return the transitive closure of some names, themselves included."""
     found: set[str] = set()

@@ -6,14 +6,14 @@ these modules, or modules that they import, have changed. Nothing is imported he
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from importlib.machinery import ExtensionFileLoader
-from pathlib import Path
 from types import ModuleType
 
 from treefold_http._project.modules import dotted
-from treefold_http._reload.import_graph import importers_by_module, transitive_closure
+from treefold_http._reload.import_graph import transitive_closure
+from treefold_http._reload.module_index import ModuleIndex
 from treefold_http._runtime.boot_report import BrokenFile
 
 _USED_AT_START = frozenset({"hooks", "extensions"})
@@ -35,34 +35,16 @@ class ReloadPlan:
 
 
 class ModuleGraph:
-    """The loaded modules of a root, and which of them import which.
+    """Decides what a change reaches.
 
     Args:
-        root: the application root.
-        loaded: by dotted name.
-        imports: by dotted name, the names that the sources import.
+        index: the loaded modules, up to date.
         groups: modules that must be imported together.
     """
 
-    def __init__(
-        self,
-        root: Path,
-        loaded: Mapping[str, ModuleType],
-        imports: Mapping[str, frozenset[str]],
-        groups: Iterable[Collection[str]],
-    ) -> None:
+    def __init__(self, index: ModuleIndex, groups: Iterable[Collection[str]]) -> None:
+        self._index = index
         self._group_of = {name: group for group in groups for name in group}
-        self._root = root
-        self._loaded = loaded
-        self._importers = importers_by_module(loaded, imports)
-        self._by_file: dict[str, set[str]] = {}
-        for name, module in loaded.items():
-            self._by_file.setdefault(self.file_of(module), set()).add(name)
-
-    def file_of(self, module: ModuleType) -> str:
-        """Return the path of a module's file below the root; empty if the module has no file."""
-        file = getattr(module, "__file__", None)
-        return str(file)[len(str(self._root)) + 1 :].replace("\\", "/") if file is not None else ""
 
     def plan(
         self, files: Collection[str], failed: Collection[str], without: Collection[str] = ()
@@ -80,9 +62,9 @@ class ModuleGraph:
             name for name in names if without and not self._reach([name]).isdisjoint(without)
         }
         return ReloadPlan(
-            stale=frozenset(self._reach(names - left_out) & self._loaded.keys()),
+            stale=frozenset(self._reach(names - left_out) & self._index.loaded.keys()),
             at_start=at_start,
-            left_out=frozenset(left_out & self._loaded.keys()),
+            left_out=frozenset(left_out & self._index.loaded.keys()),
         )
 
     def used_at_start(self, files: Collection[str]) -> frozenset[str]:
@@ -98,14 +80,14 @@ class ModuleGraph:
 
     def _reach(self, names: Iterable[str]) -> set[str]:
         """Return the names, their importers, and all that must be imported together with them."""
-        found = transitive_closure(names, self._importers)
+        found = transitive_closure(names, self._index.importers)
         while not found.issuperset(related := self.together(found)):
-            found = transitive_closure([*found, *related], self._importers)
+            found = transitive_closure([*found, *related], self._index.importers)
         return found
 
     def _module_names(self, file: str) -> set[str]:
         # By name too: the file may be a module that failed to import, or its package.
-        return {module_name(file), *self._by_file.get(file, ())}
+        return {module_name(file), *self._index.by_file.get(file, ())}
 
 
 def is_compiled(module: ModuleType) -> bool:

@@ -10,15 +10,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
-from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from treefold_http._injection.providers import Provider
 from treefold_http._project.boot import LoadedProject, load_project
 from treefold_http._project.installed import is_wanted
 from treefold_http._project.modules import ModuleSpace, lock_imports
-from treefold_http._reload.import_graph import parse_imports, transitive_closure
+from treefold_http._project.reuse import same_objects
+from treefold_http._reload.import_graph import transitive_closure
+from treefold_http._reload.module_index import ModuleIndex
 from treefold_http._reload.module_swap import ModuleSwap, SourceOnlyLoader
 from treefold_http._reload.plan import ModuleGraph, ReloadPlan, is_compiled, kept_modules
 from treefold_http._runtime.boot_report import BrokenFile
@@ -77,7 +77,7 @@ class Reloader:
         self._app = app
         self._space = ModuleSpace.of(app.root)
         self._settings = Settings.load(app.root)
-        self._imports: dict[str, tuple[ModuleType, frozenset[str]]] = {}
+        self._index = ModuleIndex(self._space.root)
         self._failed: frozenset[str] = frozenset()
         self._pending: frozenset[str] = frozenset()
         self._space.loader = SourceOnlyLoader
@@ -86,7 +86,7 @@ class Reloader:
     def read_imports(self) -> None:
         """Read the imports of each module now, which makes the first reload faster."""
         with self._space.current():
-            self._current_imports(self._space.loaded())
+            self._index.update(self._space.loaded())
 
     def reload(self, changed: Iterable[str]) -> Reloaded | RestartNeeded | None:
         """Reload changed files.
@@ -136,19 +136,24 @@ class Reloader:
     def _build(self, changed: Collection[str], apart: _Apart) -> Reloaded | None:
         started = time.perf_counter()
         app, former, declared = self._app, self._app.project, self._app.providers.declared
-        loaded = self._space.loaded()
-        imports = self._current_imports(loaded)
-        graph = ModuleGraph(self._space.root, loaded, imports, self._groups())
+        index = self._index
+        index.update(self._space.loaded())
+        loaded, imports = dict(index.loaded), dict(index.imports)
+        graph = ModuleGraph(index, self._groups())
         plan = graph.plan(self._pending, self._failed, apart.names)
         for name in plan.stale:
             if is_compiled(loaded[name]):
-                raise _Restart(f"{graph.file_of(loaded[name])} is compiled")
+                raise _Restart(f"{index.file_of(loaded[name])} is compiled")
         self._space.refresh_names()
         undo = [one.reload(plan.stale) for one in app.extensions if hasattr(one, "reload")]
         try:
             with ModuleSwap(self._space, plan.stale) as swap:
                 project = load_project(
-                    app, former, modules_before=plan.stale, broken=tuple(apart.broken)
+                    app,
+                    former,
+                    modules_before=plan.stale,
+                    broken=apart.broken,
+                    same_tree=self._has_same_tree(),
                 )
                 if plan.at_start and apart.names.isdisjoint(plan.at_start):
                     _check_restart(former, project, plan, graph.used_at_start(self._pending))
@@ -167,12 +172,12 @@ class Reloader:
         self._failed = self._failed - plan.stale | failed | plan.left_out
         app.exchange_project(project)
         for name in fresh:
-            self._imports.pop(name, None)  # otherwise old modules stay alive until the next reload
+            index.remove(name)  # otherwise old modules stay alive until the next reload
         used = set(app.providers.declared.values())
         return _compare(
             former,
             project,
-            files=tuple(sorted({graph.file_of(loaded[name]) for name in fresh})),
+            files=tuple(sorted({index.file_of(loaded[name]) for name in fresh})),
             deferred=tuple(sorted(apart.files & {*changed})),
             replaced=tuple(one for one in declared.values() if one not in used),
             seconds=time.perf_counter() - started,
@@ -182,15 +187,11 @@ class Reloader:
         offers = [one.related() for one in self._app.extensions if hasattr(one, "related")]
         return [group for groups in offers for group in groups]
 
-    def _current_imports(self, loaded: dict[str, ModuleType]) -> dict[str, frozenset[str]]:
-        known = self._imports
-        self._imports = {
-            name: known[name]
-            if name in known and known[name][0] is module
-            else (module, _imports_of_file(module))
-            for name, module in loaded.items()
-        }
-        return {name: names for name, (_, names) in self._imports.items()}
+    def _has_same_tree(self) -> bool:
+        """True if no change adds or removes a file below `Api/`."""
+        root = self._space.root
+        files = [file for file in self._pending if file.startswith("Api/")]
+        return all(self._index.by_file.get(file) and (root / file).is_file() for file in files)
 
 
 class _Restart(Exception):
@@ -242,16 +243,6 @@ class _Apart:
         )
 
 
-def _imports_of_file(module: ModuleType) -> frozenset[str]:
-    file = getattr(module, "__file__", None)
-    if file is None or not str(file).endswith(".py"):
-        return frozenset()
-    try:
-        return parse_imports(Path(file).read_bytes(), module.__package__ or "")
-    except OSError:
-        return frozenset()
-
-
 def _check_restart(
     former: LoadedProject, project: LoadedProject, plan: ReloadPlan, files: frozenset[str]
 ) -> None:
@@ -261,9 +252,9 @@ def _check_restart(
     """
     broken = tuple(one for one in project.report.broken if one.kept)
     reason = ""
-    if not _same_objects(former.extensions, project.extensions):
+    if not same_objects(former.extensions, project.extensions):
         reason = "extensions.py, or what it imports, changed"
-    elif not _same_objects(former.on_startup, project.on_startup) or not _same_objects(
+    elif not same_objects(former.on_startup, project.on_startup) or not same_objects(
         former.on_shutdown, project.on_shutdown
     ):
         reason = "hooks.py, or what it imports, changed"
@@ -271,10 +262,6 @@ def _check_restart(
         raise _LeaveOut(plan.at_start, broken, files)
     if reason:
         raise _Restart(reason)
-
-
-def _same_objects(former: Collection[Any], now: Collection[Any]) -> bool:
-    return list(map(id, former)) == list(map(id, now))
 
 
 def _restore_in_extensions(
@@ -286,8 +273,7 @@ def _restore_in_extensions(
 
 
 def _compare(former: LoadedProject, project: LoadedProject, **facts: Any) -> Reloaded | None:
-    before = {(route.method, route.template, route.file): route for route in former.table.routes}
-    after = {(route.method, route.template, route.file): route for route in project.table.routes}
+    before, after = ({}, {}) if former.table is project.table else map(_by_place, (former, project))
     changed_report = former.report.broken != project.report.broken
     anything = facts["files"] or facts["deferred"] or changed_report
     if not anything and before.keys() == after.keys():
@@ -298,3 +284,7 @@ def _compare(former: LoadedProject, project: LoadedProject, **facts: Any) -> Rel
         broken=project.report.broken,
         **facts,
     )
+
+
+def _by_place(project: LoadedProject) -> dict[tuple[str, str, str], Route]:
+    return {(route.method, route.template, route.file): route for route in project.table.routes}

@@ -1,0 +1,70 @@
+"""The parts of the former project that a reload takes over instead of making them again.
+
+A save changes a few modules: the cost of its reload must not grow with the number of routes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from treefold_http._project.modules import dotted
+from treefold_router import Route, RouteTable
+
+if TYPE_CHECKING:
+    from treefold_http._injection.providers import Key, Provider
+    from treefold_http._project.boot import LoadedProject
+    from treefold_http._project.boot_files import BootFiles
+    from treefold_http._project.runtime import ProjectRuntime
+
+
+def handler_names(table: RouteTable) -> dict[str, list[Route]]:
+    """Return the routes of each handler module, by its dotted name."""
+    names: dict[str, list[Route]] = {}
+    for route in table.routes:
+        names.setdefault(dotted(f"Api/{route.file.removesuffix('.py')}"), []).append(route)
+    return names
+
+
+def routes_to_load(former: LoadedProject, stale: Collection[str]) -> list[Route]:
+    """Return the routes whose modules are imported again, and those that did not load before."""
+    failed = {f"Api/{broken.file}" for broken in former.report.broken}
+    names = {*stale, *(dotted(file.removesuffix(".py")) for file in failed)}
+    return [route for name in names & former.handlers.keys() for route in former.handlers[name]]
+
+
+def is_planned_alike(
+    app: ProjectRuntime,
+    former: LoadedProject,
+    middlewares: Sequence[Any],
+    files: BootFiles,
+    providers: Mapping[Key, Provider],
+) -> bool:
+    """Return True if an unchanged handler has the same plan as before.
+
+    Args:
+        app: the application, with its providers as they are now.
+        former: the project that serves.
+        middlewares: the middleware of every request.
+        files: the boot files as they are now.
+        providers: the declared providers of `former`.
+    """
+    return (
+        same_objects(former.middlewares, middlewares)
+        and same_objects(former.extensions, files.extensions)
+        and dict(app.providers.declared) == dict(providers)
+    )
+
+
+def has_no_own_middleware(former: Mapping[Route, Any], modules: Mapping[Route, Any]) -> bool:
+    """Return True if none of some handler modules has, or had, middleware of its own."""
+    return not any(
+        getattr(module, "middlewares", ())
+        for route, now in modules.items()
+        for module in (now, former.get(route))
+    )
+
+
+def same_objects(former: Collection[Any], now: Collection[Any]) -> bool:
+    """Return True if two lists hold the same objects."""
+    return list(map(id, former)) == list(map(id, now))

@@ -1,0 +1,86 @@
+"""The loaded modules of a root with their imports, kept from one reload to the next.
+
+Reading the imports of a module, and inverting them, happens once for each module object: a reload
+costs as much as what changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+
+from treefold_http._reload.import_graph import parse_imports, referenced_modules
+
+_HANDLERS = "Api."
+
+
+class ModuleIndex:
+    """The loaded modules of a root, and which of them import which.
+
+    Args:
+        root: the application root.
+
+    Attributes:
+        loaded: by dotted name.
+        imports: by dotted name, the names that the sources import.
+        importers: by dotted name, the loaded modules that import it or hold its objects.
+        by_file: by path below the root, the names of the modules.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = str(root)
+        self.loaded: dict[str, ModuleType] = {}
+        self.imports: dict[str, frozenset[str]] = {}
+        self.importers: dict[str, set[str]] = {}
+        self.by_file: dict[str, set[str]] = {}
+        self._edges: dict[str, frozenset[str]] = {}
+
+    def update(self, loaded: Mapping[str, ModuleType]) -> None:
+        """Take over the modules that are loaded now."""
+        for name in self.loaded.keys() - loaded.keys():
+            self.remove(name)
+        for name, module in loaded.items():
+            if self.loaded.get(name) is not module:
+                self.remove(name)
+                self.loaded[name] = module
+                self.imports[name] = _imports_of_file(module)
+                self.by_file.setdefault(self.file_of(module), set()).add(name)
+                self._connect(name)
+            elif not name.startswith(_HANDLERS):
+                self._connect(name)  # globals may hold other objects by now
+
+    def remove(self, name: str) -> None:
+        """Forget a module, which must not be kept alive."""
+        module = self.loaded.pop(name, None)
+        if module is not None:
+            self.by_file.get(self.file_of(module), set()).discard(name)
+            del self.imports[name]
+            self._disconnect(name)
+
+    def file_of(self, module: ModuleType) -> str:
+        """Return the path of a module's file below the root; empty if the module has no file."""
+        file = getattr(module, "__file__", None)
+        return str(file)[len(self._root) + 1 :].replace("\\", "/") if file is not None else ""
+
+    def _connect(self, name: str) -> None:
+        edges = self.imports[name].union(referenced_modules(self.loaded[name])) - {name}
+        if edges != self._edges.get(name):
+            self._disconnect(name)
+            self._edges[name] = edges
+            for imported in edges:
+                self.importers.setdefault(imported, set()).add(name)
+
+    def _disconnect(self, name: str) -> None:
+        for imported in self._edges.pop(name, ()):
+            self.importers[imported].discard(name)
+
+
+def _imports_of_file(module: ModuleType) -> frozenset[str]:
+    file = getattr(module, "__file__", None)
+    if file is None or not str(file).endswith(".py"):
+        return frozenset()
+    try:
+        return parse_imports(Path(file).read_bytes(), module.__package__ or "")
+    except OSError:
+        return frozenset()
