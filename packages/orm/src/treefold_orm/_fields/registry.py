@@ -97,7 +97,7 @@ class Registry:
         return back
 
     def _point_to_successor(self, named: _TextTarget) -> None:
-        """Let a model that was put back point to the model that took its target's place."""
+        """Point a model that was put back to the model that took its target's place."""
         target = named.target
         new = self._models.get(_key(target)) if target is not None else None
         if self.has(named.source) and new is not None and new is not target:
