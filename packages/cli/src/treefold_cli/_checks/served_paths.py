@@ -72,9 +72,12 @@ def explain_path(
             page = built_in_at(app, found.path)
             if page is not None:
                 return Served(found, page.prefix, page.text)
-        if found.route is None or files is None or not loads:
-            return Served(found)
-        return Served(_with_load_error(found, app, table, files))
+        if found.route is not None and files is not None and loads:
+            from treefold_http.extensions import load_error
+
+            error = load_error(app, table, found.route, files)
+            found = replace(found, status=500, fault=error) if error else found
+        return Served(found)
 
 
 def read_default_version(root: Path, table: RouteTable) -> str | None:
@@ -143,13 +146,3 @@ def _mount(app: "Application", raw_path: bytes, path: str) -> tuple[str, str] | 
         elif f"{path}/".startswith(f"{later.prefix}/"):
             return later.prefix, f"the mount {later.prefix}, once {later.place} has run"
     return None
-
-
-def _with_load_error(
-    found: Explanation, app: "Application", table: RouteTable, files: "BootFiles"
-) -> Explanation:
-    from treefold_http.extensions import load_error
-
-    assert found.route is not None
-    error = load_error(app, table, found.route, files)
-    return replace(found, status=500, fault=error) if error else found

@@ -79,7 +79,12 @@ class _TextParameters:
 
 
 class _Command(_TextParameters, TyperCommand):
-    pass
+    def invoke(self, ctx: Any) -> Any:
+        if "app_dir" in ctx.params and self.name != "new":  # that one makes a project
+            from treefold_cli._console.project import enter_project
+
+            ctx.params["app_dir"] = enter_project(ctx.params["app_dir"])
+        return super().invoke(ctx)
 
 
 class _Group(_TextParameters, TyperGroup):

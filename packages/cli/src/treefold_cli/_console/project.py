@@ -11,6 +11,57 @@ from pathlib import Path
 
 from treefold_cli._console.errors import MISUSE, CommandError, translated
 
+_typed_in = ""
+
+
+def enter_project(app_dir: str) -> str:
+    """Enter the root of the project that a command is typed in, if it is typed below that root.
+
+    A project that is named with `--app-dir` is not entered: relative paths in its settings lead
+    from the working folder.
+
+    Args:
+        app_dir: the application root as it was typed, '.' for none.
+
+    Returns:
+        The application root, from the working folder as it is now.
+    """
+    global _typed_in
+    _typed_in = os.getcwd()
+    if app_dir == os.curdir:
+        os.chdir(find_root(Path(_typed_in)))
+    return app_dir
+
+
+def find_root(start: Path) -> Path:
+    """Return the root of the project that a folder is in; the folder itself if it is in none.
+
+    A root of another owner is passed over, as its code would run with the rights of this user.
+    """
+    owners = {os.stat(start).st_uid}
+    if hasattr(os, "getuid"):
+        owners.add(os.getuid())
+    around = [
+        folder
+        for folder in start.parents
+        if (folder / "Api").is_dir()
+        and {folder.stat().st_uid, (folder / "Api").stat().st_uid} <= owners
+    ]
+    if (start / "Api").is_dir():
+        around.insert(0, start)
+    # `Api/v1/Api/` is a route of the outer project.
+    roots = (one for one in around if not any(one.is_relative_to(each / "Api") for each in around))
+    return next(roots, start)
+
+
+def typed_path(path: str) -> str:
+    """Return a path that was typed, as it leads from the working folder of now."""
+    return os.path.relpath(os.path.join(_typed_in, path)) if _moved() else path
+
+
+def _moved() -> bool:
+    return bool(_typed_in) and _typed_in != os.getcwd()
+
 
 def check_folder(app_dir: str) -> None:
     """Refuse an `--app-dir` that is not a folder.

@@ -15,7 +15,7 @@ from treefold_cli._console.errors import MISUSE, OK, CommandError, translated
 from treefold_cli._console.options import AppDir, read_choice
 from treefold_cli._console.output import complain
 from treefold_cli._console.progress import working
-from treefold_cli._console.project import find_api
+from treefold_cli._console.project import find_api, typed_path
 from treefold_cli._console.replace_file import replace_file
 from treefold_cli._console.yaml import to_yaml
 
@@ -55,7 +55,7 @@ def openapi(
     document = _read_document(app_dir, version or None, asyncapi=asyncapi, unversioned=unversioned)
     text = to_yaml(document) if form == "yaml" else f"{json.dumps(document, indent=2)}\n"
     if out:
-        replace_file(out, text)
+        replace_file(typed_path(out), text)
         complain(f"wrote {out}")
     else:
         sys.stdout.write(text)

@@ -15,7 +15,7 @@ from treefold_cli._console.completion import complete_urls
 from treefold_cli._console.errors import MISUSE, CommandError, translated
 from treefold_cli._console.options import AppDir
 from treefold_cli._console.output import complain, count
-from treefold_cli._console.project import find_api
+from treefold_cli._console.project import find_api, typed_path
 from treefold_cli._console.tools import require, run_module
 from treefold_router import RouterError, RouteTable
 
@@ -54,7 +54,7 @@ def test(
     find_api(app_dir)
     require("pytest", install="pytest 'treefold[test]'")
     root = Path(app_dir).absolute()
-    given = arguments or []
+    given = [_as_typed(argument) for argument in arguments or []]
     environment = dict(os.environ)
     if database:
         environment["TREEFOLD_TEST_DATABASE_URL"] = database
@@ -69,6 +69,13 @@ def test(
         given = rest
     code, _ = run_module("pytest", [*options, *given], cwd=root, environment=environment)
     return code
+
+
+def _as_typed(argument: str) -> str:
+    """Return an argument with the path in it as it leads from the root of the project."""
+    path, colons, name = argument.partition("::")
+    place = typed_path(path)
+    return f"{place}{colons}{name}" if place != path and os.path.exists(place) else argument
 
 
 def _is_ours(argument: str) -> bool:

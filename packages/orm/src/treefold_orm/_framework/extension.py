@@ -228,8 +228,28 @@ class Databases:
             failure = errors.ConfigurationError(f"Database {alias!r} ({masked(address)}): {error}")
         else:
             _configured[alias] = _Configured(place, _databases[alias])
+            if not is_diverted():
+                _warn_of_new_file(alias, address, self._root)
             return
         raise failure
+
+
+def _warn_of_new_file(alias: str, address: str, root: Path) -> None:
+    """Warn of a relative SQLite path that leads to a new file outside of the project."""
+    scheme, _, rest = address.partition(":///")
+    path = rest.partition("?")[0]
+    if scheme != "sqlite" or not path or path.startswith((":", "/")):
+        return
+    file, project = Path.cwd() / path, root.resolve()
+    if file.is_relative_to(project) or file.exists():
+        return
+    log.warning(
+        "database %r is a new file %s, outside of the project %s: start there, or write the"
+        " absolute path",
+        alias,
+        file,
+        project,
+    )
 
 
 _BUSY = (
