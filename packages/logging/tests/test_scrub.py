@@ -58,6 +58,8 @@ def test_s86_a_secret_in_text_is_scrubbed(text: str, scrubbed: str) -> None:
         *("Missing bearer token.", "bearer tokens, expired", "basic authentication failed"),
         *("eyJpZCI6NX0", "eyJ", "-----BEGIN", "cookies are fine", "the authorization failed"),
         "http://[::1]:80/x",
+        "CORS(allow_origins=['*'], allow_credentials=True)",
+        "token=None, 'secret': false",
     ],
 )
 def test_ordinary_text_stays(text: str) -> None:

@@ -195,6 +195,65 @@ def test_the_exit_code_is_that_of_pytest(executable: Executable, root: Path):
     assert executable("test", "Tests/missing.py", *options, cwd=root).returncode == 4
 
 
+UNPLACED = """\
+URL = "/v1/" + "user"
+
+
+def test_by_a_name(client):
+    client.get(URL)
+
+
+def test_by_a_prefix(client):
+    client.get(f"{URL}/1")
+
+
+def test_read(client):
+    client.get("/v1/user/3/orders", headers={"a": URL}).json().get(URL)
+    {}.get(URL)
+
+
+def test_formatted(client, n=1):
+    client.post(f"/v1/user/{n}/orders?x={URL}")
+
+
+HEALTH = "/v1/health?"
+
+
+def test_by_a_text(client):
+    client.get(HEALTH)
+
+
+@pytest.mark.parametrize("url", ["/v1/health"])
+def test_by_a_parameter(client, url):
+    client.get(url)
+
+
+class TestMade:
+    async def test_with(self):
+        async with AsyncTestClient(app) as c:
+            await c.request("GET", url=URL)
+
+    def test_without_a_client(self, cache):
+        cache.get(URL)
+"""
+
+
+def test_tests_whose_url_is_computed_are_named(executable: Executable, root: Path):
+    put(root, "Tests/test_computed.py", UNPLACED)
+    done = executable("test", "/v1/user/3/orders", "--collect-only", "-q", cwd=root)
+    expected = ", ".join(
+        f"Tests/test_computed.py::{name}"
+        for name in ("test_by_a_name", "test_by_a_prefix", "TestMade::test_with")
+    )
+    assert done.stderr.splitlines()[1] == f"Not placed, because their URL is computed: {expected}"
+    put(root, "Tests/test_many.py", "".join(f"{MANY.format(n)}\n" for n in range(9)))
+    done = executable("test", "/v1/user/3/orders", "--collect-only", "-q", cwd=root)
+    assert done.stderr.splitlines()[1].endswith("test_6 and 2 more tests")
+
+
+MANY = "def test_{}(client):\n    client.get(url())\n"
+
+
 def test_no_test_and_no_route_are_told_apart(executable: Executable, root: Path):
     put(root, "Api/v1/Lonely/Get.py", "def handler(request): ...\n")
     done = executable("test", "/v1/lonely", cwd=root)

@@ -83,6 +83,18 @@ def offered(root: Path, typed: str, shell: str) -> list[str]:
         ("treefold version cr", "create"),
         ("treefold test /v1/user/", "/v1/user/{id}"),
         ("treefold routes --app", "--app-dir"),
+        ("treefold create v1/user po", "post"),
+        ("treefold create v1/us", "v1/user/[id]"),
+        ("treefold create /v1/us", "/v1/user/[id]"),
+        ("treefold why DEL", "DELETE"),
+        ("treefold why so", "socket"),
+        ("treefold check --format g", "github"),
+        ("treefold openapi --format y", "yaml"),
+        ("treefold openapi --version v", "v1"),
+        ("treefold typecheck --with p", "pyright"),
+        ("treefold dev --default-version v", "v1"),
+        ("treefold version create 2 --from v", "v1"),
+        ("treefold version diff v", "v1"),
     ],
 )
 def test_every_shell_is_offered_the_word(root: Path, shell: str, typed: str, expected: str):
@@ -93,6 +105,10 @@ def test_every_shell_is_offered_the_word(root: Path, shell: str, typed: str, exp
 @pytest.mark.parametrize("typed", ["treefold nope ", "treefold version nope x"])
 def test_a_mistyped_command_writes_nothing_into_the_line(root: Path, shell: str, typed: str):
     offered(root, typed, shell)
+
+
+def test_completion_knows_the_project_that_a_folder_is_in(root: Path):
+    assert offered(root / "Api/v1/User", "treefold why get /", "bash") == URLS
 
 
 def test_no_handler_is_imported_and_no_project_is_needed(root: Path, tmp_path: Path):

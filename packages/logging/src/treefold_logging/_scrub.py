@@ -85,6 +85,10 @@ def scrub(text: str) -> str:
     return text
 
 
+_NO_SECRETS = frozenset({"True", "False", "None", "true", "false", "null"})
+"""Values that tell a reader something and an attacker nothing: `allow_credentials=True`."""
+
+
 def is_suspect(json_text: str) -> bool:
     """Return True if a string inside a JSON text may hold a secret; False is certain.
 
@@ -127,7 +131,7 @@ def _mask_values(text: str) -> str:
         # The value of an ordinary key is searched for keys too: it may be JSON.
         if key.start() >= done and is_sensitive(key[1]):
             value = _VALUE.match(text, key.end())
-            if value is not None:
+            if value is not None and value[0] not in _NO_SECRETS:
                 kept += text[done : key.end()], *value.groups(""), "***"
                 done = value.end()
     return "".join([*kept, text[done:]]) if kept else text

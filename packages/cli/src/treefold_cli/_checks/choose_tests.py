@@ -15,6 +15,7 @@ from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 from treefold_cli._checks.sources import project_files
+from treefold_cli._checks.unplaced_tests import unplaced_tests
 from treefold_router import Found, Route, RouteTable
 
 WHOLE = ""
@@ -70,6 +71,31 @@ def choose(
         elif names := list(_find_touching((root / file).read_bytes(), targets)):
             found[file] = [WHOLE] if WHOLE in names else names
     return found
+
+
+def find_unplaced(
+    root: Path, table: RouteTable, choice: Choice, *, default_version: str | None = None
+) -> list[str]:
+    """Find the tests outside of a choice whose URL is computed, as pytest names them.
+
+    Args:
+        root: the application root.
+        table: the project's.
+        choice: the tests that were placed.
+        default_version: the version that serves a URL without one.
+    """
+
+    def is_known(url: str) -> bool:
+        path = urlsplit(url).path if "://" in url else url.partition("?")[0]
+        return any(_is_served_by(table, route, path, default_version) for route in table.routes)
+
+    return [
+        f"{file}::{test}"
+        for file in test_files(root)
+        if WHOLE not in choice.get(file, ())
+        for test in unplaced_tests((root / file).read_bytes(), is_known)
+        if test not in choice.get(file, ())
+    ]
 
 
 def test_files(root: Path) -> Iterator[str]:

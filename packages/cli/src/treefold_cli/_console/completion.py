@@ -4,11 +4,19 @@ Reads names in the tree only; an unreadable tree offers no completion.
 """
 
 import os
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from treefold_cli._console.project import find_root
-from treefold_router import RouterError, RouteTable
+from treefold_router import (
+    METHODS,
+    Route,
+    RouterError,
+    RouteTable,
+    parameter_name,
+    version_number,
+)
 
 
 def complete_urls(ctx: Any, incomplete: str) -> list[str]:
@@ -18,12 +26,57 @@ def complete_urls(ctx: Any, incomplete: str) -> list[str]:
         ctx: typer's context, which knows `--app-dir` where it was typed before.
         incomplete: the word as typed so far.
     """
-    app_dir = ctx.params.get("app_dir") or os.environ.get("TREEFOLD_APP_DIR") or "."
-    if app_dir == os.curdir:
-        app_dir = find_root(Path.cwd())
+    return _beginning({route.template for route in _routes(ctx)}, incomplete)
+
+
+def complete_paths(ctx: Any, incomplete: str) -> list[str]:
+    """Offer the paths of the project as `create` takes them, such as `v1/user/[id]`."""
+    slash = "/" if incomplete.startswith("/") else ""
+    folders = (route.file.split("/")[:-1] for route in _routes(ctx))
+    paths = {
+        slash + "/".join(name if parameter_name(name) else name.lower() for name in names[:depth])
+        for names in folders
+        for depth in range(1, len(names) + 1)
+    }
+    return _beginning(paths, incomplete)
+
+
+def complete_versions(ctx: Any, incomplete: str) -> list[str]:
+    """Offer the versions of the project."""
     try:
-        table = RouteTable.scan(os.path.join(app_dir, "Api"))
-    except RouterError:
+        names = os.listdir(os.path.join(_root(ctx), "Api"))
+    except OSError:
         return []
-    urls = {route.template for route in table.routes}
-    return sorted(url for url in urls if url.startswith(incomplete))
+    return _beginning({name for name in names if version_number(name) is not None}, incomplete)
+
+
+def complete_methods(incomplete: str) -> list[str]:
+    """Offer the methods, in the case that the word is typed in."""
+    names = {*METHODS, "SOCKET"}
+    typed = incomplete.isupper()
+    return _beginning({name if typed else name.lower() for name in names}, incomplete)
+
+
+def complete_choices(*choices: str) -> Callable[[str], list[str]]:
+    """Return a function that offers a few words."""
+
+    def complete(incomplete: str) -> list[str]:
+        return _beginning(choices, incomplete)
+
+    return complete
+
+
+def _root(ctx: Any) -> str | Path:
+    app_dir = ctx.params.get("app_dir") or os.environ.get("TREEFOLD_APP_DIR") or os.curdir
+    return find_root(Path.cwd()) if app_dir == os.curdir else app_dir
+
+
+def _routes(ctx: Any) -> Sequence[Route]:
+    try:
+        return RouteTable.scan(os.path.join(_root(ctx), "Api")).routes
+    except RouterError:
+        return ()
+
+
+def _beginning(words: Iterable[str], incomplete: str) -> list[str]:
+    return sorted(word for word in words if word.startswith(incomplete))

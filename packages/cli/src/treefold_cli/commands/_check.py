@@ -18,6 +18,7 @@ import typer
 
 from treefold_cli._checks.broken_files import line_in, reported_findings, shown_name
 from treefold_cli._checks.findings import FORMATS, Kind, Problem, Report, render
+from treefold_cli._console.completion import complete_choices
 from treefold_cli._console.errors import FAILURE, OK, translated
 from treefold_cli._console.options import AppDir, read_choice
 from treefold_cli._console.output import complain, write
@@ -32,7 +33,13 @@ def check(
         bool, typer.Option("--strict", help="Report constructs that are likely to surprise, too.")
     ] = False,
     output: Annotated[
-        str, typer.Option("--format", metavar="|".join(FORMATS), help="How to print it.")
+        str,
+        typer.Option(
+            "--format",
+            metavar="|".join(FORMATS),
+            help="How to print it.",
+            autocompletion=complete_choices(*FORMATS),
+        ),
     ] = "text",
 ) -> int:
     """Report duplicate routes, broken handlers and skipped files.

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from treefold_cli._console.completion import complete_methods, complete_paths
 from treefold_cli._console.errors import MISUSE, OK, translated
 from treefold_cli._console.options import AppDir
 from treefold_cli._console.output import write
@@ -18,11 +19,19 @@ def create(
     path: Annotated[
         str,
         typer.Argument(
-            metavar="PATH", help="[vN/]<path>, such as user/[id]; the latest version without vN."
+            metavar="PATH",
+            help="[vN/]<path>, such as user/[id]; the latest version without vN.",
+            autocompletion=complete_paths,
         ),
     ],
     method: Annotated[
-        str, typer.Argument(metavar="METHOD", help="An HTTP method, or socket.", show_default=False)
+        str,
+        typer.Argument(
+            metavar="METHOD",
+            help="An HTTP method, or socket.",
+            show_default=False,
+            autocompletion=complete_methods,
+        ),
     ],
     app_dir: AppDir = ".",
 ) -> int:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from treefold_cli._console.completion import complete_versions
 from treefold_cli._console.errors import MISUSE, OK, CommandError, translated
 from treefold_cli._console.options import AppDir, Host, Port, read_number
 from treefold_cli._console.output import complain, write
@@ -43,6 +44,7 @@ def dev(
             "--default-version",
             metavar="VERSION",
             help="Serve requests without a version from 'latest' or a version such as v2.",
+            autocompletion=complete_versions,
         ),
     ] = "",
     migrate: Annotated[

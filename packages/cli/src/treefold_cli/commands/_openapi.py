@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from treefold_cli._console.completion import complete_choices, complete_versions
 from treefold_cli._console.errors import MISUSE, OK, CommandError, translated
 from treefold_cli._console.options import AppDir, read_choice
 from treefold_cli._console.output import complain
@@ -25,10 +26,22 @@ FORMATS = ("json", "yaml")
 def openapi(
     app_dir: AppDir = ".",
     version: Annotated[
-        str, typer.Option("--version", metavar="vN", help="Only this version of the API.")
+        str,
+        typer.Option(
+            "--version",
+            metavar="vN",
+            help="Only this version of the API.",
+            autocompletion=complete_versions,
+        ),
     ] = "",
     output: Annotated[
-        str, typer.Option("--format", metavar="|".join(FORMATS), help="How to write it.")
+        str,
+        typer.Option(
+            "--format",
+            metavar="|".join(FORMATS),
+            help="How to write it.",
+            autocompletion=complete_choices(*FORMATS),
+        ),
     ] = "",
     out: Annotated[
         str, typer.Option("--out", metavar="FILE", help="Write a file instead of printing.")

@@ -21,6 +21,7 @@ from treefold_router import RouterError, RouteTable
 
 __test__ = False  # or pytest would take the command for a test
 _PLUGIN = "treefold_cli._checks.pytest_choice"  # by name: it imports pytest, as the child does
+_SHOWN = 10
 _NONE_COLLECTED = 5  # pytest's own code
 _WITH_VALUE = frozenset({"-k", "-m", "-p", "-c", "-o", "-W", "-n"})
 
@@ -106,7 +107,12 @@ def _split_arguments(
 
 
 def _tests_at(root: Path, url: str) -> dict[str, list[str]]:
-    from treefold_cli._checks.choose_tests import choose, routes_at, test_files
+    from treefold_cli._checks.choose_tests import (
+        choose,
+        find_unplaced,
+        routes_at,
+        test_files,
+    )
     from treefold_cli._checks.served_paths import explain_path, read_default_version
 
     with translated(RouterError):
@@ -130,4 +136,13 @@ def _tests_at(root: Path, url: str) -> dict[str, list[str]]:
     else:
         looked = count(sum(1 for _ in test_files(root)), "test file")
         complain(f"No test touches {named}; looked in {looked} for its URL or its file")
+    _print_unplaced(find_unplaced(root, table, found, default_version=version))
     return choice
+
+
+def _print_unplaced(tests: Sequence[str]) -> None:
+    if not tests:
+        return
+    shown = ", ".join(tests[:_SHOWN])
+    more = f" and {count(len(tests) - _SHOWN, 'more test')}" if len(tests) > _SHOWN else ""
+    complain(f"Not placed, because their URL is computed: {shown}{more}")

@@ -15,6 +15,7 @@ from typing import Annotated
 
 import typer
 
+from treefold_cli._console.completion import complete_choices
 from treefold_cli._console.errors import CommandError
 from treefold_cli._console.options import AppDir, read_choice
 from treefold_cli._console.output import complain, count
@@ -33,7 +34,10 @@ def typecheck(
     checker: Annotated[
         str,
         typer.Option(
-            "--with", metavar="|".join(CHECKERS), help="The checker; else the installed one."
+            "--with",
+            metavar="|".join(CHECKERS),
+            help="The checker; else the installed one.",
+            autocompletion=complete_choices(*CHECKERS),
         ),
     ] = "",
     app_dir: AppDir = ".",

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from treefold_cli._console.completion import complete_versions
 from treefold_cli._console.errors import MISUSE, OK, translated
 from treefold_cli._console.options import AppDir, AsJson
 from treefold_cli._console.output import complain, count, write, write_marked
@@ -24,7 +25,13 @@ Number = Annotated[str, typer.Argument(metavar="N", help="A version: 2 or v2.", 
 def create(
     number: Number,
     source: Annotated[
-        str, typer.Option("--from", metavar="M", help="The version to copy; else the latest.")
+        str,
+        typer.Option(
+            "--from",
+            metavar="M",
+            help="The version to copy; else the latest.",
+            autocompletion=complete_versions,
+        ),
     ] = "",
     empty: Annotated[
         bool, typer.Option("--empty", help="Endpoints only, each answering 501.")
@@ -109,8 +116,18 @@ def list(app_dir: AppDir = ".", as_json: AsJson = False) -> int:
 
 
 def diff(
-    first: Annotated[str, typer.Argument(metavar="M", help="The version to compare with.")],
-    second: Annotated[str, typer.Argument(metavar="N", help="The other version.")],
+    first: Annotated[
+        str,
+        typer.Argument(
+            metavar="M",
+            help="The version to compare with.",
+            autocompletion=complete_versions,
+        ),
+    ],
+    second: Annotated[
+        str,
+        typer.Argument(metavar="N", help="The other version.", autocompletion=complete_versions),
+    ],
     as_json: AsJson = False,
     app_dir: AppDir = ".",
 ) -> int:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import typer
 
 from treefold_cli._checks.served_paths import Served, explain_path
-from treefold_cli._console.completion import complete_urls
+from treefold_cli._console.completion import complete_methods, complete_urls
 from treefold_cli._console.errors import FAILURE, MISUSE, OK, CommandError, translated
 from treefold_cli._console.options import AppDir, AsJson
 from treefold_cli._console.output import write
@@ -28,7 +28,14 @@ from treefold_router import (
 
 
 def why(
-    method: Annotated[str, typer.Argument(metavar="METHOD", help="An HTTP method, or socket.")],
+    method: Annotated[
+        str,
+        typer.Argument(
+            metavar="METHOD",
+            help="An HTTP method, or socket.",
+            autocompletion=complete_methods,
+        ),
+    ],
     path: Annotated[
         str,
         typer.Argument(
