@@ -234,6 +234,7 @@ def test_refusals_are_numbers_and_text() -> None:
     assert refusals[InvalidParameter](invalid) == (422, "A parameter is not valid", [entry])
     unfit = refusals[FieldValueError](FieldValueError("Book", "title", reason="is too long"))
     assert unfit[:2] == (422, "title: is too long")
+    assert "ctx" not in (unfit[2] or [{}])[0]
     busy = refusals[PoolTimeout](PoolTimeout("No connection became free"))
     assert busy == (503, "The database cannot answer now", None)
 

@@ -20,6 +20,8 @@ from treefold_orm import (
     create_all,
     fields,
 )
+from treefold_orm._fields.base import Field
+from treefold_orm._framework.extension import Databases
 from treefold_orm.testing import sandbox
 
 
@@ -176,3 +178,27 @@ def test_a_validation_error_is_a_value_error_that_travels() -> None:
         assert (twin.message_dict, twin.model) == ({"name": ["bad"]}, "Event")
         assert isinstance(twin, ValueError)
     assert str(ValidationError("whole")) == "whole"
+
+
+LIMITS: list[tuple[Field[Any], Any, dict[str, Any]]] = [
+    (fields.CharField(max_length=3), "long", {"max_length": 3}),
+    (fields.IntegerField(), 2**40, {"ge": -(2**31), "le": 2**31 - 1}),
+    (fields.DecimalField(max_digits=5, decimal_places=2), "1000", {"whole_digits": 3}),
+    (fields.DecimalField(max_digits=5, decimal_places=2), "0.001", {"decimal_places": 2}),
+    (fields.CharField(max_length=9, choices=["a", "b"]), "c", {"expected": "'a', 'b'"}),
+    (fields.ArrayField(fields.CharField(max_length=3)), ["long"], {"max_length": 3}),
+    (fields.UUIDField(), "x", {}),
+]
+
+
+@pytest.mark.parametrize(("field", "value", "limits"), LIMITS)
+def test_an_error_says_the_limit_that_was_missed(
+    field: Field[Any], value: Any, limits: dict[str, Any]
+) -> None:
+    with pytest.raises(FieldValueError) as refused:
+        field.clean(value)
+    assert refused.value.limits == limits
+    assert pickle.loads(pickle.dumps(refused.value)).limits == limits
+
+    [entry] = Databases().refusals[FieldValueError](refused.value)[2] or []
+    assert entry.get("ctx", {}) == limits

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 
 class ORMError(Exception):
@@ -30,17 +31,22 @@ class FieldError(ORMError):
 class FieldValueError(ORMError, ValueError):
     """A value does not fit its field; found before any SQL is sent.
 
-    Attributes: `model` and `field` are names, `reason` is the text after the colon.
+    Attributes: `model` and `field` are names, `reason` is the text after the colon, `limits` the
+    limits that the value missed by their names: `{"max_length": 20}`.
     """
 
-    def __init__(self, model: str, field: str, *, reason: str) -> None:
+    def __init__(
+        self, model: str, field: str, *, reason: str, limits: Mapping[str, Any] | None = None
+    ) -> None:
         super().__init__(f"{model}.{field}: {reason}" if field else f"{model}: {reason}")
         self.model = model
         self.field = field
         self.reason = reason
+        self.limits: Mapping[str, Any] = limits or {}
 
     def __reduce__(self) -> tuple[object, ...]:
-        return partial(type(self), self.model, self.field, reason=self.reason), ()
+        said = {"reason": self.reason, "limits": self.limits}
+        return partial(type(self), self.model, self.field, **said), ()
 
 
 class ValidationError(ORMError, ValueError):

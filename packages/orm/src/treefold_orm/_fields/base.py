@@ -298,11 +298,10 @@ class Field(Generic[T]):
 
     # -- values -----------------------------------------------------------------------------------
 
-    def wrong(self, reason: str) -> FieldValueError:
+    def wrong(self, reason: str, **limits: Any) -> FieldValueError:
         """Return the error for a value that does not fit; the value itself is never quoted."""
-        return FieldValueError(
-            self.meta.name if self.meta is not MISSING else "value", self.name, reason=reason
-        )
+        owner = self.meta.name if self.meta is not MISSING else "value"
+        return FieldValueError(owner, self.name, reason=reason, limits=limits)
 
     def coerce(self, value: Any) -> Any:
         """Return `value` as this field's Python type, or raise `FieldValueError`. Never given
@@ -319,21 +318,21 @@ class Field(Generic[T]):
                 return None
             raise self.wrong("may not be null")
         value = self.coerce(value)
-        for reason in self.problems(value):
-            raise self.wrong(reason)
+        for problem in self.problems(value):
+            raise problem
         return value
 
-    def problems(self, value: Any) -> Iterator[str]:
-        """Yield every reason against a coerced value: choices and validators."""
+    def problems(self, value: Any) -> Iterator[FieldValueError]:
+        """Yield an error for every reason against a coerced value: choices and validators."""
         if self.choices is not None and value not in self.choices:
-            yield "not one of the choices"
+            yield self.wrong("not one of the choices", expected=", ".join(map(repr, self.choices)))
         for validate in self.validators:
             try:
                 validate(value)
             except FieldValueError as error:
-                yield error.reason
+                yield self.wrong(error.reason, **error.limits)
             except ValueError as error:
-                yield "refused by a validator" if self.sensitive else str(error)
+                yield self.wrong("refused by a validator" if self.sensitive else str(error))
 
     @property
     def has_labels(self) -> bool:

@@ -102,7 +102,7 @@ class KeyColumns(Field[tuple[Any, ...]]):
         try:
             return tuple([p.coerce(item) for p, item in zip(self.parts, items, strict=True)])
         except FieldValueError as error:
-            raise self.wrong(f"{error.field} {error.reason}") from None
+            raise self.wrong(f"{error.field} {error.reason}", **error.limits) from None
 
     def parse(self, text: str) -> tuple[Any, ...]:
         raise self.wrong("cannot come from one text; take its columns one by one")

@@ -42,7 +42,7 @@ class IntegerField(Field[T]):
         if value.__class__ is not int and (not isinstance(value, int) or isinstance(value, bool)):
             raise self.wrong(f"takes an int, not {type(value).__name__}")
         if not self.low <= value <= self.high:
-            raise self.wrong(f"outside {self.low} to {self.high}")
+            raise self.wrong(f"outside {self.low} to {self.high}", ge=self.low, le=self.high)
         return int(value)
 
     def fits_all(self, values: list[Any]) -> bool:
@@ -344,12 +344,12 @@ class DecimalField(Field[T]):
         if not number.is_finite():
             raise self.wrong("must be finite")
         if number and number.adjusted() >= self.max_digits - self.decimal_places:
-            raise self.wrong(
-                f"more than {self.max_digits - self.decimal_places} digits before the point"
-            )
+            whole = self.max_digits - self.decimal_places
+            raise self.wrong(f"more than {whole} digits before the point", whole_digits=whole)
         fixed = number.quantize(self.unit, context=_WIDE)
         if fixed != number:
-            raise self.wrong(f"more than {self.decimal_places} decimal places")
+            places = self.decimal_places
+            raise self.wrong(f"more than {places} decimal places", decimal_places=places)
         return fixed
 
     def fits_all(self, values: list[Any]) -> bool:

@@ -233,7 +233,7 @@ class ArrayField(Field[T], Generic[T]):
                 None if item is None and self.base.null else self.base.clean(item) for item in items
             ]
         except FieldValueError as error:
-            raise self.wrong(f"an item {error.reason}") from None
+            raise self.wrong(f"an item {error.reason}", **error.limits) from None
 
     def encoder(self, dialect: str) -> Codec | None:
         encode = self.base.encoder(dialect)

@@ -74,17 +74,20 @@ class TextField(Field[T]):
         self.check_text(text)
         return text
 
-    def problems(self, value: Any) -> Iterator[str]:
+    def problems(self, value: Any) -> Iterator[FieldValueError]:
         yield from super().problems(value)
         try:
             self.check_text(value)
         except FieldValueError as error:
-            yield error.reason
+            yield error
 
     def check_text(self, text: str) -> None:
         """Check length and form; only written values are checked."""
         if self.max_length is not None and len(text) > self.max_length:
-            raise self.wrong(f"longer than {self.max_length} characters ({len(text)})")
+            raise self.wrong(
+                f"longer than {self.max_length} characters ({len(text)})",
+                max_length=self.max_length,
+            )
 
     def fits_all(self, values: list[Any]) -> bool:
         if set(map(type, values)) != {str} or self.has_form:

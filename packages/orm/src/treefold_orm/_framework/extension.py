@@ -273,4 +273,7 @@ def _invalid(error: errors.InvalidParameter) -> Refusal:
 
 def _unfit(error: errors.FieldValueError) -> Refusal:
     message = f"{error.field}: {error.reason}"
-    return 422, message, [{"loc": [error.field], "msg": message, "type": "value_error"}]
+    entry: dict[str, Any] = {"loc": [error.field], "msg": message, "type": "value_error"}
+    if error.limits:
+        entry["ctx"] = dict(error.limits)
+    return 422, message, [entry]

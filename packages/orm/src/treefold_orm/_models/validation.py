@@ -57,7 +57,9 @@ def _messages(instance: Instance, field: Field[Any]) -> list[str]:
 def _all_reasons(field: Field[Any], value: Any) -> list[str]:
     """Return the errors of a value of the right type; nothing for a value of another type."""
     try:
-        return [] if value is None else list(field.problems(field.coerce(value)))
+        return (
+            [] if value is None else [each.reason for each in field.problems(field.coerce(value))]
+        )
     except FieldValueError:
         return []
 
