@@ -100,6 +100,33 @@ def test_a_response_model_decides_in_place_of_the_annotation(
     assert ask(project({"Api/v1/X/Get.py": text}), "GET", "/v1/x").json() == [3]
 
 
+@pytest.mark.parametrize("declared", ["", " -> int", " -> int | None"])
+def test_a_response_model_of_single_values_is_refused_at_boot(
+    project: Project, declared: str
+) -> None:
+    text = f"{HEAD}response_model = int\ndef handler(){declared}: return 3"
+
+    [broken] = project({"Api/v1/X/Get.py": text}).report.broken
+    assert "`response_model` must be a type that can be a response, got int" in broken.error
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def handler() -> EventStream: return EventStream([1])",
+        "async def handler() -> AsyncIterator[int]:\n    yield 3",
+        "def handler() -> Response: return Response.text('3')",
+    ],
+)
+def test_a_response_model_may_be_that_of_single_events_and_lines(
+    project: Project, text: str
+) -> None:
+    head = "from treefold_http import EventStream, Response\n"
+    app = project({"Api/v1/X/Get.py": f"{HEAD}{head}response_model = int\n{text}"})
+
+    assert app.report.broken == ()
+
+
 def test_a_wrapper_may_turn_the_value_into_a_response(
     project: Project, ask: Callable[..., Answer]
 ) -> None:

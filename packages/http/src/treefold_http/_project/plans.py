@@ -61,8 +61,8 @@ def make_plan(
     if module.middlewares:
         prepare_entries(app, module.middlewares, app.extensions)
     entries = layers_for(route, entries_for(route, [*outer, *module.middlewares]))
-    if route.method != WEBSOCKET and module.response_model is None:
-        check_return_type(module.handler)
+    if route.method != WEBSOCKET:
+        check_return_type(module.handler, module.response_model)
     run, contract = _endpoint(app, route, module.handler)
     outputs = ()
     if module.response_model is not None or module.responses:

@@ -29,19 +29,38 @@ _NEVER = (
 _KNOWN = {"None", "dict", "list", "str", "bytes", "Response", "StreamingResponse", "FileResponse"}
 
 
-def check_return_type(handler: Callable[..., Any]) -> None:
-    """Refuse a handler whose return annotation no response can be made of.
+def check_return_type(handler: Callable[..., Any], response_model: Any = None) -> None:
+    """Refuse a handler whose response model or return annotation no response can be made of.
+
+    A model of single values is allowed where the annotation says what sends them, such as
+    `-> EventStream` or `-> AsyncIterator[int]`.
 
     Raises:
         InjectionError: names the type and the way out.
     """
-    refused = _refused(_annotated(handler))
+    annotated = _annotated(handler)
+    if response_model is not None:
+        refused = _refused(read(response_model))
+        if refused is not None and (_refused(annotated) or not _says_what_it_returns(handler)):
+            raise InjectionError(
+                "`response_model` must be a type that can be a response, got"
+                f" {shown(refused.bare)}; use a type of objects or lists, or annotate a handler"
+                " that sends events or lines with -> EventStream or -> AsyncIterator[...]"
+            )
+        return
+    refused = _refused(annotated)
     if refused is not None:
         raise InjectionError(
             "The return annotation of `handler` must be a type that can be a response, got"
             f" {shown(refused.bare)}; return a dict such as "
             '{"value": ...}, a text with str(...), or Response.json(...), and annotate that'
         )
+
+
+def _says_what_it_returns(handler: Callable[..., Any]) -> bool:
+    if not isinstance(handler, FunctionType) or hasattr(handler, "__wrapped__"):
+        return True
+    return "return" in handler.__annotations__
 
 
 def _annotated(handler: Callable[..., Any]) -> tree.TypeNode:
