@@ -59,6 +59,14 @@ MODELS = """
     @dataclasses.dataclass
     class Checked:
         size: int = Field(alias="sizeInMm")
+
+    @dataclass
+    class CheckedHolder:
+        inside: Checked
+
+    @dataclass
+    class Plain:
+        size: int = Field(alias="sizeInMm")
 """
 
 ROUND_TRIPS: list[tuple[str, Any, Any]] = [
@@ -69,6 +77,11 @@ ROUND_TRIPS: list[tuple[str, Any, Any]] = [
     ("Taken", {"b": "a"}, {"word": "a"}),
     ("Given", {"word": "a"}, {"wordOut": "a"}),
     ("Checked", {"sizeInMm": 1}, {"sizeInMm": 1}),
+    ("list[Checked]", [{"sizeInMm": 1}], [{"sizeInMm": 1}]),
+    ("dict[str, list[Checked]]", {"x": [{"sizeInMm": 1}]}, {"x": [{"sizeInMm": 1}]}),
+    ("CheckedHolder", {"inside": {"sizeInMm": 1}}, {"inside": {"sizeInMm": 1}}),
+    ("Plain", {"sizeInMm": 1}, {"size": 1}),
+    ("list[Plain]", [{"sizeInMm": 1}], [{"size": 1}]),
     ("Holder", {"inside": {"sizeInMm": 1}}, {"inside": {"sizeInMm": 1}}),
     ("list[Both]", [{"sizeInMm": 1}], [{"sizeInMm": 1}]),
     ("dict[str, list[Both]]", {"x": [{"sizeInMm": 1}]}, {"x": [{"sizeInMm": 1}]}),
@@ -154,6 +167,30 @@ def test_aliases_are_sent_in_lines(serving: Serving, ask: Ask, declared: str) ->
         yield Both(sizeInMm=2)
     """
     assert ask(serving(text), "GET", "/v1/x").body == b'{"sizeInMm":1}\n{"sizeInMm":2}\n'
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [
+        'Response.json({"all": [Checked(sizeInMm=1)]})',
+        '{"all": [Checked(sizeInMm=1)]}',
+        '{"all": (Checked(sizeInMm=1),)}, 200',
+    ],
+)
+def test_a_pydantic_dataclass_in_an_undeclared_answer_has_its_aliases(
+    serving: Serving, ask: Ask, returned: str
+) -> None:
+    text = f"{MODELS}\n    async def handler(request):\n        return {returned}\n"
+
+    assert ask(serving(text), "GET", "/v1/x").json() == {"all": [{"sizeInMm": 1}]}
+
+
+def test_lines_of_pydantic_dataclasses_have_their_aliases(serving: Serving, ask: Ask) -> None:
+    text = f"""{MODELS}
+    async def handler() -> AsyncIterator[list[Checked]]:
+        yield [Checked(sizeInMm=1)]
+    """
+    assert ask(serving(text), "GET", "/v1/x").body == b'[{"sizeInMm":1}]\n'
 
 
 EXAMPLES = """

@@ -8,6 +8,7 @@ the result is one `LoadedProject`, which the application swaps in as a whole.
 from __future__ import annotations
 
 import logging
+import sys
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
@@ -33,6 +34,7 @@ from treefold_http._requests.connection import below_root
 from treefold_http._responses.endpoints import CallNext
 from treefold_http._responses.response import Response
 from treefold_http._runtime.boot_report import BootError, BootReport, BrokenFile
+from treefold_http._wire.json import keep_pydantic_dataclasses
 from treefold_logging import get_logger, request_target
 from treefold_router import Route, RouterError, RouteTable
 
@@ -158,6 +160,7 @@ def load_project(
     plans |= plan_routes(app, chosen, middlewares, findings)
     modules |= chosen
     good = _good(kept, chosen, plans, findings) if app.dev else {}
+    _encode_as_declared(space, None if kept is None else modules_before)
     fallback = plan_fallback(app, entries_for(None, middlewares))
     told = plans
     if app.dev and findings.broken:
@@ -327,6 +330,23 @@ def _default_version(app: ProjectRuntime, table: RouteTable, findings: Findings)
             f"Setting default_version must name a folder of Api/, got {chosen!r}; use {known}"
         )
     return chosen
+
+
+def _encode_as_declared(space: ModuleSpace, imported: Collection[str] | None) -> None:
+    """Change the JSON encoder if a module has a dataclass of pydantic.
+
+    Args:
+        imported: the names of the modules to look at; None for all of the project.
+    """
+    if "pydantic.dataclasses" not in sys.modules:
+        return
+    loaded = space.loaded()
+    marks = "__dataclass_fields__", "__pydantic_serializer__"
+    for name in loaded if imported is None else loaded.keys() & set(imported):
+        values = list(vars(loaded[name]).values())
+        if any(isinstance(each, type) and all(hasattr(each, m) for m in marks) for each in values):
+            keep_pydantic_dataclasses()
+            return
 
 
 def _log(project: LoadedProject, former: LoadedProject | None, seconds: float) -> None:

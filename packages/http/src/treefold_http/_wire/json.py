@@ -137,28 +137,35 @@ def _text_key(key: Any) -> Any:
 quick_encode: Callable[[Any], bytes] | None = None if msgspec is None else msgspec.json.encode
 """msgspec's own encoder, for values that consist of JSON types only."""
 
-if msgspec is not None:
-    _quick_dumps = msgspec.json.Encoder(enc_hook=to_plain).encode
+_first_dumps: Callable[[Any], bytes] = (
+    strict_dumps if msgspec is None else msgspec.json.Encoder(enc_hook=to_plain).encode
+)
 
-    def dumps(value: Any) -> bytes:
-        """Encode a value as compact UTF-8 JSON.
 
-        Raises:
-            TypeError: when a part of it has no JSON form.
-            ValueError: for NaN, Infinity or a lone surrogate.
-            RecursionError: for a cycle or a nesting that is too deep.
-        """
-        try:
-            body = _quick_dumps(value)
-        except (TypeError, ValueError, RecursionError):
-            return strict_dumps(value)
-        # msgspec writes NaN and Infinity as null; only a body with null is encoded a second time.
-        return body if body.find(b"null") < 0 else strict_dumps(value)
-else:
+def dumps(value: Any) -> bytes:
+    """Encode a value as compact UTF-8 JSON.
 
-    def dumps(value: Any) -> bytes:
-        """Encode a value as compact UTF-8 JSON; see the other definition."""
+    Raises:
+        TypeError: when a part of it has no JSON form.
+        ValueError: for NaN, Infinity or a lone surrogate.
+        RecursionError: for a cycle or a nesting that is too deep.
+    """
+    try:
+        body = _first_dumps(value)
+    except (TypeError, ValueError, RecursionError):
         return strict_dumps(value)
+    # msgspec writes NaN and Infinity as null; only a body with null is encoded a second time.
+    return body if body.find(b"null") < 0 else strict_dumps(value)
+
+
+def keep_pydantic_dataclasses() -> None:
+    """Encode with the standard library from now on.
+
+    msgspec writes every dataclass by itself, those of pydantic as well, without their aliases and
+    serializers; its hook is not called for them.
+    """
+    global _first_dumps
+    _first_dumps = strict_dumps
 
 
 BACKSLASH = ord("\\")
