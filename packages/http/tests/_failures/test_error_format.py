@@ -79,7 +79,7 @@ def fault(answer: Answer) -> tuple[int, Any]:
         ("GET", "/v9/x", 404, "There is nothing at this path", []),
         ("GET", "/static/none", 404, "There is nothing at this path", []),
         ("POST", "/v1/x", 405, "This path answers GET", []),
-        ("GET", "/v1/x", 422, "The request is not valid; `errors` says where", ["query.n"]),
+        ("GET", "/v1/x", 422, "The request is not valid: query.n: n is required", ["query.n"]),
         ("GET", "/v1/taken", 409, "taken", []),
         ("GET", "/v1/crash", 500, "The server failed to answer this request", []),
         ("GET", "/v1/broken", 500, "handler failed to load", []),

@@ -19,7 +19,7 @@ from treefold_http._responses.endpoints import Endpoint
 from treefold_http._runtime.exit_callbacks import enter, enter_plain
 from treefold_http._types.parameters import EMPTY
 from treefold_http._types.validate import Errors
-from treefold_http._wire.errors import UnprocessableEntity
+from treefold_http._wire.errors import unprocessable
 
 
 def compile_call(
@@ -143,7 +143,7 @@ def _code(source: str) -> CodeType:
 
 
 def _check(errors: Errors) -> None:
-    raise UnprocessableEntity("The request is not valid; `errors` says where", errors=errors)
+    raise unprocessable("request", errors)
 
 
 def _sent(name: str, value: Any, default: Any) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from treefold_http._types.limits_missed import read_msgspec, read_pydantic
 from treefold_http._types.member_names import QuickDecoder, quick_decoder
 from treefold_http._types.parameters import InjectionError, shown
 from treefold_http._types.validate import Errors, json_check
-from treefold_http._wire.errors import BadRequest, UnprocessableEntity
+from treefold_http._wire.errors import BadRequest, unprocessable
 from treefold_http._wire.json import BOM, msgspec
 from treefold_http._wire.pydantic_json import from_base64, json_form
 
@@ -180,7 +180,7 @@ def _msgspec_decoder(node: tree.TypeNode) -> Decoder:
             message, _, where = str(error).partition(" - at `$")
             message, context = read_msgspec(message)
             made = {"loc": _steps(where), "msg": message, "type": "value_error"}
-            raise _invalid([made | {"ctx": context} if context else made]) from None
+            raise unprocessable("body", [made | {"ctx": context} if context else made]) from None
         except RecursionError:
             raise _too_deep() from None
 
@@ -221,7 +221,7 @@ def _pydantic_decoder(node: tree.TypeNode, *, mixed: bool) -> Decoder | None:
             if first["type"] == "json_invalid" and not first["loc"]:
                 reason = first["msg"].removeprefix("Invalid JSON: ")
                 raise BadRequest(f"The body is not valid JSON: {reason}") from None
-            raise _invalid([pydantic_entry("body", item) for item in found]) from None
+            raise unprocessable("body", [pydantic_entry("body", item) for item in found]) from None
 
     return Decoder(run, quick=quick_decoder(node, validate))
 
@@ -243,14 +243,10 @@ def _record_decoder(node: tree.TypeNode) -> Callable[[bytes, Any], Any]:
         except RecursionError:
             raise _too_deep() from None
         if errors:
-            raise _invalid(errors)
+            raise unprocessable("body", errors)
         return value
 
     return run
-
-
-def _invalid(errors: Errors) -> UnprocessableEntity:
-    return UnprocessableEntity("The body is not valid; `errors` says where", errors=errors)
 
 
 def _too_deep() -> BadRequest:

@@ -11,7 +11,7 @@ from typing import Any
 from treefold_http._types.decode import Decoder, model_decoder
 from treefold_http._types.parameters import InjectionError, shown
 from treefold_http._types.read import read
-from treefold_http._wire.errors import UnprocessableEntity
+from treefold_http._wire.errors import UnprocessableEntity, unprocessable
 
 
 def read_message(model: Any, body: bytes, document: Any) -> Any:
@@ -28,11 +28,7 @@ def read_message(model: Any, body: bytes, document: Any) -> Any:
         return _decoder(model).decode(body, document)
     except UnprocessableEntity as error:
         errors = [{**each, "loc": ["message", *each["loc"][1:]]} for each in error.errors or ()]
-        first = errors[0]
-        where = ".".join(map(str, first["loc"]))
-        raise UnprocessableEntity(
-            f"The message is not valid: {where}: {first['msg']}", errors=errors
-        ) from None
+        raise unprocessable("message", errors) from None
 
 
 @lru_cache(maxsize=256)

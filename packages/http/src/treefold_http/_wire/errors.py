@@ -150,6 +150,20 @@ class UnprocessableEntity(_StatusError):
     code = 422
 
 
+def unprocessable(part: str, errors: list[dict[str, Any]]) -> UnprocessableEntity:
+    """Return a 422 whose message is the first of its entries, for formats without `errors`.
+
+    Args:
+        part: what is not valid: the request, its body or a message.
+        errors: the entries, at least one.
+    """
+    where = ".".join(map(str, errors[0]["loc"]))
+    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+    return UnprocessableEntity(
+        f"The {part} is not valid: {where}: {errors[0]['msg']}{more}", errors=errors
+    )
+
+
 class TooManyRequests(_StatusError):
     """429: the client exceeds a rate limit; give `headers={"Retry-After": ...}`."""
 

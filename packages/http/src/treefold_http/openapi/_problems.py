@@ -67,7 +67,7 @@ def _example(status: int) -> dict[str, Any]:
         "request_id": "5f3a1c0e9b7d4e21",
     }
     if status == 422:
-        shown["detail"] = "The request is not valid; `errors` says where"
+        shown["detail"] = "The request is not valid: query.name: name is required"
         message = {"msg": "name is required", "type": "missing"}
         shown["errors"] = [{"loc": ["query", "name"], **message}]
     return shown
