@@ -76,6 +76,9 @@ extensions = [Files()]
         ("/docs", "", "served by the docs (development, or the setting docs = true)", 0),
         ("/docs/", "default_version = 'v1'", "served by the docs (development, or ", 0),
         ("/openapi.json", "", "served by the document of OpenAPI (development, or ", 0),
+        ("/openapi/v2.json", "", "served by the documents of OpenAPI (development, or ", 0),
+        ("/openapi/v9.json", "", "404: the documents of OpenAPI (development, or ", 1),
+        ("/static/none.css", "", "404: the mount /static (StaticFiles) has nothing there", 1),
         ("/openapi.json/x", "", "404: the path does not begin with a version", 1),
         ("/docs", "docs = false", "404: the path does not begin with a version", 1),
         ("/livez", "health = true", "served by the probe of the setting health", 0),
@@ -87,6 +90,7 @@ def test_a_path_without_a_version_is_explained_as_it_is_served(
     treefold: Treefold, root: Path, path: str, settings: str, answer: str, code: int
 ):
     (root / "web").mkdir()
+    (root / "web/a.css").write_text("")
     (root / "extensions.py").write_text(MOUNTING)
     (root / "treefold.toml").write_text(settings)
     status, out, _ = treefold("why", "get", path)
@@ -96,6 +100,19 @@ def test_a_path_without_a_version_is_explained_as_it_is_served(
     assert "set up" not in out
     record = json.loads(treefold("why", "get", path, "--json")[1])
     assert (record["status"] == 200) is (code == 0)
+
+
+@pytest.mark.parametrize("path", ["/static/a.css", "/docs", "/openapi.json", "/livez"])
+def test_a_method_that_only_routes_have_is_refused_outside_of_them(
+    treefold: Treefold, root: Path, path: str
+):
+    (root / "web").mkdir()
+    (root / "web/a.css").write_text("")
+    (root / "extensions.py").write_text(MOUNTING)
+    (root / "treefold.toml").write_text("health = true\n")
+    code, out, _ = treefold("why", "post", path)
+    assert (code, "  405: the " in out, "answers GET and HEAD only" in out) == (1, True, True)
+    assert treefold("why", "head", path)[0] == 0
 
 
 def test_a_boot_file_that_fails_hides_mounts_and_nothing_else(treefold: Treefold, root: Path):

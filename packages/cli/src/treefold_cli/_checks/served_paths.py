@@ -17,7 +17,7 @@ from treefold_router import Explanation, RouteTable
 
 if TYPE_CHECKING:
     from treefold_http import Application, Settings
-    from treefold_http.extensions import BootFiles
+    from treefold_http.extensions import BootFiles, Outside
 
 _AUTOMATIC = ("HEAD", "OPTIONS")
 
@@ -30,11 +30,18 @@ class Served:
         found: the walk through the routes.
         prefix: the mount or part of the framework that serves the path instead; empty for none.
         text: its name in words.
+        refusal: 404 or 405 where that part is known to refuse the path or the method; else 0.
     """
 
     found: Explanation
     prefix: str = ""
     text: str = ""
+    refusal: int = 0
+
+    @property
+    def status(self) -> int:
+        """The status of the response."""
+        return self.refusal or (200 if self.prefix else self.found.status)
 
 
 def explain_path(
@@ -61,17 +68,18 @@ def explain_path(
         return Served(found)
     with _application(root) as (app, files):
         if found.unversioned:
-            mount = None if method == "WEBSOCKET" else _mount(app, raw_path, found.path)
+            mount = None if method == "WEBSOCKET" else _mount(app, method, raw_path)
             if mount is not None:
-                return Served(found, *mount)
+                return Served(found, mount.prefix, mount.text, _refusal(mount))
             version = _default_version(app.settings, table)
             found = table.explain(method, raw_path, default_version=version)
         if found.status == 404 and method != "WEBSOCKET":
             from treefold_http.extensions import built_in_at
 
-            page = built_in_at(app, found.path)
+            known = [*table.versions, *(["default"] if app.settings.default_version else [])]
+            page = built_in_at(app, found.path, method, versions=known)
             if page is not None:
-                return Served(found, page.prefix, page.text)
+                return Served(found, page.prefix, page.text, _refusal(page))
         if found.route is not None and files is not None and loads:
             from treefold_http.extensions import load_error
 
@@ -133,16 +141,22 @@ def _application(root: Path) -> Generator[tuple["Application", "BootFiles | None
         asyncio.run(release(app))
 
 
-def _mount(app: "Application", raw_path: bytes, path: str) -> tuple[str, str] | None:
-    from treefold_cli._checks.later_mounts import later_mounts
-    from treefold_http.extensions import mount_at
+def _refusal(outside: "Outside") -> int:
+    return 0 if outside.status == 200 else outside.status
 
-    mount = mount_at(app, raw_path)
+
+def _mount(app: "Application", method: str, raw_path: bytes) -> "Outside | None":
+    from treefold_cli._checks.later_mounts import later_mounts
+    from treefold_http.extensions import Outside, mount_at
+
+    mount = mount_at(app, raw_path, method)
     if mount is not None:
-        return mount.prefix, mount.text
+        return mount
+    path = raw_path.decode(errors="backslashreplace")
     for later in later_mounts(app.root):
         if later.prefix is None:
             complain(f"{later.place} mounts at a computed path, which is not known here")
         elif f"{path}/".startswith(f"{later.prefix}/"):
-            return later.prefix, f"the mount {later.prefix}, once {later.place} has run"
+            text = f"the mount {later.prefix}, once {later.place} has run"
+            return Outside(later.prefix, text)
     return None

@@ -64,7 +64,14 @@ def why(
         write(json.dumps(_explanation_record(served)))
     else:
         _print_explanation(served)
-    return OK if served.prefix or served.found.status in (200, 204) else FAILURE
+    return OK if served.status in (200, 204) else FAILURE
+
+
+_REFUSED = {
+    0: "served by {}",
+    404: "404: {} has nothing there",
+    405: "405: {} answers GET and HEAD only",
+}
 
 
 def _raw_path(typed: str) -> bytes:
@@ -81,7 +88,7 @@ def _raw_path(typed: str) -> bytes:
 def _print_explanation(served: Served) -> None:
     write(f"{served.found.method} {served.found.path}")
     if served.prefix:
-        write(f"  answer  served by {served.text}")
+        write(f"  answer  {_REFUSED[served.refusal].format(served.text)}")
         return
     lines = list(explanation_lines(served.found))
     width = max(len(line.label) for line in lines)
@@ -98,7 +105,7 @@ def _explanation_record(served: Served) -> dict[str, Any]:
     return {
         "method": found.method,
         "path": found.path,
-        "status": 200 if served.prefix else found.status,
+        "status": served.status,
         "route": None if found.route is None else route(found.route),
         "steps": [dataclasses.asdict(step) for step in found.steps],
         "error": found.fault or None,

@@ -5,8 +5,12 @@ For tools that explain a path without a boot.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from treefold_http._responses.static import StaticFiles
 
 if TYPE_CHECKING:
     from treefold_http._project.runtime import ProjectRuntime
@@ -22,7 +26,8 @@ _BUILT_IN = {
     "/readyz": "the probe of the setting health",
 }
 _PROBES = ("/livez", "/readyz")
-_WITH_FOLDER = ("/docs", "/openapi", "/asyncapi")
+_FOLDERS_OF_DOCUMENTS = ("/openapi", "/asyncapi")
+_WITH_FOLDER = ("/docs", *_FOLDERS_OF_DOCUMENTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +37,15 @@ class Outside:
     Attributes:
         prefix: the mount, such as `/static`.
         text: its name in words.
+        status: 404 or 405 where it is known to refuse the path or the method, else 200.
     """
 
     prefix: str
     text: str
+    status: int = 200
 
 
-def mount_at(app: ProjectRuntime, path: bytes | str) -> Outside | None:
+def mount_at(app: ProjectRuntime, path: bytes | str, method: str = "GET") -> Outside | None:
     """Return the mount of the project that serves a path; it comes before the default version.
 
     Mounts are known after a boot, or after `load_boot_files`.
@@ -47,15 +54,37 @@ def mount_at(app: ProjectRuntime, path: bytes | str) -> Outside | None:
     if found is None:
         return None
     prefix, target = found
-    return Outside(prefix, f"the mount {prefix} ({type(target).__name__})")
+    status = 200
+    if isinstance(target, StaticFiles):
+        text = path if isinstance(path, str) else unquote(path.decode(errors="replace"))
+        below = [part for part in text.split("/") if part][prefix.count("/") :]
+        status = _status_of_read(method, is_there=target.holds(app.root, below))
+    return Outside(prefix, f"the mount {prefix} ({type(target).__name__})", status)
 
 
-def built_in_at(app: ProjectRuntime, path: str) -> Outside | None:
-    """Return the part of the framework that serves a path in development, if no route does."""
+def built_in_at(
+    app: ProjectRuntime, path: str, method: str = "GET", *, versions: Collection[str] = ()
+) -> Outside | None:
+    """Return the part of the framework that serves a path in development, if no route does.
+
+    Args:
+        versions: those of the project, each of which has documents.
+    """
     first = "/" + path.strip("/").partition("/")[0]
     text = _BUILT_IN.get(first)
     is_whole = path.rstrip("/") == first
     if text is None or not (is_whole or first in _WITH_FOLDER):
         return None
     is_on = app.settings.health if first in _PROBES else app.settings.docs is not False
-    return Outside(first, text) if is_on else None
+    if not is_on:
+        return None
+    name = path.strip("/").partition("/")[2].removesuffix("/")
+    documents = [f"{version}.json" for version in versions]
+    is_there = first not in _FOLDERS_OF_DOCUMENTS or name in documents
+    return Outside(first, text, _status_of_read(method, is_there=is_there))
+
+
+def _status_of_read(method: str, *, is_there: bool) -> int:
+    if method not in ("GET", "HEAD"):
+        return 405
+    return 200 if is_there else 404

@@ -122,6 +122,16 @@ class StaticFiles:
             return _with_slash(request)
         return _StaticFile(path, headers={"Cache-Control": self._cache_control})
 
+    def holds(self, base: Path, path_segments: Sequence[str]) -> bool:
+        """Return True if there is a file for a path below the mount; it blocks, and opens none.
+
+        Args:
+            base: the application root.
+            path_segments: as for `response`.
+        """
+        plain = all(map(_is_plain, path_segments))
+        return plain and self._find(base, tuple(path_segments)) is not None
+
     def _find(self, base: Path, segments: tuple[str, ...]) -> tuple[str, bool] | None:
         """In a disk thread, return the real path, and True for the index of a folder."""
         try:
