@@ -80,8 +80,9 @@ def built_in_at(
         return None
     name = path.strip("/").partition("/")[2].removesuffix("/")
     documents = [f"{version}.json" for version in versions]
-    is_there = first not in _FOLDERS_OF_DOCUMENTS or name in documents
-    return Outside(first, text, _status_of_read(method, is_there=is_there))
+    if first in _FOLDERS_OF_DOCUMENTS and name not in documents:
+        return Outside(first, text, 404)
+    return Outside(first, text, _status_of_read(method, is_there=True))
 
 
 def _status_of_read(method: str, *, is_there: bool) -> int:
