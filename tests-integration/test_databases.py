@@ -329,6 +329,22 @@ def test_errors_of_the_database_have_the_declared_format(tmp_path: Path) -> None
     assert (refused.status_code, refused.json()) == (422, {"code": 422})
 
 
+def test_what_full_clean_finds_is_told_by_field(tmp_path: Path) -> None:
+    put = """
+        from Models.shop import Author
+        async def handler(name: str): Author(name=name).full_clean()
+    """
+    app = application(tmp_path / "shop", tmp_path / "db")
+    write_tree(app.root, {"Api/v1/Author/Patch.py": put})
+    with TestClient(app) as client:
+        refused = client.patch("/v1/author", params={"name": "x" * 21})
+
+    assert refused.status_code == 422
+    (entry,) = refused.json()["errors"]
+    assert entry["loc"] == ["name"]
+    assert refused.json()["detail"] == f"name: {entry['msg']}"
+
+
 def test_a_start_that_fails_leaves_no_connection(tmp_path: Path) -> None:
     app = application(tmp_path / "shop", tmp_path / "shop.sqlite3")
     hooks = tmp_path / "shop" / "hooks.py"

@@ -22,6 +22,7 @@ from treefold_orm import (
     FieldValueError,
     InvalidParameter,
     PoolTimeout,
+    ValidationError,
     acreate_all,
     configure,
     registry,
@@ -234,9 +235,24 @@ def test_refusals_are_numbers_and_text() -> None:
     assert refusals[InvalidParameter](invalid) == (422, "A parameter is not valid", [entry])
     unfit = refusals[FieldValueError](FieldValueError("Book", "title", reason="is too long"))
     assert unfit[:2] == (422, "title: is too long")
-    assert "ctx" not in (unfit[2] or [{}])[0]
+    assert unfit[2] == [{"loc": ["title"], "msg": "is too long", "type": "value_error"}]
     busy = refusals[PoolTimeout](PoolTimeout("No connection became free"))
     assert busy == (503, "The database cannot answer now", None)
+
+
+def test_a_client_is_told_what_full_clean_found_by_field() -> None:
+    found = ValidationError({"title": ["is empty", "is no title"], "__all__": "ends too early"})
+    assert Databases().refusals[ValidationError](found) == (
+        422,
+        "title: is empty, is no title; ends too early",
+        [
+            {"loc": ["title"], "msg": "is empty", "type": "value_error"},
+            {"loc": ["title"], "msg": "is no title", "type": "value_error"},
+            {"loc": ["__all__"], "msg": "ends too early", "type": "value_error"},
+        ],
+    )
+    named = ValidationError({"title": "is empty"}, model="Book")
+    assert Databases().refusals[ValidationError](named)[1] == "title: is empty"
 
 
 def ask() -> None:

@@ -80,6 +80,7 @@ class Databases:
         self.refusals = {
             errors.InvalidParameter: _invalid,
             errors.FieldValueError: _unfit,
+            errors.ValidationError: _not_valid,
             **dict.fromkeys(_BUSY, _busy),
         }
         self._root = Path()
@@ -272,8 +273,16 @@ def _invalid(error: errors.InvalidParameter) -> Refusal:
 
 
 def _unfit(error: errors.FieldValueError) -> Refusal:
-    message = f"{error.field}: {error.reason}"
-    entry: dict[str, Any] = {"loc": [error.field], "msg": message, "type": "value_error"}
+    entry: dict[str, Any] = {"loc": [error.field], "msg": error.reason, "type": "value_error"}
     if error.limits:
         entry["ctx"] = dict(error.limits)
-    return 422, message, [entry]
+    return 422, f"{error.field}: {error.reason}", [entry]
+
+
+def _not_valid(error: errors.ValidationError) -> Refusal:
+    entries = [
+        {"loc": [name], "msg": text, "type": "value_error"}
+        for name, texts in error.message_dict.items()
+        for text in texts
+    ]
+    return 422, str(errors.ValidationError(error.message_dict)), entries
