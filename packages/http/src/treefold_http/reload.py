@@ -1,5 +1,6 @@
 """Reload in process, for development servers; production servers do not import this module."""
 
 from treefold_http._reload.reloader import Reloaded, Reloader, RestartNeeded
+from treefold_http._reload.search_path import remove_bytecode, without_broken
 
-__all__ = ["Reloaded", "Reloader", "RestartNeeded"]
+__all__ = ["Reloaded", "Reloader", "RestartNeeded", "remove_bytecode", "without_broken"]

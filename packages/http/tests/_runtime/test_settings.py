@@ -25,6 +25,8 @@ FULL: dict[str, Any] = {
     "grace": 1.5,
     "startup_timeout": 2.0,
     "ws_allowed_origins": ("https://a.example",),
+    "watch": ("../lib",),
+    "watch_include": ("*.html",),
     "secret_key": "s" * 32,
     "secret_key_fallbacks": ("t" * 32,),
     "redis_url": "redis://h",
@@ -49,6 +51,8 @@ limit_concurrency = 7
 grace = 1.5
 startup_timeout = 2
 ws_allowed_origins = ["https://a.example"]
+watch = ["../lib"]
+watch_include = ["*.html"]
 secret_key = "ssssssssssssssssssssssssssssssss"
 secret_key_fallbacks = ["tttttttttttttttttttttttttttttttt"]
 redis_url = "redis://h"
@@ -93,6 +97,8 @@ def test_without_any_source_the_defaults_hold(tmp_path: Path) -> None:
         "grace": 20.0,
         "startup_timeout": 60.0,
         "ws_allowed_origins": (),
+        "watch": (),
+        "watch_include": (),
         "secret_key": None,
         "secret_key_fallbacks": (),
         "redis_url": None,

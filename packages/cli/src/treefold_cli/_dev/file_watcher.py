@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import importlib
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,9 +38,16 @@ _SCAN_INTERVAL = 1.0
 
 
 class FileWatcher:
-    """Reports changed files once they are written completely; a context manager."""
+    """Reports changed files once they are written completely; a context manager.
 
-    def __init__(self, root: Path, seen: Snapshot) -> None:
+    Args:
+        root: the folder.
+        seen: its files as they were.
+        include: patterns of files besides code and settings.
+    """
+
+    def __init__(self, root: Path, seen: Snapshot, include: Sequence[str] = ()) -> None:
+        self._include = include
         self._root = str(root)
         self._seen = seen
         self._touched: set[str] = set()
@@ -103,14 +110,16 @@ class FileWatcher:
         is_due = asyncio.get_running_loop().time() >= self._next_scan
         if is_due or not 0 < len(self._touched) <= _MAX_TOUCHED:
             return await self._scan()
-        found = refresh(self._root, self._seen, self._touched)
+        found = refresh(self._root, self._seen, self._touched, self._include)
         return found if found is not None else await self._scan()
 
     async def _scan(self) -> Snapshot:
         if self._scan_time < _MAX_SCAN_ON_LOOP:  # the switch to a thread takes longer
-            now, self._scan_time = _timed_snapshot(self._root)
+            now, self._scan_time = _timed_snapshot(self._root, self._include)
         else:
-            now, self._scan_time = await asyncio.to_thread(_timed_snapshot, self._root)
+            now, self._scan_time = await asyncio.to_thread(
+                _timed_snapshot, self._root, self._include
+            )
         pause = max(_SCAN_INTERVAL, 100 * self._scan_time)
         self._next_scan = asyncio.get_running_loop().time() + pause
         return now
@@ -133,6 +142,9 @@ class FileWatcher:
                 )
                 works = False
 
+    def _filter_event(self, _: object, path: str) -> bool:
+        return needs_scan(path, self._include)
+
     async def _events(
         self, folders: Collection[str], *, until_other_than: Collection[object] | None = None
     ) -> None:
@@ -142,7 +154,7 @@ class FileWatcher:
         watchfiles: Any = await asyncio.to_thread(importlib.import_module, "watchfiles")
         events = watchfiles.awatch(
             *folders,
-            watch_filter=_filter_event,
+            watch_filter=self._filter_event,
             debounce=50,
             step=5,
             recursive=until_other_than is None,
@@ -157,13 +169,9 @@ class FileWatcher:
                     raise _OtherFolders
 
 
-def _timed_snapshot(root: str) -> tuple[Snapshot, float]:
+def _timed_snapshot(root: str, include: Sequence[str]) -> tuple[Snapshot, float]:
     started = time.thread_time()
-    return take_snapshot(root), time.thread_time() - started
-
-
-def _filter_event(_: object, path: str) -> bool:
-    return needs_scan(path)
+    return take_snapshot(root, include), time.thread_time() - started
 
 
 class _OtherFolders(Exception):

@@ -4,16 +4,17 @@ The reload itself is in `treefold_http`, the restart of the process in `restart`
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Coroutine, Sequence
+from contextlib import AbstractContextManager, AsyncExitStack
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from treefold_cli._checks.pending import PendingReport
 from treefold_cli._dev.file_watcher import FileWatcher
-from treefold_cli._dev.snapshot import Snapshot
+from treefold_cli._dev.snapshot import Snapshot, is_code, is_included
+from treefold_cli._dev.watched import Watched
 from treefold_http import Application, Provider, TreefoldError
-from treefold_http.reload import Reloaded, Reloader, RestartNeeded
+from treefold_http.reload import Reloaded, Reloader, RestartNeeded, remove_bytecode, without_broken
 from treefold_logging import get_logger
 
 _log = get_logger("dev")
@@ -38,21 +39,49 @@ class RestartableServer(Protocol):
 
 
 async def reload_on_change(
-    app: Application, server: RestartableServer, seen: Snapshot, report: PendingReport
+    app: Application, server: RestartableServer, watched: Watched, report: PendingReport
 ) -> None:
     """Keep a served application up to date with its files, until cancelled.
 
     Args:
         app: the application, booted.
         server: its server, restarted for changes that a reload cannot apply.
-        seen: the files as they were before the boot.
+        watched: the folders, with their files as they were before the boot.
         report: called with the reloaded files.
     """
-    reloads = ReloadLoop(app, server, report)
-    async with FileWatcher(app.root, seen) as watcher:
-        _log.info("watching %s", app.root)
+    reloads = ReloadLoop(app, server, report, watched.include)
+    async with AsyncExitStack() as stack:
+        watchers: dict[Path, FileWatcher] = {}
+        for folder, seen in watched.seen.items():
+            watcher = FileWatcher(folder, seen, watched.include)
+            watchers[folder] = await stack.enter_async_context(watcher)
+        _log.info("watching %s", ", ".join(map(str, watchers)))
         await reloads.prepare()
-        restart(app, server, await reloads.run(watcher))
+        own = watchers.pop(watched.root)
+        runs = [reloads.run(own), *(_changed_elsewhere(*other) for other in watchers.items())]
+        restart(app, server, await _first(runs))
+
+
+async def _first(runs: Sequence[Coroutine[Any, Any, str]]) -> str:
+    """Return the result of the coroutine that ends first; cancel the others."""
+    tasks = [asyncio.ensure_future(run) for run in runs]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        return next(iter(done)).result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _changed_elsewhere(folder: Path, watcher: FileWatcher) -> str:
+    """Wait for a change in a folder besides the root; return the reason of the restart."""
+    while True:
+        files = await watcher.changes()
+        if good := without_broken(folder, files):
+            for file in files:
+                remove_bytecode(folder / file)
+            return f"{folder / good[0]} changed"
 
 
 def restart(app: Application | None, server: RestartableServer, reason: str) -> None:
@@ -63,11 +92,17 @@ def restart(app: Application | None, server: RestartableServer, reason: str) -> 
     server.request_restart()
 
 
-async def wait_for_change(root: Path, server: RestartableServer, seen: Snapshot) -> None:
+async def wait_for_change(server: RestartableServer, watched: Watched) -> None:
     """Restart the process at the next change of a file."""
-    async with FileWatcher(root, seen) as watcher:
-        files = sorted(await watcher.changes())
-    restart(None, server, f"{files[0]} changed")
+
+    async def changed(folder: Path, seen: Snapshot) -> str:
+        async with FileWatcher(folder, seen, watched.include) as watcher:
+            files = await watcher.changes()
+        for file in files:
+            remove_bytecode(folder / file)
+        return f"{min(files)} changed"
+
+    restart(None, server, await _first([changed(*one) for one in watched.seen.items()]))
 
 
 async def _on_the_loop(call: Callable[[], Any]) -> Any:
@@ -85,10 +120,18 @@ class ReloadLoop:
         app: the application, booted.
         server: its server.
         report: called with the reloaded files.
+        include: patterns of files that are no code; a change of one restarts the process.
     """
 
-    def __init__(self, app: Application, server: RestartableServer, report: PendingReport) -> None:
+    def __init__(
+        self,
+        app: Application,
+        server: RestartableServer,
+        report: PendingReport,
+        include: Sequence[str],
+    ) -> None:
         self._app = app
+        self._include = include
         self._report = report
         self._server = server
         self._reloader = Reloader(app)
@@ -102,6 +145,9 @@ class ReloadLoop:
         """Reload at each change until the process must restart; return the reason."""
         while True:
             files = await watcher.changes()
+            data = [f for f in sorted(files) if not is_code(f) and is_included(f, self._include)]
+            if data:
+                return f"{data[0]} changed"
             outcome = await _on_the_loop(lambda files=files: self._reload(files))
             if isinstance(outcome, RestartNeeded):
                 return outcome.reason

@@ -6,7 +6,8 @@ Temporary files of editors, bytecode, databases and logs are ignored. No file is
 
 import os
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatch
 from typing import TypeAlias
 
 Snapshot: TypeAlias = Mapping[str, tuple[int, int, int]]
@@ -16,14 +17,18 @@ _CODE = (".py", ".so", ".pyd")
 _ROOT_FILES = frozenset(
     {"pyproject.toml", "treefold.toml", ".env", ".env.local", ".env.dev", ".env.development"}
 )
-_IGNORED_FOLDERS = frozenset({"__pycache__", "node_modules", ".git"})
+_IGNORED_FOLDERS = frozenset({"__pycache__", "node_modules", "site-packages", ".git"})
 _NANOSECONDS = 1_000_000_000
 
 
-def take_snapshot(root: str) -> Snapshot:
+def take_snapshot(root: str, include: Sequence[str] = ()) -> Snapshot:
     """Return every file below `root` that a running server depends on.
 
     Links to folders are followed, except to a folder that contains the link.
+
+    Args:
+        root: the folder.
+        include: patterns of files to return besides code and settings, such as `*.html`.
     """
     found: dict[str, tuple[int, int, int]] = {}
     pending: list[tuple[str, str, frozenset[int]]] = [(root, "", frozenset())]
@@ -31,7 +36,7 @@ def take_snapshot(root: str) -> Snapshot:
         folder, prefix, above = pending.pop()
         for entry in _list_folder(folder):
             try:
-                if _matters(entry.name, prefix):
+                if _matters(entry.name, prefix, include):
                     at = entry.stat()
                     found[prefix + entry.name] = (at.st_mtime_ns, at.st_size, at.st_ino)
                 elif _may_hold_code(entry.name, prefix) and entry.is_dir():
@@ -43,13 +48,16 @@ def take_snapshot(root: str) -> Snapshot:
     return found
 
 
-def refresh(root: str, known: Snapshot, touched: Iterable[str]) -> Snapshot | None:
+def refresh(
+    root: str, known: Snapshot, touched: Iterable[str], include: Sequence[str] = ()
+) -> Snapshot | None:
     """Return a snapshot with the current state of some paths, and of no others.
 
     Args:
         root: the folder of the snapshot.
         known: the snapshot before.
         touched: paths below the root, or in it, that the system reported.
+        include: as in `take_snapshot`.
 
     Returns:
         The snapshot; None if a new file or a folder is among the paths: only a scan finds out.
@@ -65,7 +73,7 @@ def refresh(root: str, known: Snapshot, touched: Iterable[str]) -> Snapshot | No
             continue
         if name in known and stat.S_ISREG(at.st_mode):
             now[name] = (at.st_mtime_ns, at.st_size, at.st_ino)
-        elif stat.S_ISDIR(at.st_mode) or _matters(os.path.basename(name), ""):
+        elif stat.S_ISDIR(at.st_mode) or _matters(*_split(name), include):
             return None
     return now
 
@@ -91,12 +99,30 @@ def top_folders(root: str) -> frozenset[tuple[str, int]]:
         return frozenset((entry.path, entry.stat().st_ino) for entry in folders)
 
 
-def needs_scan(path: str) -> bool:
+def needs_scan(path: str, include: Sequence[str] = ()) -> bool:
     """Return True if an event at a path requires a scan: code, settings or possibly a folder."""
     name = os.path.basename(path)
     if os.path.basename(os.path.dirname(path)) in _IGNORED_FOLDERS or name in _IGNORED_FOLDERS:
         return False
-    return _matters(name, "") or "." not in name
+    return _matters(name, "") or "." not in name or is_included(path, include)
+
+
+def is_included(path: str, include: Sequence[str]) -> bool:
+    """Return True if a path or its name fits a pattern such as `*.html` or `Templates/*`."""
+    name = os.path.basename(path)
+    return any(
+        fnmatch(name, one) or fnmatch(path, one) or fnmatch(path, f"*/{one}") for one in include
+    )
+
+
+def is_code(name: str) -> bool:
+    """Return True for the name of a module or of a settings file."""
+    return _matters(*_split(name), ())
+
+
+def _split(path: str) -> tuple[str, str]:
+    folder, slash, name = path.rpartition("/")
+    return name, folder + slash
 
 
 def _list_folder(folder: str) -> list[os.DirEntry[str]]:
@@ -112,10 +138,12 @@ def _may_hold_code(folder: str, prefix: str) -> bool:
     return "." not in folder or prefix.startswith("Api/")
 
 
-def _matters(name: str, prefix: str) -> bool:
+def _matters(name: str, prefix: str, include: Sequence[str] = ()) -> bool:
     if not prefix and name in _ROOT_FILES:
         return True
-    return name.endswith(_CODE) and not name.startswith(".")
+    if name.endswith(_CODE) and not name.startswith("."):
+        return True
+    return is_included(prefix + name, include)
 
 
 def _is_own(entry: os.DirEntry[str], *, top: bool) -> bool:

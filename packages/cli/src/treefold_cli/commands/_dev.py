@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import socket
     from pathlib import Path
 
-    from treefold_cli._dev.snapshot import Snapshot
+    from treefold_cli._dev.watched import Watched
     from treefold_http import Application
 
 _NO_ROUTES = "no routes yet; make one with 'treefold create user get'"
@@ -51,6 +51,25 @@ def dev(
         bool,
         typer.Option("--migrate", help="Apply pending migrations, now and after each change."),
     ] = False,
+    reload_dir: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--reload-dir",
+            metavar="DIR",
+            help="Watch another folder too; a change there restarts. Repeatable.",
+        ),
+    ] = None,
+    reload_include: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--reload-include",
+            metavar="PATTERN",
+            help="Watch other files too, such as '*.html'; a change restarts. Repeatable.",
+        ),
+    ] = None,
+    no_reload: Annotated[
+        bool, typer.Option("--no-reload", help="Watch nothing: changes need a restart by hand.")
+    ] = False,
     app_dir: AppDir = ".",
 ) -> int:
     """Run the development server.
@@ -61,6 +80,7 @@ def dev(
     number = read_number(port, "--port", low=0, high=65535)
     version = _read_version(default_version, find_api(app_dir))
     from treefold_cli._dev.restart import inherited_listener, restart_process
+    from treefold_cli._dev.watched import Watched
     from treefold_cli._server.listener import bind
     from treefold_http import Application
 
@@ -69,7 +89,12 @@ def dev(
         app = Application(app_dir, dev=True, default_version=version)
         if former is None and not is_loopback(host):
             complain(f"Warning: {_exposure(host)}")
-        if _serve_project(app, listener, again=former is not None, migrate=migrate):
+        watched = None
+        if not no_reload:
+            folders = [*app.settings.watch, *map(os.path.abspath, reload_dir or ())]
+            include = [*app.settings.watch_include, *(reload_include or ())]
+            watched = Watched.of(app.root, folders, include)
+        if _serve_project(app, listener, watched, again=former is not None, migrate=migrate):
             restart_process(listener, environment=environment, folder=folder)
     return OK
 
@@ -82,34 +107,37 @@ def _exposure(host: str) -> str:
 
 
 def _serve_project(
-    app: "Application", listener: "socket.socket", *, again: bool, migrate: bool
+    app: "Application",
+    listener: "socket.socket",
+    watched: "Watched | None",
+    *,
+    again: bool,
+    migrate: bool,
 ) -> bool:
     """Serve until shutdown; return True if the process must be restarted.
 
     A restarted process does not exit when the boot fails: it waits for the next save.
     """
     from treefold_cli._checks.pending import PendingReport
-    from treefold_cli._dev.snapshot import take_snapshot
     from treefold_cli._server.listener import address
     from treefold_cli._server.server import run
     from treefold_http import TreefoldError
     from treefold_logging import flush, get_logger
 
-    seen = take_snapshot(str(app.root))
     announce = partial(_announce, app, address(listener), again=again)
     try:
         with translated(TreefoldError):
             app.boot()
         report = PendingReport(app, applies=migrate)
         report.at_start()
-        watches = importlib.util.find_spec("watchfiles") is not None
-        if not watches:
+        if importlib.util.find_spec("watchfiles") is None and watched is not None:
+            watched = None
             get_logger("dev").info(_NO_WATCHER)
         flush()  # print the log of the boot first
         if not again:
             for line in [*tree_lines(app.table.routes)] or [_NO_ROUTES]:
                 write(line)
-        if not watches:
+        if watched is None:
             return run(app, listener, on_start=announce)
         from treefold_cli._dev.reload_loop import reload_on_change
 
@@ -117,18 +145,16 @@ def _serve_project(
             app,
             listener.dup(),
             on_start=announce,
-            background=lambda server: reload_on_change(app, server, seen, report),
+            background=lambda server: reload_on_change(app, server, watched, report),
         )
     except CommandError as error:
         flush()
-        if not again:
+        if not again or watched is None:
             raise
-        return _serve_boot_error(app.root, listener, seen, error)
+        return _serve_boot_error(listener, watched, error)
 
 
-def _serve_boot_error(
-    root: "Path", listener: "socket.socket", seen: "Snapshot", error: CommandError
-) -> bool:
+def _serve_boot_error(listener: "socket.socket", watched: "Watched", error: CommandError) -> bool:
     """Answer every request with the error of the boot, until a file changes."""
     from treefold_cli._dev.reload_loop import wait_for_change
     from treefold_cli._dev.unavailable import Unavailable
@@ -138,7 +164,7 @@ def _serve_boot_error(
         Unavailable(f"{error}".replace("is above", "is in the terminal")),
         listener.dup(),
         on_start=lambda: complain(f"Error: {error}; waiting for a change"),
-        background=lambda server: wait_for_change(root, server, seen),
+        background=lambda server: wait_for_change(server, watched),
     )
 
 

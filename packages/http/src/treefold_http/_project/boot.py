@@ -21,7 +21,7 @@ from treefold_http._project.fallbacks import ScopedFallbacks, plan_fallback, pla
 from treefold_http._project.findings import IS_FINDING, Findings, cause_of
 from treefold_http._project.handlers import HandlerModule, load_handler
 from treefold_http._project.middleware_chain import compose, entries_for
-from treefold_http._project.modules import ModuleSpace, write_bytecode
+from treefold_http._project.modules import ModuleSpace
 from treefold_http._project.plans import WEBSOCKET, Plan, broken_plan, make_plan
 from treefold_http._project.reuse import (
     handler_names,
@@ -30,6 +30,7 @@ from treefold_http._project.reuse import (
     routes_to_load,
     same_objects,
 )
+from treefold_http._project.source_loader import write_bytecode
 from treefold_http._requests.connection import below_root
 from treefold_http._responses.endpoints import CallNext
 from treefold_http._responses.response import Response

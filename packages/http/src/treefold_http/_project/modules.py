@@ -20,12 +20,10 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from importlib.util import spec_from_file_location
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar, cast
 
+from treefold_http._project.source_loader import SourceLoader, run_module
 from treefold_http._wire.interpreter import calling_frame
-
-if TYPE_CHECKING:
-    from _typeshed import ReadableBuffer
 
 PROJECT_NAMES = frozenset(
     {
@@ -57,6 +55,7 @@ class ModuleSpace:
 
     Attributes:
         names: top-level names of the root's own modules.
+        tops: those and the other folders of the root, which `sys.path` may make packages.
         loader: the loader class of its modules.
     """
 
@@ -65,7 +64,7 @@ class ModuleSpace:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._prefix = f"{root}/"
-        self.names = PROJECT_NAMES | _own_names(root)
+        self._read_names()
         self.loader = SourceLoader
         self._parked: dict[str, ModuleType] = {}
         self._foreign: dict[str, ModuleType] = {}
@@ -118,7 +117,7 @@ class ModuleSpace:
             module.__file__ = path
             sys.modules[name] = module
             try:
-                _run(module, cast("SourceLoader", spec.loader))
+                run_module(module, cast("SourceLoader", spec.loader))
             except BaseException:
                 sys.modules.pop(name, None)
                 raise
@@ -133,7 +132,7 @@ class ModuleSpace:
         found: dict[str, ModuleType] = {}
         for name, module in list(sys.modules.items()):
             if known.get(name) == id(module) or (
-                name.partition(".")[0] in self.names and self._is_below(module)
+                name.partition(".")[0] in self.tops and self._is_below(module)
             ):
                 found[name], self._known[name] = module, id(module)
         return found
@@ -146,8 +145,13 @@ class ModuleSpace:
 
     def refresh_names(self) -> None:
         """Update the top-level names from the disk."""
-        self.names = PROJECT_NAMES | _own_names(self.root)
+        self._read_names()
         importlib.invalidate_caches()
+
+    def _read_names(self) -> None:
+        self.names = PROJECT_NAMES | _own_names(self.root)
+        folders = {e.name for e in os.scandir(self.root) if e.name.isidentifier() and e.is_dir()}
+        self.tops = self.names | (folders - sys.stdlib_module_names)
 
     def forget(self, module: ModuleType) -> None:
         """Remove a module from `sys.modules`, so that the next import runs it again."""
@@ -206,7 +210,7 @@ class ModuleSpace:
                 self._foreign |= {each: sys.modules.pop(each) for each in (name, *inner)}
 
     def _park(self) -> None:
-        mine = [name for name in sys.modules if name.partition(".")[0] in self.names]
+        mine = [name for name in sys.modules if name.partition(".")[0] in self.tops]
         self._parked = {
             name: sys.modules.pop(name) for name in mine if self._owns(sys.modules[name])
         }
@@ -219,6 +223,21 @@ class ModuleSpace:
             path is not None and Path(os.path.realpath(path)).is_relative_to(self.root)
             for path in paths
         )
+
+    def find_importable(self, name: str, path: Sequence[str] | None) -> ModuleSpec | None:
+        """Return the spec of a module below this root that `sys.path` leads to; None for others."""
+        package, _, _ = name.rpartition(".")
+        if name.partition(".")[0] not in self.tops:
+            return None
+        if path is not None:
+            own = self._prefix + package.replace(".", "/")
+            return self.find(name, path) if own in path else None
+        found = PathFinder.find_spec(name)
+        if found is None:
+            return None
+        places = list(found.submodule_search_locations or filter(None, [found.origin]))
+        folders = {os.path.realpath(os.path.dirname(place)) for place in places}
+        return self.find(name, None) if folders == {str(self.root)} else None
 
     def find(self, name: str, path: Sequence[str] | None) -> ModuleSpec | None:
         """Return the spec of a module below this root, or None."""
@@ -302,83 +321,21 @@ def _module_of(spec: ModuleSpec, package: str) -> ModuleType:
     return module
 
 
-class SourceLoader(SourceFileLoader):
-    """A source loader that knows the module space and the source of its module."""
-
-    def __init__(self, name: str, path: str, space: ModuleSpace) -> None:
-        super().__init__(name, path)
-        self.space = space
-        self._stats: Mapping[str, Any] | None = None
-
-    def path_stats(self, path: str) -> Mapping[str, Any]:
-        """Return time and size of the source, to which Python compares those in the bytecode."""
-        stats = self._stats = super().path_stats(path)
-        return stats
-
-    def executed_text(self) -> bytes | None:
-        """Return the source as it was when the module was imported; None if it has changed.
-
-        It is not kept: with bytecode, a boot does not read it.
-        """
-        before = self._stats
-        try:
-            text = self.get_data(self.path)
-            return text if before is not None and super().path_stats(self.path) == before else None
-        except OSError:
-            return None
-
-    def set_data(self, path: str, data: ReadableBuffer, *, _mode: int = 0o666) -> None:
-        """Write bytecode; while handlers are loaded, queue it for `write_bytecode`."""
-        if _unwritten.collecting:
-            _unwritten.files.append((self, path, data, _mode))
-        else:
-            super().set_data(path, data, _mode=_mode)
-
-
-class _Unwritten(threading.local):
-    """The unwritten bytecode of this thread's boot."""
-
-    def __init__(self) -> None:
-        self.collecting = False
-        self.files: list[tuple[SourceLoader, str, ReadableBuffer, int]] = []
-
-
-_unwritten = _Unwritten()
-
-
-def _run(module: ModuleType, loader: SourceLoader) -> None:
-    _unwritten.collecting = True
-    try:
-        loader.exec_module(module)
-    finally:
-        _unwritten.collecting = False
-
-
-def write_bytecode() -> None:
-    """Write the bytecode compiled since the boot began, in a separate thread.
-
-    Writing takes four times as long as compiling a small handler, and the files are not needed
-    before the next start.
-    """
-    files, _unwritten.files = _unwritten.files, []
-
-    def write() -> None:
-        for loader, path, data, mode in files:
-            SourceFileLoader.set_data(loader, path, data, _mode=mode)
-
-    if files:
-        threading.Thread(target=write, name="treefold-bytecode", daemon=True).start()
-
-
 class _ReservedNames(MetaPathFinder):
-    """The first finder: resolves the names of the project layout in the current root."""
+    """The first finder: resolves the names of the project layout in the current root.
+
+    And those of the root's files that Python finds itself, as with `PYTHONPATH=.`: its own loader
+    would trust the bytecode of a former save.
+    """
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if _current is None or fullname.partition(".")[0] not in PROJECT_NAMES:
+        if _current is None:
             return None
-        return _current.find(fullname, path)
+        if fullname.partition(".")[0] in PROJECT_NAMES:
+            return _current.find(fullname, path)
+        return _current.find_importable(fullname, path)
 
 
 class _OtherNames(MetaPathFinder):

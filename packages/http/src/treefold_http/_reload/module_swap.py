@@ -6,16 +6,15 @@ decides which modules are swapped.
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 from collections.abc import Iterable
-from contextlib import suppress
-from importlib.util import cache_from_source
 from types import CodeType, ModuleType
 from typing import Any
 
-from treefold_http._project.modules import ModuleSpace, SourceLoader, attach_submodules
+from treefold_http._project.modules import ModuleSpace, attach_submodules
+from treefold_http._project.source_loader import SourceLoader
+from treefold_http._reload.search_path import remove_bytecode
 
 
 class SourceOnlyLoader(SourceLoader):
@@ -38,8 +37,7 @@ class SourceOnlyLoader(SourceLoader):
         path = self.get_filename(fullname)
         self._text = self.get_data(path)
         code = self.source_to_code(self._text, path)
-        with suppress(OSError, NotImplementedError):
-            os.unlink(cache_from_source(path))
+        remove_bytecode(path)
         return code
 
     def exec_module(self, module: ModuleType) -> None:

@@ -21,6 +21,7 @@ from treefold_http._reload.import_graph import transitive_closure
 from treefold_http._reload.module_index import ModuleIndex
 from treefold_http._reload.module_swap import ModuleSwap, SourceOnlyLoader
 from treefold_http._reload.plan import ModuleGraph, ReloadPlan, is_compiled, kept_modules
+from treefold_http._reload.search_path import imported_elsewhere, remove_bytecode, without_broken
 from treefold_http._runtime.boot_report import BrokenFile
 from treefold_http._runtime.settings import Settings
 from treefold_http._wire.interpreter import no_running_loop
@@ -106,6 +107,15 @@ class Reloader:
             BaseException: an import raised `KeyboardInterrupt`; everything is as before.
         """
         changed = frozenset(changed)
+        outcome = self._reload(changed)
+        if isinstance(outcome, RestartNeeded):
+            for file in changed:  # the next process compares its times, in whole seconds
+                remove_bytecode(self._app.root / file)
+        return outcome
+
+    def _reload(self, changed: frozenset[str]) -> Reloaded | RestartNeeded | None:
+        if (reason := self._elsewhere_reason(changed)) is not None:
+            return RestartNeeded(reason)
         self._pending |= changed
         if (reason := self._settings_reason(self._pending)) is not None:
             return RestartNeeded(reason)
@@ -121,6 +131,12 @@ class Reloader:
                     apart = apart.and_those_of(error)
         self._pending = apart.files
         return outcome
+
+    def _elsewhere_reason(self, changed: Collection[str]) -> str | None:
+        root = self._space.root
+        elsewhere = imported_elsewhere(root, changed)
+        good = without_broken(root, elsewhere)
+        return f"{good[0]} changed, which is imported as {elsewhere[good[0]]}" if good else None
 
     def _settings_reason(self, changed: Collection[str]) -> str | None:
         if not self._app.installed.is_complete and is_wanted(self._app):

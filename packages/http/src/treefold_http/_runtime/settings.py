@@ -88,6 +88,8 @@ class Settings:
         serve: settings of the server `treefold serve`; the table `[serve]`.
         app: settings of the project's own, as they are written; the table `[app]`. Their model is
             `app_settings` of `settings.py`.
+        watch: folders besides the root, such as `../lib`, whose changes restart `treefold dev`.
+        watch_include: patterns of further files, such as `*.html`, whose changes restart it.
         installed_extensions: look for extensions of installed distributions; None looks where the
             project has models or a `databases` setting.
     """
@@ -112,6 +114,8 @@ class Settings:
     caches: Mapping[str, str] = field(default_factory=lambda: _NO_DATABASES)
     serve: ServeSettings = field(default_factory=ServeSettings)
     app: Mapping[str, Any] = field(default_factory=lambda: _NO_DATABASES)
+    watch: tuple[str, ...] = ()
+    watch_include: tuple[str, ...] = ()
     installed_extensions: bool | None = None
 
     def __post_init__(self) -> None:

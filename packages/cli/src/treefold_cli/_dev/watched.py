@@ -1,0 +1,41 @@
+"""The folders and files that `dev` watches: the root, and those of settings and options."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from treefold_cli._console.errors import MISUSE, CommandError
+from treefold_cli._dev.snapshot import Snapshot, take_snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What `dev` watches, and how it was before the boot.
+
+    Attributes:
+        root: the root of the project.
+        include: patterns of files besides code and settings.
+        seen: the files of each folder; the root is the first.
+    """
+
+    root: Path
+    include: tuple[str, ...]
+    seen: dict[Path, Snapshot]
+
+    @classmethod
+    def of(cls, root: Path, folders: Sequence[str], include: Sequence[str]) -> "Watched":
+        """Look at the root and at other folders, whose paths start at the root.
+
+        Raises:
+            CommandError: a folder does not exist.
+        """
+        others = [(root / folder).resolve() for folder in folders]
+        for folder, given in zip(others, folders, strict=True):
+            if not folder.is_dir():
+                raise CommandError(
+                    f"Cannot watch {given!r}: there is no folder {folder}; correct the setting"
+                    " 'watch' or --reload-dir",
+                    code=MISUSE,
+                )
+        places = dict.fromkeys([root, *(one for one in others if not one.is_relative_to(root))])
+        return cls(root, tuple(include), {one: take_snapshot(str(one), include) for one in places})

@@ -1,0 +1,69 @@
+"""Files of a project that are imported over another entry of `sys.path`, such as `src/`.
+
+Their names say nothing about their place, and their loader is Python's: they are never swapped, a
+change restarts the process.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Collection, Iterable
+from contextlib import suppress
+from importlib.util import cache_from_source
+from pathlib import Path
+
+from treefold_http._project.modules import dotted
+from treefold_logging import get_logger
+
+_FOREIGN = frozenset({"site-packages", "dist-packages", "node_modules"})
+
+
+def imported_elsewhere(root: Path, files: Iterable[str]) -> dict[str, str]:
+    """Return those of some files, below the root, that are loaded modules, with their names."""
+    paths = {
+        str(root / file): file
+        for file in files
+        if file.endswith(".py") and _FOREIGN.isdisjoint(Path(file).parts)
+    }
+    if not paths:
+        return {}
+    leaves = {os.path.basename(path) for path in paths}
+    found: dict[str, str] = {}
+    for name, module in list(sys.modules.items()):
+        path = getattr(module, "__file__", None)
+        if isinstance(path, str) and os.path.basename(path) in leaves:
+            file = paths.get(os.path.realpath(path))
+            if file is not None and name != dotted(_without_suffix(file)):
+                found[file] = name
+    return found
+
+
+def _without_suffix(file: str) -> str:
+    return file.removesuffix(".py").removesuffix("/__init__")
+
+
+def without_broken(root: Path, files: Collection[str]) -> list[str]:
+    """Return the files that compile, or are gone; log the errors of the others.
+
+    A process that is started again has no last good version to fall back on.
+    """
+    good: list[str] = []
+    for file in sorted(files):
+        path = root / file
+        try:
+            if path.suffix == ".py" and path.is_file():
+                compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
+        except (SyntaxError, ValueError) as error:
+            get_logger("dev").error(
+                "restart deferred: %s does not compile", file, exc_info=error.with_traceback(None)
+            )
+        else:
+            good.append(file)
+    return good
+
+
+def remove_bytecode(path: str | os.PathLike[str]) -> None:
+    """Remove the bytecode of a source: the next start would take it as that of the new source."""
+    with suppress(OSError, NotImplementedError, ValueError):
+        os.unlink(cache_from_source(os.fspath(path)))

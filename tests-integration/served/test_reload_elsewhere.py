@@ -1,0 +1,198 @@
+"""No bytecode of a former save runs, and code from other places starts the process again."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
+import pytest
+from serving import PATIENCE, Lines, write_tree
+
+VALUE = "Api/v1/X/Get.py"
+FILES = {
+    VALUE: "import {module}\nasync def handler(request):\n    return [{module}.N]\n",
+}
+
+
+class Dev:
+    """`python -m treefold dev` in the folder of a project."""
+
+    def __init__(self, root: Path, arguments: Sequence[str], **environment: str) -> None:
+        self.root = root
+        plain = {k: v for k, v in os.environ.items() if not k.startswith(("TREEFOLD_", "PYTHON"))}
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "treefold", "dev", "--port", "0", *arguments],
+            cwd=root,
+            env=plain | environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        self._out, self._err = Lines(self._process.stdout), Lines(self._process.stderr)
+        line = self._out.wait_for(lambda lines: [one for one in lines if "serving on " in one])[0]
+        self._address = line.split("serving on ")[1].split()[0]
+
+    def lines(self, part: str, count: int = 1) -> list[str]:
+        def find(lines: list[str]) -> list[str]:
+            found = [line for line in lines if part in line]
+            return found if len(found) >= count else []
+
+        return self._err.wait_for(find)
+
+    def get(self) -> Any:
+        try:
+            with urlopen(f"{self._address}/v1/x", timeout=PATIENCE) as answer:
+                return json.load(answer)
+        except HTTPError as error:
+            return error.code
+
+    def until(self, value: object) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while (now := self.get()) != value:
+            assert time.monotonic() < deadline, f"still {now!r}:\n{self._err.text()}"
+
+    @property
+    def text(self) -> str:
+        return self._err.text()
+
+    def stop(self) -> None:
+        self._process.send_signal(signal.SIGTERM)
+        self._process.wait(PATIENCE)
+        self._out.close()
+        self._err.close()
+
+
+Start = Callable[..., Dev]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    with ExitStack() as running:
+
+        def make(files: dict[str, str], *arguments: str, **environment: str) -> Dev:
+            dev = Dev(write_tree(tmp_path / "project", files), arguments, **environment)
+            running.callback(dev.stop)
+            if "--no-reload" not in arguments:
+                dev.lines("watching ")
+            return dev
+
+        yield make
+
+
+def using(module: str) -> dict[str, str]:
+    return {VALUE: FILES[VALUE].format(module=module)}
+
+
+@pytest.mark.parametrize("environment", [{}, {"PYTHONPATH": "."}], ids=["-m", "PYTHONPATH"])
+@pytest.mark.parametrize(
+    ("module", "file"),
+    [
+        ("core.words", "core/words.py"),
+        ("core", "core/__init__.py"),
+        ("prices", "prices.py"),
+        ("domain.words", "domain/words.py"),  # a folder without `__init__.py`
+    ],
+)
+def test_saves_of_one_size_within_a_second_are_all_served(
+    start: Start, module: str, file: str, environment: dict[str, str]
+) -> None:
+    files = {"core/__init__.py": "", file: "N = 100\n"} | using(module)
+    dev = start(files, **environment)
+    dev.until([100])
+    for number in range(101, 111):
+        (dev.root / file).write_text(f"N = {number}\n")
+        dev.until([number])
+    assert "restarting" not in dev.text
+
+
+def test_a_restart_after_a_save_of_the_same_second_runs_the_new_source(start: Start) -> None:
+    source = "import sys\nsys.path.insert(0, 'src')\nimport shop\n"
+    handler = "async def handler(request):\n    return [shop.N]\n"
+    dev = start({VALUE: source + handler, "src/shop/__init__.py": "N = 100\n"})
+    dev.until([100])
+    for number in range(101, 104):
+        (dev.root / "src/shop/__init__.py").write_text(f"N = {number}\n")
+        dev.until([number])
+    assert "restarting: src/shop/__init__.py changed, which is imported as shop" in dev.text
+
+
+def test_a_source_elsewhere_that_does_not_compile_restarts_nothing(start: Start) -> None:
+    source = "import sys\nsys.path.insert(0, 'src')\nimport shop\n"
+    handler = "async def handler(request):\n    return [shop.N]\n"
+    dev = start({VALUE: source + handler, "src/shop.py": "N = 1\n"})
+    (dev.root / "src/shop.py").write_text("N = (\n")
+    dev.lines("restart deferred: src/shop.py does not compile")
+    assert dev.get() == [1]
+    (dev.root / "src/shop.py").write_text("N = 2\n")
+    dev.until([2])
+
+
+@pytest.mark.parametrize("way", ["setting", "option"])
+def test_a_watched_folder_outside_restarts_the_process(
+    start: Start, tmp_path: Path, way: str
+) -> None:
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib/prices.py").write_text("N = 100\n")
+    files = using("prices")
+    arguments: list[str] = []
+    if way == "setting":
+        files["treefold.toml"] = 'watch = ["../lib"]\n'
+    else:
+        arguments = ["--reload-dir", "../lib"]
+    dev = start(files, *arguments, PYTHONPATH=str(tmp_path / "lib"))
+    dev.until([100])
+    for number in (101, 102):
+        (tmp_path / "lib/prices.py").write_text(f"N = {number}\n")
+        dev.until([number])
+    assert f"restarting: {tmp_path / 'lib/prices.py'} changed" in dev.text
+
+
+@pytest.mark.parametrize("way", ["setting", "option"])
+def test_an_included_data_file_restarts_the_process(start: Start, way: str) -> None:
+    handler = """
+        from pathlib import Path
+        N = int(Path("Data/n.txt").read_text())
+        async def handler(request):
+            return [N]
+    """
+    files = {VALUE: handler, "Data/n.txt": "1"}
+    arguments: list[str] = []
+    if way == "setting":
+        files["treefold.toml"] = 'watch_include = ["*.txt"]\n'
+    else:
+        arguments = ["--reload-include", "Data/*.txt"]
+    dev = start(files, *arguments)
+    dev.until([1])
+    (dev.root / "Data/n.txt").write_text("2")
+    dev.until([2])
+    assert "restarting: Data/n.txt changed" in dev.text
+
+
+def test_no_reload_watches_nothing(start: Start) -> None:
+    dev = start(using("prices") | {"prices.py": "N = 1\n"}, "--no-reload")
+    (dev.root / "prices.py").write_text("N = 2\n")
+    values = [dev.get() for _ in itertools.repeat(None, 20)]
+    assert values == [[1]] * 20
+    assert "watching" not in dev.text
+
+
+def test_a_folder_to_watch_that_is_missing_is_an_error(tmp_path: Path) -> None:
+    write_tree(tmp_path, using("prices"))
+    done = subprocess.run(
+        [sys.executable, "-m", "treefold", "dev", "--port", "0", "--reload-dir", "nowhere"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "there is no folder" in done.stderr
