@@ -144,6 +144,8 @@ def test_every_setting_is_read_from_the_environment(
         "GRACE": "1.5",
         "STARTUP_TIMEOUT": "2",
         "WS_ALLOWED_ORIGINS": " https://a.example, ",
+        "WATCH": "../lib",
+        "WATCH_INCLUDE": "*.html",
         "SECRET_KEY": "s" * 32,
         "SECRET_KEY_FALLBACKS": "t" * 32,
         "REDIS_URL": "redis://h",
