@@ -210,6 +210,46 @@ def test_r10_slow_readers_of_a_stream_cost_little_and_end_it_when_they_leave(
     server.wait_for(lambda lines: sum(ended in line for line in lines) == 20 or None)
 
 
+def test_r10_clients_that_never_read_hold_no_place_and_are_closed(
+    serve_on_socket: ServeOnSocket,
+) -> None:
+    server = serve_on_socket(
+        {
+            **TREE,
+            "Api/v1/Large/Get.py": "async def handler(): return b'x' * 8_000_000",
+            "treefold.toml": "limit_concurrency = 5\n[serve]\nsend_timeout = 2\n",
+        }
+    )
+    with ExitStack() as stack:
+        wires = [stack.enter_context(Wire(server, window=4096)) for _ in range(20)]
+        for number, wire in enumerate(wires):
+            path = b"/v1/large" if number % 2 else b"/v1/endless"
+            wire.send(b"GET " + path + b" HTTP/1.1\r\n" + HOST + b"X-Request-ID: unread\r\n\r\n")
+            assert eventually(lambda: server.get("/v1/ok").status == 200)
+        server.wait_for(lambda lines: sum("ended unread" in line for line in lines) == 10 or None)
+        assert eventually(lambda: descriptors(server) < 20)
+    assert said(server, "their clients read too slowly, or not at all")
+
+
+def test_a_client_that_reads_a_large_answer_slowly_is_not_closed(
+    serve_on_socket: ServeOnSocket,
+) -> None:
+    size = 6_000_000
+    server = serve_on_socket(
+        {
+            "Api/v1/Large/Get.py": f"async def handler(): return b'x' * {size}",
+            "treefold.toml": "[serve]\nsend_timeout = 0.5\n",
+        }
+    )
+    with Wire(server, window=4096) as wire:
+        wire.send(b"GET /v1/large HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n")
+        received = 0
+        for _ in range(20):  # twice as long as a client that does not read may take
+            received += len(wire.at_least(1))
+            time.sleep(0.05)  # the client's own pace
+        assert received + len(wire.rest()) > size
+
+
 LOOPS = ["asyncio", "uvloop"]
 
 

@@ -6,12 +6,36 @@ takes meets the gate of the application. Where the two parsers differ, the case 
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
+from typing import Any
+
 import pytest
+import uvicorn
 from facts import MIB, cost_of
 from http_messages import Answer
-from serving import Process, Serve, Served
+from serving import Process, Serve, Served, write_tree
+from uvicorn.server import ServerState
 from wire import ServeOnSocket, Wire, statuses
 
+from treefold_http import Application
+
+STREAMING = """
+    import asyncio
+    from Services.gate import Gate
+    from treefold_http import StreamingResponse
+
+    async def chunks():
+        yield "first"
+        await Gate.now.wait()
+        yield "last"
+
+    async def handler(request):
+        Gate.now = asyncio.Event()
+        if LATER:
+            await Gate.now.wait()
+        return StreamingResponse(chunks())
+    """
 TREE = {
     "Api/v1/Ok/Get.py": """
         async def handler(request):
@@ -49,6 +73,26 @@ TREE = {
 
         async def handler(request):
             await released.wait()
+        """,
+    "Api/v1/Stream/Get.py": STREAMING.replace("LATER", "0"),
+    "Api/v1/Stream/Post.py": STREAMING.replace("LATER", "0"),
+    "Api/v1/Stream/Later/Get.py": STREAMING.replace("LATER", "1"),
+    "Api/v1/Stream/Release/Get.py": """
+        from Services.gate import Gate
+
+        async def handler():
+            Gate.now.set()
+        """,
+    "Services/gate.py": """
+        import asyncio
+
+        class Gate:
+            now = asyncio.Event()
+        """,
+    "Api/v1/Echo/Ws.py": """
+        async def handler(websocket):
+            await websocket.accept()
+            await websocket.receive_text()
         """,
     "Api/v1/Release/Get.py": """
         from ..Wait.Get import released
@@ -89,14 +133,46 @@ def test_s13_without_a_host_there_is_no_answer_but_400(
         assert wire.answer().status == 400
 
 
-def test_s14_an_absolute_target_never_moves_the_authority(server: Process, parser: str) -> None:
+@pytest.mark.parametrize(
+    ("authority", "status"),
+    [
+        (b"evil.example", 400),
+        (b"localhost@evil.example", 400),
+        (b"user:s3cret@localhost", 400),
+        (b"localhost:8080", 400),
+        (b"localhost", 200),
+        (b"LOCALHOST:80", 200),
+    ],
+)
+def test_s14_an_absolute_target_never_moves_the_authority(
+    server: Process, authority: bytes, status: int
+) -> None:
     with Wire(server) as wire:
-        wire.send(b"GET http://evil.example/v1/ok HTTP/1.1\r\n" + HOST + b"\r\n")
+        wire.send(b"GET http://" + authority + b"/v1/query?a=1 HTTP/1.1\r\n" + HOST + b"\r\n")
         answer = wire.answer()
-    if parser == "h11":  # hands the whole target on, and the router refuses it
-        assert answer.status == 400
-    else:  # hands on the path alone
-        assert answer.json()["host"] == "localhost"
+    assert answer.status == status
+    assert status == 400 or answer.json() == [["a", "1"]]
+    assert "s3cret" not in server.line(answer)
+
+
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [
+        (b"Content-Type", 400),
+        (b"Content-Encoding", 415),
+        (b"Authorization", 400),
+        (b"Host", 400),
+        (b"X-Own", 200),
+    ],
+)
+def test_a_repeated_field_that_may_stand_once_is_refused(
+    server: Process, name: bytes, status: int
+) -> None:
+    fields = b"".join(name + b": " + value + b"\r\n" for value in (b"a", b"a"))
+    own = b"" if name == b"Host" else HOST
+    with Wire(server) as wire:
+        wire.send(b"GET /v1/ok HTTP/1.1\r\n" + own + fields + b"Connection: close\r\n\r\n")
+        assert statuses(wire.rest()) == [status]
 
 
 @pytest.mark.parametrize(
@@ -440,3 +516,176 @@ def test_s28_requests_behind_those_that_are_answered_stay_outside_too(server: Pr
         wire.send_what_fits(PIPELINED, seconds=0.3)
         assert [wire.answer().status for _ in range(200)] == [200] * 200
     assert cost.memory < 20 * MIB
+
+
+# -- what a server does that a parser does not
+
+UPGRADE = (
+    HOST + b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n"
+)
+SECRET = b"GET /v1/none HTTP/1.1\r\n" + HOST + b"\r\n"
+
+
+@pytest.mark.parametrize("segments", ["one", "two", "bytes"])
+@pytest.mark.parametrize(
+    "framed",
+    [
+        b"Content-Length: %d\r\n\r\n" % len(SECRET) + SECRET,
+        b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (len(SECRET), SECRET),
+    ],
+    ids=["length", "chunked"],
+)
+def test_s20_the_body_of_a_request_with_an_upgrade_is_its_body(
+    server: Process, framed: bytes, segments: str
+) -> None:
+    request = b"POST /v1/body HTTP/1.1\r\n" + UPGRADE + framed
+    end = request.index(b"\r\n\r\n") + 4
+    pieces = {
+        "one": [request * 2 + NEXT],
+        "two": [request[:end], request[end:] + request + NEXT],
+        "bytes": [bytes([byte]) for byte in request + request] + [NEXT],
+    }
+    with Wire(server) as wire:
+        for piece in pieces[segments]:
+            wire.send(piece)
+        assert wire.answer("POST").json() == {"size": len(SECRET)}
+        assert wire.answer("POST").json() == {"size": len(SECRET)}
+        assert statuses(wire.rest()) == [200]
+
+
+def test_s20_an_upgrade_without_a_body_is_served(server: Process) -> None:
+    with Wire(server) as wire:
+        wire.send(b"GET /v1/ok HTTP/1.1\r\n" + UPGRADE + b"\r\n" + NEXT)
+        assert statuses(wire.rest()) == [200, 200]
+
+
+def test_s20_a_connect_with_a_body_is_one_answer(server: Process) -> None:
+    with Wire(server) as wire:
+        wire.send(b"CONNECT /v1/body HTTP/1.1\r\n" + HOST + b"Content-Length: 90\r\n\r\n")
+        wire.send(SECRET + NEXT)
+        assert [status // 100 for status in statuses(wire.rest())] == [4]
+
+
+def test_a_400_of_the_server_has_an_id_and_is_not_sniffed(server: Process) -> None:
+    with Wire(server) as wire:
+        wire.send(b"no request\r\n\r\n")
+        answer = wire.answer()
+    assert (answer.status, answer.value("x-content-type-options")) == (400, "nosniff")
+    server.wait_for(lambda lines: [line for line in lines if answer.id in line])
+
+
+STREAM = b"GET /v1/stream HTTP/1.1\r\n" + HOST + b"\r\n"
+RELEASE = b"GET /v1/stream/release HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n"
+HANDSHAKE = (
+    HOST + b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+    b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+)
+
+
+@pytest.mark.parametrize("running", ["stream", "stream/later"])
+@pytest.mark.parametrize(
+    ("following", "status"),
+    [
+        (b"no request\r\n\r\n", 400),
+        (POST + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\nab", 400),
+        (CHUNKED + b"xyz\r\n", 400),
+        (b"GET /v1/echo HTTP/1.1\r\n" + HANDSHAKE, 101),
+        (b"GET http:// HTTP/1.1\r\n" + HOST + b"\r\n", 400),
+    ],
+    ids=["no request", "two lengths", "bad chunk", "handshake", "bad target"],
+)
+def test_s28_nothing_overtakes_the_answer_before_it(
+    server: Process, running: str, following: bytes, status: int
+) -> None:
+    with Wire(server) as wire:
+        wire.send(STREAM.replace(b"stream", running.encode()) + following)
+        if running == "stream":
+            assert wire.at_least(len(b"HTTP/1.1 200 ")).startswith(b"HTTP/1.1 200 ")
+        with Wire(server) as other:
+            other.send(RELEASE)
+            other.rest()
+        received = wire.up_to(b"0\r\n\r\n")
+        body, _, behind = received.rpartition(b"0\r\n\r\n")
+        assert body.count(b"HTTP/1.1 ") == (0 if running == "stream" else 1)
+        assert body.rstrip().endswith(b"last")
+        if b"\r\n\r\n" not in behind:
+            behind += wire.up_to(b"\r\n\r\n")
+        assert statuses(behind) == [status]
+
+
+def test_a_body_that_breaks_in_a_running_answer_ends_it_without_a_400(server: Process) -> None:
+    with Wire(server) as wire:
+        wire.send(b"POST /v1/stream HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n")
+        received = wire.at_least(len(b"HTTP/1.1 200 "))
+        wire.send(b"xyz\r\n")
+        assert statuses(received + wire.rest()) == [200]
+
+
+@pytest.mark.parametrize(
+    "line", [b"GET /v1/ok", b"GET /v1/ok HTTP/0.9", b"GET /v1/ok HTTP/2.0", b"GET /v1/ok HTTP/3.0"]
+)
+def test_another_version_of_http_is_refused(server: Process, line: bytes) -> None:
+    with Wire(server) as wire:
+        wire.send(line + b"\r\n" + HOST + b"\r\n")
+        (status,) = statuses(wire.rest())
+    assert status in (400, 505)
+
+
+def test_http_1_0_gets_no_100_and_no_101(server: Process) -> None:
+    post = POST.replace(b"1.1", b"1.0") + b"Expect: 100-continue\r\nContent-Length: 3\r\n\r\n"
+    with Wire(server) as wire:
+        wire.send(post)
+        wire.send(b"abc")
+        assert statuses(wire.rest()) == [200]
+    with Wire(server) as wire:
+        wire.send(b"GET /v1/echo HTTP/1.0\r\n" + HANDSHAKE)
+        assert statuses(wire.rest()) == [405]
+
+
+@pytest.mark.parametrize("pieces", [1, 40])
+@pytest.mark.parametrize("size", [12_000, 24_000])
+def test_s20_chunk_extensions_are_bounded(server: Process, size: int, pieces: int) -> None:
+    extension = b"x" * (size // 40)
+    body = (b"3;" + extension + b"\r\nabc\r\n") * 40 + b"0\r\n\r\n"
+    with Wire(server) as wire:
+        wire.send(CHUNKED)
+        step = -(-len(body) // pieces)
+        for start in range(0, len(body), step):
+            wire.send(body[start : start + step])
+        answer = wire.answer("POST")
+        assert answer.status == (200 if size < 16 * 1024 else 400)
+    with Wire(server) as wire:
+        wire.send(CHUNKED + body)
+        assert wire.answer("POST").status == (200 if size < 16 * 1024 else 400)
+
+
+@pytest.mark.parametrize("http", ["h11", "httptools"])
+def test_s20_under_plain_uvicorn_a_dropped_body_is_refused(tmp_path: Path, http: Any) -> None:
+    app = Application(write_tree(tmp_path, TREE))
+    config = uvicorn.Config(app, http=http, lifespan="off", log_config=None)
+    config.load()
+    state = ServerState()
+    protocol: Any = config.http_protocol_class
+
+    async def ask(*pieces: bytes) -> list[int]:
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(
+            lambda: protocol(config=config, server_state=state, app_state={}), "127.0.0.1", 0
+        )
+        async with server:
+            reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+            received = b""
+            for piece in pieces:
+                writer.write(piece)
+                await writer.drain()
+                received += await reader.readuntil(b"\r\n\r\n")
+                if b"connection: close" in received:
+                    break
+            received += await reader.read()
+            writer.close()
+        return statuses(received)
+
+    head = b"POST /v1/body HTTP/1.1\r\n" + UPGRADE + b"Content-Length: %d\r\n\r\n" % len(SECRET)
+    expected = [400] if http == "httptools" else [200, 200]
+    assert asyncio.run(ask(head + SECRET, NEXT)) == expected
+    assert asyncio.run(ask(b"GET /v1/ok HTTP/1.1\r\n" + UPGRADE + b"\r\n", NEXT)) == [200, 200]

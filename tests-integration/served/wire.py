@@ -100,6 +100,15 @@ class Wire:
         self._received = received[size:]
         return received[:size]
 
+    def up_to(self, end: bytes) -> bytes:
+        """Return the next bytes through `end`, and what came with them."""
+        received = self.at_least(1)
+        while end not in received:
+            more = self.at_least(1)
+            assert more, f"The connection ended before {end!r}: {received!r}"
+            received += more
+        return received
+
     def rest(self) -> bytes:
         """Give everything up to the end of the connection, which must come."""
         parts = [self._received]

@@ -1,5 +1,7 @@
 """The target of the line (S-76 to S-81)."""
 
+from urllib.parse import quote
+
 import pytest
 from hypothesis import given, strategies as st
 
@@ -81,6 +83,24 @@ def test_s81_segments_of_sensitive_parameters_are_masked(
 
 def test_a_token_of_the_jwt_shape_is_masked_in_the_path() -> None:
     assert request_target(b"/verify/eyJhbGci.eyJzdWIi.c2ln/x", b"") == "/verify/***/x"
+
+
+@pytest.mark.parametrize("segment", [b"eyJhbGci%2EeyJzdWIi%2Ec2ln", b"eyJhbGci%2eeyJzdWIi.c2ln"])
+def test_an_encoded_token_of_the_jwt_shape_is_masked_in_the_path(segment: bytes) -> None:
+    assert request_target(b"/verify/" + segment + b"/x", b"") == "/verify/***/x"
+
+
+def test_the_userinfo_of_an_absolute_target_is_masked() -> None:
+    shown = request_target(b"http://user:s3cret@example.org/v1/x", b"")
+    assert shown == "http://user:***@example.org/v1/x"
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_an_address_with_a_secret_is_masked_however_often_it_is_encoded(times: int) -> None:
+    address = "https://example.org/?token=s3cret"
+    for _ in range(times):
+        address = quote(address, safe="")
+    assert request_target(b"/x", f"next={address}".encode()) == "/x?next=***"
 
 
 def test_a_long_target_is_cut_after_masking() -> None:

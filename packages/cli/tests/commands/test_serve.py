@@ -75,7 +75,7 @@ def test_the_server_does_not_name_itself(start: Start, project: Project):
 @pytest.mark.parametrize(
     ("log_format", "line"),
     [
-        ("text", r"^\[WARNING\] Invalid HTTP request received\.$"),
+        ("text", r"^\[WARNING\] Invalid HTTP request received\. id=[0-9a-f]{28}$"),
         ("json", r'^\{.*"message": ?"Invalid HTTP request received\.".*\}$'),
     ],
 )

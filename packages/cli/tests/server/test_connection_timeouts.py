@@ -13,6 +13,7 @@ from uvicorn.server import ServerState
 
 from treefold_cli._server.connection_timeouts import HEAD_BYTES, ConnectionTimeouts
 from treefold_cli._server.socket_protocol import HardenedWebSocketProtocol
+from treefold_cli._server.unread_responses import ReaderFlow, UnreadResponses
 from treefold_http import Application
 
 PARSERS = {"h11": "h11_protocol:HardenedH11Protocol"}
@@ -546,5 +547,31 @@ def test_a_client_that_left_behind_an_unread_body_leaves_no_connection(serve: Se
             await asyncio.sleep(0)  # closed in a callback
             gate.set()
             await server.until(lambda: not connections)
+
+    run(main())
+
+
+def test_more_clients_that_do_not_read_than_are_kept_lose_the_slowest(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(UnreadResponses, "MOST", 3)
+
+    async def endless(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        while True:
+            await send({"type": "http.response.body", "body": b"x" * 65536, "more_body": True})
+            await asyncio.sleep(0)
+
+    async def main() -> None:
+        async with serve(endless) as server:
+            clients = [await server.connect() for _ in range(5)]
+            for _, writer in clients:
+                writer.write(HEAD.replace(b"POST", b"GET") + b"\r\n")
+            await server.until(lambda: len(server.state.connections) == 3)
+            await server.until(lambda: ReaderFlow.blocked == 3)
+            for connection in list(server.state.connections):
+                connection.transport.abort()
+            for task in list(server.state.tasks):
+                task.cancel()
 
     run(main())

@@ -46,6 +46,7 @@ from treefold_http._runtime.boot_report import (
     SettingsError as SettingsError,
     TreefoldError as TreefoldError,
 )
+from treefold_http._runtime.serve_settings import ServeSettings as ServeSettings
 from treefold_http._runtime.settings import Settings as Settings
 from treefold_http._websockets.rooms import Rooms as Rooms
 from treefold_http._websockets.websocket import (

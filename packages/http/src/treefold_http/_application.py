@@ -51,7 +51,7 @@ from treefold_http._wire.asgi import RawHeaders, Receive, Scope, Send
 from treefold_http._wire.datastructures import State
 from treefold_http._wire.errors import HTTPError, MethodNotAllowed
 from treefold_http._wire.json import quick_encode
-from treefold_http._wire.request_guard import check_request
+from treefold_http._wire.request_guard import check_request, check_upgrade, make_relative
 from treefold_http._wire.request_id import assign_request_id
 from treefold_logging import configure, get_logger, keep_tail, request_id
 from treefold_router import (
@@ -300,7 +300,7 @@ class Application:
         status, response, kind, body = _LEFT, None, JSON_TYPE, b""
         try:
             try:
-                plan = self._route(request)
+                plan = self._route(request, receive)
                 result = await plan.run(request)
                 plain = PLAIN.get(result.__class__) if plan.status is None else None
                 if plain is not None:
@@ -357,13 +357,15 @@ class Application:
         else:
             await serve_socket(self, scope, receive, send)
 
-    def _route(self, request: Request) -> Plan:
+    def _route(self, request: Request, receive: Receive) -> Plan:
         """Return the plan of the matched route, or the plan that answers 404, 405 and OPTIONS."""
         scope = request.scope
         project = self._project or self.project
         path = scope.get("raw_path") or scope["path"]
         try:
             check_request(scope, request.fields, path)
+            if b"upgrade" in request.fields:
+                check_upgrade(request.fields, receive)
         except HTTPError as refusal:
             return self._with_fallback(request, refusal)
         if scope.get("root_path"):
@@ -371,6 +373,12 @@ class Application:
         outcome = project.table.resolve(scope["method"], path)
         version = None
         if type(outcome) is not Found:
+            if b"://" in request.raw_path and not request.raw_path.startswith(b"/"):
+                try:
+                    make_relative(scope, request.fields)
+                except HTTPError as refusal:
+                    return self._with_fallback(request, refusal)
+                return self._route(request, receive)
             if type(outcome) is NoRoute and outcome.unversioned:
                 if self.mounts and (mounted := self.mounts.find(path)) is not None:
                     return self._with_fallback(request, mounted)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from treefold_http import HTTPError
-from treefold_http._wire.request_guard import check_request
+from treefold_http._wire.request_guard import SINGLE_FIELDS, check_request
 
 Raw = list[tuple[bytes, bytes]]
 
@@ -173,7 +173,7 @@ def test_a_server_without_raw_path_is_served() -> None:
         check_request(scope, dict(host(b"a")), "/" * (8 * 1024 + 1))
 
 
-@pytest.mark.parametrize("values", [[b"0"], [b"5"], [b"005"], [b"5", b"5"], [b"9" * 19]])
+@pytest.mark.parametrize("values", [[b"0"], [b"5"], [b"005"], [b"9" * 19]])
 def test_a_content_length_of_one_decimal_number_is_taken(values: list[bytes]) -> None:
     assert verdict([*host(b"a"), *((b"content-length", value) for value in values)]) is None
 
@@ -206,3 +206,21 @@ def test_any_other_content_length_is_400(values: list[bytes]) -> None:
 
     assert refusal is not None
     assert (refusal.status, refusal.message) == (400, "Content-Length must be one decimal number")
+
+
+@pytest.mark.parametrize("version", ["0.9", "2.0", "3.0"])
+def test_another_version_of_http_is_505(version: str) -> None:
+    raw = host(b"a")
+    scope: dict[str, Any] = {"headers": raw, "query_string": b"", "http_version": version}
+
+    with pytest.raises(HTTPError) as refused:
+        check_request(scope, dict(raw), b"/")
+    assert refused.value.status == 505
+
+
+@pytest.mark.parametrize("name", sorted(SINGLE_FIELDS))
+def test_a_repeated_field_that_may_stand_once_is_refused(name: bytes) -> None:
+    refusal = verdict([*([] if name == b"host" else host(b"a")), (name, b"a"), (name, b"a")])
+
+    assert refusal is not None
+    assert refusal.status == (415 if name == b"content-encoding" else 400)

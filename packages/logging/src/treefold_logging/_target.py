@@ -6,7 +6,7 @@ result has no space and no control character, so no client can end the field or 
 
 import re
 from collections.abc import Sequence
-from urllib.parse import unquote_to_bytes
+from urllib.parse import unquote_plus, unquote_to_bytes
 
 from treefold_logging._escape import PAYLOAD_LIMIT, cut, field_of_bytes
 from treefold_logging._mask import MASK
@@ -14,6 +14,8 @@ from treefold_logging._scrub import scrub
 from treefold_logging._words import is_sensitive
 
 # ';' parts fields for some servers; a secret behind one must not hide in the value before it.
+_NESTED = 4
+"""How often a value may be encoded: an address in an address, and one more in that."""
 _FIELD_ENDS = re.compile(r"([&;])")
 
 
@@ -33,8 +35,9 @@ def request_target(
     if masked_segments:
         raw_path = _mask_segments(raw_path, masked_segments)
     target = field_of_bytes(raw_path)
-    if "J" in target and "eyJ" in target:
-        target = scrub(target)
+    if ("J" in target and "eyJ" in target) or not target.startswith("/"):
+        segments = (MASK if _holds_secret(part) else part for part in target.split("/"))
+        target = scrub("/".join(segments))
     if query_string:
         target = f"{target or '/'}?{_mask_query(query_string)}"
     return target if 0 < len(target) <= PAYLOAD_LIMIT else cut(target or "/", PAYLOAD_LIMIT)
@@ -73,7 +76,13 @@ def _holds_secret(value: str) -> bool:
     if not value or value.isalnum():  # every shape has a separator in it
         return False
     text = _decode_component(value)
-    return scrub(text) != text
+    for _ in range(_NESTED):
+        if scrub(text) != text:
+            return True
+        if "%" not in text or (inner := unquote_plus(text, errors="replace")) == text:
+            return False
+        text = inner
+    return True  # encoded too often to be read
 
 
 def _decode_component(text: str) -> str:

@@ -8,10 +8,19 @@ and is independent of the application.
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections import deque
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from treefold_cli._server.unread_responses import (
+    ReaderFlow,
+    UnreadResponse,
+    UnreadResponses,
+    unread_responses,
+)
+from treefold_logging import request_id
 
 if TYPE_CHECKING:
     from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -25,18 +34,36 @@ slightly above its own limits with a request id and a line in the log.
 """
 
 
-def _refusal_bytes(status: int) -> bytes:
+def refusal_bytes(status: int, identity: str, text: str | None = None) -> bytes:
+    """Return a whole response of the server itself, after which the connection is closed.
+
+    Args:
+        status: the status.
+        identity: the request id of the response, which the log names too.
+        text: the body, ASCII; the phrase of the status without one.
+    """
     phrase = HTTPStatus(status).phrase
+    text = phrase if text is None else text
     return (
         f"HTTP/1.1 {status} {phrase}\r\n"
         "content-type: text/plain; charset=utf-8\r\n"
         "x-content-type-options: nosniff\r\n"
-        f"content-length: {len(phrase)}\r\n"
+        f"x-request-id: {identity}\r\n"
+        f"content-length: {len(text)}\r\n"
         "connection: close\r\n\r\n"
-        f"{phrase}"
+        f"{text}"
     ).encode("ascii")
 
 
+def new_identity() -> str:
+    """Return the request id of a response for which there is no request."""
+    return secrets.token_hex(14)
+
+
+EXTENSION_BYTES = 16 * 1024
+"""Limit in bytes of the chunk extensions of one body."""
+UNREADABLE = "Invalid HTTP request received."
+"""The log's message for bytes that are no request."""
 ANSWERED = "treefold.answered"
 """Scope key for the status that was already sent in place of the application's."""
 
@@ -59,8 +86,8 @@ class ConnectionTimeouts:
     """Seconds during which the unread rest of a body is discarded, so that the response is read."""
 
     __slots__ = (
+        "_guarded",
         "_has_begun",
-        "_inner",
         "_is_detached",
         "_is_lingering",
         "_linger_left",
@@ -69,11 +96,15 @@ class ConnectionTimeouts:
         "_received",
         "_ticks",
         "_timer",
+        "_unread",
+        "transport",
     )
 
     def __init__(self, protocol: H11Protocol | HttpToolsProtocol) -> None:
         self._protocol = protocol
-        self._inner: asyncio.Transport
+        self.transport: asyncio.Transport
+        self._guarded: GuardedTransport
+        self._unread: UnreadResponses
         self._timer: asyncio.TimerHandle | None = None
         self._on_timer: Callable[[], None] | None = None
         self._has_begun = False
@@ -84,9 +115,24 @@ class ConnectionTimeouts:
 
     def open(self, transport: asyncio.Transport) -> asyncio.Transport:
         """Start the timer of the first head; return the transport that the protocol must use."""
-        self._inner = transport
+        self.transport = transport
+        self._unread = unread_responses(self._protocol.config, self._protocol.loop)
+        self._unread.add(self)
         self._start_timer(self.HEAD_SECONDS, self._head_is_late)
-        return cast("asyncio.Transport", GuardedTransport(transport, self))
+        self._guarded = GuardedTransport(transport, self)
+        return cast("asyncio.Transport", self._guarded)
+
+    def flow(self) -> ReaderFlow:
+        """Return the flow control of the connection."""
+        return ReaderFlow(self.transport)
+
+    def on_write_paused(self) -> None:
+        """Measure how the client reads: more of a response waits than the transport should keep."""
+        self._unread.begin(self)
+
+    def count_writes(self, unread: UnreadResponse | None) -> None:
+        """Count what is written; None for no more."""
+        self._guarded.write = (unread or self.transport).write
 
     def discards(self, data: bytes) -> bool:
         """Return True if received bytes must be discarded because the connection is closing."""
@@ -127,7 +173,8 @@ class ConnectionTimeouts:
         """
         self.cancel()
         self._is_detached = True
-        del self._protocol
+        self._unread.discard(self)
+        del self._protocol, self._guarded
 
     def close(self) -> None:
         """Close the connection, or only its sending side while the client is still sending.
@@ -139,24 +186,38 @@ class ConnectionTimeouts:
         cycle: Any = None if self._is_detached else self._protocol.cycle
         self._close_gently(unread=cycle is not None and cycle.more_body and cycle.response_complete)
 
-    def refuse_head(self) -> None:
-        """Refuse a head, or trailers, above `HEAD_BYTES` with 431, and close the connection."""
+    def refuse(self, status: int, message: str) -> None:
+        """Answer what cannot be served, and close the connection.
+
+        Nothing is written into a response that has begun, or before that of a complete request.
+
+        Args:
+            status: the status of the response.
+            message: the reason, for the log: there is no request, and so no request line. The
+                record has the request id of the response.
+        """
         if self.is_closing():
             return
-        # There is no request, and so no request line that reports the error.
-        self._protocol.logger.warning("refused a head of more than %d bytes with 431", HEAD_BYTES)
-        self._refuse(431)
+        identity = new_identity()
+        token = request_id.set(identity)
+        self._protocol.logger.warning(message)
+        request_id.reset(token)
+        self._refuse(status, identity)
         self.cancel()
+        cycle: Any = self._protocol.cycle
+        if not self._is_idle():  # the application must not write behind the refusal
+            cycle.disconnected = True
+            cycle.message_event.set()
         self._close_gently(unread=self._is_idle())
 
     def _close_gently(self, *, unread: bool) -> None:
-        if not unread or self.is_closing() or not self._inner.can_write_eof():
-            self._inner.close()
+        if not unread or self.is_closing() or not self.transport.can_write_eof():
+            self.transport.close()
         else:
             try:
-                self._inner.write_eof()
+                self.transport.write_eof()
             except OSError:  # the client is gone; asyncio cannot notice while reading is paused
-                self._inner.abort()
+                self.transport.abort()
                 return
             self._is_lingering = True
             self._protocol.flow.resume_reading()
@@ -165,7 +226,7 @@ class ConnectionTimeouts:
 
     def is_closing(self) -> bool:
         """Return True if no response can be sent any more."""
-        return self._is_lingering or self._inner.is_closing()
+        return self._is_lingering or self.transport.is_closing()
 
     def _start_timer(self, seconds: float, then: Callable[[], None]) -> None:
         if self._timer is not None:
@@ -177,7 +238,7 @@ class ConnectionTimeouts:
         if self._has_begun:
             self._refuse(408)
         self.cancel()
-        self._inner.close()
+        self.transport.close()
 
     def _body_is_slow(self) -> None:
         cycle: Any = self._protocol.cycle
@@ -194,16 +255,16 @@ class ConnectionTimeouts:
             return
         self._refuse(408)
         self.cancel()
-        self._inner.close()
+        self.transport.close()
 
-    def _refuse(self, status: int) -> None:
+    def _refuse(self, status: int, identity: str | None = None) -> None:
         """Send an error response, unless a response has started or the request is complete."""
         cycle: Any = self._protocol.cycle
         if not self._is_idle():
             if cycle.response_started or not cycle.more_body:
                 return
             cycle.scope[ANSWERED] = status
-        self._inner.write(_refusal_bytes(status))
+        self.transport.write(refusal_bytes(status, identity or new_identity()))
 
     def _is_idle(self) -> bool:
         cycle: Any = self._protocol.cycle  # None before the first request, whatever its type says
@@ -216,7 +277,7 @@ class ConnectionTimeouts:
             self._start_timer(self.LINGER_SILENCE, self._linger_on)
         else:
             self.cancel()
-            self._inner.close()
+            self.transport.close()
 
 
 class GuardedTransport:

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
+import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from treefold_cli._server.connection_timeouts import ConnectionTimeouts
+from treefold_cli._server.connection_timeouts import (
+    EXTENSION_BYTES,
+    HEAD_BYTES,
+    UNREADABLE,
+    ConnectionTimeouts,
+)
 from treefold_cli._server.overload import app_or_503
+
+_FRAMING_BYTES = 12
+"""Bytes of a chunk besides its content and its extension: a padded size, two line ends."""
 
 
 class HardenedH11Protocol(H11Protocol):
@@ -18,14 +28,23 @@ class HardenedH11Protocol(H11Protocol):
         super().__init__(*args, **kwargs)
         self._max_requests, self.limit_concurrency = self.limit_concurrency, None
         self._timeouts = ConnectionTimeouts(self)
+        self.conn = self._connection = _Connection(h11.SERVER, HEAD_BYTES)
+        self._connection.refuse = self._timeouts.refuse
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Start the time limits of the connection."""
         super().connection_made(self._timeouts.open(transport))
+        self.flow = self._timeouts.flow()
+
+    def pause_writing(self) -> None:
+        """Stop the application, and measure how fast the client reads."""
+        super().pause_writing()
+        self._timeouts.on_write_paused()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the time limits of the connection."""
         super().connection_lost(exc)
+        self._connection.refuse = None
         self._timeouts.detach()
 
     def data_received(self, data: bytes) -> None:
@@ -35,7 +54,51 @@ class HardenedH11Protocol(H11Protocol):
             super().data_received(data)
             self._timeouts.on_data(len(data))
 
+    def _should_upgrade(self) -> bool:
+        """Return True for a WebSocket handshake; HTTP/1.0 has none (RFC 9110, 7.8)."""
+        return super()._should_upgrade() and self.scope["http_version"] == "1.1"
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Log nothing: the request is served as if it had no `Upgrade`."""
+
     def handle_websocket_upgrade(self, event: Any) -> None:
         """Stop the time limits, and hand the connection to the WebSocket protocol."""
+        self._connection.refuse = None
         self._timeouts.detach()
         super().handle_websocket_upgrade(event)
+
+
+class _Connection(h11.Connection):
+    """h11 connection that bounds the chunk extensions of a body (RFC 9112, 7.1.1).
+
+    What is no request is refused here: uvicorn would write its 400 into a response that has begun.
+
+    Attributes:
+        refuse: refuses with a status and a message for the log; None once the connection is lost.
+    """
+
+    refuse: Callable[[int, str], None] | None = None
+
+    def __init__(self, our_role: Any, max_incomplete_event_size: int) -> None:
+        super().__init__(our_role, max_incomplete_event_size)
+        self._extensions = 0
+
+    def next_event(self) -> Any:
+        before = len(self._receive_buffer)
+        try:
+            event = super().next_event()
+        except h11.RemoteProtocolError:
+            event = None
+        kind = type(event)
+        if kind is h11.Data or kind is h11.EndOfMessage:
+            taken = before - len(self._receive_buffer) - _FRAMING_BYTES
+            if taken > 0:
+                taken -= len(event.data) if isinstance(event, h11.Data) else 0
+                self._extensions += max(0, taken)
+        elif kind is h11.Request:
+            self._extensions = 0
+        if event is None or self._extensions > EXTENSION_BYTES:
+            if self.refuse is not None:
+                self.refuse(400, UNREADABLE)
+            return h11.NEED_DATA
+        return event

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from treefold_cli._server.socket_protocol import HardenedWebSocketProtocol
+from treefold_cli._server.unread_responses import ReaderFlow
 from treefold_http import refuse_overload
 
 if TYPE_CHECKING:
@@ -17,9 +18,9 @@ def app_or_503(protocol: H11Protocol | HttpToolsProtocol, most: int | None) -> A
 
     Args:
         protocol: the protocol of the connection that received the request.
-        most: the most requests at one time in this process, WebSockets not counted; None is no
-            limit.
+        most: the most requests at one time in this process; None is no limit. WebSockets do not
+            count, nor requests that wait only for their client to read.
     """
-    running = len(protocol.tasks) - HardenedWebSocketProtocol.running
+    running = len(protocol.tasks) - HardenedWebSocketProtocol.running - ReaderFlow.blocked
     config: Any = protocol.config
     return config.loaded_app if most is None or running < most else refuse_overload

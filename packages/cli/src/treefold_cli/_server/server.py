@@ -20,6 +20,7 @@ from uvicorn.server import HANDLED_SIGNALS
 
 from treefold_cli._console.errors import CommandError
 from treefold_cli._server.connection_timeouts import HEAD_BYTES
+from treefold_http import ServeSettings
 from treefold_logging import flush, get_logger
 
 # By name: a worker of another process imports them for itself.
@@ -40,6 +41,7 @@ def run(
     *,
     on_start: Callable[[], None],
     limit: int | None = None,
+    serve: ServeSettings | None = None,
     background: "Callable[[Server], Awaitable[None]] | None" = None,
 ) -> bool:
     """Serve one application in this process until a stop signal.
@@ -49,6 +51,7 @@ def run(
         listener: the bound socket; it is closed at the end.
         on_start: called once, when requests are accepted.
         limit: the most requests at one time; above it the answer is 503.
+        serve: the settings of the server; its defaults without them.
         background: coroutine function that runs on the same loop until it is cancelled at the end.
 
     Returns:
@@ -57,7 +60,7 @@ def run(
     Raises:
         CommandError: the application did not start.
     """
-    server = Server(server_config(app, limit=limit), on_start, background)
+    server = Server(server_config(app, limit=limit, serve=serve), on_start, background)
     try:
         with contextlib.suppress(SystemExit):  # uvicorn exits like this when the startup fails
             server.run(sockets=[listener])
@@ -208,8 +211,34 @@ _LOG_CONFIG: dict[str, Any] = {
 }
 
 
-def server_config(app: Any, *, workers: int = 1, limit: int | None = None) -> uvicorn.Config:
-    return uvicorn.Config(
+class ServerConfig(uvicorn.Config):
+    """uvicorn's configuration with the settings that only this server has.
+
+    Attributes:
+        serve: the settings of the server.
+        unread_responses: the connections whose clients do not read, once there is one.
+    """
+
+    serve: ServeSettings
+    unread_responses: Any = None
+
+
+def server_config(
+    app: Any,
+    *,
+    workers: int = 1,
+    limit: int | None = None,
+    serve: ServeSettings | None = None,
+) -> ServerConfig:
+    """Return the configuration of one server process.
+
+    Args:
+        app: an ASGI application, or `module:function` that makes it.
+        workers: number of processes.
+        limit: the most requests at one time in each; above it the answer is 503.
+        serve: the settings of the server; its defaults without them.
+    """
+    config = ServerConfig(
         app,
         factory=isinstance(app, str),
         http=_HTTPTOOLS if importlib.util.find_spec("httptools") else _H11,
@@ -229,3 +258,5 @@ def server_config(app: Any, *, workers: int = 1, limit: int | None = None) -> uv
         timeout_graceful_shutdown=20,
         limit_concurrency=limit,
     )
+    config.serve = serve or ServeSettings()
+    return config

@@ -6,15 +6,8 @@ from typing import Any, ClassVar
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
+from treefold_cli._server.connection_timeouts import new_identity, refusal_bytes
 from treefold_logging import get_logger
-
-_REFUSAL = (
-    b"HTTP/1.1 400 Bad Request\r\n"
-    b"content-type: text/plain; charset=utf-8\r\n"
-    b"content-length: 22\r\n"
-    b"connection: close\r\n\r\n"
-    b"No WebSocket handshake"
-)
 
 
 class HardenedWebSocketProtocol(WebSocketsSansIOProtocol):
@@ -46,8 +39,9 @@ class HardenedWebSocketProtocol(WebSocketsSansIOProtocol):
         """
         super().data_received(data)
         if not self.handshake_initiated and not self.transport.is_closing():
-            get_logger().warning("refused a WebSocket handshake that cannot be read")
-            self.transport.write(_REFUSAL)
+            identity = new_identity()
+            get_logger().warning("refused a WebSocket handshake with 400 id=%s", identity)
+            self.transport.write(refusal_bytes(400, identity, "No WebSocket handshake"))
             self.transport.close()
 
     def pause_writing(self) -> None:

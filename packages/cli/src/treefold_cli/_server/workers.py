@@ -14,12 +14,18 @@ from uvicorn.supervisors import Multiprocess
 
 from treefold_cli._console.errors import CommandError
 from treefold_cli._server.server import NOT_STARTED, server_config, terminate
+from treefold_http import ServeSettings
 
 _STARTUP_FAILED = 3  # the exit code of a uvicorn worker whose application did not start
 
 
 def run_workers(
-    factory: str, listener: socket.socket, *, workers: int, limit: int | None = None
+    factory: str,
+    listener: socket.socket,
+    *,
+    workers: int,
+    limit: int | None = None,
+    serve: ServeSettings | None = None,
 ) -> None:
     """Serve with several processes until a stop signal; a process that ends is replaced.
 
@@ -28,11 +34,13 @@ def run_workers(
         listener: the bound socket, shared by all processes.
         workers: number of processes.
         limit: the most requests at one time in each; above it the answer is 503.
+        serve: the settings of the server; its defaults without them.
 
     Raises:
         CommandError: the application did not start.
     """
-    supervisor = Workers(server_config(factory, workers=workers, limit=limit), sockets=[listener])
+    config = server_config(factory, workers=workers, limit=limit, serve=serve)
+    supervisor = Workers(config, sockets=[listener])
     try:
         supervisor.run()
     finally:

@@ -79,6 +79,7 @@ def serve(
                 listener,
                 on_start=lambda: get_logger().info("serving on %s", where),
                 limit=app.settings.limit_concurrency,
+                serve=app.settings.serve,
             )
     return OK
 
@@ -95,7 +96,13 @@ def _serve_in_processes(
     flush()
     # The factory in each worker process reads the project folder and the mode from these.
     os.environ.update(TREEFOLD_APP_DIR=str(app.root), TREEFOLD_DEV="0")
-    run_workers(factory, listener, workers=processes, limit=app.settings.limit_concurrency)
+    run_workers(
+        factory,
+        listener,
+        workers=processes,
+        limit=app.settings.limit_concurrency,
+        serve=app.settings.serve,
+    )
 
 
 def _accepts_any_host(app: "Application", address: str) -> bool:

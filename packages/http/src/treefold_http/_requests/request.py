@@ -19,6 +19,7 @@ from treefold_http._requests.connection import Connection
 from treefold_http._wire.client_names import ClientObject
 from treefold_http._wire.datastructures import MultiMapping
 from treefold_http._wire.errors import BadRequest, UnsupportedMediaType
+from treefold_http._wire.header_fields import BLANKS
 from treefold_http._wire.header_params import parse_header
 from treefold_http._wire.json import loads
 from treefold_http._wire.limits import DEFAULT_LIMITS, Limits
@@ -74,7 +75,7 @@ class Request(Connection):
 
     def _declared(self) -> int | None:
         """The announced size of the body; 0 if HTTP/1.1 framing says that there is none."""
-        length = self.fields.get(b"content-length", b"")
+        length = self.fields.get(b"content-length", b"").strip(BLANKS)
         if length.isdigit():
             return int(length)
         known = self.scope.get("http_version", "1.1").startswith("1")

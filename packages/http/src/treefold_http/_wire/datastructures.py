@@ -13,7 +13,7 @@ from urllib.parse import unquote_plus
 from treefold_http._wire.asgi import RawHeaders
 from treefold_http._wire.client_names import ClientNames
 from treefold_http._wire.errors import BadRequest
-from treefold_http._wire.header_fields import encode_header
+from treefold_http._wire.header_fields import BLANKS, encode_header
 
 V = TypeVar("V")
 
@@ -103,7 +103,8 @@ def _pair(part: str) -> tuple[str, str]:
 class Headers(Mapping[str, str]):
     """Header fields of a request: names in any case, repeated fields kept (RFC 9110, 5).
 
-    `headers[name]` and `get` return the first field, `getlist` all. Values are latin-1 text.
+    `headers[name]` and `get` return the first field, `getlist` all. Values are latin-1 text without
+    the blanks around them, which some servers leave (RFC 9110, 5.5).
     """
 
     __slots__ = ("raw",)
@@ -115,7 +116,7 @@ class Headers(Mapping[str, str]):
         wanted = _lookup(name)
         for key, value in self.raw:
             if key == wanted:
-                return value.decode("latin-1")
+                return value.strip(BLANKS).decode("latin-1")
         raise KeyError(name)
 
     def __iter__(self) -> Iterator[str]:
@@ -127,11 +128,14 @@ class Headers(Mapping[str, str]):
     def getlist(self, name: str) -> list[str]:
         """Return the value of every field of that name, in the order sent."""
         wanted = _lookup(name)
-        return [value.decode("latin-1") for key, value in self.raw if key == wanted]
+        return [value.strip(BLANKS).decode("latin-1") for key, value in self.raw if key == wanted]
 
     def multi_items(self) -> list[tuple[str, str]]:
         """Return every field, repeats included, in the order sent."""
-        return [(key.decode("latin-1"), value.decode("latin-1")) for key, value in self.raw]
+        return [
+            (key.decode("latin-1"), value.strip(BLANKS).decode("latin-1"))
+            for key, value in self.raw
+        ]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(self)})"

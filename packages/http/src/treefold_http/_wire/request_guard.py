@@ -9,14 +9,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from urllib.parse import unquote
 
-from treefold_http._wire.asgi import RawHeaders, Scope
+from treefold_http._wire.asgi import RawHeaders, Receive, Scope
 from treefold_http._wire.errors import BadRequest, HTTPError
+from treefold_http._wire.header_fields import BLANKS
 
 MAX_FIELDS = 100
 MAX_HEADER_BYTES = 32 * 1024
 MAX_TARGET_BYTES = 8 * 1024
 
+_FRAMING = (b"content-length", b"transfer-encoding")
+SINGLE_FIELDS = frozenset(
+    (
+        *(*_FRAMING, b"host", b"content-type", b"content-encoding", b"content-range"),
+        *(b"content-location", b"content-disposition", b"authorization", b"proxy-authorization"),
+        *(b"range", b"if-range", b"if-modified-since", b"if-unmodified-since", b"max-forwards"),
+        *(b"date", b"from", b"referer", b"user-agent", b"access-control-request-method"),
+        *(b"sec-websocket-key", b"sec-websocket-version"),
+    )
+)
+"""Fields of a request that may stand once (RFC 9110, 5.3). More than one Origin is no origin, and
+more than one X-Request-ID no id."""
+_PORTS = {b"http": b":80", b"https": b":443"}
 _KNOWN_HOSTS_LIMIT = 1024
 _CLOSE = {"Connection": "close"}
 _known_hosts: set[bytes] = set()
@@ -43,40 +58,87 @@ def check_request(scope: Scope, fields: Mapping[bytes, bytes], path: bytes | str
         size = len(b"".join([*fields, *fields.values()]))
     else:
         size = sum(len(name) + len(value) for name, value in raw)
-        if sum(name == b"host" for name, _ in raw) > 1:
-            raise BadRequest("More than one Host field")
+        _check_repeated(raw)
     if size > MAX_HEADER_BYTES or len(raw) > MAX_FIELDS:
         raise HTTPError(
             431, f"The header is larger than {MAX_HEADER_BYTES} bytes or {MAX_FIELDS} fields"
         )
+    version = scope.get("http_version", "1.1")
+    if version != "1.1" and "." in version and version[0] != "1":
+        raise HTTPError(505, "The server speaks HTTP/1.1", headers=_CLOSE)
     host = fields.get(b"host")
     if host not in _known_hosts:
-        if host is None or not is_host(host):
+        if host is None or not is_host(host := host.strip(BLANKS)):
             raise BadRequest("A request must have a Host field of the form host[:port]")
         if len(_known_hosts) < _KNOWN_HOSTS_LIMIT:
             _known_hosts.add(host)
     if b"content-length" in fields or b"transfer-encoding" in fields:
-        _check_framing(fields, raw)
+        _check_framing(fields)
     if len(path) + len(scope["query_string"]) > MAX_TARGET_BYTES:
         raise HTTPError(414, f"The request target is longer than {MAX_TARGET_BYTES} bytes")
 
 
-def _check_framing(fields: Mapping[bytes, bytes], raw: RawHeaders) -> None:
+def _check_repeated(raw: RawHeaders) -> None:
+    """Refuse a repeated field that may stand once: two readers could take two values of it."""
+    once = [name for name, _ in raw if name in SINGLE_FIELDS]
+    if len(set(once)) == len(once):
+        return
+    repeated = next(name for name in once if once.count(name) > 1)
+    text = f"More than one {repeated.decode().title()} field"
+    if repeated == b"content-length":
+        text = "Content-Length must be one decimal number"
+    if repeated == b"content-encoding":
+        raise HTTPError(415, text)
+    raise BadRequest(text, headers=_CLOSE if repeated in _FRAMING else None)
+
+
+def make_relative(scope: Scope, fields: Mapping[bytes, bytes]) -> None:
+    """Replace an absolute target of the scope, such as `http://example.org/v1/user`, by its path.
+
+    Raises:
+        BadRequest: if it is no http address, or names another host than the Host field
+            (RFC 9112, 3.2.2).
+    """
+    target: bytes = scope.get("raw_path") or scope["path"].encode()
+    scheme, _, rest = target.partition(b"://")
+    authority, _, behind = rest.partition(b"/")
+    port = _PORTS.get(scheme.lower())
+    if port is None or not authority:
+        raise BadRequest("The request target must be a path or an http address")
+    named = fields[b"host"].strip(BLANKS)
+    if authority.lower().removesuffix(port) != named.lower().removesuffix(port):
+        raise BadRequest("The request target and the Host field must name the same host")
+    scope["raw_path"], scope["path"] = b"/" + behind, "/" + unquote(behind.decode("latin-1"))
+
+
+def check_upgrade(fields: Mapping[bytes, bytes], receive: Receive) -> None:
+    """Refuse a body that the server drops, and would read as the next request (S-20).
+
+    uvicorn's httptools protocol ends a request with `Upgrade` behind its head. `treefold serve` and
+    other servers deliver the body.
+
+    Args:
+        fields: the header as a dictionary.
+        receive: the ASGI callable of the request.
+    """
+    if b"content-length" not in fields and b"transfer-encoding" not in fields:
+        return
+    server = getattr(receive, "__self__", None)
+    if type(server).__module__ == "uvicorn.protocols.http.httptools_impl":
+        raise BadRequest("This server cannot read a body behind Upgrade", headers=_CLOSE)
+
+
+def _check_framing(fields: Mapping[bytes, bytes]) -> None:
     """Refuse framing that two parsers could read as two different bodies (RFC 9112, 6; S-20).
 
     The connection is closed after the response: further bytes may be the rest of the body.
     """
     length, coding = fields.get(b"content-length"), fields.get(b"transfer-encoding")
-    if coding is not None and (length is not None or coding.strip().lower() != b"chunked"):
+    if coding is not None and (length is not None or coding.strip(BLANKS).lower() != b"chunked"):
         raise BadRequest(
             "Transfer-Encoding must be 'chunked' and come without Content-Length", headers=_CLOSE
         )
     if length is None:
         return
-    if not length.isdigit() or len(length) > 19 or (len(fields) != len(raw) and _differs(raw)):
+    if not length.isdigit() or len(length) > 19:
         raise BadRequest("Content-Length must be one decimal number", headers=_CLOSE)
-
-
-def _differs(raw: RawHeaders) -> bool:
-    """Return True if repeated Content-Length fields have different values (RFC 9112, 6.3)."""
-    return len({value for name, value in raw if name == b"content-length"}) > 1

@@ -19,6 +19,7 @@ from treefold_http._wire.header_fields import is_token
 if TYPE_CHECKING:
     from treefold_http._requests.request import Request
     from treefold_http._wire.asgi import RawHeaders
+from treefold_http._wire.header_fields import BLANKS
 
 _VARY = (b"vary", b"Origin")
 _ANY = (b"access-control-allow-origin", b"*")
@@ -130,7 +131,7 @@ class CORS:
             return self._refused
         if origin in self._known:
             return self._known[origin]
-        if not self.allows(origin.decode("latin-1")):
+        if not self.allows(origin.strip(BLANKS).decode("latin-1")):
             return self._refused
         value = [_ANY] if self._any_origin else [_VARY, (_ANY[0], origin)]
         fields: RawHeaders = [*value, *self._granted, *self._exposed]
