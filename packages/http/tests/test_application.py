@@ -492,3 +492,12 @@ def test_every_public_name_is_there_once() -> None:
 
     assert len(set(names)) == len(names)
     assert [name for name in names if not hasattr(treefold_http, name)] == []
+
+
+@pytest.mark.parametrize("source", ["('text', 205)", "Response.json({}, status=205)"])
+def test_a_205_has_no_content(project: Project, ask: Ask, source: str) -> None:
+    handler = "from treefold_http import Response\n\nasync def handler(request):\n    return "
+    answer = ask(project({"Api/v1/X/Get.py": handler + source}), "GET", "/v1/x")
+
+    assert (answer.status, answer.body) == (205, b"")
+    assert dict(answer.headers).get("content-length") == "0"

@@ -46,7 +46,7 @@ HTML_TYPE = (b"content-type", b"text/html; charset=utf-8")
 
 NOSNIFF = (b"x-content-type-options", b"nosniff")
 
-BODILESS = frozenset({204, 304})
+BODILESS = frozenset({204, 205, 304})
 """Statuses that carry no body and no content headers (RFC 9110, 6.4.1)."""
 
 _OURS = frozenset({b"transfer-encoding", b"x-request-id", b"x-content-type-options"})
@@ -208,6 +208,8 @@ class Response:
         if self.status in BODILESS:
             body = b""
             fields += [pair for pair in own if pair[0] != b"content-type"]
+            if self.status == 205:  # its length must be said (RFC 9110, 15.3.6)
+                fields.append(_LENGTHS[0])
         else:
             fields += own
             fields.append(_LENGTHS[len(body)])
