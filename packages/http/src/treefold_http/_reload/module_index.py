@@ -22,6 +22,7 @@ class ModuleIndex:
         root: the application root.
 
     Attributes:
+        root: the application root.
         loaded: by dotted name.
         imports: by dotted name, the names that the sources import.
         importers: by dotted name, the loaded modules that import it or hold its objects.
@@ -29,6 +30,7 @@ class ModuleIndex:
     """
 
     def __init__(self, root: Path) -> None:
+        self.root = root
         self._root = str(root)
         self.loaded: dict[str, ModuleType] = {}
         self.imports: dict[str, frozenset[str]] = {}

@@ -8,8 +8,9 @@ the process. This module watches no files and handles no requests.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from treefold_http._injection.providers import Provider
@@ -18,9 +19,16 @@ from treefold_http._project.installed import is_wanted
 from treefold_http._project.modules import ModuleSpace, lock_imports
 from treefold_http._project.reuse import same_objects
 from treefold_http._reload.import_graph import transitive_closure
+from treefold_http._reload.import_watch import ImportWatch
 from treefold_http._reload.module_index import ModuleIndex
 from treefold_http._reload.module_swap import ModuleSwap, SourceOnlyLoader
 from treefold_http._reload.plan import ModuleGraph, ReloadPlan, is_compiled, kept_modules
+from treefold_http._reload.registrations import (
+    Contents,
+    Registrations,
+    contents_of,
+    extended_class,
+)
 from treefold_http._reload.search_path import imported_elsewhere, remove_bytecode, without_broken
 from treefold_http._runtime.boot_report import BrokenFile
 from treefold_http._runtime.settings import Settings
@@ -79,6 +87,7 @@ class Reloader:
         self._space = ModuleSpace.of(app.root)
         self._settings = Settings.load(app.root)
         self._index = ModuleIndex(self._space.root)
+        self._contents: dict[str, Contents] = {}
         self._failed: frozenset[str] = frozenset()
         self._pending: frozenset[str] = frozenset()
         self._space.loader = SourceOnlyLoader
@@ -88,6 +97,10 @@ class Reloader:
         """Read the imports of each module now, which makes the first reload faster."""
         with self._space.current():
             self._index.update(self._space.loaded())
+            for name in transitive_closure(self._index.loaded, self._index.imports):
+                if name in self._index.loaded and self._index.importers.get(name):
+                    module = self._index.loaded[name]
+                    self._contents[name] = contents_of(module, self._index.loaded.keys())
 
     def reload(self, changed: Iterable[str]) -> Reloaded | RestartNeeded | None:
         """Reload changed files.
@@ -162,8 +175,10 @@ class Reloader:
                 raise _Restart(f"{index.file_of(loaded[name])} is compiled")
         self._space.refresh_names()
         undo = [one.reload(plan.stale) for one in app.extensions if hasattr(one, "reload")]
+        staying = self._staying(plan.stale)
+        entered = Registrations(staying, loaded.keys(), self._contents)
         try:
-            with ModuleSwap(self._space, plan.stale) as swap:
+            with ModuleSwap(self._space, plan.stale) as swap, ImportWatch(index.root) as watch:
                 project = load_project(
                     app,
                     former,
@@ -178,8 +193,10 @@ class Reloader:
                 together = graph.together(broken) & plan.stale
                 if together > broken:
                     raise _LeaveOut(frozenset(together), project.report.broken)
+                self._check_safety(former, project, plan, watch, entered, swap.former, apart)
                 failed = swap.restore(transitive_closure(kept, imports))
         except BaseException:
+            entered.restore()
             app.providers.declared = declared
             _restore_in_extensions(undo, plan.stale)
             raise
@@ -187,7 +204,10 @@ class Reloader:
         fresh = plan.stale - failed
         self._failed = self._failed - plan.stale | failed | plan.left_out
         app.exchange_project(project)
+        for name in staying:
+            self._contents[name] = contents_of(staying[name], loaded.keys())
         for name in fresh:
+            self._contents.pop(name, None)
             index.remove(name)  # otherwise old modules stay alive until the next reload
         used = set(app.providers.declared.values())
         return _compare(
@@ -198,6 +218,41 @@ class Reloader:
             replaced=tuple(one for one in declared.values() if one not in used),
             seconds=time.perf_counter() - started,
         )
+
+    def _staying(self, stale: Collection[str]) -> dict[str, ModuleType]:
+        """Return the modules that the stale ones import, and could enter something into."""
+        reached = transitive_closure(stale, self._index.imports)
+        names = (reached & self._index.loaded.keys()).difference(stale)
+        return {name: self._index.loaded[name] for name in names}
+
+    def _check_safety(
+        self,
+        former: LoadedProject,
+        project: LoadedProject,
+        plan: ReloadPlan,
+        watch: ImportWatch,
+        entered: Registrations,
+        before: Mapping[str, ModuleType],
+        apart: _Apart,
+    ) -> None:
+        """Ask for a restart if modules were imported that cannot be imported twice."""
+        loaded = self._space.loaded()
+        fresh = {name: loaded[name] for name in plan.stale if name in loaded}
+        reason = ""
+        if watch.seen:
+            file, what = next(iter(watch.seen.items()))
+            reason = f"{file} {what}"
+        elif (name := entered.changed(fresh.keys())) is not None:
+            reason = f"what was imported enters something into {name}"
+        elif (found := extended_class(fresh, loaded.keys() - fresh.keys())) is not None:
+            reason = f"{found[0]} extends {found[1]}, which keeps its subclasses"
+        elif marked := _marked(before) or _marked(fresh):
+            reason = f"{marked} has restart_on_change"
+        broken = tuple(one for one in project.report.broken if one.kept)
+        if reason and broken and apart.names.isdisjoint(plan.stale):
+            raise _LeaveOut(plan.stale, broken, frozenset(self._pending))
+        if reason:
+            raise _Restart(reason)
 
     def _groups(self) -> list[Collection[str]]:
         offers = [one.related() for one in self._app.extensions if hasattr(one, "related")]
@@ -278,6 +333,11 @@ def _check_restart(
         raise _LeaveOut(plan.at_start, broken, files)
     if reason:
         raise _Restart(reason)
+
+
+def _marked(modules: Mapping[str, ModuleType]) -> str:
+    found = (name for name in modules if vars(modules[name]).get("restart_on_change") is True)
+    return next(found, "")
 
 
 def _restore_in_extensions(

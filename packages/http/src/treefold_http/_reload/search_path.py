@@ -28,12 +28,15 @@ def imported_elsewhere(root: Path, files: Iterable[str]) -> dict[str, str]:
     }
     if not paths:
         return {}
+    prefix = os.path.join(root, "")
     leaves = {os.path.basename(path) for path in paths}
     found: dict[str, str] = {}
     for name, module in list(sys.modules.items()):
         path = getattr(module, "__file__", None)
         if isinstance(path, str) and os.path.basename(path) in leaves:
-            file = paths.get(os.path.realpath(path))
+            # Handlers share their file names: the links of thousands are not resolved.
+            inside = path.startswith(prefix)
+            file = paths.get(path if inside else os.path.realpath(path))
             if file is not None and name != dotted(_without_suffix(file)):
                 found[file] = name
     return found

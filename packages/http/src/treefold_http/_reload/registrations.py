@@ -1,0 +1,149 @@
+"""What the import of modules enters into other modules of the project: a second import adds to it.
+
+A list, dictionary or set of a module that stays, or of an object in it, that holds something else
+after the import; and a class there with `__init_subclass__` that has a new subclass. A container
+that requests change too does not count, unless it holds an object of the imported modules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from types import ModuleType
+from typing import Any, TypeAlias, cast
+
+Container: TypeAlias = "list[Any] | dict[Any, Any] | set[Any]"
+Contents: TypeAlias = dict[int, tuple[Container, Container]]
+"""By identity, the containers of a module with copies of them."""
+
+_CONTAINERS = (list, dict, set)
+_DEPTH = 3
+_LONGEST = 1000
+"""Most elements of a container that are searched for further containers."""
+
+
+def contents_of(module: ModuleType, own: Collection[str]) -> Contents:
+    """Return the containers that the globals of a module lead to, with shallow copies.
+
+    Args:
+        module: the module.
+        own: the modules of the project: only objects of their classes are looked into.
+    """
+    found: Contents = {}
+    for name, value in list(vars(module).items()):
+        if not name.startswith("__"):
+            _collect(value, own, found, _DEPTH)
+    return found
+
+
+def _collect(value: Any, own: Collection[str], found: Contents, depth: int) -> None:
+    if isinstance(value, _CONTAINERS):
+        container = cast("Container", value)
+        if id(container) in found:
+            return
+        found[id(container)] = (container, container.copy())
+        inner: Iterable[Any] = container.values() if isinstance(container, dict) else container
+        values = list(inner)[:_LONGEST] if depth else []
+    elif depth and _module_of(value if isinstance(value, type) else type(value)) in own:
+        # A slotted object has no dictionary: its containers are not seen.
+        values = [v for k, v in list(getattr(value, "__dict__", {}).items()) if k[:2] != "__"]
+    else:
+        return
+    for each in values:
+        _collect(each, own, found, depth - 1)
+
+
+def _module_of(value: Any) -> Any:
+    return getattr(value, "__module__", None)
+
+
+class Registrations:
+    """Compares the containers of modules that stay with those before an import.
+
+    Args:
+        modules: the modules that stay, by dotted name.
+        own: the modules of the project.
+        last: their contents at the end of the last reload.
+    """
+
+    def __init__(
+        self,
+        modules: Mapping[str, ModuleType],
+        own: Collection[str],
+        last: Mapping[str, Contents],
+    ) -> None:
+        self._before = {name: contents_of(module, own) for name, module in modules.items()}
+        self._moving = {
+            key
+            for name, contents in self._before.items()
+            for key, (_, copy) in contents.items()
+            if name in last and key in last[name] and not _same(last[name][key][1], copy)
+        }
+
+    def changed(self, fresh: Collection[str]) -> str | None:
+        """Return a module whose containers the import has changed, None without one.
+
+        Args:
+            fresh: the modules that were imported.
+        """
+        for name, contents in self._before.items():
+            for key, (container, copy) in contents.items():
+                if not _same(container, copy) and (
+                    key not in self._moving or _holds(container, fresh)
+                ):
+                    return name
+        return None
+
+    def restore(self) -> None:
+        """Restore the former contents of the changed containers: running code uses them."""
+        for contents in self._before.values():
+            for container, copy in contents.values():
+                if _same(container, copy):
+                    continue
+                if isinstance(container, list):
+                    container[:] = cast("list[Any]", copy)
+                elif isinstance(container, dict):
+                    former = cast("dict[Any, Any]", copy)
+                    for key in container.keys() - former.keys():
+                        del container[key]
+                    container.update(former)
+                else:
+                    container &= cast("set[Any]", copy)
+                    container |= cast("set[Any]", copy)
+
+
+def _same(one: Container, other: Container) -> bool:
+    if len(one) != len(other):
+        return False
+    if isinstance(one, dict):
+        table = cast("dict[Any, Any]", other)
+        return all(key in table and table[key] is value for key, value in list(one.items()))
+    if isinstance(one, set):
+        return one == other
+    return all(a is b for a, b in zip(one, other, strict=False))
+
+
+def _holds(container: Container, fresh: Collection[str]) -> bool:
+    values = container.values() if isinstance(container, dict) else container
+    return any(_module_of(v if hasattr(v, "__name__") else type(v)) in fresh for v in list(values))
+
+
+def extended_class(
+    fresh: Mapping[str, ModuleType], staying: Collection[str]
+) -> tuple[str, str] | None:
+    """Return an imported module and the name of a class that it extends, which counts subclasses.
+
+    Args:
+        fresh: the imported modules, by dotted name.
+        staying: the modules of the project that were not imported.
+    """
+    for name, module in fresh.items():
+        for made in _classes(module):
+            for base in made.__mro__[1:]:
+                if base.__module__ in staying and "__init_subclass__" in vars(base):
+                    return name, base.__qualname__
+    return None
+
+
+def _classes(module: ModuleType) -> Iterator[type]:
+    values = list(vars(module).values())
+    return (v for v in values if isinstance(v, type) and v.__module__ == module.__name__)

@@ -1,0 +1,101 @@
+"""Swap where it is safe, restart where it is not: the patterns by which modules enter something."""
+
+from __future__ import annotations
+
+import pytest
+from http_reloading import MakeLive, X, Y, handler
+
+from treefold_http.reload import Reloaded, RestartNeeded
+
+PART = "Services/part.py"
+REGISTRY = "Services/registry.py"
+COMMON = {"Services/__init__.py": "", Y: handler("1")}
+USE = handler("part.n", "from Services import part")
+
+PATTERNS = {
+    "append": ("found = []\n", "from Services import registry\nregistry.found.append(1)\n"),
+    "dictionary": ("found = {}\n", "from Services.registry import found\nfound['a'] = object()\n"),
+    "set": ("found = set()\n", "from Services.registry import found\nfound.add(object())\n"),
+    "decorator": (
+        "found = {}\ndef register(f):\n    found[f.__name__] = f\n    return f\n",
+        "from Services.registry import register\n@register\ndef act(): pass\n",
+    ),
+    "object": (
+        """
+        class Events:
+            def __init__(self):
+                self.listeners = {}
+            def on(self, name):
+                return lambda f: self.listeners.setdefault(name, []).append(f) or f
+        events = Events()
+        """,
+        "from Services.registry import events\n@events.on('created')\ndef act(): pass\n",
+    ),
+    "subclass": (
+        "class Base:\n    def __init_subclass__(cls): pass\n",
+        "from Services.registry import Base\nclass Own(Base): pass\n",
+    ),
+    "thread": ("", "import threading\nthreading.Thread(target=int).start()\n"),
+    "atexit": ("", "import atexit\natexit.register(int)\natexit.unregister(int)\n"),
+    "signal": ("", "import signal\nsignal.signal(signal.SIGUSR2, signal.SIG_IGN)\n"),
+    "log handler": (
+        "",
+        "import logging\nlog = logging.getLogger('own')\nlog.addHandler(logging.NullHandler())\n",
+    ),
+    "switch": ("", "restart_on_change = True\n"),
+}
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_a_module_that_enters_something_elsewhere_restarts(live: MakeLive, pattern: str) -> None:
+    registry, part = PATTERNS[pattern]
+    app = live(COMMON | {X: USE, REGISTRY: registry, PART: f"{part}n = 1\n"})
+    assert app.get() == [1]
+    assert isinstance(app.edit({PART: f"{part}n = 2\n"}), RestartNeeded)
+    assert app.get() == [1]
+
+
+@pytest.mark.parametrize(
+    ("registry", "part"),
+    [
+        ("", ""),
+        (
+            "def timed(f):\n    return f\n",
+            "from Services.registry import timed\n@timed\ndef act(): pass\n",
+        ),
+        ("class Base: pass\n", "from Services.registry import Base\nclass Own(Base): pass\n"),
+        ("found = []\n", "from Services.registry import found\nn = len(found)\n"),
+    ],
+    ids=["plain", "decorator", "subclass", "reader"],
+)
+def test_a_plain_service_is_swapped(live: MakeLive, registry: str, part: str) -> None:
+    app = live(COMMON | {X: USE, REGISTRY: registry, PART: f"{part}n = 1\n"})
+    assert isinstance(app.edit({PART: f"{part}n = 2\n"}), Reloaded)
+    assert app.get() == [2]
+
+
+def test_a_container_that_requests_change_too_restarts_nothing(live: MakeLive) -> None:
+    count = handler("state.count()", "from Services import state, part")
+    state = "seen = {}\ndef count():\n    seen[len(seen)] = 1\n    return len(seen)\n"
+    part = "from Services import state\n{}n = 1\n"
+    app = live(COMMON | {X: count, "Services/state.py": state, PART: part.format("")})
+    assert [app.get(), app.get()] == [[1], [2]]
+    assert isinstance(app.edit({PART: part.format("state.count()\n")}), Reloaded)
+    assert app.get() == [4]
+
+
+def test_what_was_entered_is_taken_back_until_the_restart(live: MakeLive) -> None:
+    part = "from Services.registry import found\nfound.append({n})\n"
+    use = handler("*registry.found", "from Services import part, registry")
+    app = live(COMMON | {X: use, REGISTRY: "found = []\n", PART: part.format(n=1)})
+    assert isinstance(app.edit({PART: part.format(n=2)}), RestartNeeded)
+    assert app.get() == [1]
+
+
+def test_the_restart_waits_until_no_file_is_broken(live: MakeLive) -> None:
+    part = "from Services.registry import found\nfound.append(1)\nn = {n}\n"
+    app = live(COMMON | {X: USE, REGISTRY: "found = []\n", PART: part.format(n=1)})
+    outcome = app.edit({PART: part.format(n=2), Y: "1 / 0\n"})
+    assert isinstance(outcome, Reloaded)
+    assert app.get() == [1]
+    assert isinstance(app.edit({Y: handler("2")}), RestartNeeded)
