@@ -2,6 +2,7 @@
 
 import contextlib
 import http.client
+import json
 import re
 import signal
 import socket
@@ -239,6 +240,35 @@ def test_several_processes_serve_one_port_and_end_together(
     assert server.output.count("GET /v1/health 200 ") == 1
     assert "Traceback" not in server.output
     assert is_served(server.url) is False
+
+
+@pytest.mark.parametrize("command", [["serve"], ["serve", "--workers", "2"], ["dev"]])
+def test_root_path_is_cut_where_a_request_has_it(
+    start: Start, project: Project, command: list[str]
+):
+    root = project("v1/Health/Get.py")
+    text = "async def handler(request):\n    return [request.path, request.root_path]\n"
+    write(root, "Api/v1/Show/Get.py", text)
+    write(root, "treefold.toml", 'root_path = "/other"\n')
+    server = start(*command, "--root-path", "/api", cwd=root).started()
+    wait_until(server.url, served=True)
+    with connect(server.url) as connection:
+        for path in ("/api/v1/show", "/v1/show"):
+            assert json.loads(get(connection, path).read()) == ["/api/v1/show", "/api"]
+        assert get(connection, "/other/v1/show").status == 404
+    assert server.stop() == 0
+    docs = f"docs on {server.url}/api/docs\n"
+    assert (docs in server.output) is (command == ["dev"])
+
+
+def test_a_root_path_that_is_no_prefix_is_one_line(treefold: Treefold, project: Project):
+    root = project("v1/Health/Get.py")
+    write(root, "treefold.toml", 'root_path = "api"\n')
+    for command in ("serve", "dev"):
+        code, _, err = treefold(command, "--port", "0")
+        assert code == 1
+        assert "Setting root_path must be a prefix such as '/api'" in err
+        assert "Traceback" not in err
 
 
 @pytest.mark.parametrize("seconds", [0, 0.1, 0.2, 0.3, 0.5, 0.8])

@@ -254,6 +254,19 @@ def test_tests_whose_url_is_computed_are_named(executable: Executable, root: Pat
 MANY = "def test_{}(client):\n    client.get(url())\n"
 
 
+@pytest.mark.parametrize("url", ["/api/v1/user/3/orders", "/v1/user/3/orders"])
+def test_urls_below_the_prefix_of_root_path_are_the_same(
+    executable: Executable, root: Path, url: str
+):
+    put(root, "treefold.toml", 'root_path = "/api"\n')
+    text = 'def test_it(client):\n    client.get("/api/v1/user/1/orders")\n'
+    put(root, "Tests/test_prefix.py", text)
+    done = executable("test", url, "--collect-only", "-q", cwd=root)
+    assert "Tests/test_prefix.py::test_it" in done.stdout
+    plain = executable("test", "/v1/health", "--collect-only", "-q", cwd=root)
+    assert "Tests/test_prefix.py" not in plain.stdout + plain.stderr
+
+
 def test_no_test_and_no_route_are_told_apart(executable: Executable, root: Path):
     put(root, "Api/v1/Lonely/Get.py", "def handler(request): ...\n")
     done = executable("test", "/v1/lonely", cwd=root)

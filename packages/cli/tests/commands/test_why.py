@@ -115,6 +115,32 @@ def test_a_method_that_only_routes_have_is_refused_outside_of_them(
     assert treefold("why", "head", path)[0] == 0
 
 
+@pytest.mark.parametrize(
+    ("path", "answer"),
+    [
+        ("/api/v1/user/42", "200, served by Api/v1/User/[id]/Get.py"),
+        ("/api/user/42", "200, served by Api/v1/User/[id]/Get.py"),
+        ("/api/static/a.css", "served by the mount /static (StaticFiles)"),
+        ("/api/docs", "served by the docs (development, or the setting docs = true)"),
+        ("/api/v9/user", "404: no such path"),
+    ],
+)
+def test_the_prefix_of_root_path_is_cut(treefold: Treefold, root: Path, path: str, answer: str):
+    (root / "web").mkdir()
+    (root / "web/a.css").write_text("")
+    (root / "extensions.py").write_text(MOUNTING)
+    (root / "treefold.toml").write_text("root_path = '/api'\ndefault_version = 'v1'\n")
+    below = path.removeprefix("/api")
+    _, out, _ = treefold("why", "get", path)
+    lines = out.splitlines()
+    assert lines[:2] == [f"GET {below}", "  the prefix /api is cut (setting root_path)"]
+    assert any(line.split(maxsplit=1)[1].startswith(answer) for line in lines if "answer" in line)
+    assert treefold("why", "get", below)[1].splitlines() == [lines[0], *lines[2:]]
+    records = [json.loads(treefold("why", "get", p, "--json")[1]) for p in (path, below)]
+    assert [record["root_path"] for record in records] == ["/api", None]
+    assert records[0] | {"root_path": None} == records[1]
+
+
 def test_a_boot_file_that_fails_hides_mounts_and_nothing_else(treefold: Treefold, root: Path):
     (root / "extensions.py").write_text("1 / 0\n")
     (root / "treefold.toml").write_text("default_version = 'v1'\n")

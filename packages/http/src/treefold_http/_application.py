@@ -24,11 +24,10 @@ from treefold_http._injection.overrides import Overrides
 from treefold_http._injection.providers import Key, Provider, Providers, ProviderScope
 from treefold_http._injection.resolver import Injection
 from treefold_http._project.boot import LoadedProject, load_project, plan_routes
-from treefold_http._project.fallbacks import refusal_of
+from treefold_http._project.fallbacks import fallback_of
 from treefold_http._project.installed import Installed
 from treefold_http._project.mounts import Answer, Mountable, Mounts
 from treefold_http._project.plans import Plan
-from treefold_http._requests.connection import below_root
 from treefold_http._requests.log_payload import log_connection, read_ahead
 from treefold_http._requests.request import Request
 from treefold_http._responses.coercion import PLAIN, to_response
@@ -49,15 +48,14 @@ from treefold_http._serving.lifespan import Lifespan
 from treefold_http._serving.sockets import OpenSockets, serve_socket
 from treefold_http._wire.asgi import RawHeaders, Receive, Scope, Send
 from treefold_http._wire.datastructures import State
-from treefold_http._wire.errors import HTTPError, MethodNotAllowed
+from treefold_http._wire.errors import HTTPError
 from treefold_http._wire.json import quick_encode
 from treefold_http._wire.request_guard import check_request, check_upgrade, make_relative
 from treefold_http._wire.request_id import assign_request_id
+from treefold_http._wire.root_path import below_root, place_below
 from treefold_logging import configure, get_logger, keep_tail, request_id
 from treefold_router import (
-    AutoOptions,
     Found,
-    MethodNotAllowed as WrongMethod,
     NotFound as NoRoute,
     Route,
     RouteTable,
@@ -287,9 +285,11 @@ class Application:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection scope (ASGI 3.0)."""
-        if scope["type"] != "http" or not self.lifespan.started:
-            await self._serve_other(scope, receive, send)
-            return
+        if scope["type"] != "http" or not self.lifespan.is_direct:
+            prepared = await self._prepare(scope, receive, send)
+            if prepared is None:
+                return
+            scope = prepared
         started = perf_counter()
         fields = dict(scope["headers"])
         identity = assign_request_id(fields, scope["headers"])
@@ -346,16 +346,19 @@ class Application:
                 log_connection(request, scope["method"], status, perf_counter() - started, has_body)
             request_id.reset(token)
 
-    async def _serve_other(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _prepare(self, scope: Scope, receive: Receive, send: Send) -> Scope | None:
+        """Return the scope of a request that waits to be served; serve any other scope."""
         if scope["type"] == "lifespan":
             await self.lifespan.serve(scope, receive, send)
-            return
+            return None
         if not self.lifespan.started:
             await self.lifespan.start()
+        if self.settings.root_path:
+            scope = place_below(scope, self.settings.root_path)
         if scope["type"] == "http":
-            await self(scope, receive, send)
-        else:
-            await serve_socket(self, scope, receive, send)
+            return scope
+        await serve_socket(self, scope, receive, send)
+        return None
 
     def _route(self, request: Request, receive: Receive) -> Plan:
         """Return the plan of the matched route, or the plan that answers 404, 405 and OPTIONS."""
@@ -387,13 +390,14 @@ class Application:
                     outcome = project.table.resolve(request.method, path, version=version)
                     if type(outcome) is Found:
                         project.log_default(request.method, request, outcome.route)
-                if type(outcome) is NoRoute and request.raw_path in self._probes:
-                    plan = request.plan = self._probes[request.raw_path]
+                target = path if isinstance(path, bytes) else path.encode()
+                if type(outcome) is NoRoute and target in self._probes:
+                    plan = request.plan = self._probes[target]
                     return plan
                 if type(outcome) is NoRoute and (page := self.mounts.find_built_in(path)):
                     return self._with_fallback(request, page)
             if type(outcome) is not Found:
-                plan = self._with_fallback(request, _fallback_of(outcome))
+                plan = self._with_fallback(request, fallback_of(outcome))
                 if project.scoped_fallbacks:
                     plan = (
                         project.scoped_fallbacks.find(request, project.table, path, version) or plan
@@ -434,17 +438,6 @@ async def _finish_body(request: Request, common: RawHeaders) -> None:
     await read_ahead(request)
     if not request.reader.complete:
         common.append(_CLOSE)  # otherwise the server would read the rest of the body
-
-
-def _fallback_of(outcome: object) -> HTTPError | Response:
-    if isinstance(outcome, AutoOptions):
-        return Response.empty(headers={"Allow": outcome.allow})
-    if isinstance(outcome, WrongMethod):
-        headers = {"Allow": outcome.allow}
-        if outcome.allow == "WEBSOCKET":
-            headers["Upgrade"] = "websocket"
-        return MethodNotAllowed(f"This path answers {outcome.allow}", headers=headers)
-    return refusal_of(outcome)
 
 
 def create_app() -> Application:

@@ -42,6 +42,7 @@ from treefold_http._project.boot_files import (
     load_models as load_models,
 )
 from treefold_http._project.installed import GROUP as GROUP, install as install
+from treefold_http._wire.root_path import below_root as below_root
 
 if TYPE_CHECKING:
     from treefold_http._application import Application

@@ -16,6 +16,7 @@ FULL: dict[str, Any] = {
     "default_version": "latest",
     "docs": True,
     "health": True,
+    "root_path": "/api",
     "auto_head": True,
     "auto_options": True,
     "log_format": "json",
@@ -42,6 +43,7 @@ TOML = """
 default_version = "latest"
 docs = true
 health = true
+root_path = "/api"
 auto_head = true
 auto_options = true
 log_format = "json"
@@ -88,6 +90,7 @@ def test_without_any_source_the_defaults_hold(tmp_path: Path) -> None:
         "default_version": None,
         "docs": None,
         "health": False,
+        "root_path": "",
         "auto_head": False,
         "auto_options": False,
         "log_format": "text",
@@ -135,6 +138,7 @@ def test_every_setting_is_read_from_the_environment(
         "DEFAULT_VERSION": "latest",
         "DOCS": "on",
         "HEALTH": "yes",
+        "ROOT_PATH": "/api",
         "AUTO_HEAD": "True",
         "AUTO_OPTIONS": " 1 ",
         "LOG_FORMAT": "json",

@@ -9,7 +9,7 @@ import ast
 import os
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, urlsplit
@@ -50,6 +50,7 @@ def choose(
     *,
     default_version: str | None = None,
     prefix: str = "",
+    below: Callable[[str], str] = str,
 ) -> Choice:
     """Find the tests that touch one of `routes`, or a path below a mount.
 
@@ -59,11 +60,12 @@ def choose(
         routes: all of one place.
         default_version: the version that serves a URL without one.
         prefix: a mount, such as `/static`.
+        below: cuts the prefix of the setting `root_path` from a URL.
 
     Returns:
         The tests by file; nothing where no test touches them.
     """
-    targets = _Targets(table, routes, default_version, prefix)
+    targets = _Targets(table, routes, default_version, prefix, below)
     found: dict[str, Sequence[str]] = {}
     for file in test_files(root):
         if targets.mirrors(file):
@@ -74,7 +76,12 @@ def choose(
 
 
 def find_unplaced(
-    root: Path, table: RouteTable, choice: Choice, *, default_version: str | None = None
+    root: Path,
+    table: RouteTable,
+    choice: Choice,
+    *,
+    default_version: str | None = None,
+    below: Callable[[str], str] = str,
 ) -> list[str]:
     """Find the tests outside of a choice whose URL is computed, as pytest names them.
 
@@ -83,10 +90,12 @@ def find_unplaced(
         table: the project's.
         choice: the tests that were placed.
         default_version: the version that serves a URL without one.
+        below: as for `choose`.
     """
 
     def is_known(url: str) -> bool:
-        path = urlsplit(url).path if "://" in url else url.partition("?")[0]
+        path = _path_of(url)
+        path = below(path) if path.startswith("/") else path
         return any(_is_served_by(table, route, path, default_version) for route in table.routes)
 
     return [
@@ -113,6 +122,7 @@ class _Targets:
     routes: Sequence[Route]
     default_version: str | None
     prefix: str
+    below: Callable[[str], str]
 
     def mirrors(self, file: str) -> bool:
         """Return True if the folders of a test file end with the folders of a handler."""
@@ -124,10 +134,13 @@ class _Targets:
         """Return True if a string is the URL, the file or the module of one of the routes."""
         if any(text in (f"Api/{r.file}", _module_name(r)) for r in self.routes):
             return True
-        url = urlsplit(text).path if "://" in text else text.partition("?")[0]
+        url = _path_of(text)
+        if not url.startswith("/"):
+            return False
+        url = self.below(url)
         if self.prefix and f"{url}/".startswith(f"{self.prefix}/"):
             return True
-        return url.startswith("/") and any(
+        return any(
             _is_served_by(self.table, route, url, self.default_version) for route in self.routes
         )
 
@@ -135,6 +148,10 @@ class _Targets:
         """Return True if an imported module lies in the folder of one of the routes."""
         homes = (_module_name(route).rpartition(".")[0] for route in self.routes)
         return any(name == home or name.startswith(f"{home}.") for home in homes)
+
+
+def _path_of(url: str) -> str:
+    return urlsplit(url).path if "://" in url else url.partition("?")[0]
 
 
 def _module_name(route: Route) -> str:

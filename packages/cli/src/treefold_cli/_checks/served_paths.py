@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from treefold_cli._console.errors import one_line, translated
 from treefold_cli._console.output import complain
-from treefold_router import Explanation, RouteTable
+from treefold_router import Explanation, RouteTable, version_number
 
 if TYPE_CHECKING:
     from treefold_http import Application, Settings
@@ -31,12 +31,14 @@ class Served:
         prefix: the mount or part of the framework that serves the path instead; empty for none.
         text: its name in words.
         refusal: 404 or 405 where that part is known to refuse the path or the method; else 0.
+        root_path: the prefix of the setting `root_path`, if it was cut from the path.
     """
 
     found: Explanation
     prefix: str = ""
     text: str = ""
     refusal: int = 0
+    root_path: str = ""
 
     @property
     def status(self) -> int:
@@ -61,6 +63,18 @@ def explain_path(
     """
     if method in _AUTOMATIC:
         table = _with_automatic_methods(root, table)
+    first = raw_path.split(b"/", 2)[1].decode("latin-1")
+    if version_number(first) is not None:  # no prefix begins like this, so no settings are read
+        return _explain(root, table, method, raw_path, loads=loads)
+    from treefold_http.extensions import below_root
+
+    root_path = read_settings(root).root_path
+    below = below_root(raw_path, root_path)
+    served = _explain(root, table, method, below, loads=loads)
+    return served if below == raw_path else replace(served, root_path=root_path)
+
+
+def _explain(root: Path, table: RouteTable, method: str, raw_path: bytes, *, loads: bool) -> Served:
     found = table.explain(method, raw_path)
     if found.status in (204, 400) or (found.route is None and not found.unversioned):
         return Served(found)
@@ -71,7 +85,7 @@ def explain_path(
             mount = None if method == "WEBSOCKET" else _mount(app, method, raw_path)
             if mount is not None:
                 return Served(found, mount.prefix, mount.text, _refusal(mount))
-            version = _default_version(app.settings, table)
+            version = default_version_of(app.settings, table)
             found = table.explain(method, raw_path, default_version=version)
         if found.status == 404 and method != "WEBSOCKET":
             from treefold_http.extensions import built_in_at
@@ -88,28 +102,25 @@ def explain_path(
         return Served(found)
 
 
-def read_default_version(root: Path, table: RouteTable) -> str | None:
-    """Return the version that serves a path without one; None for no version.
+def read_settings(root: Path) -> "Settings":
+    """Read the settings of a project.
 
     Raises:
         CommandError: the settings cannot be read.
     """
-    return _default_version(_read_settings(root), table)
-
-
-def _read_settings(root: Path) -> "Settings":
     from treefold_http import Settings, TreefoldError
 
     with translated(TreefoldError):
         return Settings.load(root)
 
 
-def _default_version(settings: "Settings", table: RouteTable) -> str | None:
+def default_version_of(settings: "Settings", table: RouteTable) -> str | None:
+    """Return the version that serves a path without one; None for no version."""
     return table.latest if settings.default_version == "latest" else settings.default_version
 
 
 def _with_automatic_methods(root: Path, table: RouteTable) -> RouteTable:
-    settings = _read_settings(root)
+    settings = read_settings(root)
     if not settings.auto_head and not settings.auto_options:
         return table
     return RouteTable.scan(

@@ -4,6 +4,7 @@ Options are text or flags (`application` gives the reason), so numbers and choic
 with messages of this package.
 """
 
+import os
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -25,6 +26,20 @@ Host = Annotated[str, typer.Option("--host", metavar="HOST", help="The address t
 Port = Annotated[
     str, typer.Option("--port", metavar="PORT", help="The port to listen on; 0 picks a free one.")
 ]
+RootPath = Annotated[
+    str,
+    typer.Option(
+        "--root-path",
+        metavar="PREFIX",
+        help="The prefix that a proxy serves the application below, such as /api.",
+    ),
+]
+
+
+def set_root_path(prefix: str) -> None:
+    """Put the prefix where this process and its workers read settings from, if there is one."""
+    if prefix:
+        os.environ["TREEFOLD_ROOT_PATH"] = prefix
 
 
 def read_number(text: str, name: str, *, low: int, high: int) -> int:

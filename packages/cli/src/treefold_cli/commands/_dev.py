@@ -4,10 +4,12 @@ One process, `dev=True`, everything worth knowing printed once at the start. Ser
 `_server`.
 """
 
+import contextlib
 import importlib.util
 import ipaddress
 import os
 import sys
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +17,7 @@ import typer
 
 from treefold_cli._console.completion import complete_versions
 from treefold_cli._console.errors import MISUSE, OK, CommandError, translated
-from treefold_cli._console.options import AppDir, Host, Port, read_number
+from treefold_cli._console.options import AppDir, Host, Port, RootPath, read_number, set_root_path
 from treefold_cli._console.output import complain, write
 from treefold_cli._console.project import find_api
 from treefold_cli._console.route_lines import tree_lines
@@ -70,6 +72,7 @@ def dev(
     no_reload: Annotated[
         bool, typer.Option("--no-reload", help="Watch nothing: changes need a restart by hand.")
     ] = False,
+    root_path: RootPath = "",
     app_dir: AppDir = ".",
 ) -> int:
     """Run the development server.
@@ -79,8 +82,8 @@ def dev(
     environment, folder = dict(os.environ), os.getcwd()
     number = read_number(port, "--port", low=0, high=65535)
     version = _read_version(default_version, find_api(app_dir))
+    set_root_path(root_path)
     from treefold_cli._dev.restart import inherited_listener, restart_process
-    from treefold_cli._dev.watched import Watched
     from treefold_cli._server.listener import bind
     from treefold_http import Application
 
@@ -89,14 +92,23 @@ def dev(
         app = Application(app_dir, dev=True, default_version=version)
         if former is None and not is_loopback(host):
             complain(f"Warning: {_exposure(host)}")
-        watched = None
-        if not no_reload:
-            folders = [*app.settings.watch, *map(os.path.abspath, reload_dir or ())]
-            include = [*app.settings.watch_include, *(reload_include or ())]
-            watched = Watched.of(app.root, folders, include)
+        watched = None if no_reload else _watched(app, reload_dir or (), reload_include or ())
         if _serve_project(app, listener, watched, again=former is not None, migrate=migrate):
             restart_process(listener, environment=environment, folder=folder)
     return OK
+
+
+def _watched(
+    app: "Application", reload_dir: Sequence[str], reload_include: Sequence[str]
+) -> "Watched":
+    from treefold_cli._dev.watched import Watched
+    from treefold_http import TreefoldError
+
+    folders, include = [os.path.abspath(folder) for folder in reload_dir], [*reload_include]
+    with contextlib.suppress(TreefoldError):  # wrong settings are reported by the boot
+        folders = [*app.settings.watch, *folders]
+        include = [*app.settings.watch_include, *include]
+    return Watched.of(app.root, folders, include)
 
 
 def _exposure(host: str) -> str:
@@ -170,7 +182,7 @@ def _serve_boot_error(listener: "socket.socket", watched: "Watched", error: Comm
 
 def _announce(app: "Application", address: str, *, again: bool) -> None:
     if app.has_docs and not again:
-        write(f"docs on {address}/docs")
+        write(f"docs on {address}{app.settings.root_path}/docs")
     write(f"serving on {address} ({'restarted' if again else 'stop with Ctrl-C'})")
     sys.stdout.flush()
 

@@ -12,7 +12,7 @@ import typer
 
 from treefold_cli._checks.broken_files import require_sound
 from treefold_cli._console.errors import OK, translated
-from treefold_cli._console.options import AppDir, Host, Port, read_number
+from treefold_cli._console.options import AppDir, Host, Port, RootPath, read_number, set_root_path
 from treefold_cli._console.project import find_api
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def serve(
             "--allow-broken", help="Start although handler files fail to load; they answer 500."
         ),
     ] = False,
+    root_path: RootPath = "",
     app_dir: AppDir = ".",
 ) -> int:
     """Run the application in production. It never migrates.
@@ -51,6 +52,7 @@ def serve(
     number = read_number(port, "--port", low=0, high=65535)
     processes = read_number(workers, "--workers", low=1, high=1000)
     find_api(app_dir)
+    set_root_path(root_path)
     from treefold_cli._server.listener import address, bind
     from treefold_cli._server.server import run
     from treefold_http import Application, TreefoldError

@@ -6,6 +6,7 @@ Only arguments and words; which tests touch a URL is decided in `_checks.choose_
 import json
 import os
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -113,12 +114,19 @@ def _tests_at(root: Path, url: str) -> dict[str, list[str]]:
         routes_at,
         test_files,
     )
-    from treefold_cli._checks.served_paths import explain_path, read_default_version
+    from treefold_cli._checks.served_paths import (
+        default_version_of,
+        explain_path,
+        read_settings,
+    )
+    from treefold_http.extensions import below_root
 
     with translated(RouterError):
         table = RouteTable.scan(root / "Api")
-    version = read_default_version(root, table)
-    routes, prefix = routes_at(table, url, default_version=version), ""
+    settings = read_settings(root)
+    version = default_version_of(settings, table)
+    below = partial(below_root, root=settings.root_path)
+    routes, prefix = routes_at(table, below(url), default_version=version), ""
     if routes:
         named = ", ".join(f"{route.method} {route.template}" for route in routes)
     else:
@@ -129,14 +137,14 @@ def _tests_at(root: Path, url: str) -> dict[str, list[str]]:
             raise CommandError(
                 f"No route at {url!r}; 'treefold why get {url}' says why", code=MISUSE
             )
-    found = choose(root, table, routes, default_version=version, prefix=prefix)
+    found = choose(root, table, routes, default_version=version, prefix=prefix, below=below)
     choice = {file: list(names) for file, names in found.items()}
     if choice:
         complain(f"Tests of {named} are in {', '.join(choice)}")
     else:
         looked = count(sum(1 for _ in test_files(root)), "test file")
         complain(f"No test touches {named}; looked in {looked} for its URL or its file")
-    _print_unplaced(find_unplaced(root, table, found, default_version=version))
+    _print_unplaced(find_unplaced(root, table, found, default_version=version, below=below))
     return choice
 
 

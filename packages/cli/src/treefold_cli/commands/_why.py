@@ -87,6 +87,8 @@ def _raw_path(typed: str) -> bytes:
 
 def _print_explanation(served: Served) -> None:
     write(f"{served.found.method} {served.found.path}")
+    if served.root_path:
+        write(f"  the prefix {served.root_path} is cut (setting root_path)")
     if served.prefix:
         write(f"  answer  {_REFUSED[served.refusal].format(served.text)}")
         return
@@ -114,6 +116,7 @@ def _explanation_record(served: Served) -> dict[str, Any]:
         "unversioned": found.unversioned,
         "default_version": found.default_version or None,
         "mount": served.prefix or None,
+        "root_path": served.root_path or None,
         "shadowed": [route(each) for each in found.shadowed],
         "skipped": [{"file": f"Api/{each.file}", "reason": each.reason} for each in found.skipped],
         "near": [route(each) for each in found.near],

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from html import escape
 from typing import TYPE_CHECKING
 
-from treefold_http._requests.connection import below_root
 from treefold_http._responses.response import Response
+from treefold_http._wire.root_path import below_root
 
 if TYPE_CHECKING:
     from treefold_http._requests.connection import Connection

@@ -31,11 +31,11 @@ from treefold_http._project.reuse import (
     same_objects,
 )
 from treefold_http._project.source_loader import write_bytecode
-from treefold_http._requests.connection import below_root
 from treefold_http._responses.endpoints import CallNext
 from treefold_http._responses.response import Response
 from treefold_http._runtime.boot_report import BootError, BootReport, BrokenFile
 from treefold_http._wire.json import keep_pydantic_dataclasses
+from treefold_http._wire.root_path import below_root
 from treefold_logging import get_logger, request_target
 from treefold_router import Route, RouterError, RouteTable
 

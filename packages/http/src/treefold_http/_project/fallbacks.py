@@ -21,7 +21,14 @@ from treefold_http._wire.errors import (
     MethodNotAllowed,
     NotFound,
 )
-from treefold_router import Found, MalformedPath, Route, RouteTable
+from treefold_router import (
+    AutoOptions,
+    Found,
+    MalformedPath,
+    MethodNotAllowed as WrongMethod,
+    Route,
+    RouteTable,
+)
 
 if TYPE_CHECKING:
     from treefold_http._project.handlers import HandlerModule
@@ -101,6 +108,18 @@ def refusal_of(outcome: object) -> HTTPError:
     if isinstance(outcome, MalformedPath):
         return BadRequest(outcome.reason)
     return NotFound(NOTHING_HERE)
+
+
+def fallback_of(outcome: object) -> HTTPError | Response:
+    """Return the answer to a path without a route: OPTIONS, 404, 405 or 400."""
+    if isinstance(outcome, AutoOptions):
+        return Response.empty(headers={"Allow": outcome.allow})
+    if isinstance(outcome, WrongMethod):
+        headers = {"Allow": outcome.allow}
+        if outcome.allow == "WEBSOCKET":
+            headers["Upgrade"] = "websocket"
+        return MethodNotAllowed(f"This path answers {outcome.allow}", headers=headers)
+    return refusal_of(outcome)
 
 
 def _answers_preflights(entry: Any) -> bool:

@@ -33,15 +33,6 @@ class Address(NamedTuple):
     port: int
 
 
-def below_root(path: bytes | str, root: str) -> bytes | str:
-    """Return a path without the prefix that the application is mounted at (ASGI, `root_path`)."""
-    prefix = root.rstrip("/")
-    if isinstance(path, str):
-        return path.removeprefix(prefix) if path.startswith(f"{prefix}/") else path
-    encoded = prefix.encode()
-    return path.removeprefix(encoded) if path.startswith(encoded + b"/") else path
-
-
 class Connection:
     """The reading side of an ASGI scope.
 
@@ -108,13 +99,18 @@ class Connection:
 
     @property
     def path(self) -> str:
-        """The path, percent-decoded by the server. Routing never uses it; see `raw_path`."""
+        """The path, percent-decoded by the server, with `root_path`. Routing uses `raw_path`."""
         return self.scope["path"]
 
     @property
     def raw_path(self) -> bytes:
         """The path as sent, still percent-encoded."""
         return self.scope.get("raw_path") or self.scope["path"].encode()
+
+    @property
+    def root_path(self) -> str:
+        """The prefix that the application is served below, such as `/api`; empty for none."""
+        return self.scope.get("root_path", "").rstrip("/")
 
     @property
     def scheme(self) -> str:

@@ -42,6 +42,10 @@ SPELLINGS = dict.fromkeys(["true", "1", "on", "yes"], True) | dict.fromkeys(
 )
 
 
+_is_prefix = re.compile(r"(?!/v[0-9]+(?:/|$))(?:/(?!\.{1,2}(?:/|$))[\w.~-]+)+", re.ASCII).fullmatch
+"""A version could not be told from a version of the application itself."""
+
+
 class VariableText(str):
     """The text of an environment variable, which is converted to the type of its setting.
 
@@ -68,6 +72,8 @@ class Settings:
         default_version: serve unversioned requests from `latest` or a fixed `vN`; off when None.
         docs: serve the docs UI and the OpenAPI documents; None follows `dev`.
         health: serve `/livez` and `/readyz`.
+        root_path: the prefix that the application is served below, such as `/api`. It is cut from
+            requests that have it; a proxy may have cut it already.
         auto_head: answer HEAD from `Get.py` where there is no `Head.py`.
         auto_options: answer OPTIONS from the route table where there is no `Options.py`.
         log_format: `text` or `json`.
@@ -97,6 +103,7 @@ class Settings:
     default_version: str | None = None
     docs: bool | None = None
     health: bool = False
+    root_path: str = ""
     auto_head: bool = False
     auto_options: bool = False
     log_format: Literal["text", "json"] = "text"
@@ -126,6 +133,11 @@ class Settings:
                 f" {version!r}"
             )
 
+        if self.root_path and not _is_prefix(self.root_path):
+            raise SettingsError(
+                "Setting root_path must be a prefix such as '/api', without a final slash, a"
+                f" version or an escape, got {self.root_path!r}"
+            )
         if self.limit_concurrency < 1:
             raise SettingsError(
                 f"Setting limit_concurrency must be a number from 1, got {self.limit_concurrency!r}"

@@ -36,12 +36,14 @@ class Lifespan:
 
     Attributes:
         started: True once the startup is complete and requests may be served.
+        is_direct: True once a request can be served as the server passes it, without a prefix.
         stopping: set when the shutdown begins; event streams wait on it.
     """
 
     def __init__(self, app: Host) -> None:
         self.app = app
         self.started = False
+        self.is_direct = False
         self.stopping = asyncio.Event()
         self._starting: asyncio.Future[None] | None = None
         self._undo: list[Callable[[], Awaitable[None]]] = []
@@ -96,7 +98,7 @@ class Lifespan:
         if "treefold_http.cache" in sys.modules:  # otherwise no cache was used
             sys.modules["treefold_http.cache"].clear_memory()
         self._starting = None
-        self.started = False
+        self.started = self.is_direct = False
         self.app.threads.shutdown()
         release_disk_threads()
         flush()
@@ -123,6 +125,7 @@ class Lifespan:
         for hook in app.project.on_startup[1:]:
             await self._attempt(hook)
         self.started = True
+        self.is_direct = not app.settings.root_path
 
     async def _end_installed(self) -> None:
         for extension in reversed(self.app.installed):

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from treefold_http._extensions.calls import explain
 from treefold_http._failures.problems import crash
 from treefold_http._project.fallbacks import refusal_of
-from treefold_http._requests.connection import below_root
 from treefold_http._requests.log_payload import log_connection
 from treefold_http._responses.files import FileResponse
 from treefold_http._responses.response import NOSNIFF, Response, missing_in
@@ -36,6 +35,7 @@ from treefold_http._wire.errors import Forbidden, HTTPError, MethodNotAllowed
 from treefold_http._wire.origins import parse_origin
 from treefold_http._wire.request_guard import check_request
 from treefold_http._wire.request_id import assign_request_id
+from treefold_http._wire.root_path import below_root
 from treefold_logging import request_id
 from treefold_router import Found, MalformedPath, NotFound as NoRoute
 

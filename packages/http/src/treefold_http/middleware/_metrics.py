@@ -15,6 +15,7 @@ from treefold_http._project.middleware_chain import until_over
 from treefold_http._responses.response import Response
 from treefold_http._runtime.boot_report import import_extra
 from treefold_http._wire.errors import NOTHING_HERE, NotFound
+from treefold_http._wire.root_path import below_root
 from treefold_http.middleware._addresses import Networks, client_of, parse_address
 from treefold_router import METHODS
 
@@ -72,7 +73,9 @@ class Metrics:
         Raises:
             NotFound: for a client that may not read it.
         """
-        if self._path is None or request.raw_path != self._path or request.method != "GET":
+        if self._path is None or request.method != "GET":
+            return False
+        if below_root(request.raw_path, request.root_path) != self._path:
             return False
         if parse_address(client_of(request.scope)) not in self._allowed:
             raise NotFound(NOTHING_HERE)

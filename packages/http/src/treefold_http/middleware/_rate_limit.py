@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from treefold_http._project.middleware_chain import Check
 from treefold_http._redis import RedisUnavailable
-from treefold_http._requests.connection import below_root
 from treefold_http._runtime.boot_report import TreefoldError
 from treefold_http._wire.errors import ServiceUnavailable, TooManyRequests
 from treefold_http._wire.header_fields import encode_header
+from treefold_http._wire.root_path import below_root
 from treefold_http.middleware._addresses import UNIX, bucket_of
 from treefold_http.middleware._gcra import MemoryTable, parse_rate, redis_key
 

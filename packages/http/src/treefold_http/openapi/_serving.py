@@ -89,6 +89,9 @@ class Documents:
                 if version == DEFAULT:
                     more |= {"version": self._project.default_version, "unversioned": True}
                 found = _KINDS[kind](self._described(), info, **more)
+                root_path = self._app.settings.root_path
+                if root_path and kind == "openapi":
+                    found["servers"] = [{"url": root_path}]
                 self._written[kind, version] = found
             return found
 
