@@ -1,6 +1,6 @@
 """What is set up once, with the application at hand."""
 
-from Services.shop import SoldOut
+from Services.refusals import SoldOut
 from treefold import Application, Request, Response, StaticFiles
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from Models.catalogue import Author, Book, Genre
 from Models.people import User
 from Models.sales import Order, OrderLine
+from Services.refusals import SoldOut
 from treefold.orm import transaction
 
 FIRST_BOOKS = (
@@ -12,15 +13,6 @@ FIRST_BOOKS = (
     ("9780061054884", "The Dispossessed", "Le Guin", 1450, ("science fiction", "utopia")),
     ("9780553293357", "Foundation", "Asimov", 999, ("science fiction",)),
 )
-
-
-class SoldOut(Exception):
-    """There are not as many copies as somebody wants; `extensions.py` says how it is answered."""
-
-    def __init__(self, isbn: str, left: int) -> None:
-        super().__init__(isbn, left)
-        self.isbn = isbn
-        self.left = left
 
 
 async def open_shop() -> None:
