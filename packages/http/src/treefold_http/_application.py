@@ -45,8 +45,9 @@ from treefold_http._runtime.exit_callbacks import is_outer_cancellation
 from treefold_http._runtime.settings import Settings
 from treefold_http._runtime.threads import WorkerThreads
 from treefold_http._serving.lifespan import Lifespan
+from treefold_http._serving.mounted_app import as_mountable
 from treefold_http._serving.sockets import OpenSockets, serve_socket
-from treefold_http._wire.asgi import RawHeaders, Receive, Scope, Send
+from treefold_http._wire.asgi import ASGIApp, RawHeaders, Receive, Scope, Send
 from treefold_http._wire.datastructures import State
 from treefold_http._wire.errors import HTTPError
 from treefold_http._wire.json import quick_encode
@@ -228,19 +229,22 @@ class Application:
         self.boot()
         return InjectionContext(self, self.injection)
 
-    def mount(self, prefix: str, target: Mountable) -> None:
-        """Serve a folder of files at a prefix outside the versions, inside the middleware.
+    def mount(self, prefix: str, target: Mountable | ASGIApp) -> None:
+        """Serve files or an ASGI application at a prefix, inside the log and the middleware.
 
         Args:
-            prefix: a path such as `/static`.
-            target: a `StaticFiles`.
+            prefix: a path such as `/static`, outside the versions.
+            target: a `StaticFiles`, or an application (ASGI 3), whose lifespan runs with this one.
 
         Raises:
             ValueError: when the prefix is no path, lies in a version, or is taken.
             BootError: when the folder does not exist or holds the application itself.
+            RuntimeError: for an application that is mounted after the startup.
+            TypeError: for anything else.
         """
-        target.check(self.root)
-        self.mounts.add(prefix, target)
+        mounted = as_mountable(prefix, target, is_started=self.lifespan.started)
+        mounted.check(self.root)
+        self.mounts.add(prefix, mounted)
 
     def exception_handler(
         self, kind: type[BaseException]

@@ -150,6 +150,14 @@ class BodyReader:
             self._look = DisconnectProbe(self.receive)
         return self._look
 
+    async def next_chunk(self) -> bytes:
+        """Return the next part of the body, which may be empty, while it is not `complete`.
+
+        Raises:
+            PayloadTooLarge, ClientDisconnect: as `read`.
+        """
+        return await self._next()
+
     async def _next(self) -> bytes:
         return self._taken(await self._upcoming())
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from treefold_http._responses.static import StaticFiles
+from treefold_http._serving.mounted_app import MountedApp
 
 if TYPE_CHECKING:
     from treefold_http._project.runtime import ProjectRuntime
@@ -54,12 +55,14 @@ def mount_at(app: ProjectRuntime, path: bytes | str, method: str = "GET") -> Out
     if found is None:
         return None
     prefix, target = found
-    status = 200
-    if isinstance(target, StaticFiles):
+    status, name = 200, type(target).__name__
+    if isinstance(target, MountedApp):
+        name = target.name
+    elif isinstance(target, StaticFiles):
         text = path if isinstance(path, str) else unquote(path.decode(errors="replace"))
         below = [part for part in text.split("/") if part][prefix.count("/") :]
         status = _status_of_read(method, is_there=target.holds(app.root, below))
-    return Outside(prefix, f"the mount {prefix} ({type(target).__name__})", status)
+    return Outside(prefix, f"the mount {prefix} ({name})", status)
 
 
 def built_in_at(

@@ -61,6 +61,11 @@ class Mounts:
             raise ValueError(f"Mount prefix {prefix!r} is taken; choose another")
         self._by_prefix[parts] = target
 
+    @property
+    def targets(self) -> Sequence[Mountable]:
+        """The targets of the project's mounts, in their order."""
+        return tuple(self._by_prefix.values())
+
     def snapshot(self) -> dict[tuple[str, ...], Mountable]:
         """Return the current mounts, for `restore`."""
         return dict(self._by_prefix)

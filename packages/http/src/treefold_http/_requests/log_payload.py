@@ -61,7 +61,7 @@ async def read_ahead(request: Request) -> None:
     """Read a small JSON or form body that the handler left unread, so that the log can show it."""
     reader = request.reader
     kind = request.content_type
-    if reader.started or not kind or not (is_json(kind) or kind == URLENCODED):
+    if reader.asked or reader.started or not kind or not (is_json(kind) or kind == URLENCODED):
         return
     declared = reader.declared
     if (declared is not None and declared > MAX_UNREAD) or b"expect" in request.fields:

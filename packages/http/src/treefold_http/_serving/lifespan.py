@@ -11,8 +11,8 @@ import inspect
 import signal
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ from treefold_http._runtime.boot_report import BootError, TreefoldError
 from treefold_http._runtime.exit_callbacks import is_outer_cancellation
 from treefold_http._runtime.threads import release_disk_threads
 from treefold_http._runtime.unhandled import report_to_test_client
+from treefold_http._serving.mounted_app import mounted_apps
 from treefold_http._wire.asgi import Receive, Scope, Send
 from treefold_logging import flush, get_logger
 
@@ -63,6 +64,26 @@ class Lifespan:
             await receive()
         await self.stop()
         await send({"type": "lifespan.shutdown.complete"})
+
+    @asynccontextmanager
+    async def __call__(self, parent: object = None) -> AsyncGenerator[dict[str, Any]]:
+        """Run the startup and the shutdown inside the lifespan of a parent application.
+
+        For a parent that takes a lifespan, such as `FastAPI(lifespan=api.lifespan)`, and does not
+        run that of what is mounted in it.
+
+        Args:
+            parent: the parent application; unused.
+
+        Raises:
+            BootError: as `start`.
+        """
+        await self.start()
+        try:
+            with notice_stop_signals(self.begin_shutdown):
+                yield dict(vars(self.app.state))
+        finally:
+            await self.stop()
 
     async def start(self) -> None:
         """Boot and run the startup hooks, once.
@@ -124,6 +145,9 @@ class Lifespan:
         self._undo.append(self._shutdown_hooks)
         for hook in app.project.on_startup[1:]:
             await self._attempt(hook)
+        for mounted in mounted_apps(app):
+            await self._attempt(mounted.lifespan.startup, f"of the mount {mounted.prefix}")
+            self._undo.append(partial(self._end, mounted.lifespan.shutdown))
         self.started = True
         self.is_direct = not app.settings.root_path
 
@@ -131,7 +155,7 @@ class Lifespan:
         for extension in reversed(self.app.installed):
             await self._end(getattr(extension, "shutdown", None))
 
-    async def _attempt(self, hook: Callable[..., Any] | None) -> None:
+    async def _attempt(self, hook: Callable[..., Any] | None, name: str = "") -> None:
         if hook is None:
             return
         try:
@@ -141,10 +165,11 @@ class Lifespan:
             if is_outer_cancellation(error):
                 raise
             more = await explain(self.app, error)
-            get_logger().error("startup hook %s failed", _name_of(hook), exc_info=error)
+            name = name or _name_of(hook)
+            get_logger().error("startup hook %s failed", name, exc_info=error)
             await self._run_undo()
             said = f"{error!r}; {more}" if more else repr(error)
-            raise BootError(f"Startup hook {_name_of(hook)} failed: {said}") from error
+            raise BootError(f"Startup hook {name} failed: {said}") from error
 
     async def _run_undo(self) -> None:
         while self._undo:

@@ -19,6 +19,7 @@ from treefold_http._responses.files import FileResponse
 from treefold_http._responses.response import NOSNIFF, Response, missing_in
 from treefold_http._responses.streams import StreamingResponse
 from treefold_http._runtime.exit_callbacks import is_outer_cancellation
+from treefold_http._serving.mounted_app import MountedApp
 from treefold_http._websockets.websocket import (
     FAILED,
     LAST_WORD,
@@ -154,6 +155,11 @@ def find_plan(app: Host, websocket: WebSocket) -> Plan:
     if scope.get("root_path"):
         path = below_root(path, scope["root_path"])
     outcome = project.table.resolve_socket(path)
+    if app.mounts and isinstance(outcome, NoRoute) and outcome.unversioned:
+        found = app.mounts.covering(path)
+        if found is not None and isinstance(found[1], MountedApp):
+            plan = websocket.plan = found[1].socket_plan(app)
+            return plan
     if isinstance(outcome, NoRoute) and outcome.unversioned and project.default_version:
         outcome = project.table.resolve_socket(path, version=project.default_version)
         if isinstance(outcome, Found):

@@ -264,6 +264,34 @@ class WebSocket(Connection):
             async with asyncio.timeout(LAST_WORD):
                 await self._send({"type": "websocket.close", "code": self.code, "reason": ""})
 
+    async def relay_receive(self) -> Message:
+        """Return the next message as the server gives it, for a mounted application."""
+        message = await self._receive()
+        if message["type"] == "websocket.disconnect":
+            self.code = self.code or message.get("code") or NO_STATUS
+        return message
+
+    async def relay_send(self, message: Message) -> None:
+        """Send a message as a mounted application gives it.
+
+        Raises:
+            OSError: when the socket is closed (ASGI 2.4).
+        """
+        if self.code is not None:
+            raise OSError("The WebSocket is closed")
+        if message["type"] == "websocket.accept":
+            fields = sendable([(bytes(k), bytes(v)) for k, v in message.get("headers", ())])
+            message = {**message, "headers": [*fields, (b"x-request-id", self.id.encode())]}
+        try:
+            await self._write(message)
+        except WebSocketDisconnect as error:
+            raise OSError("The client has disconnected") from error
+        self.accepted = self.accepted or message["type"] == "websocket.accept"
+        if message["type"] == "websocket.close":
+            self.code = message.get("code", NORMAL)
+        elif self.app.stopping.is_set() and message["type"] == "websocket.accept":
+            await self.close(RESTART, "The server is restarting")
+
     async def _next(self) -> Message:
         if self.code is not None or not self.accepted:
             self.check_open()

@@ -1,0 +1,283 @@
+"""An ASGI application below a prefix: `app.mount("/legacy", asgi_app)`.
+
+It gets the scope, `root_path` included, as a server would give it. Its responses become responses
+of this framework, so that the middleware sees status and header; long ones are streams. Its
+lifespan is in `mounted_lifespan`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+from urllib.parse import quote, unquote
+
+from treefold_http._project.middleware_chain import compose_sockets, entries_for, layers_for
+from treefold_http._project.plans import Plan
+from treefold_http._responses.response import Response
+from treefold_http._responses.streams import StreamingResponse
+from treefold_http._serving.mounted_lifespan import MountedLifespan
+from treefold_http._websockets.websocket import WebSocketDisconnect
+from treefold_http._wire.asgi import ASGIApp, Message, Scope
+from treefold_http._wire.errors import ClientDisconnect
+from treefold_http._wire.root_path import below_root
+
+if TYPE_CHECKING:
+    from treefold_http._project.mounts import Mountable
+    from treefold_http._project.runtime import ProjectRuntime
+    from treefold_http._requests.connection import Connection
+    from treefold_http._requests.request import Request
+    from treefold_http._serving.host import Host
+    from treefold_http._websockets.websocket import WebSocket
+
+
+class MountedApp:
+    """The target of a mount that is an ASGI application.
+
+    Args:
+        prefix: the mount, such as `/legacy`.
+        app: the application (ASGI 3).
+
+    Attributes:
+        name: the application in words, for messages.
+        lifespan: its startup and shutdown.
+    """
+
+    def __init__(self, prefix: str, app: ASGIApp) -> None:
+        self._parts = [part for part in prefix.split("/") if part]
+        self.prefix = "/" + "/".join(self._parts)
+        self.name: str = getattr(app, "__name__", type(app).__name__)
+        self.lifespan = MountedLifespan(self.prefix, app)
+        self._app = app
+
+    def check(self, root: Path) -> None:
+        """Accept every application root."""
+
+    async def response(self, path_segments: Sequence[str], request: Request) -> Response:
+        """Return the response that the application begins; the rest follows as it is sent.
+
+        Raises:
+            Exception: what the application raises before its response.
+            RuntimeError: when it returns without a response.
+        """
+        exchange = _Exchange(self, request)
+        exchange.task = asyncio.ensure_future(
+            self._app(self._scope(request), exchange.receive, exchange.send)
+        )
+        return await exchange.begin()
+
+    def socket_plan(self, app: Host) -> Plan:
+        """Return the plan of its sockets, inside the middleware of the project."""
+        kept, key = app.project.kept, f"sockets of {self.prefix}"
+        if key not in kept:
+            entries = layers_for(None, entries_for(None, app.project.middlewares))
+            run = compose_sockets(entries, self._serve_socket)
+            kept[key] = Plan(route=None, run=run, max_body=app.settings.max_body)
+        return kept[key]
+
+    async def _serve_socket(self, websocket: WebSocket) -> None:
+        connected = False
+
+        async def receive() -> Message:
+            nonlocal connected
+            if not connected:
+                connected = True
+                return {"type": "websocket.connect"}
+            return await websocket.relay_receive()
+
+        try:
+            await self._app(self._scope(websocket), receive, websocket.relay_send)
+        except Exception as error:
+            # Frameworks raise a class of their own, of this name, when the client has left.
+            if websocket.code is not None and type(error).__name__ == "WebSocketDisconnect":
+                raise WebSocketDisconnect(websocket.code) from None
+            raise
+
+    def _scope(self, connection: Connection) -> Scope:
+        scope = connection.scope
+        raw_path = connection.raw_path
+        if not scope.get("raw_path"):
+            raw_path = quote(scope["path"]).encode()
+        below = _after(below_root(raw_path, connection.root_path), len(self._parts))
+        root = connection.root_path + self.prefix
+        return {
+            **scope,
+            "root_path": root,
+            "path": root + unquote(below.decode("latin-1")),
+            "raw_path": quote(root).encode() + below,
+            "state": self.lifespan.state.copy(),
+            "extensions": {},  # those of the server pass the middleware by
+        }
+
+
+def _after(path: bytes, count: int) -> bytes:
+    """Return the rest of a path after its first segments, which are counted without empty ones."""
+    position = 0
+    for _ in range(count):
+        while path[position : position + 1] == b"/":
+            position += 1
+        end = path.find(b"/", position)
+        position = len(path) if end < 0 else end
+    return path[position:]
+
+
+class _Exchange:
+    """One request on its way through a mounted application, which runs in a task.
+
+    Attributes:
+        task: the running application.
+        ended: True once it has sent its whole response.
+    """
+
+    task: asyncio.Future[None]
+
+    def __init__(self, mounted: MountedApp, request: Request) -> None:
+        self.ended = False
+        self._mounted = mounted
+        self._request = request
+        self._start: Message | None = None
+        self._sent: asyncio.Queue[Message] = asyncio.Queue(1)
+        reader = request.reader
+        reader.asked = True  # the log must not read it beside the application
+        reader.limit = sys.maxsize  # the application has limits of its own
+        self._kept = reader.kept
+
+    async def receive(self) -> Message:
+        reader = self._request.reader
+        if self._kept is not None:  # read by middleware
+            body, self._kept = self._kept, None
+            return {"type": "http.request", "body": body, "more_body": False}
+        if not reader.complete:
+            with suppress(ClientDisconnect):
+                chunk = await reader.next_chunk()
+                return {"type": "http.request", "body": chunk, "more_body": not reader.complete}
+        else:
+            await reader.wait_for_disconnect()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: Message) -> None:
+        await self._sent.put(message)
+
+    async def begin(self) -> Response:
+        """Return the response, whole where the application has sent it at once."""
+        try:
+            start = await self.next()
+        except BaseException:
+            await self.leave()
+            raise
+        if start is None:
+            raise RuntimeError(f"The application at {self._mounted.prefix} sent no response")
+        status = cast("int", start["status"])
+        fields = [(bytes(k).lower(), bytes(v)) for k, v in start.get("headers", ())]
+        await asyncio.sleep(0)  # most applications send a whole body next
+        if self._request.method != "HEAD" and not self._sent.empty():
+            first = self._sent.get_nowait()
+            self._note(first)
+            if self.ended:
+                response = Response(first.get("body", b""), status)
+                response.raw_headers[:] = fields
+                await self.leave()
+                return response
+            chunks = _Chunks(self, first)
+        else:
+            chunks = _Chunks(self, None)
+        response = StreamingResponse(chunks, status)
+        response.raw_headers[:] = fields
+        return response
+
+    async def next(self) -> Message | None:
+        """Return the next message; None if the application has returned without one.
+
+        Raises:
+            Exception: what the application raises.
+        """
+        if self._sent.empty():
+            coming = asyncio.ensure_future(self._sent.get())
+            try:
+                await asyncio.wait({coming, self.task}, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.sleep(0)  # a message that was put together with the end
+                if not coming.done():
+                    self.task.result()
+                    return None
+                message = coming.result()
+            finally:
+                coming.cancel()
+        else:
+            message = self._sent.get_nowait()
+        self._note(message)
+        return message
+
+    def _note(self, message: Message) -> None:
+        is_body = message["type"] == "http.response.body"
+        self.ended = is_body and not message.get("more_body", False)
+
+    async def leave(self) -> None:
+        """Cancel an unfinished response; let work after a finished one run on.
+
+        An exception of the application after its response is that of the request.
+        """
+        if self.ended:
+            if not self.task.done():
+                await asyncio.sleep(0)
+            if not self.task.done():
+                self._request.app.background.start(self._rest)
+            elif not self.task.cancelled():
+                self._request.error = self.task.exception()
+            return
+        self.task.cancel()
+        with suppress(asyncio.CancelledError, Exception):
+            await self.task
+
+    async def _rest(self) -> None:
+        await self.task
+
+
+class _Chunks(AsyncIterator[bytes]):
+    """The body of a response, as the application sends it."""
+
+    def __init__(self, exchange: _Exchange, first: Message | None) -> None:
+        self._exchange = exchange
+        self._first = first
+
+    async def __anext__(self) -> bytes:
+        message, self._first = self._first, None
+        if message is None:
+            if self._exchange.ended:
+                raise StopAsyncIteration
+            message = await self._exchange.next()
+        if message is None:
+            raise RuntimeError("The mounted application ended before its response")
+        return message.get("body", b"")
+
+    async def aclose(self) -> None:
+        await self._exchange.leave()
+
+
+def as_mountable(prefix: str, target: Mountable | ASGIApp, *, is_started: bool) -> Mountable:
+    """Return the target of a mount; an ASGI application is wrapped.
+
+    Raises:
+        RuntimeError: for an application once its lifespan cannot begin any more.
+        TypeError: for a target of another kind.
+    """
+    if hasattr(target, "check") and hasattr(target, "response"):
+        return cast("Mountable", target)
+    if not callable(target) or isinstance(target, type):
+        raise TypeError(
+            f"A mount must be a StaticFiles or an ASGI application, got {target!r}; pass an"
+            " application such as FastAPI()"
+        )
+    if is_started:
+        raise RuntimeError(
+            f"An ASGI application must be mounted before the startup ends, got {prefix!r} after"
+            " it; call mount in a startup hook, or in setup of an extension"
+        )
+    return MountedApp(prefix, target)
+
+
+def mounted_apps(app: ProjectRuntime) -> list[MountedApp]:
+    """Return the mounted ASGI applications, in the order of their mounts."""
+    return [target for target in app.mounts.targets if isinstance(target, MountedApp)]
