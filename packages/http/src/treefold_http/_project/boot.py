@@ -139,12 +139,51 @@ def load_project(
         BootError: when there is no `Api/` folder or a boot file fails; the message says which.
     """
     started = time.perf_counter()
+    findings = Findings(str(app.root.resolve()), former, list(broken))
+    mounted = app.mounts.snapshot()
+    sources = _read_sources(app, findings, modules_before, same_tree=same_tree)
+    project = _plan_project(app, sources, findings)
+    write_bytecode()
+    _log(project, former, time.perf_counter() - started)
+    if findings.fatal:
+        app.mounts.restore(mounted)
+        raise BootError(findings.fatal_message, project.report)
+    return project
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sources:
+    """What the files of a project say, before it is planned.
+
+    Attributes:
+        kept: the former project if its other plans still hold; None if all routes are planned.
+        routes: the routes to plan.
+        modules: the handler modules of all routes.
+        middlewares: the middleware of every request.
+    """
+
+    table: RouteTable
+    handlers: dict[str, list[Route]]
+    kept: LoadedProject | None
+    files: BootFiles
+    routes: Sequence[Route]
+    modules: dict[Route, HandlerModule | BrokenFile]
+    middlewares: Sequence[Any]
+
+
+def _read_sources(
+    app: ProjectRuntime,
+    findings: Findings,
+    modules_before: Collection[str],
+    *,
+    same_tree: bool,
+) -> _Sources:
+    """Scan the tree, read the boot files and import the handlers; arguments as `load_project`."""
+    former = findings.former
     kept = former if same_tree else None
     table = _scan(app) if kept is None else kept.table
     space = ModuleSpace.of(app.root)
     space.enter()
-    findings = Findings(str(space.root), former, list(broken))
-    mounted = app.mounts.snapshot()
     providers = app.providers.declared
     files = read_boot_files(app, space, findings)
     handlers = handler_names(table) if kept is None else kept.handlers
@@ -153,24 +192,38 @@ def load_project(
     modules |= {route: _load(space, route, table.packages, findings) for route in routes}
     for name in sorted(set(modules_before) - handlers.keys()):
         _load_again(space, name, findings)
+    _encode_as_declared(space, None if kept is None else modules_before)
     middlewares = _with_development(app, files, former) if app.dev else files.middlewares
     if kept is not None and not is_planned_alike(app, kept, middlewares, files, providers):
         kept, routes = None, table.routes
-    chosen = {route: modules[route] for route in routes}
+    return _Sources(
+        table=table,
+        handlers=handlers,
+        kept=kept,
+        files=files,
+        routes=routes,
+        modules=modules,
+        middlewares=middlewares,
+    )
+
+
+def _plan_project(app: ProjectRuntime, sources: _Sources, findings: Findings) -> LoadedProject:
+    """Plan the routes to plan, and compose the project from these and the former plans."""
+    kept, files, middlewares = sources.kept, sources.files, sources.middlewares
+    chosen = {route: sources.modules[route] for route in sources.routes}
     plans = {} if kept is None else dict(kept.bare_plans)
     plans |= plan_routes(app, chosen, middlewares, findings)
-    modules |= chosen
+    modules = sources.modules | chosen
     good = _good(kept, chosen, plans, findings) if app.dev else {}
-    _encode_as_declared(space, None if kept is None else modules_before)
     fallback = plan_fallback(app, entries_for(None, middlewares))
     told = plans
     if app.dev and findings.broken:
         told = {route: _telling(app, plan, findings) for route, plan in plans.items()}
         fallback = _telling(app, fallback, findings)
-    default_version = _default_version(app, table, findings)
-    project = LoadedProject(
-        table=table,
-        handlers=handlers,
+    default_version = _default_version(app, sources.table, findings)
+    return LoadedProject(
+        table=sources.table,
+        handlers=sources.handlers,
         plans=told,
         bare_plans=plans,
         fallback=fallback,
@@ -187,14 +240,8 @@ def load_project(
         default_level=logging.INFO if app.settings.default_version == "latest" else logging.DEBUG,
         extensions=files.extensions,
         good=good,
-        report=findings.report(table, middleware=len(files.middlewares)),
+        report=findings.report(sources.table, middleware=len(files.middlewares)),
     )
-    write_bytecode()
-    _log(project, former, time.perf_counter() - started)
-    if findings.fatal:
-        app.mounts.restore(mounted)
-        raise BootError(findings.fatal_message, project.report)
-    return project
 
 
 def _with_development(
