@@ -196,3 +196,43 @@ def test_a_folder_to_watch_that_is_missing_is_an_error(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 2
     assert "there is no folder" in done.stderr
+
+
+ONCE = """
+import platform  # a module of another package that refuses a second definition of a name
+names = vars(platform).setdefault("names_of_metrics", set())
+if "sales" in names:
+    raise ValueError("Duplicated timeseries in CollectorRegistry: {'sales'}")
+names.add("sales")
+N = %d
+"""
+
+COUNTER = """
+from prometheus_client import Counter
+sales = Counter("sales", "what was sold")
+N = %d
+"""
+
+
+@pytest.mark.parametrize("source", [ONCE, COUNTER], ids=["plain", "prometheus_client"])
+def test_a_module_that_loads_once_in_a_process_restarts_it(start: Start, source: str) -> None:
+    dev = start(using("core.metrics") | {"core/__init__.py": "", "core/metrics.py": source % 1})
+    dev.until([1])
+    for number in (2, 3):
+        (dev.root / "core/metrics.py").write_text(source % number)
+        deadline = time.monotonic() + PATIENCE
+        while (answer := dev.get()) != [number]:
+            assert answer == [number - 1], dev.text
+            assert time.monotonic() < deadline, dev.text
+    assert "restarting: core/metrics.py loads in a new process only" in dev.text
+    assert "Duplicated timeseries" in dev.text
+
+
+def test_a_module_that_fails_in_every_process_keeps_its_last_good_version(start: Start) -> None:
+    dev = start(using("prices") | {"prices.py": "N = 1\n"})
+    (dev.root / "prices.py").write_text("{}['missing']\n")
+    dev.lines("broken, its last good version serves: prices.py")
+    assert dev.get() == [1]
+    (dev.root / "prices.py").write_text("N = 2\n")
+    dev.until([2])
+    assert "restarting" not in dev.text

@@ -12,8 +12,9 @@ from typing import Any, Protocol, TypeAlias
 from treefold_cli._checks.pending import PendingReport
 from treefold_cli._dev.file_watcher import FileWatcher
 from treefold_cli._dev.snapshot import Snapshot, is_code, is_included
+from treefold_cli._dev.trial import loads_elsewhere, worth_a_trial
 from treefold_cli._dev.watched import Watched
-from treefold_http import Application, Provider, TreefoldError
+from treefold_http import Application, BrokenFile, Provider, TreefoldError
 from treefold_http.reload import Reloaded, Reloader, RestartNeeded, remove_bytecode, without_broken
 from treefold_logging import get_logger
 
@@ -136,6 +137,7 @@ class ReloadLoop:
         self._server = server
         self._reloader = Reloader(app)
         self._closing: set[asyncio.Task[None]] = set()
+        self._broken: Sequence[BrokenFile] = ()
 
     async def prepare(self) -> None:
         """Do the work in advance that would delay the first reload."""
@@ -143,18 +145,54 @@ class ReloadLoop:
 
     async def run(self, watcher: FileWatcher) -> str:
         """Reload at each change until the process must restart; return the reason."""
-        while True:
-            files = await watcher.changes()
-            data = [f for f in sorted(files) if not is_code(f) and is_included(f, self._include)]
-            if data:
-                return f"{data[0]} changed"
-            outcome = await _on_the_loop(lambda files=files: self._reload(files))
-            if isinstance(outcome, RestartNeeded):
-                return outcome.reason
-            if outcome is not None:
-                _log_outcome(outcome, files)
-                self._close_replaced(outcome.replaced)
-            await self._report.after_reload(files)
+        changes = asyncio.ensure_future(watcher.changes())
+        try:
+            while True:
+                files = await changes
+                changes = asyncio.ensure_future(watcher.changes())
+                reason = await self._apply(files) or await self._try_elsewhere(files, changes)
+                if reason:
+                    return reason
+        finally:
+            changes.cancel()
+
+    async def _apply(self, files: Collection[str]) -> str:
+        """Reload changed files; return the reason if the process must restart."""
+        data = [f for f in sorted(files) if not is_code(f) and is_included(f, self._include)]
+        if data:
+            return f"{data[0]} changed"
+        outcome = await _on_the_loop(lambda: self._reload(files))
+        if isinstance(outcome, RestartNeeded):
+            return outcome.reason
+        self._broken = () if outcome is None else outcome.broken
+        if outcome is not None:
+            _log_outcome(outcome, files)
+            self._close_replaced(outcome.replaced)
+        await self._report.after_reload(files)
+        return ""
+
+    async def _try_elsewhere(self, files: Collection[str], changes: asyncio.Future[Any]) -> str:
+        """Return a reason to restart if what does not load here loads in a new process.
+
+        Args:
+            files: the reloaded files.
+            changes: ends the trial: the next files change.
+        """
+        failed = worth_a_trial(self._broken)
+        if not failed:
+            return ""
+        known = [one.cause for one in self._broken if not one.kept]
+        trial = asyncio.ensure_future(loads_elsewhere(self._app.root, known))
+        try:
+            await asyncio.wait((trial, changes), return_when=asyncio.FIRST_COMPLETED)
+            if changes.done() or not trial.result():
+                return ""
+        finally:
+            trial.cancel()
+            await asyncio.gather(trial, return_exceptions=True)
+        for file in (*files, *failed):
+            remove_bytecode(self._app.root / file)
+        return f"{failed[0]} loads in a new process only"
 
     def _reload(self, files: Collection[str]) -> Outcome:
         try:
