@@ -15,6 +15,8 @@ from hypothesis import settings
 
 from treefold_cli._console.main import run
 
+sys.path.insert(0, str(Path(__file__).parent))
+
 # a limit of the clock for each example would fail on a busy machine
 settings.register_profile("treefold", deadline=None)
 settings.load_profile("treefold")
@@ -107,6 +109,11 @@ class Running:
         """Wait for the address."""
         self.url = self.wait_for(r"(?:serving|processes) on (http://[\w.:]+)")[1]
         return self
+
+    def drain(self) -> None:
+        """Read the output until its end."""
+        assert self.process.stdout is not None
+        self.output += self.process.stdout.read()
 
     def stop(self, number: int = signal.SIGTERM, *, group: bool = False) -> int:
         """Send a signal, read the rest of the output and give the exit code."""

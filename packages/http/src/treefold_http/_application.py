@@ -86,6 +86,7 @@ class Application:
     Attributes:
         root: the application root.
         installed: the extensions of installed distributions, once they are looked up.
+        has_own_server: served by `treefold serve` or `dev`, which apply the settings `[serve]`.
         state: attributes of your own; the lifespan copies them into the state of every request.
         overrides: dependency or provider to replacement, for tests.
     """
@@ -100,6 +101,7 @@ class Application:
     ) -> None:
         self.root = Path(app_dir).absolute()
         self.dev = dev
+        self.has_own_server = False
         self.installed = Installed()
         self.threads = WorkerThreads()
         self.background = BackgroundOwner(self.threads)

@@ -1,10 +1,115 @@
-"""The listening socket of a server: bound before anything of the project is imported."""
+"""The listening socket of a server: bound before anything of the project is imported.
 
+It is bound here, or handed over: by its number, or by the service manager that started the process
+(sd_listen_fds, the variables LISTEN_FDS and LISTEN_PID).
+"""
+
+import contextlib
 import errno
 import os
 import socket
+import stat
+from collections.abc import Generator
+from typing import TYPE_CHECKING
 
 from treefold_cli._console.errors import MISUSE, CommandError
+
+if TYPE_CHECKING:
+    from treefold_http import ServeSettings
+
+_FIRST_HANDED = 3
+"""The number of the first socket of a service manager."""
+
+
+@contextlib.contextmanager
+def open_listener(settings: "ServeSettings") -> Generator[socket.socket]:
+    """Open the listening socket that the settings ask for, and close it at the end.
+
+    Raises:
+        CommandError: it cannot be opened; the message names the address and the way out.
+    """
+    handed = _handed_over()
+    if settings.uds is not None:
+        with _bound_at_path(settings.uds) as listener:
+            yield listener
+        return
+    number = handed if settings.fd is None else settings.fd
+    with bind(settings.host, settings.port) if number is None else _taken(number) as listener:
+        yield listener
+
+
+def _handed_over() -> int | None:
+    """Return the number of the socket of a service manager; None without one."""
+    count, process = os.environ.pop("LISTEN_FDS", ""), os.environ.pop("LISTEN_PID", "")
+    if not count or process != str(os.getpid()):
+        return None
+    if count != "1":
+        raise CommandError(
+            f"The service manager handed over {count} sockets, one is served; keep one of the"
+            " Listen lines of the socket unit"
+        )
+    return _FIRST_HANDED
+
+
+def _taken(number: int) -> socket.socket:
+    try:
+        listener = socket.socket(fileno=number)
+    except OSError as error:
+        raise CommandError(
+            f"File {number} is not a socket that this process was started with: {error.strerror};"
+            " give the number of a listening socket with --fd"
+        ) from error
+    listens = listener.type == socket.SOCK_STREAM and (
+        not hasattr(socket, "SO_ACCEPTCONN")
+        or listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+    )
+    if not listens:
+        listener.detach()
+        raise CommandError(
+            f"File {number} is a socket that does not listen for connections; give the number of"
+            " a listening one with --fd"
+        )
+    listener.set_inheritable(False)
+    return listener
+
+
+@contextlib.contextmanager
+def _bound_at_path(path: str) -> Generator[socket.socket]:
+    """Bind a Unix socket, in place of one without a server."""
+    if not hasattr(socket, "AF_UNIX"):
+        raise CommandError("This system has no Unix sockets; use --host and --port")
+    _remove_abandoned(path)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        listener.bind(path)
+        os.chmod(path, 0o666)  # noqa: S103 - who may enter is decided by the folder, as elsewhere
+        own = os.stat(path)
+    except OSError as error:
+        listener.close()
+        raise CommandError(
+            f"Cannot listen on {path!r}: {error.strerror or error}; choose another with --uds"
+        ) from error
+    try:
+        yield listener
+    finally:
+        listener.close()
+        with contextlib.suppress(OSError):
+            if os.path.samestat(os.stat(path), own):
+                os.unlink(path)
+
+
+def _remove_abandoned(path: str) -> None:
+    if not os.path.exists(path):
+        return
+    if not stat.S_ISSOCK(os.stat(path).st_mode):
+        raise CommandError(f"{path!r} is a file, not a socket; choose another with --uds")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(path)
+        except ConnectionRefusedError:
+            os.unlink(path)
+            return
+    raise CommandError(f"{path!r} is in use by another server; choose another with --uds")
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -36,10 +141,13 @@ def bind(host: str, port: int) -> socket.socket:
     return listener
 
 
-def address(listener: socket.socket) -> str:
-    """Return the URL of a bound socket."""
-    host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+def address(listener: socket.socket, scheme: str = "http") -> str:
+    """Return the URL of a bound socket, or `unix:` and the path of a Unix socket."""
+    name = listener.getsockname()
+    if isinstance(name, str):
+        return f"unix:{name}"
+    host, port = name[:2]
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
 def _unknown_host(host: str) -> CommandError:

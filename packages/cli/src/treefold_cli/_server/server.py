@@ -10,17 +10,21 @@ import logging
 import os
 import signal
 import socket
+import ssl
+import sys
 import threading
+import time
 from collections.abc import Awaitable, Callable, Generator
 from types import FrameType
-from typing import Any
+from typing import Any, cast
 
 import uvicorn
 from uvicorn.server import HANDLED_SIGNALS
 
 from treefold_cli._console.errors import CommandError
 from treefold_cli._server.connection_timeouts import HEAD_BYTES
-from treefold_http import ServeSettings
+from treefold_cli._server.refusal import refuse_connections
+from treefold_http import ServeSettings, Settings
 from treefold_logging import flush, get_logger
 
 # By name: a worker of another process imports them for itself.
@@ -28,6 +32,10 @@ _HTTPTOOLS: Any = "treefold_cli._server.http_protocol:HardenedHttpToolsProtocol"
 _H11: Any = "treefold_cli._server.h11_protocol:HardenedH11Protocol"
 _SOCKET_PROTOCOL: Any = "treefold_cli._server.socket_protocol:HardenedWebSocketProtocol"
 _RESTART_GRACE_SECONDS = 5
+_ARRIVAL_SECONDS = 0.05
+"""Seconds in which connections that have begun are accepted, once no new ones begin."""
+_ONE_SIGNAL_SECONDS = 1.0
+"""Stop signals within this time count as one: a process group and its parent may both send one."""
 _QUIET_SECONDS = 0.1
 """Seconds without a request, after nothing is accepted any more, before connections are closed."""
 _MAX_QUIET_WAITS = 10
@@ -40,9 +48,9 @@ def run(
     listener: socket.socket,
     *,
     on_start: Callable[[], None],
-    limit: int | None = None,
-    serve: ServeSettings | None = None,
+    settings: Settings | None = None,
     background: "Callable[[Server], Awaitable[None]] | None" = None,
+    restarts_on_hangup: bool = False,
 ) -> bool:
     """Serve one application in this process until a stop signal.
 
@@ -50,9 +58,9 @@ def run(
         app: an ASGI application.
         listener: the bound socket; it is closed at the end.
         on_start: called once, when requests are accepted.
-        limit: the most requests at one time; above it the answer is 503.
-        serve: the settings of the server; its defaults without them.
+        settings: those of the project; their defaults without them.
         background: coroutine function that runs on the same loop until it is cancelled at the end.
+        restarts_on_hangup: SIGHUP asks for a restart, unless it is that of a terminal.
 
     Returns:
         True if the process must be restarted.
@@ -60,7 +68,9 @@ def run(
     Raises:
         CommandError: the application did not start.
     """
-    server = Server(server_config(app, limit=limit, serve=serve), on_start, background)
+    config = server_config(app, settings=settings)
+    server = Server(config, on_start, background, last_listener=listener)
+    server.restarts_on_hangup = restarts_on_hangup and obeys_hangup()
     try:
         with contextlib.suppress(SystemExit):  # uvicorn exits like this when the startup fails
             server.run(sockets=[listener])
@@ -73,36 +83,77 @@ def run(
 
 
 class Server(uvicorn.Server):
-    """uvicorn server that can restart and runs an additional coroutine on its event loop.
+    """uvicorn server that loses no request at its end, can restart, and runs a further coroutine.
+
+    At a stop signal it accepts what has connected, answers what arrives on open connections with
+    `Connection: close`, and ends when nothing arrives any more.
+
+    Args:
+        last_listener: the listening socket, if no other process accepts from it: no connection
+            begins after a stop signal. None for one of several processes.
 
     Attributes:
         needs_restart: True if the process must be restarted after the end.
+        restarts_on_hangup: SIGHUP asks for that.
     """
 
     def __init__(
         self,
         config: uvicorn.Config,
         on_start: Callable[[], None],
-        background: "Callable[[Server], Awaitable[None]] | None",
+        background: "Callable[[Server], Awaitable[None]] | None" = None,
+        *,
+        last_listener: socket.socket | None = None,
     ) -> None:
         super().__init__(config)
         self.needs_restart = False
+        self.restarts_on_hangup = False
         self._on_start = on_start
         self._background = background
+        self._last_listener = last_listener
         self._tasks: list[asyncio.Future[None]] = []
         self._interruptible = False
-        self._is_stopping = False
+        self._stopped_at: float | None = None
+        self._wants_restart = False
+        self._ending: asyncio.Future[None] | None = None
 
     def request_restart(self) -> None:
         """Stop accepting connections, and end after the requests in progress for a restart."""
         self.needs_restart = True
         self.config.timeout_graceful_shutdown = _RESTART_GRACE_SECONDS
         self._stop_accepting()
-        # Close every connection after its current response: closing later could lose a request that
-        # the client is already sending.
+        self._close_after_responses()
+        self._ending = self._ending or asyncio.ensure_future(self._wait_until_quiet())
+
+    async def on_tick(self, counter: int) -> bool:
+        """Return True when the server may close its connections and end."""
+        wants_end = await super().on_tick(counter)
+        if self._ending is None:
+            if self._wants_restart or (wants_end and self._restarts_itself()):
+                self.request_restart()
+            elif wants_end:
+                self._ending = asyncio.ensure_future(self._stop())
+        return self._ending is not None and self._ending.done()
+
+    def _restarts_itself(self) -> bool:
+        """Return True if the end is that of `max_requests`, without a supervisor."""
+        return not self.should_exit and self._last_listener is not None
+
+    async def _stop(self) -> None:
+        if self.server_state.connections or self._last_listener is None:
+            await asyncio.sleep(_ARRIVAL_SECONDS)
+        for server in self.servers:
+            server.close()
+        self._close_after_responses()
+        await self._wait_until_quiet()
+
+    def _close_after_responses(self) -> None:
+        """Close every connection after its current response.
+
+        Closing later could lose a request that the client is already sending.
+        """
         for headers in (self.server_state.default_headers, self.config.encoded_headers):
             headers.append((b"connection", b"close"))
-        self._tasks.append(asyncio.ensure_future(self._stop_when_quiet()))
 
     def _stop_accepting(self) -> None:
         loop = asyncio.get_running_loop()
@@ -114,15 +165,14 @@ class Server(uvicorn.Server):
             else:
                 server.close()
 
-    async def _stop_when_quiet(self) -> None:
+    async def _wait_until_quiet(self) -> None:
         """Wait until no request is arriving any more: closing earlier would reset a connection."""
         served = -1
         for _ in range(_MAX_QUIET_WAITS):
             if served == self.server_state.total_requests and not self._has_unused_connection():
                 break
             served = self.server_state.total_requests
-            await asyncio.sleep(_QUIET_SECONDS)
-        self.should_exit = True
+            await asyncio.sleep(_QUIET_SECONDS if self.server_state.connections else 0)
 
     def _has_unused_connection(self) -> bool:
         connections: set[Any] = set(self.server_state.connections)
@@ -163,6 +213,8 @@ class Server(uvicorn.Server):
         # uvicorn raises the signal again after the shutdown. A requested stop is no failure, so
         # this server exits with code 0, after the log is written.
         previous = {number: signal.signal(number, self.handle_exit) for number in HANDLED_SIGNALS}
+        if self.restarts_on_hangup:
+            previous[signal.SIGHUP] = signal.signal(signal.SIGHUP, self._handle_hangup)
         try:
             yield
         finally:
@@ -170,12 +222,32 @@ class Server(uvicorn.Server):
                 signal.signal(number, handler)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        if self._is_stopping:
+        if self._stopped_at is None:
+            self._stopped_at = time.monotonic()
+            if self._last_listener is not None:
+                refuse_connections(self._last_listener)
+        elif counts_as_another(self._stopped_at):
             terminate(sig)
-        self._is_stopping = self.should_exit = True
-        self.needs_restart = False
+        self.should_exit = True
+        self.needs_restart = self._wants_restart = False
         if self._interruptible:
             raise KeyboardInterrupt
+
+    def _handle_hangup(self, sig: int, frame: FrameType | None) -> None:
+        self._wants_restart = self._stopped_at is None
+
+
+def obeys_hangup() -> bool:
+    """Return True if SIGHUP is sent by a service manager, not by a terminal that closes."""
+    ignored = getattr(signal, "SIGHUP", None) is None or (
+        signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # by nohup
+    )
+    return not ignored and (sys.stdin is None or not sys.stdin.isatty())
+
+
+def counts_as_another(stopped_at: float) -> bool:
+    """Return True if a stop signal now is not one and the same with an earlier one."""
+    return time.monotonic() - stopped_at > _ONE_SIGNAL_SECONDS
 
 
 def terminate(sig: int) -> None:
@@ -223,21 +295,17 @@ class ServerConfig(uvicorn.Config):
     unread_responses: Any = None
 
 
-def server_config(
-    app: Any,
-    *,
-    workers: int = 1,
-    limit: int | None = None,
-    serve: ServeSettings | None = None,
-) -> ServerConfig:
+def server_config(app: Any, *, workers: int = 1, settings: Settings | None = None) -> ServerConfig:
     """Return the configuration of one server process.
 
     Args:
         app: an ASGI application, or `module:function` that makes it.
         workers: number of processes.
-        limit: the most requests at one time in each; above it the answer is 503.
-        serve: the settings of the server; its defaults without them.
+        settings: those of the project; their defaults without them.
     """
+    settings = settings or Settings()
+    serve = settings.serve
+    limit = serve.limit_concurrency or settings.limit_concurrency
     config = ServerConfig(
         app,
         factory=isinstance(app, str),
@@ -249,14 +317,23 @@ def server_config(
         log_config=_LOG_CONFIG,
         access_log=False,  # the framework writes one line per request, masked
         server_header=False,
-        proxy_headers=False,  # a client could forge them; middleware accepts known proxies only
+        proxy_headers=bool(serve.forwarded_allow_ips),  # else a client could forge them
+        forwarded_allow_ips=list(serve.forwarded_allow_ips),
         ws_max_size=1024 * 1024,
         ws_per_message_deflate=False,  # 20 KB on the wire may inflate to 20 MB
         ws_ping_interval=20,
         ws_ping_timeout=20,
-        timeout_keep_alive=5,
-        timeout_graceful_shutdown=20,
+        ssl_certfile=serve.tls_certificate,
+        ssl_keyfile=serve.tls_key,
+        ssl_ca_certs=serve.tls_client_ca,
+        ssl_cert_reqs=ssl.CERT_REQUIRED if serve.tls_client_ca else ssl.CERT_NONE,
+        backlog=serve.backlog,
+        limit_max_requests=serve.max_requests,
+        limit_max_requests_jitter=serve.max_requests_jitter,
         limit_concurrency=limit,
     )
-    config.serve = serve or ServeSettings()
+    # As given: uvicorn's annotations take whole seconds, its waits take fractions.
+    config.timeout_keep_alive = cast("int", serve.keep_alive)
+    config.timeout_graceful_shutdown = cast("int", settings.grace)
+    config.serve = serve
     return config

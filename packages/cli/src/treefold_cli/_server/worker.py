@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from treefold_cli._checks.any_host import ANY_HOST, PUBLIC_VARIABLE, accepts_any_host
 from treefold_cli._checks.broken_files import broken_lines, refusal
 from treefold_cli._server.workers import accept_interrupt
 from treefold_http import Application, BootError
@@ -59,6 +60,7 @@ class WorkerApplication(Application):
 
     def __init__(self, app_dir: str, *, is_first: bool) -> None:
         super().__init__(app_dir)
+        self.has_own_server = True
         self.allows_broken = True
         self._logs = is_first
 
@@ -71,6 +73,9 @@ class WorkerApplication(Application):
             raise BootError(refusal(len(lines)), self.report)
         if self._logs:
             self._logs = False
+            where = os.environ.get(PUBLIC_VARIABLE)
+            if where is not None and accepts_any_host(self):
+                get_logger().warning(ANY_HOST, where)
             if own := list(dict.fromkeys(_state_in_memory(self))):
                 get_logger().warning("each process has its own %s", ", ".join(own))
 

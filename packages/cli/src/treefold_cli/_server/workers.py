@@ -1,84 +1,243 @@
-"""Several server processes behind one socket, and their supervisor."""
+"""Several server processes behind one socket, and their supervisor.
 
+A process that ends is replaced; SIGHUP replaces all of them one after another, TTIN and TTOU start
+and end one. A stop signal ends all, each after its requests.
+"""
+
+import multiprocessing.connection
+import os
 import signal
 import socket
 import sys
+import time
+from collections import deque
 from collections.abc import Generator
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
 from types import FrameType
 
-import uvicorn
 from uvicorn.server import HANDLED_SIGNALS
-from uvicorn.supervisors import Multiprocess
+from uvicorn.supervisors.multiprocess import Process
 
 from treefold_cli._console.errors import CommandError
-from treefold_cli._server.server import NOT_STARTED, server_config, terminate
-from treefold_http import ServeSettings
+from treefold_cli._server.refusal import refuse_connections
+from treefold_cli._server.server import (
+    NOT_STARTED,
+    Server,
+    ServerConfig,
+    counts_as_another,
+    obeys_hangup,
+    server_config,
+    terminate,
+)
+from treefold_http import Settings
+from treefold_logging import flush, get_logger
 
+PROCESSES_VARIABLE = "TREEFOLD_WORKER_PROCESSES"
+"""Tells a worker how many there are."""
 _STARTUP_FAILED = 3  # the exit code of a uvicorn worker whose application did not start
+_LOOK_SECONDS = 0.5
+"""Seconds between two looks at the processes; an end is noticed at once."""
+_RETRY_SECONDS = 5.0
+"""Seconds after which a replacement that did not start is tried again."""
 
 
-def run_workers(
-    factory: str,
-    listener: socket.socket,
-    *,
-    workers: int,
-    limit: int | None = None,
-    serve: ServeSettings | None = None,
-) -> None:
+def run_workers(factory: str, listener: socket.socket, *, workers: int, settings: Settings) -> None:
     """Serve with several processes until a stop signal; a process that ends is replaced.
 
     Args:
         factory: `module:function` that makes the ASGI application in each process.
         listener: the bound socket, shared by all processes.
         workers: number of processes.
-        limit: the most requests at one time in each; above it the answer is 503.
-        serve: the settings of the server; its defaults without them.
+        settings: those of the project.
 
     Raises:
         CommandError: the application did not start.
     """
-    config = server_config(factory, workers=workers, limit=limit, serve=serve)
-    supervisor = Workers(config, sockets=[listener])
+    os.environ[PROCESSES_VARIABLE] = str(workers)
+    config = server_config(factory, workers=workers, settings=settings)
     try:
-        supervisor.run()
+        Workers(config, listener).run()
     finally:
         listener.close()
-    if any(worker.exitcode == _STARTUP_FAILED for worker in supervisor.processes):
-        raise CommandError(NOT_STARTED)
+        flush()
 
 
-class Workers(Multiprocess):
-    """Supervisor of several server processes; a second stop signal kills all of them."""
+class WorkerProcess(Process):
+    """One server process and its end of the pipe that asks whether it still answers."""
 
-    def __init__(self, config: uvicorn.Config, sockets: list[socket.socket]) -> None:
-        super().__init__(config, sockets)
-        self._is_stopping = False
+    _own: Server | None = None
+
+    @property
+    def server(self) -> Server:
+        """The server of this process, made in the process itself."""
+        if self._own is None:
+            self._own = Server(self.config, on_start=lambda: None)
+        return self._own
+
+    @property
+    def sentinel(self) -> int:
+        """A file that is readable once the process has ended."""
+        return self.process.sentinel
+
+
+class Workers:
+    """Supervisor of several server processes.
+
+    Args:
+        config: the configuration of each.
+        listener: the bound socket.
+    """
+
+    def __init__(self, config: ServerConfig, listener: socket.socket) -> None:
+        self._config = config
+        self._listener = listener
+        self._processes: list[WorkerProcess] = []
+        self._number = config.workers
+        self._signals: deque[int] = deque()
+        self._stopped_at: float | None = None
+        self._retry_at = 0.0
+        self._woken, self._wake = socket.socketpair()
+
+    def run(self) -> None:
+        """Serve until a stop signal.
+
+        Raises:
+            CommandError: the application did not start.
+        """
+        self._listen_for_signals()
+        self._start_missing()
+        try:
+            while self._stopped_at is None:
+                self._wait(_LOOK_SECONDS)
+                while self._signals and self._stopped_at is None:
+                    self._obey(self._signals.popleft())
+                self._replace_ended()
+        finally:
+            for process in self._processes:
+                process.terminate()
+            for process in self._processes:
+                process.join()
+
+    def _listen_for_signals(self) -> None:
         if sys.platform != "win32":
             resource_tracker.ensure_running()  # its start, once, would deliver Ctrl-C again
+        for end in (self._woken, self._wake):
+            end.setblocking(False)
+        signal.set_wakeup_fd(self._wake.fileno(), warn_on_full_buffer=False)
         for number in HANDLED_SIGNALS:
             signal.signal(number, self._stop)
-
-    def init_processes(self) -> None:
-        with _interrupt_postponed():
-            super().init_processes()
-
-    def keep_subprocess_alive(self) -> None:
-        with _interrupt_postponed():
-            super().keep_subprocess_alive()
-
-    def handle_signals(self) -> None:
-        with _interrupt_postponed():
-            super().handle_signals()
+        names = ["SIGTTIN", "SIGTTOU", *(["SIGHUP"] if obeys_hangup() else [])]
+        for name in names:
+            if (number := getattr(signal, name, None)) is not None:
+                signal.signal(number, lambda sig, frame: self._signals.append(sig))
 
     def _stop(self, sig: int, frame: FrameType | None) -> None:
-        if self._is_stopping:
-            for worker in self.processes:
-                worker.process.kill()
+        if self._stopped_at is None:
+            self._stopped_at = time.monotonic()
+            refuse_connections(self._listener)
+        elif counts_as_another(self._stopped_at):
+            for process in self._processes:
+                process.process.kill()
             terminate(sig)
-        self._is_stopping = True
-        self.signal_queue.append(sig)
+
+    def _wait(self, seconds: float) -> None:
+        """Wait for a signal, the end of a process, or this time."""
+        ended = [process.sentinel for process in self._processes]
+        multiprocessing.connection.wait([self._woken, *ended], seconds)
+        try:
+            while self._woken.recv(1024):
+                pass
+        except BlockingIOError:
+            pass
+
+    def _obey(self, number: int) -> None:
+        if number == signal.SIGHUP:
+            self._replace_all()
+        elif number == signal.SIGTTIN:
+            self._number += 1
+            self._start_missing()
+        elif self._number > 1:
+            self._number -= 1
+            process = self._processes.pop()
+            process.terminate()
+            process.join()
+
+    def _start(self) -> WorkerProcess:
+        process = WorkerProcess(self._config, [self._listener])
+        with _interrupt_postponed():
+            process.start()
+        return process
+
+    def _start_missing(self) -> None:
+        while len(self._processes) < self._number and self._stopped_at is None:
+            self._processes.append(self._start())
+
+    def _replace_all(self) -> None:
+        """Replace each process once its replacement serves, one after another."""
+        get_logger().info("replacing %d processes", len(self._processes))
+        for index, former in enumerate(list(self._processes)):
+            process = self._start()
+            if not self._becomes_ready(process):
+                process.kill()
+                process.join()
+                if self._stopped_at is None:
+                    get_logger().error(
+                        "a new worker process did not start; the former ones go on to serve"
+                    )
+                return
+            self._processes[index] = process
+            former.terminate()
+            former.join()
+
+    def _becomes_ready(self, process: WorkerProcess) -> bool:
+        while self._stopped_at is None and process.process.is_alive():
+            if process.is_ready(timeout=1):
+                return True
+            time.sleep(0.05)
+        return False
+
+    def _replace_ended(self) -> None:
+        for process in list(self._processes):
+            if self._stopped_at is None and not self._is_serving(process):
+                process.kill()
+                process.join()
+                self._processes.remove(process)
+                self._report(process)
+        if time.monotonic() >= self._retry_at:
+            self._start_missing()
+
+    def _is_serving(self, process: WorkerProcess) -> bool:
+        seconds = self._config.timeout_worker_healthcheck
+        if not process.process.is_alive():
+            return False
+        if process.ping(seconds) or not process.process.is_alive():
+            return process.process.is_alive()
+        get_logger().error(
+            "worker process %d did not answer for %d s and is replaced", process.pid, seconds
+        )
+        return False
+
+    def _report(self, process: WorkerProcess) -> None:
+        code = process.exitcode or 0
+        log = get_logger()
+        if code == _STARTUP_FAILED:
+            if not any(other.is_ready() for other in self._processes):
+                raise CommandError(NOT_STARTED)
+            self._retry_at = time.monotonic() + _RETRY_SECONDS
+            log.error("a worker process did not start; it is tried again in %d s", _RETRY_SECONDS)
+        elif code < 0:
+            log.error(
+                "worker process %d was ended by %s; another takes its place",
+                process.pid,
+                signal.Signals(-code).name,
+            )
+        elif code:
+            log.error(
+                "worker process %d ended with code %d; another takes its place", process.pid, code
+            )
+        else:
+            log.info("worker process %d has served its requests and is replaced", process.pid)
 
 
 @contextmanager

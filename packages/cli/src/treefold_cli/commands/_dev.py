@@ -90,6 +90,7 @@ def dev(
     former = inherited_listener()
     with former or bind(host, number) as listener:
         app = Application(app_dir, dev=True, default_version=version)
+        app.has_own_server = True
         if former is None and not is_loopback(host):
             complain(f"Warning: {_exposure(host)}")
         watched = None if no_reload else _watched(app, reload_dir or (), reload_include or ())

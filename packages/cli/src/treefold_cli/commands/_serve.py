@@ -4,32 +4,36 @@ One process serves a booted application; several each make their own. Serving it
 `_server`.
 """
 
-import ipaddress
 import os
-from typing import TYPE_CHECKING, Annotated
+import ssl
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from treefold_cli._checks.any_host import ANY_HOST, PUBLIC_VARIABLE, accepts_any_host, is_public
 from treefold_cli._checks.broken_files import require_sound
-from treefold_cli._console.errors import OK, translated
-from treefold_cli._console.options import AppDir, Host, Port, RootPath, read_number, set_root_path
+from treefold_cli._console.errors import OK, CommandError, translated
+from treefold_cli._console.options import AppDir
 from treefold_cli._console.project import find_api
+from treefold_cli._server.serve_options import (
+    as_variables,
+    read_options,
+    with_options,
+    with_serve_options,
+)
 
 if TYPE_CHECKING:
     from socket import socket
 
-    from treefold_http import Application
+    from treefold_http import Application, ServeSettings
 
 _FACTORY = "treefold_cli._server.worker:create_app"
 _FACTORY_ALLOWING_BROKEN = "treefold_cli._server.worker:create_app_allowing_broken"
 
 
+@with_serve_options
 def serve(
-    host: Host = "127.0.0.1",
-    port: Port = "8000",
-    workers: Annotated[
-        str, typer.Option("--workers", metavar="N", help="How many processes serve.")
-    ] = "1",
     require_migrated: Annotated[
         bool,
         typer.Option(
@@ -42,75 +46,99 @@ def serve(
             "--allow-broken", help="Start although handler files fail to load; they answer 500."
         ),
     ] = False,
-    root_path: RootPath = "",
     app_dir: AppDir = ".",
+    **given: str | None,
 ) -> int:
     """Run the application in production. It never migrates.
 
-    It refuses to start with files that fail to load, and lists them with their reasons.
+    It refuses to start with files that fail to load, and lists them with their reasons. Every other
+    option is a setting too: `[serve]` in the settings file, or TREEFOLD_SERVE_<NAME>.
     """
-    number = read_number(port, "--port", low=0, high=65535)
-    processes = read_number(workers, "--workers", low=1, high=1000)
-    find_api(app_dir)
-    set_root_path(root_path)
-    from treefold_cli._server.listener import address, bind
-    from treefold_cli._server.server import run
-    from treefold_http import Application, TreefoldError
-    from treefold_logging import get_logger
+    environment, folder = dict(os.environ), os.getcwd()
+    values = read_options(given)
+    root = find_api(app_dir).parent
+    from treefold_cli._dev.restart import inherited_listener, restart_process
+    from treefold_cli._server.listener import open_listener
+    from treefold_http import Application, Settings, TreefoldError
 
-    with bind(host, number) as listener, translated(TreefoldError):
-        app = Application(app_dir)
-        if require_migrated:
-            from treefold_cli._checks.pending import require_nothing
+    with translated(TreefoldError):
+        settings = with_options(Settings.load(root), values)
+        _check_certificate(settings.serve)
+        with inherited_listener() or open_listener(settings.serve) as listener:
+            app = Application(app_dir, settings=settings)
+            if require_migrated:
+                from treefold_cli._checks.pending import require_nothing
 
-            require_nothing(app)
-        where = address(listener)
-        if processes > 1:
-            factory = _FACTORY_ALLOWING_BROKEN if allow_broken else _FACTORY
-            _serve_in_processes(app, listener, factory, processes)
-        else:
-            app.boot()
-            if not allow_broken:
-                require_sound(app)
-            if _accepts_any_host(app, listener.getsockname()[0]):
-                get_logger().warning(
-                    "any Host is answered on %s; name yours with TrustedHosts in Middleware/", where
-                )
-            run(
-                app,
-                listener,
-                on_start=lambda: get_logger().info("serving on %s", where),
-                limit=app.settings.limit_concurrency,
-                serve=app.settings.serve,
-            )
+                require_nothing(app)
+            if settings.serve.workers > 1:
+                factory = _FACTORY_ALLOWING_BROKEN if allow_broken else _FACTORY
+                _serve_in_processes(app, listener, factory, values)
+            elif _serve_alone(app, listener, allow_broken=allow_broken):
+                restart_process(listener, environment=environment, folder=folder)
     return OK
 
 
+def _serve_alone(app: "Application", listener: "socket", *, allow_broken: bool) -> bool:
+    """Serve in this process; return True if it must be restarted."""
+    from treefold_cli._server.server import run
+    from treefold_logging import get_logger
+
+    app.has_own_server = True
+    app.boot()
+    if not allow_broken:
+        require_sound(app)
+    where = _address(app, listener)
+    if is_public(listener) and accepts_any_host(app):
+        get_logger().warning(ANY_HOST, where)
+    return run(
+        app,
+        listener.dup(),
+        on_start=lambda: get_logger().info("serving on %s", where),
+        settings=app.settings,
+        restarts_on_hangup=True,
+    )
+
+
 def _serve_in_processes(
-    app: "Application", listener: "socket", factory: str, processes: int
+    app: "Application", listener: "socket", factory: str, values: Mapping[str, Any]
 ) -> None:
-    from treefold_cli._server.listener import address
     from treefold_cli._server.workers import run_workers
     from treefold_logging import configure, flush, get_logger
 
     configure(log_format=app.settings.log_format, level=app.settings.log_level)
-    get_logger().info("starting %d processes on %s", processes, address(listener))
+    where, workers = _address(app, listener), app.settings.serve.workers
+    get_logger().info("starting %d processes on %s", workers, where)
     flush()
-    # The factory in each worker process reads the project folder and the mode from these.
-    os.environ.update(TREEFOLD_APP_DIR=str(app.root), TREEFOLD_DEV="0")
-    run_workers(
-        factory,
-        listener,
-        workers=processes,
-        limit=app.settings.limit_concurrency,
-        serve=app.settings.serve,
-    )
+    # The factory in each worker process reads the project folder, the mode and options from these.
+    os.environ.update(as_variables(values), TREEFOLD_APP_DIR=str(app.root), TREEFOLD_DEV="0")
+    if is_public(listener):
+        os.environ[PUBLIC_VARIABLE] = where
+    run_workers(factory, listener, workers=workers, settings=app.settings)
 
 
-def _accepts_any_host(app: "Application", address: str) -> bool:
-    """Return True if other machines can send requests with any host name (D-08)."""
-    from treefold_http.middleware import TrustedHosts
+def _address(app: "Application", listener: "socket") -> str:
+    from treefold_cli._server.listener import address
 
-    entries = app.project.middlewares
-    guarded = any(isinstance(entry, TrustedHosts) for entry in entries)
-    return not guarded and not ipaddress.ip_address(address).is_loopback
+    return address(listener, "https" if app.settings.serve.tls_certificate else "http")
+
+
+def _check_certificate(settings: "ServeSettings") -> None:
+    """Refuse a certificate that cannot be served, before anything else is done."""
+    if settings.tls_certificate is None:
+        return
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    file = settings.tls_certificate
+    try:
+        context.load_cert_chain(file, settings.tls_key, password=_no_password)
+        if settings.tls_client_ca is not None:
+            file = settings.tls_client_ca
+            context.load_verify_locations(file)
+    except (OSError, ValueError) as error:
+        raise CommandError(
+            f"Cannot serve HTTPS with {file!r}: {error}; give PEM files with --tls-certificate,"
+            " --tls-key and --tls-client-ca"
+        ) from error
+
+
+def _no_password() -> str:
+    raise ValueError("the key has a password, which is not supported")

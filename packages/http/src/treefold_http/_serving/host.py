@@ -17,10 +17,12 @@ class Host(ProjectRuntime, Protocol):
 
     Attributes:
         errors: the exception handlers and the error format.
+        has_own_server: True if the server applies the settings `[serve]`.
         sockets: the open sockets, closed at shutdown.
     """
 
     errors: ErrorResponses
+    has_own_server: bool
     sockets: OpenSockets
 
     @property

@@ -23,13 +23,19 @@ from treefold_http._runtime.background import run_anywhere
 from treefold_http._runtime.boot_report import BootError, TreefoldError
 from treefold_http._runtime.exit_callbacks import is_outer_cancellation
 from treefold_http._runtime.threads import release_disk_threads
-from treefold_http._runtime.unhandled import report_to_test_client
+from treefold_http._runtime.unhandled import is_test, report_to_test_client
 from treefold_http._serving.mounted_app import mounted_apps
 from treefold_http._wire.asgi import Receive, Scope, Send
 from treefold_logging import flush, get_logger
 
 if TYPE_CHECKING:
     from treefold_http._serving.host import Host
+
+
+_OTHER_SERVER = (
+    "limit_concurrency and the settings of [serve], such as the limits of slow clients, apply under"
+    " `treefold serve` only; set those of this server"
+)
 
 
 class Lifespan:
@@ -58,6 +64,8 @@ class Lifespan:
             report_to_test_client(scope, error)
             await send({"type": "lifespan.startup.failed", "message": str(error)})
             return
+        if not self.app.has_own_server and not is_test(scope):
+            get_logger().info(_OTHER_SERVER)
         scope.get("state", {}).update(vars(self.app.state))
         await send({"type": "lifespan.startup.complete"})
         with notice_stop_signals(self.begin_shutdown):

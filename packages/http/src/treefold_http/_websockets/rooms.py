@@ -8,10 +8,12 @@ others nor fills the memory: when its queue is full it is closed with 1013 (S-75
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import cast
 
+from treefold_http._runtime.boot_report import TreefoldError
 from treefold_http._websockets.relay import Relay, RoomMessage
 from treefold_http._websockets.websocket import OVERLOADED, WebSocket, WebSocketDisconnect
 from treefold_logging import get_logger
@@ -27,11 +29,17 @@ class Rooms:
         queue: how many messages may wait for one socket.
 
     Raises:
-        TreefoldError: when `redis` is set and the `redis` extra is not installed.
+        TreefoldError: when `redis` is set and the `redis` extra is not installed, or it is not set
+            and several processes serve.
         ValueError: when the URL is not one of Redis.
     """
 
     def __init__(self, redis: str | None = None, *, queue: int = QUEUE) -> None:
+        if redis is None and int(os.environ.get("TREEFOLD_WORKER_PROCESSES", "1")) > 1:
+            raise TreefoldError(
+                "Rooms() reaches only the sockets of its own process, and several processes serve;"
+                " give it redis='redis://...', or serve with one process"
+            )
         self._queue = queue
         self._rooms: dict[str, dict[WebSocket, _Member]] = {}
         self._members: dict[WebSocket, _Member] = {}
