@@ -532,18 +532,21 @@ def test_the_option_reuse_db_keeps_the_database_of_the_run(
             orm_postgres.ask(address, f'DROP DATABASE "{kept.rpartition("/")[2]}"')
 
 
-@pytest.mark.parametrize("said", ["settings", "environment"])
+@pytest.mark.parametrize("said", ["settings", "environment", "option"])
 def test_a_database_that_is_named_for_tests_is_used_and_kept(
     new_database: NewDatabase, tmp_path: Path, said: str
 ) -> None:
     root = write_tree(tmp_path, COUNTED)
     with new_database() as address, new_database() as named:
         variables = {"TREEFOLD_DATABASE_URL": address, "LOGS": "sqlite://:memory:"}
+        words = PYTEST
         if said == "settings":
             (root / "treefold.toml").write_text(f'[test.databases]\ndefault = "{named}"\n')
-        else:
+        elif said == "environment":
             variables["TREEFOLD_TEST_DATABASE_URL"] = named
-        assert "4 passed" in command(root, *PYTEST, **variables)
+        else:
+            words = ["-m", "treefold", "test", "--database", named, *PYTEST[2:]]
+        assert "4 passed" in command(root, *words, **variables)
         assert tables_of(address) == []
         assert tables_of(named) == ["author", "book", "entry"]
 

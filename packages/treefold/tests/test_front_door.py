@@ -4,6 +4,7 @@ import importlib
 import importlib.util
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,16 @@ def test_importing_the_umbrella_alone_loads_nothing_heavy() -> None:
 def test_an_unknown_name_is_an_attribute_error_that_names_it() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'Bogus'"):
         treefold.Bogus  # noqa: B018 - the point of the test
+
+
+def test_the_readme_lists_every_extra() -> None:
+    package = Path(__file__).parent.parent
+    extras = tomllib.loads((package / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    listed = (package / "README.md").read_text().partition("Extras: ")[2].partition("\n\n")[0]
+    assert "test" in extras
+    assert [name for name in extras if f"`{name}`" not in listed] == []
 
 
 def test_the_log_module_gives_the_names_of_the_log_package() -> None:

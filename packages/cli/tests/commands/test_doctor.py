@@ -44,6 +44,13 @@ def test_a_sound_project_is_all_ok(executable: Executable, root: Path):
     assert "ok   layout    1 route in v1" in lines
 
 
+def test_a_missing_extra_for_tests_is_no_finding(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(diagnosis, "_installed_version", lambda name: None)
+    missing = {found.text.partition(":")[0] for found in diagnosis.check_extras({})}
+    assert "watch" in missing
+    assert "test" not in missing
+
+
 def test_handlers_that_fail_to_load_fail_with_file_and_reason(executable: Executable, root: Path):
     for name, text in {"A": "1 / 0\n", "B": "raise SystemExit(9)\n", "C": "x = 1\n"}.items():
         (root / f"Api/v1/{name}").mkdir()
