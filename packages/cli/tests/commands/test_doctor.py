@@ -45,7 +45,9 @@ def test_a_sound_project_is_all_ok(executable: Executable, root: Path):
 
 
 def test_a_missing_extra_for_tests_is_no_finding(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(diagnosis, "_installed_version", lambda name: None)
+    def none_installed(name: str) -> None: ...
+
+    monkeypatch.setattr(diagnosis, "_installed_version", none_installed)
     missing = {found.text.partition(":")[0] for found in diagnosis.check_extras({})}
     assert "watch" in missing
     assert "test" not in missing
