@@ -290,3 +290,34 @@ def test_what_is_written_without_the_fixture_stays_off_the_real_one_as_well():
     configure(database=real)
     with pytest.raises(Exception, match=r"no such table|does not exist"):
         Country.objects.count()
+
+
+def test_each_worker_of_a_parallel_run_has_its_own(postgres_dsn: str, tmp_path: Path) -> None:
+    name = f"shop_{secrets.token_hex(4)}"
+    address = f"{postgres_dsn.rpartition('/')[0]}/{name}"  # it need not even exist
+    (tmp_path / "test_it.py").write_text(
+        f"""
+import pytest
+from treefold_orm import Model, configure, fields
+
+class Thing(Model):
+    name = fields.CharField(max_length=10)
+
+configure(database={address!r})
+
+@pytest.mark.parametrize("turn", range(4))
+def test_starts_empty(db, turn):
+    assert Thing.objects.count() == 0
+    Thing.objects.create(name="x")
+"""
+    )
+    words = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--reuse-db", "-W", "error"]
+    outer = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
+    done = subprocess.run(
+        words, cwd=tmp_path, env=outer, capture_output=True, text=True, check=False
+    )
+    kept = databases_like(postgres_dsn, f"test_{name}")
+    for each in kept:
+        orm_postgres.ask(postgres_dsn, f'DROP DATABASE "{each}"')
+    assert "4 passed" in done.stdout, done.stdout + done.stderr
+    assert kept == [f"test_{name}_gw0", f"test_{name}_gw1"]
