@@ -19,6 +19,7 @@ from urllib.request import urlopen
 import pytest
 from serving import PATIENCE, Lines, write_tree
 
+LONG = pytest.mark.long
 VALUE = "Api/v1/X/Get.py"
 FILES = {
     VALUE: "import {module}\nasync def handler(request):\n    return [{module}.N]\n",
@@ -214,17 +215,19 @@ N = %d
 """
 
 
-@pytest.mark.parametrize("source", [ONCE, COUNTER], ids=["plain", "prometheus_client"])
+@pytest.mark.parametrize(
+    "source",
+    [pytest.param(ONCE, id="plain"), pytest.param(COUNTER, marks=LONG, id="prometheus_client")],
+)
 def test_a_module_that_loads_once_in_a_process_restarts_it(start: Start, source: str) -> None:
-    dev = start(using("core.metrics") | {"core/__init__.py": "", "core/metrics.py": source % 1})
-    dev.until([1])
-    for number in (2, 3):
-        (dev.root / "core/metrics.py").write_text(source % number)
-        deadline = time.monotonic() + PATIENCE
-        while (answer := dev.get()) != [number]:
-            assert answer == [number - 1], dev.text
-            assert time.monotonic() < deadline, dev.text
-    assert "restarting: core/metrics.py loads in a new process only" in dev.text
+    dev = start(using("metrics") | {"metrics.py": source % 1})
+    assert dev.get() == [1]
+    (dev.root / "metrics.py").write_text(source % 2)
+    deadline = time.monotonic() + PATIENCE
+    while (answer := dev.get()) != [2]:
+        assert answer == [1], dev.text
+        assert time.monotonic() < deadline, dev.text
+    assert "restarting: metrics.py loads in a new process" in dev.text
     assert "Duplicated timeseries" in dev.text
 
 
@@ -236,3 +239,77 @@ def test_a_module_that_fails_in_every_process_keeps_its_last_good_version(start:
     (dev.root / "prices.py").write_text("N = 2\n")
     dev.until([2])
     assert "restarting" not in dev.text
+
+
+def test_an_import_that_blocks_does_not_take_the_server_with_it(start: Start) -> None:
+    dev = start(using("prices") | {"prices.py": "N = 1\n"})
+    (dev.root / "prices.py").write_text("import time\ntime.sleep(60)\n")
+    dev.lines("prices.py failed to load: TimeoutError: the import took longer than 2 seconds")
+    assert dev.get() == [1]
+    (dev.root / "prices.py").write_text("N = 2\n")
+    dev.until([2])
+    assert "restarting" not in dev.text
+
+
+@LONG
+def test_an_import_that_takes_long_restarts_the_process(start: Start) -> None:
+    dev = start(using("prices") | {"prices.py": "N = 1\n"})
+    (dev.root / "prices.py").write_text("import time\ntime.sleep(3)\nN = 2\n")
+    dev.until([2])
+    assert "restarting: prices.py loads in a new process" in dev.text
+
+
+PARTS = {
+    "append": ("found = []", "found.append(1)"),
+    "dictionary": ("found = {}", "found[str(N)] = 1"),
+    "decorator": ("found = {}\ndef on(f):\n    found[f()] = f", "@on\ndef act(): return N"),
+    "subclass": (
+        "found = []\nclass Base:\n    def __init_subclass__(cls): found.append(cls)",
+        "class Own(Base): pass",
+    ),
+    "log_handler": (
+        "import logging\nfound = logging.getLogger('own').handlers",
+        "logging.getLogger('own').addHandler(logging.NullHandler())",
+    ),
+    "thread": (
+        "import threading\nended = threading.Event()\n"
+        "class Found:\n"
+        "    def __len__(self):\n"
+        "        return [t.name for t in threading.enumerate()].count('own')\n"
+        "found = Found()",
+        "threading.Thread(target=ended.wait, name='own', daemon=True).start()",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [pytest.param(["append", "thread"], id="short"), pytest.param([*PARTS], marks=LONG, id="all")],
+)
+def test_each_way_to_register_is_served_by_the_new_code_alone(
+    start: Start, parts: list[str]
+) -> None:
+    handler: list[str] = []
+    files = {"Services/__init__.py": ""}
+    for name in parts:
+        registry, part = PARTS[name]
+        files[f"Services/{name}.py"] = f"{registry}\n"
+        files[f"Services/{name}_part.py"] = f"from Services.{name} import *\nN = 1\n{part}\n"
+        handler.append(f"from Services import {name}, {name}_part")
+    values = ", ".join(f"len({name}.found), {name}_part.N" for name in parts)
+    handler.append(f"async def handler(request):\n    return [{values}]\n")
+    dev = start({VALUE: "\n".join(handler), **files})
+    expected = [1, 1] * len(parts)
+    assert dev.get() == expected
+    for at, name in enumerate(parts):
+        file = dev.root / f"Services/{name}_part.py"
+        file.write_text(file.read_text().replace("N = 1", "N = 2"))
+        former, expected = expected, [*expected]
+        expected[2 * at + 1] = 2
+        deadline = time.monotonic() + PATIENCE
+        while (answer := dev.get()) != expected:
+            if name in ("log_handler", "thread"):  # the former process has it twice until it ends
+                answer[2 * at] = 1
+            assert answer == former, f"{name}:\n{dev.text}"
+            assert time.monotonic() < deadline, f"{name}:\n{dev.text}"
+        dev.lines("restarting: ", at + 1)

@@ -192,7 +192,7 @@ class ReloadLoop:
             await asyncio.gather(trial, return_exceptions=True)
         for file in (*files, *failed):
             remove_bytecode(self._app.root / file)
-        return f"{failed[0]} loads in a new process only"
+        return f"{failed[0]} loads in a new process"
 
     def _reload(self, files: Collection[str]) -> Outcome:
         try:

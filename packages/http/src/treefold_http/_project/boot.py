@@ -343,6 +343,8 @@ def _telling(app: ProjectRuntime, plan: Plan, findings: Findings) -> Plan:
 def _load(
     space: ModuleSpace, route: Route, packages: Collection[str], findings: Findings
 ) -> HandlerModule | BrokenFile:
+    if (known := findings.known(route.file)) is not None:
+        return known
     try:
         return load_handler(space, route, packages)
     except KeyboardInterrupt:

@@ -40,6 +40,7 @@ class Findings:
         broken: the files that failed, in order; may begin with earlier failures.
         notes: information for the boot report that is not a failure.
         fatal: the boot file that stops a boot; a reload is never stopped.
+        untried: the earlier failures.
     """
 
     root: str
@@ -47,6 +48,10 @@ class Findings:
     broken: list[BrokenFile] = field(default_factory=list[BrokenFile])
     notes: list[str] = field(default_factory=list[str])
     fatal: BrokenFile | None = None
+    untried: tuple[BrokenFile, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.untried = tuple(self.broken)
 
     def add(self, file: str, error: BaseException, *, fatal: bool = False) -> BrokenFile:
         """Record a file that failed, and log it; a reload logs each cause only once.
@@ -70,6 +75,10 @@ class Findings:
         if (file, found.error) not in [(one.file, one.error) for one in self.broken]:
             self.broken.append(found)
         return found
+
+    def known(self, file: str) -> BrokenFile | None:
+        """Return the failure of a file without a last good version that is not to be tried."""
+        return next((one for one in self.untried if one.file == file and not one.kept), None)
 
     def refuse_setting(self, text: str) -> None:
         """Record a setting that does not fit the project: it stops a boot; a reload logs it."""

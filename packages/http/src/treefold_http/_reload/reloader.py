@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from treefold_http._injection.providers import Provider
 from treefold_http._project.boot import LoadedProject, load_project
+from treefold_http._project.findings import broken_file
 from treefold_http._project.installed import is_wanted
 from treefold_http._project.modules import ModuleSpace, lock_imports
 from treefold_http._project.reuse import same_objects
@@ -22,7 +23,13 @@ from treefold_http._reload.import_graph import transitive_closure
 from treefold_http._reload.import_watch import ImportWatch
 from treefold_http._reload.module_index import ModuleIndex
 from treefold_http._reload.module_swap import ModuleSwap, SourceOnlyLoader
-from treefold_http._reload.plan import ModuleGraph, ReloadPlan, is_compiled, kept_modules
+from treefold_http._reload.plan import (
+    ModuleGraph,
+    ReloadPlan,
+    is_compiled,
+    kept_modules,
+    module_name,
+)
 from treefold_http._reload.registrations import (
     Contents,
     Registrations,
@@ -30,13 +37,21 @@ from treefold_http._reload.registrations import (
     extended_class,
 )
 from treefold_http._reload.search_path import imported_elsewhere, remove_bytecode, without_broken
+from treefold_http._reload.time_limit import ImportTimeout, limited_imports
 from treefold_http._runtime.boot_report import BrokenFile
 from treefold_http._runtime.settings import Settings
 from treefold_http._wire.interpreter import no_running_loop
+from treefold_logging import get_logger
 from treefold_router import Route
 
 if TYPE_CHECKING:
     from treefold_http._serving.host import Host
+
+_IMPORT_SECONDS = 2.0
+"""Seconds that the import of one module may take: no request is answered meanwhile."""
+
+_MOST_TIMEOUTS = 3
+"""Imports that may take too long in one reload before it is given up."""
 
 _SETTINGS_FILES = frozenset({"pyproject.toml", "treefold.toml"})
 
@@ -80,9 +95,10 @@ class Reloader:
 
     Args:
         app: the application, with `dev=True`; without it no last good versions are kept.
+        import_seconds: the limit for the import of one module, without those that it imports.
     """
 
-    def __init__(self, app: Host) -> None:
+    def __init__(self, app: Host, *, import_seconds: float = _IMPORT_SECONDS) -> None:
         self._app = app
         self._space = ModuleSpace.of(app.root)
         self._settings = Settings.load(app.root)
@@ -90,6 +106,8 @@ class Reloader:
         self._contents: dict[str, Contents] = {}
         self._failed: frozenset[str] = frozenset()
         self._pending: frozenset[str] = frozenset()
+        self._import_seconds = import_seconds
+        self._blocking: list[_LeaveOut] = []
         self._space.loader = SourceOnlyLoader
         lock_imports()
 
@@ -117,7 +135,8 @@ class Reloader:
         Raises:
             SettingsError: a changed settings file is invalid; the former settings stay.
             BootError: `Api/` is missing; the former project continues to serve.
-            BaseException: an import raised `KeyboardInterrupt`; everything is as before.
+            BaseException: an import raised `KeyboardInterrupt`, or several took longer than the
+                limit; everything is as before.
         """
         changed = frozenset(changed)
         outcome = self._reload(changed)
@@ -133,17 +152,41 @@ class Reloader:
         if (reason := self._settings_reason(self._pending)) is not None:
             return RestartNeeded(reason)
         apart = _Apart()
+        self._blocking = [one for one in self._blocking if not self._may_mend(changed, one)]
+        for blocking in self._blocking:
+            apart = apart.and_those_of(blocking)
+        timeouts = 0
         with self._space.current(), no_running_loop():
             while True:
                 try:
-                    outcome = self._build(changed, apart)
+                    with limited_imports(self._space, self._import_seconds):
+                        outcome = self._build(changed, apart)
                     break
                 except _Restart as needed:
                     return RestartNeeded(str(needed))
                 except _LeaveOut as error:
                     apart = apart.and_those_of(error)
+                except ImportTimeout as error:
+                    if (timeouts := timeouts + 1) > _MOST_TIMEOUTS:
+                        raise
+                    self._blocking.append(self._leave_blocking(error))
+                    apart = apart.and_those_of(self._blocking[-1])
         self._pending = apart.files
         return outcome
+
+    def _leave_blocking(self, error: ImportTimeout) -> _LeaveOut:
+        """Leave out what was being imported, until one of these files or their imports change."""
+        (name, *_), (file, *_) = error.modules.keys(), error.modules.values()
+        cause = [*error.modules.values()][-1]
+        shown = TimeoutError(str(error)).with_traceback(error.__traceback__)
+        kept = name in self._index.loaded
+        broken = broken_file(file.removeprefix("Api/"), shown, cause=cause, kept=kept)
+        get_logger().error("%s failed to load: %s", cause, broken.error, exc_info=shown)
+        return _LeaveOut(frozenset(error.modules), [broken])
+
+    def _may_mend(self, changed: Collection[str], blocking: _LeaveOut) -> bool:
+        used = transitive_closure(blocking.names, self._index.imports)
+        return not used.isdisjoint(map(module_name, changed))
 
     def _elsewhere_reason(self, changed: Collection[str]) -> str | None:
         root = self._space.root

@@ -1,0 +1,94 @@
+"""An import that blocks: it is ended, and all that needs it keeps its last good version."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+
+import pytest
+from http_reloading import CHAIN, Live, MakeLive, X, Y, handler
+
+from treefold_http.reload import Reloaded, Reloader
+
+LOOP = "while True: pass\n"
+
+
+@pytest.fixture
+def quick(live: MakeLive) -> Callable[[dict[str, str]], Live]:
+    def make(files: dict[str, str]) -> Live:
+        app = live(files)
+        app.reloader = Reloader(app.app, import_seconds=0.3)
+        return app
+
+    return make
+
+
+@pytest.mark.parametrize(
+    "blocking",
+    [
+        LOOP,
+        "import time; time.sleep(60)\n",
+        "import threading; threading.Event().wait(60)\n",
+        "try:\n    while True: pass\nexcept Exception: pass\n",
+    ],
+)
+def test_a_service_that_blocks_is_left_out_until_it_is_mended(
+    quick: MakeLive, blocking: str
+) -> None:
+    app = quick(CHAIN)
+    before = signal.getsignal(signal.SIGALRM)
+    outcome = app.edit({"Services/b.py": blocking})
+    assert isinstance(outcome, Reloaded)
+    (broken,) = outcome.broken
+    assert (broken.cause, broken.kept) == ("Services/b.py", True)
+    assert broken.error == "TimeoutError: the import took longer than 0.3 seconds"
+    assert app.get() == [1]
+    assert signal.getsignal(signal.SIGALRM) is before
+
+    outcome = app.edit({Y: handler("2")})  # another save does not wait for it again
+    assert isinstance(outcome, Reloaded)
+    assert outcome.seconds < 0.3
+    assert (app.get(), app.get("/v1/y")) == ([1], [2])
+
+    app.edit({"Services/b.py": "n = 3\n"})
+    assert (app.get(), app.app.report.broken) == ([3], ())
+
+
+def test_a_new_handler_that_blocks_answers_500_until_what_it_imports_is_mended(
+    quick: MakeLive,
+) -> None:
+    app = quick({X: handler("1"), "Services/__init__.py": ""})
+    app.edit({Y: handler("slow.n", "from Services import slow"), "Services/slow.py": LOOP})
+    assert [(one.file, one.cause, one.kept) for one in app.app.report.broken] == [
+        ("v1/Y/Get.py", "Services/slow.py", False)
+    ]
+    assert (app.get(), app.get("/v1/y")) == ([1], 500)
+    app.edit({X: handler("2")})
+    assert (app.get(), app.get("/v1/y")) == ([2], 500)
+    app.edit({"Services/slow.py": "n = 3\n"})
+    assert (app.get("/v1/y"), app.app.report.broken) == ([3], ())
+
+
+@pytest.mark.parametrize("file", ["hooks.py", "extensions.py", "providers.py"])
+def test_a_boot_file_that_blocks_keeps_what_it_said(quick: MakeLive, file: str) -> None:
+    app = quick({X: handler("1"), "hooks.py": "", "extensions.py": "", "providers.py": ""})
+    outcome = app.edit({file: LOOP, X: handler("2")})
+    assert isinstance(outcome, Reloaded)
+    assert [(one.cause, one.kept) for one in outcome.broken] == [(file, True)]
+    assert app.get() == [2]
+
+
+def test_an_init_that_blocks_keeps_the_former_handler(quick: MakeLive) -> None:
+    app = quick({X: handler("1")})
+    app.edit({X: handler("2", "def init():\n    while True: pass")})
+    assert [(one.cause, one.kept) for one in app.app.report.broken] == [(X, True)]
+    assert app.get() == [1]
+
+
+def test_many_modules_that_take_a_while_together_are_no_failure(quick: MakeLive) -> None:
+    pause = "import time; time.sleep(0.15)\n"
+    services = {f"Services/s{n}.py": pause for n in range(4)}
+    lines = [f"from Services import s{n}" for n in range(4)]
+    app = quick({X: handler("1"), "Services/__init__.py": "", **services})
+    app.edit({X: handler("2", *lines)})
+    assert (app.get(), app.app.report.broken) == ([2], ())
