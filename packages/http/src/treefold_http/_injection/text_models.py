@@ -22,6 +22,7 @@ from treefold_http._types.parameters import EMPTY, InjectionError, shown
 from treefold_http._types.read import read
 from treefold_http._types.validate import Errors, entry
 from treefold_http._wire.datastructures import MultiMapping
+from treefold_http._wire.pydantic_json import json_form
 
 _ABSENT: Any = object()
 _Place: TypeAlias = Literal["query", "form"]
@@ -190,7 +191,7 @@ def _maker(node: tree.Record, place: str) -> _Make:
 
 def _pydantic_maker(node: tree.Record, place: str) -> _Make:
     pydantic = importlib.import_module("pydantic")  # installed, since there is a model
-    validate = pydantic.TypeAdapter(node.annotation).validate_python
+    validate = json_form(pydantic.TypeAdapter(node.annotation), finite=True).validate_python
     invalid = pydantic.ValidationError
 
     def make(values: dict[str, Any], errors: Errors) -> Any:

@@ -201,7 +201,7 @@ def _pydantic_decoder(node: tree.TypeNode, *, mixed: bool) -> Decoder | None:
     if pydantic is None:
         return None
     try:
-        validate = json_form(pydantic.TypeAdapter(node.annotation)).validate_json
+        validate = json_form(pydantic.TypeAdapter(node.annotation), finite=True).validate_json
     except pydantic.PydanticUserError as error:
         if error.code == "typed-dict-version":
             return None  # before Python 3.12 pydantic refuses a `typing.TypedDict`

@@ -2,8 +2,9 @@
 
 pydantic reads and writes bytes as UTF-8 text unless a model is configured otherwise, so that other
 bytes could not be sent at all. The core schema of a type with bytes is copied with base64 in
-their place; a model with `ser_json_bytes` or `val_json_bytes` keeps its own form. pydantic is
-never imported here: an application with such a type has imported it.
+their place; a model with `ser_json_bytes` or `val_json_bytes` keeps its own form. Floats of a
+request are finite, because no response could carry another one. pydantic is never imported here:
+an application with such a type has imported it.
 """
 
 from __future__ import annotations
@@ -59,10 +60,18 @@ class JsonForm(NamedTuple):
     dump_python: Callable[..., Any]
 
 
-def json_form(adapter: Any) -> JsonForm:
-    """Return the functions of a `TypeAdapter`, with bytes as base64."""
-    schema = with_base64(adapter.core_schema)
-    if schema is None:
+def json_form(adapter: Any, *, finite: bool = False) -> JsonForm:
+    """Return the functions of a `TypeAdapter`, with bytes as base64.
+
+    Args:
+        adapter: the adapter.
+        finite: refuse NaN and Infinity for a float, as numbers and as strings; a model whose
+            settings write them as strings keeps its own rule.
+    """
+    schema = _copy(adapter.core_schema, _change_bytes)
+    if finite:
+        schema = _copy(schema, _change_floats)
+    if schema is adapter.core_schema:
         return JsonForm(adapter.validate_json, adapter.validate_python, adapter.dump_python)
     core = importlib.import_module("pydantic_core")
     validator = _make(core.SchemaValidator, schema)
@@ -95,19 +104,38 @@ def dump_functions(kind: Any) -> tuple[Dump, Dump] | None:
 
 def with_base64(schema: Any) -> Any | None:
     """Return a copy of a core schema whose bytes are base64 in JSON; None if it has none."""
-    changed = _copy(schema)
+    changed = _copy(schema, _change_bytes)
     return None if changed is schema else changed
 
 
-def _copy(value: Any) -> Any:
+_Change: TypeAlias = Callable[[dict[str, Any]], Any]
+"""Returns the replacement of a schema, itself to keep it whole, or None to look inside."""
+
+
+def _copy(value: Any, change: _Change) -> Any:
     """Return a value with its schemas changed; the same object if there is nothing to change."""
     if isinstance(value, (list, tuple)):
         items: Any = cast("list[Any]", value)
-        copies = [_copy(item) for item in items]
+        copies = [_copy(item, change) for item in items]
         return items if all(map(_is, copies, items)) else items.__class__(copies)
     if not isinstance(value, dict):
         return value
     schema = cast("dict[str, Any]", value)
+    if (changed := change(schema)) is not None:
+        return changed
+    copies = {key: _member(key, part, change) for key, part in schema.items()}
+    return schema if all(map(_is, copies.values(), schema.values())) else copies
+
+
+def _member(key: str, part: Any, change: _Change) -> Any:
+    if key in _NAMED and isinstance(part, dict):
+        named = cast("dict[Any, Any]", part)
+        copies = {name: _copy(each, change) for name, each in named.items()}
+        return named if all(map(_is, copies.values(), named.values())) else copies
+    return part if key in _NO_SCHEMAS else _copy(part, change)
+
+
+def _change_bytes(schema: dict[str, Any]) -> Any:
     kind = schema.get("type")
     if kind == "bytes":
         return schema if "serialization" in schema or "ref" in schema else _base64_schema(schema)
@@ -119,16 +147,16 @@ def _copy(value: Any) -> Any:
         return schema
     if kind in _OPAQUE and schema.get("schema", {}).get("type") == "bytes":
         return schema
-    copies = {key: _member(key, part) for key, part in schema.items()}
-    return schema if all(map(_is, copies.values(), schema.values())) else copies
+    return None
 
 
-def _member(key: str, part: Any) -> Any:
-    if key in _NAMED and isinstance(part, dict):
-        named = cast("dict[Any, Any]", part)
-        copies = {name: _copy(each) for name, each in named.items()}
-        return named if all(map(_is, copies.values(), named.values())) else copies
-    return part if key in _NO_SCHEMAS else _copy(part)
+def _change_floats(schema: dict[str, Any]) -> Any:
+    if schema.get("type") == "float":
+        return {**schema, "allow_inf_nan": False}
+    config = schema.get("config")
+    if isinstance(config, dict) and ("ser_json_inf_nan", "strings") in config.items():
+        return schema
+    return None
 
 
 def _is(one: object, other: object) -> bool:
