@@ -222,7 +222,8 @@ class Workers:
         code = process.exitcode or 0
         log = get_logger()
         if code == _STARTUP_FAILED:
-            if not any(other.is_ready() for other in self._processes):
+            # Each has its say first: the reasons may be in the log of one that still starts.
+            if not any([self._becomes_ready(other) for other in self._processes]):
                 raise CommandError(NOT_STARTED)
             self._retry_at = time.monotonic() + _RETRY_SECONDS
             log.error("a worker process did not start; it is tried again in %d s", _RETRY_SECONDS)
