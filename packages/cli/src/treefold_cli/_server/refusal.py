@@ -11,6 +11,7 @@ import ctypes
 import socket
 import struct
 import sys
+from typing import Any
 
 _SO_ATTACH_FILTER = 26  # asm-generic/socket.h
 # Classic BPF over the TCP header: load the byte of the flags; drop a packet with SYN, take others.
@@ -20,6 +21,13 @@ _FILTER = (
     (0x06, 0, 0, 0),  # BPF_RET: nothing of it
     (0x06, 0, 0, 0xFFFFFFFF),  # BPF_RET: all of it
 )
+
+
+def is_refusing(listener: Any) -> bool | None:
+    """Return whether connections of a socket are refused, by any process; None if unknown."""
+    if sys.platform != "linux" or listener.family == socket.AF_UNIX:
+        return None
+    return bool(listener.getsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, 64))
 
 
 def refuse_connections(listener: socket.socket) -> None:

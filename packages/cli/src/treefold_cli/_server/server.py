@@ -23,7 +23,7 @@ from uvicorn.server import HANDLED_SIGNALS
 
 from treefold_cli._console.errors import CommandError
 from treefold_cli._server.connection_timeouts import HEAD_BYTES
-from treefold_cli._server.refusal import refuse_connections
+from treefold_cli._server.refusal import is_refusing, refuse_connections
 from treefold_http import ServeSettings, Settings
 from treefold_logging import flush, get_logger
 
@@ -140,12 +140,26 @@ class Server(uvicorn.Server):
         return not self.should_exit and self._last_listener is not None
 
     async def _stop(self) -> None:
+        if self._last_listener is None:
+            await self._await_refusal()
         if self.server_state.connections or self._last_listener is None:
             await asyncio.sleep(_ARRIVAL_SECONDS)
         for server in self.servers:
             server.close()
         self._close_after_responses()
         await self._wait_until_quiet()
+
+    async def _await_refusal(self) -> None:
+        """Accept until the supervisor lets no connection begin, or for a second.
+
+        Only this process may be ending, while others go on to accept.
+        """
+        sockets = [listener for server in self.servers for listener in server.sockets]
+        deadline = time.monotonic() + _ONE_SIGNAL_SECONDS
+        while any(is_refusing(each) is False for each in sockets):
+            await asyncio.sleep(0.02)
+            if time.monotonic() > deadline:
+                break
 
     def _close_after_responses(self) -> None:
         """Close every connection after its current response.
