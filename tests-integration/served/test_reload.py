@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import signal
 import socket
 import statistics
@@ -250,6 +251,23 @@ def test_what_did_not_load_is_not_called_reloaded(start: Start) -> None:
     dev.save("Api/v1/X/Get.py", "handler = 3\n")
     dev.lines("broken, its last good version serves: Api/v1/X/Get.py")
     assert "reloaded in" not in dev.terminal()
+
+
+def test_a_pipe_or_a_device_in_place_of_a_file_is_not_read(start: Start) -> None:
+    dev = start(project(1))
+    dev.until("/v1/y", [1000])
+    os.mkfifo(dev.root / "Api/v1/Y/Post.py")
+    (dev.root / "Api/v1/Y/Put.py").symlink_to("/dev/zero")
+    for name in ("Services/number.py", "Services/words.py", "Api/v1/Y/Get.py"):
+        file = dev.root / name
+        text = file.read_text()
+        file.unlink()
+        os.mkfifo(file)
+        dev.save("Api/v1/X/Get.py", f"async def handler(request):\n    return [{name!r}]\n")
+        dev.until("/v1/x", [name])
+        file.unlink()
+        file.write_text(text)
+        dev.until("/v1/y", [1000])
 
 
 def test_new_moved_and_deleted_files_and_folders_change_the_routes(start: Start) -> None:

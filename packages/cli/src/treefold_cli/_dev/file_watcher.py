@@ -179,6 +179,8 @@ class _OtherFolders(Exception):
 
 
 def _compiles(file: Path, *, was_empty: bool) -> bool:
+    if not file.is_file():  # gone, or a FIFO or device, which is not read
+        return True
     try:
         source = file.read_bytes()
         compile(source, str(file), "exec", dont_inherit=True)

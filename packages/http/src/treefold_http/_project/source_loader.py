@@ -6,6 +6,8 @@ has not changed for longer than that; a reload reads none (`_reload.module_swap`
 
 from __future__ import annotations
 
+import errno
+import os
 import threading
 import time
 from collections.abc import Mapping
@@ -30,6 +32,16 @@ class SourceLoader(SourceFileLoader):
         self.space = space
         self._stats: Mapping[str, Any] | None = None
         self._is_settled = False
+
+    def get_data(self, path: str) -> bytes:
+        """Read a regular file; reading a FIFO or a device would not end.
+
+        Raises:
+            FileNotFoundError: for any other file, which an import does not find either.
+        """
+        if not os.path.isfile(path):
+            raise FileNotFoundError(errno.ENOENT, "Not a regular file", path)
+        return super().get_data(path)
 
     def path_stats(self, path: str) -> Mapping[str, Any]:
         """Return time and size of the source, to which Python compares those in the bytecode."""

@@ -82,6 +82,8 @@ def _imports_of_file(module: ModuleType) -> frozenset[str]:
     file = getattr(module, "__file__", None)
     if file is None or not str(file).endswith(".py"):
         return frozenset()
+    if not Path(file).is_file():  # gone, or a FIFO, whose reading would not end
+        return frozenset()
     try:
         return parse_imports(Path(file).read_bytes(), module.__package__ or "")
     except OSError:
