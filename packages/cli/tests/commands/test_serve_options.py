@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 import urllib.parse
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -331,9 +331,20 @@ def test_a_process_is_replaced_after_its_requests(start: Start, root: Path, work
     assert server.stop() == 0
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_hangup_serves_the_new_code_and_fails_no_request(start: Start, root: Path, workers: str):
-    server = serving(start("serve", "--workers", workers, cwd=root))
+@pytest.fixture
+def hangups() -> Generator[None, None, None]:
+    """Let servers take SIGHUP, even where the tests themselves were started by nohup."""
+    former = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, former)
+
+
+@pytest.mark.usefixtures("hangups")
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_hangup_serves_the_new_code_and_fails_no_request(start: Start, root: Path, workers: int):
+    server = serving(start("serve", "--workers", str(workers), cwd=root))
+    while server.output.count("booted in") < workers:
+        server.wait_for("booted in")
     former = ask(server.url)
     file = root / "Api/v1/Hello/Get.py"
     file.write_text(HELLO.replace("request.client", "'new'"))
