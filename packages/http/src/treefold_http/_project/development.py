@@ -7,15 +7,12 @@ changes. Without `dev=True` nothing of this is in any chain.
 
 from __future__ import annotations
 
-import functools
 import ipaddress
-import socket
 from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
 
 from treefold_http._project.middleware_chain import Check, until_over
-from treefold_http._runtime.unhandled import is_test
 from treefold_http._wire.errors import BadRequest
 from treefold_logging import log_summary, request_target, shows_summaries
 
@@ -80,7 +77,7 @@ class Development:
         return await until_over(request, call_next, tell)
 
 
-_TEST = "testserver"
+_LOCAL_NAMES = (".localhost", ".local")
 
 
 class LocalHosts(Check):
@@ -95,8 +92,6 @@ class LocalHosts(Check):
         """Refuse a request or a socket whose host is neither a local name nor an address."""
         host = connection.host
         name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
-        if name == _TEST and is_test(connection.scope):
-            return
         if not _is_local(name.lower().removesuffix(".")):
             raise BadRequest(
                 f"In development only local names and addresses are answered, not {name!r};"
@@ -105,17 +100,10 @@ class LocalHosts(Check):
 
 
 def _is_local(name: str) -> bool:
-    if name == "localhost" or name.endswith(".localhost") or name in _own_names():
-        return True
+    if "." not in name and ":" not in name:
+        return True  # localhost or a machine of this network: public names have two or more labels
     try:
         ipaddress.ip_address(name.strip("[]"))
     except ValueError:
-        return False
+        return name.endswith(_LOCAL_NAMES)
     return True
-
-
-@functools.cache
-def _own_names() -> frozenset[str]:
-    """Return the host name of this machine, whole and with `.local` behind its first label."""
-    own = socket.gethostname().lower()
-    return frozenset((own, f"{own.partition('.')[0]}.local")) - {""}
