@@ -64,7 +64,7 @@ def test_a_route_in_a_hidden_folder_is_checked(tmp_path: Path) -> None:
     bad = "def handler(request: object) -> int:\n    return 'no'\n"
     root = write_tree(tmp_path / "project", {"Api/v1/.well-known/Jwks/Get.py": bad})
     done = typecheck(root, "--with", "mypy", cache=tmp_path)
-    assert (done.returncode, done.stderr) == (1, "1 files with mypy\n")
+    assert (done.returncode, done.stderr) == (1, "1 file with mypy\n")
     assert done.stdout.startswith("Api/v1/.well-known/Jwks/Get.py:2: error: ")
 
 

@@ -94,7 +94,7 @@ PRIVATE_NAMES = (
     ),
     PrivateNames(
         "uvicorn.server:Server",
-        ("startup", "shutdown", "capture_signals", "handle_exit", "server_state"),
+        ("startup", "shutdown", "on_tick", "capture_signals", "handle_exit", "server_state"),
         ("_server.server",),
         "a stop signal ends with code 0, and a restart finishes the requests in progress",
     ),
@@ -105,13 +105,10 @@ PRIVATE_NAMES = (
         "connections close after their response, before a restart",
     ),
     PrivateNames(
-        "uvicorn.supervisors:Multiprocess",
-        (
-            *("processes", "signal_queue"),
-            *("init_processes", "keep_subprocess_alive", "handle_signals"),
-        ),
+        "uvicorn.supervisors.multiprocess:Process",
+        ("process", "server", "start", "ping", "is_ready", "terminate", "kill", "join", "exitcode"),
         ("_server.workers",),
-        "a second stop signal kills the worker processes, and Ctrl-C waits for their imports",
+        "the supervisor starts, asks, ends and replaces the worker processes",
     ),
     PrivateNames(
         "uvicorn:Config",
