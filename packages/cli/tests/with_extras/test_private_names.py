@@ -106,7 +106,10 @@ PRIVATE_NAMES = (
     ),
     PrivateNames(
         "uvicorn.supervisors.multiprocess:Process",
-        ("process", "server", "start", "ping", "is_ready", "terminate", "kill", "join", "exitcode"),
+        (
+            *("process", "server", "target", "start", "ping", "is_ready"),
+            *("terminate", "kill", "join", "exitcode"),
+        ),
         ("_server.workers",),
         "the supervisor starts, asks, ends and replaces the worker processes",
     ),

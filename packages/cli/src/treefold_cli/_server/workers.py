@@ -75,6 +75,12 @@ class WorkerProcess(Process):
             self._own = Server(self.config, on_start=lambda: None)
         return self._own
 
+    def target(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve in the process itself; close the standard input that was opened for it."""
+        super().target(sockets)
+        if sys.stdin is not None:
+            sys.stdin.close()
+
     @property
     def sentinel(self) -> int:
         """A file that is readable once the process has ended."""
@@ -118,6 +124,9 @@ class Workers:
                 process.terminate()
             for process in self._processes:
                 process.join()
+            signal.set_wakeup_fd(-1)
+            self._woken.close()
+            self._wake.close()
 
     def _listen_for_signals(self) -> None:
         if sys.platform != "win32":
