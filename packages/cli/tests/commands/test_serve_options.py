@@ -164,6 +164,48 @@ def test_a_socket_of_a_service_manager_is_taken(root: Path, workers: str):
     assert process.returncode == 0
 
 
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_service_manager_can_start_a_next_server_on_its_socket(root: Path, workers: str):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url, number = f"http://127.0.0.1:{listener.getsockname()[1]}", str(listener.fileno())
+        for _ in range(2):
+            with subprocess.Popen(
+                [sys.executable, "-c", HAND_OVER, number, "--workers", workers],
+                cwd=root,
+                env={**os.environ, "LISTEN_FDS": "1"},
+                pass_fds=[listener.fileno()],
+            ) as process:
+                assert ask(url)["scheme"] == "http"
+                process.send_signal(signal.SIGTERM)
+
+
+@pytest.mark.usefixtures("hangups")
+def test_a_unix_socket_is_removed_at_the_end_of_a_restarted_server(
+    start: Start, root: Path, tmp_path: Path
+):
+    path = tmp_path / "http.sock"
+    server = start("serve", "--uds", str(path), cwd=root)
+    for _ in range(2):
+        server.wait_for("serving on unix:")
+        server.process.send_signal(signal.SIGHUP)
+    server.wait_for("serving on unix:")
+    assert is_accepted(path)
+    assert server.stop() == 0
+    assert not path.exists()
+
+
+@pytest.mark.usefixtures("hangups")
+def test_a_hangup_waits_for_requests_as_long_as_a_stop_does(start: Start, root: Path):
+    server = serving(start("serve", cwd=root))
+    with contextlib.closing(http.client.HTTPConnection(address_of(server.url), timeout=20)) as slow:
+        slow.request("GET", "/v1/wait?seconds=6")
+        server.wait_for("inside")
+        server.process.send_signal(signal.SIGHUP)
+        assert slow.getresponse().status == 200
+    server.wait_for("serving on")
+    assert server.stop() == 0
+
+
 def test_a_socket_is_taken_by_its_number(root: Path):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url, number = f"http://127.0.0.1:{listener.getsockname()[1]}", str(listener.fileno())
@@ -333,7 +375,7 @@ def test_a_process_is_replaced_after_its_requests(start: Start, root: Path, work
 
 @pytest.fixture
 def hangups() -> Generator[None, None, None]:
-    """Let servers take SIGHUP, even where the tests themselves were started by nohup."""
+    """Let servers receive SIGHUP although nohup, which starts the tests, ignores it."""
     former = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
     signal.signal(signal.SIGHUP, former)

@@ -30,7 +30,7 @@ def test_no_request_is_lost_at_the_end(
 ):
     root = project("v1/User/Get.py")
     server = start("serve", "--workers", workers, cwd=root).started()
-    # nobody reads the lines of the requests, which would fill the pipe
+    # the lines of the requests would fill the pipe
     draining = threading.Thread(target=server.drain)
     draining.start()
     count = lost_at_stop(server, clients=16, number=number, group=group)

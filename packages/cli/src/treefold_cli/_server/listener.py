@@ -22,26 +22,47 @@ _FIRST_HANDED = 3
 
 
 @contextlib.contextmanager
-def open_listener(settings: "ServeSettings") -> Generator[socket.socket]:
+def open_listener(
+    settings: "ServeSettings", inherited: socket.socket | None = None
+) -> Generator[socket.socket]:
     """Open the listening socket that the settings ask for, and close it at the end.
+
+    Args:
+        inherited: the socket of the former process, which was started again.
 
     Raises:
         CommandError: it cannot be opened; the message names the address and the way out.
     """
     handed = _handed_over()
     if settings.uds is not None:
-        with _bound_at_path(settings.uds) as listener:
+        with _bound_at_path(settings.uds, inherited) as listener:
             yield listener
         return
     number = handed if settings.fd is None else settings.fd
-    with bind(settings.host, settings.port) if number is None else _taken(number) as listener:
+    if inherited is not None:
+        opened = inherited
+    elif number is not None:
+        opened = _taken(number)
+    else:
+        opened = bind(settings.host, settings.port)
+    with opened as listener:
         yield listener
+
+
+def is_kept(settings: "ServeSettings") -> bool:
+    """Return True if another process keeps the socket, for a server that follows this one."""
+    return settings.uds is None and (settings.fd is not None or _is_handed_over())
+
+
+def _is_handed_over() -> bool:
+    return bool(os.environ.get("LISTEN_FDS")) and os.environ.get("LISTEN_PID") == str(os.getpid())
 
 
 def _handed_over() -> int | None:
     """Return the number of the socket of a service manager; None without one."""
-    count, process = os.environ.pop("LISTEN_FDS", ""), os.environ.pop("LISTEN_PID", "")
-    if not count or process != str(os.getpid()):
+    is_ours = _is_handed_over()
+    count, _ = os.environ.pop("LISTEN_FDS", ""), os.environ.pop("LISTEN_PID", "")
+    if not is_ours:
         return None
     if count != "1":
         raise CommandError(
@@ -74,15 +95,17 @@ def _taken(number: int) -> socket.socket:
 
 
 @contextlib.contextmanager
-def _bound_at_path(path: str) -> Generator[socket.socket]:
-    """Bind a Unix socket, in place of one without a server."""
+def _bound_at_path(path: str, inherited: socket.socket | None) -> Generator[socket.socket]:
+    """Bind a Unix socket, in place of one without a server; remove it at the end."""
     if not hasattr(socket, "AF_UNIX"):
         raise CommandError("This system has no Unix sockets; use --host and --port")
-    _remove_abandoned(path)
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    if inherited is None:
+        _remove_abandoned(path)
+    listener = inherited or socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        listener.bind(path)
-        os.chmod(path, 0o666)  # noqa: S103 - who may enter is decided by the folder, as elsewhere
+        if inherited is None:
+            listener.bind(path)
+            os.chmod(path, 0o666)  # noqa: S103 - who may enter is decided by the folder
         own = os.stat(path)
     except OSError as error:
         listener.close()

@@ -51,6 +51,7 @@ def run(
     settings: Settings | None = None,
     background: "Callable[[Server], Awaitable[None]] | None" = None,
     restarts_on_hangup: bool = False,
+    is_kept: bool = False,
 ) -> bool:
     """Serve one application in this process until a stop signal.
 
@@ -61,6 +62,7 @@ def run(
         settings: those of the project; their defaults without them.
         background: coroutine function that runs on the same loop until it is cancelled at the end.
         restarts_on_hangup: SIGHUP asks for a restart, unless it is that of a terminal.
+        is_kept: another process keeps the socket: connections wait there for the next server.
 
     Returns:
         True if the process must be restarted.
@@ -71,6 +73,7 @@ def run(
     config = server_config(app, settings=settings)
     server = Server(config, on_start, background, last_listener=listener)
     server.restarts_on_hangup = restarts_on_hangup and obeys_hangup()
+    server.leaves_queue = is_kept
     try:
         with contextlib.suppress(SystemExit):  # uvicorn exits like this when the startup fails
             server.run(sockets=[listener])
@@ -95,6 +98,7 @@ class Server(uvicorn.Server):
     Attributes:
         needs_restart: True if the process must be restarted after the end.
         restarts_on_hangup: SIGHUP asks for that.
+        leaves_queue: connections that begin after a stop signal wait for another server.
     """
 
     def __init__(
@@ -108,6 +112,7 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self.needs_restart = False
         self.restarts_on_hangup = False
+        self.leaves_queue = False
         self._on_start = on_start
         self._background = background
         self._last_listener = last_listener
@@ -117,10 +122,14 @@ class Server(uvicorn.Server):
         self._wants_restart = False
         self._ending: asyncio.Future[None] | None = None
 
-    def request_restart(self) -> None:
-        """Stop accepting connections, and end after the requests in progress for a restart."""
+    def request_restart(self, grace: float = _RESTART_GRACE_SECONDS) -> None:
+        """Stop accepting connections, and end after the requests in progress for a restart.
+
+        Args:
+            grace: seconds after which they are cancelled.
+        """
         self.needs_restart = True
-        self.config.timeout_graceful_shutdown = _RESTART_GRACE_SECONDS
+        self.config.timeout_graceful_shutdown = cast("int", grace)
         self._stop_accepting()
         self._close_after_responses()
         self._ending = self._ending or asyncio.ensure_future(self._wait_until_quiet())
@@ -130,7 +139,7 @@ class Server(uvicorn.Server):
         wants_end = await super().on_tick(counter)
         if self._ending is None:
             if self._wants_restart or (wants_end and self._restarts_itself()):
-                self.request_restart()
+                self.request_restart(self.config.timeout_graceful_shutdown or 0)
             elif wants_end:
                 self._ending = asyncio.ensure_future(self._stop())
         return self._ending is not None and self._ending.done()
@@ -238,7 +247,7 @@ class Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self._stopped_at is None:
             self._stopped_at = time.monotonic()
-            if self._last_listener is not None:
+            if self._last_listener is not None and not self.leaves_queue:
                 refuse_connections(self._last_listener)
         elif counts_as_another(self._stopped_at):
             terminate(sig)

@@ -42,7 +42,14 @@ _RETRY_SECONDS = 5.0
 """Seconds after which a replacement that did not start is tried again."""
 
 
-def run_workers(factory: str, listener: socket.socket, *, workers: int, settings: Settings) -> None:
+def run_workers(
+    factory: str,
+    listener: socket.socket,
+    *,
+    workers: int,
+    settings: Settings,
+    is_kept: bool = False,
+) -> None:
     """Serve with several processes until a stop signal; a process that ends is replaced.
 
     Args:
@@ -50,6 +57,7 @@ def run_workers(factory: str, listener: socket.socket, *, workers: int, settings
         listener: the bound socket, shared by all processes.
         workers: number of processes.
         settings: those of the project.
+        is_kept: another process keeps the socket: connections wait there for the next server.
 
     Raises:
         CommandError: the application did not start.
@@ -57,7 +65,7 @@ def run_workers(factory: str, listener: socket.socket, *, workers: int, settings
     os.environ[PROCESSES_VARIABLE] = str(workers)
     config = server_config(factory, workers=workers, settings=settings)
     try:
-        Workers(config, listener).run()
+        Workers(config, listener, leaves_queue=is_kept).run()
     finally:
         listener.close()
         flush()
@@ -93,10 +101,14 @@ class Workers:
     Args:
         config: the configuration of each.
         listener: the bound socket.
+        leaves_queue: connections that begin after a stop signal wait for another server.
     """
 
-    def __init__(self, config: ServerConfig, listener: socket.socket) -> None:
+    def __init__(
+        self, config: ServerConfig, listener: socket.socket, *, leaves_queue: bool
+    ) -> None:
         self._config = config
+        self._leaves_queue = leaves_queue
         self._listener = listener
         self._processes: list[WorkerProcess] = []
         self._number = config.workers
@@ -144,7 +156,8 @@ class Workers:
     def _stop(self, sig: int, frame: FrameType | None) -> None:
         if self._stopped_at is None:
             self._stopped_at = time.monotonic()
-            refuse_connections(self._listener)
+            if not self._leaves_queue:
+                refuse_connections(self._listener)
         elif counts_as_another(self._stopped_at):
             for process in self._processes:
                 process.process.kill()

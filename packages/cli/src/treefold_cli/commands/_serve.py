@@ -58,13 +58,14 @@ def serve(
     values = read_options(given)
     root = find_api(app_dir).parent
     from treefold_cli._dev.restart import inherited_listener, restart_process
-    from treefold_cli._server.listener import open_listener
+    from treefold_cli._server.listener import is_kept, open_listener
     from treefold_http import Application, Settings, TreefoldError
 
     with translated(TreefoldError):
         settings = with_options(Settings.load(root), values)
         _check_certificate(settings.serve)
-        with inherited_listener() or open_listener(settings.serve) as listener:
+        kept = is_kept(settings.serve)
+        with open_listener(settings.serve, inherited_listener()) as listener:
             app = Application(app_dir, settings=settings)
             if require_migrated:
                 from treefold_cli._checks.pending import require_nothing
@@ -72,13 +73,15 @@ def serve(
                 require_nothing(app)
             if settings.serve.workers > 1:
                 factory = _FACTORY_ALLOWING_BROKEN if allow_broken else _FACTORY
-                _serve_in_processes(app, listener, factory, values)
-            elif _serve_alone(app, listener, allow_broken=allow_broken):
+                _serve_in_processes(app, listener, factory, values, is_kept=kept)
+            elif _serve_alone(app, listener, allow_broken=allow_broken, is_kept=kept):
                 restart_process(listener, environment=environment, folder=folder)
     return OK
 
 
-def _serve_alone(app: "Application", listener: "socket", *, allow_broken: bool) -> bool:
+def _serve_alone(
+    app: "Application", listener: "socket", *, allow_broken: bool, is_kept: bool
+) -> bool:
     """Serve in this process; return True if it must be restarted."""
     from treefold_cli._server.server import run
     from treefold_logging import get_logger
@@ -96,11 +99,17 @@ def _serve_alone(app: "Application", listener: "socket", *, allow_broken: bool) 
         on_start=lambda: get_logger().info("serving on %s", where),
         settings=app.settings,
         restarts_on_hangup=True,
+        is_kept=is_kept,
     )
 
 
 def _serve_in_processes(
-    app: "Application", listener: "socket", factory: str, values: Mapping[str, Any]
+    app: "Application",
+    listener: "socket",
+    factory: str,
+    values: Mapping[str, Any],
+    *,
+    is_kept: bool,
 ) -> None:
     from treefold_cli._server.workers import run_workers
     from treefold_logging import configure, flush, get_logger
@@ -113,7 +122,7 @@ def _serve_in_processes(
     os.environ.update(as_variables(values), TREEFOLD_APP_DIR=str(app.root), TREEFOLD_DEV="0")
     if is_public(listener):
         os.environ[PUBLIC_VARIABLE] = where
-    run_workers(factory, listener, workers=workers, settings=app.settings)
+    run_workers(factory, listener, workers=workers, settings=app.settings, is_kept=is_kept)
 
 
 def _address(app: "Application", listener: "socket") -> str:
