@@ -64,6 +64,16 @@ def test_a_request_is_served_with_and_without_the_prefix(
     assert answer.json() == [URL, "/api/v1/show/a b", "/api/v1/show/a%20b", "/api"]
 
 
+@pytest.mark.parametrize("path", ["/api/v1/show/a%20b", "/v1/show/a%20b"])
+def test_an_absolute_target_has_the_prefix_once(app: Application, ask: Ask, path: str) -> None:
+    target = f"http://example.local{path}".encode()
+    found = ask(app, "GET", "/?q=1", more={"path": "", "raw_path": target})
+    twice = ask(app, "GET", "/", more={"path": "", "raw_path": target.replace(b"/v1", b"/api/v1")})
+
+    assert found.json() == [URL, "/api/v1/show/a b", "/api/v1/show/a%20b", "/api"]
+    assert twice.status == (404 if path.startswith("/api") else 200)
+
+
 @pytest.mark.parametrize(
     ("target", "status"),
     [

@@ -384,7 +384,7 @@ class Application:
         if type(outcome) is not Found:
             if b"://" in request.raw_path and not request.raw_path.startswith(b"/"):
                 try:
-                    make_relative(scope, request.fields)
+                    make_relative(scope, request.fields, self.settings.root_path)
                 except HTTPError as refusal:
                     return self._with_fallback(request, refusal)
                 return self._route(request, receive)

@@ -14,6 +14,7 @@ from urllib.parse import unquote
 from treefold_http._wire.asgi import RawHeaders, Receive, Scope
 from treefold_http._wire.errors import BadRequest, HTTPError
 from treefold_http._wire.header_fields import BLANKS
+from treefold_http._wire.root_path import place_below
 
 MAX_FIELDS = 100
 MAX_HEADER_BYTES = 32 * 1024
@@ -92,8 +93,13 @@ def _check_repeated(raw: RawHeaders) -> None:
     raise BadRequest(text, headers=_CLOSE if repeated in _FRAMING else None)
 
 
-def make_relative(scope: Scope, fields: Mapping[bytes, bytes]) -> None:
+def make_relative(scope: Scope, fields: Mapping[bytes, bytes], prefix: str) -> None:
     """Replace an absolute target of the scope, such as `http://example.org/v1/user`, by its path.
+
+    Args:
+        scope: the ASGI scope, which is changed.
+        fields: its header as a dictionary.
+        prefix: the setting `root_path`, which the path then has in front; empty for none.
 
     Raises:
         BadRequest: if it is no http address, or names another host than the Host field
@@ -109,6 +115,9 @@ def make_relative(scope: Scope, fields: Mapping[bytes, bytes]) -> None:
     if authority.lower().removesuffix(port) != named.lower().removesuffix(port):
         raise BadRequest("The request target and the Host field must name the same host")
     scope["raw_path"], scope["path"] = b"/" + behind, "/" + unquote(behind.decode("latin-1"))
+    if prefix:
+        given = scope["root_path"].removesuffix(prefix)
+        scope.update(place_below({**scope, "root_path": given}, prefix))
 
 
 def check_upgrade(fields: Mapping[bytes, bytes], receive: Receive) -> None:
