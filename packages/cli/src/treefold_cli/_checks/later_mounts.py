@@ -5,12 +5,11 @@ Reads sources; imports and runs nothing. Mounts made while boot files are read a
 
 import ast
 import os
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from treefold_cli._checks.sources import project_files
+from treefold_cli._checks.sources import parsed, project_files
 
 _APPLICATIONS = ("app", "application")
 """What the application is called: other objects have a method `mount` too."""
@@ -42,13 +41,8 @@ def later_mounts(root: Path) -> Iterator[LaterMount]:
 
 
 def _calls(source: bytes, name: str) -> Iterator[LaterMount]:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError):
-        return
-    for node in ast.walk(tree):
+    tree = parsed(source)
+    for node in ast.walk(tree) if tree is not None else ():
         match node:
             case ast.Call(
                 func=ast.Attribute(

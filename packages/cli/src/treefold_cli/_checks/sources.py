@@ -1,9 +1,8 @@
-"""The source files of a project, without environments, caches and hidden files.
+"""The source files of a project, without environments, caches and hidden files; their syntax."""
 
-Names only; no file is opened.
-"""
-
+import ast
 import os
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,6 +21,16 @@ def project_files(root: Path) -> Iterator[Path]:
         names[:] = sorted(name for name in names if _is_own(folder, name, shows_hidden=shows))
         place = Path(folder)
         yield from (place / name for name in sorted(files) if (place / name).is_file())
+
+
+def parsed(source: bytes) -> ast.Module | None:
+    """Return the syntax tree of a source, without its warnings; None if it has none."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return None
 
 
 def _is_own(folder: str, name: str, *, shows_hidden: bool) -> bool:

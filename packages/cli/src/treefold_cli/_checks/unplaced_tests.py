@@ -5,9 +5,10 @@ known only when the test runs. Reads sources; imports and runs nothing.
 """
 
 import ast
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+
+from treefold_cli._checks.sources import parsed
 
 _REQUESTS = frozenset(
     {"get", "post", "put", "patch", "delete", "head", "options", "request", "stream", "websocket"}
@@ -22,11 +23,8 @@ def unplaced_tests(source: bytes, is_known: Callable[[str], bool]) -> Iterator[s
         source: the file.
         is_known: return True if some route serves a URL in which each computed part is `0`.
     """
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError):
+    tree = parsed(source)
+    if tree is None:
         return
     shared = set(_text_names(tree.body))
     for node in tree.body:

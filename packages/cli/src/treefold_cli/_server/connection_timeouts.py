@@ -62,6 +62,8 @@ def new_identity() -> str:
 
 EXTENSION_BYTES = 16 * 1024
 """Limit in bytes of the chunk extensions of one body."""
+FRAMING_BYTES = 12
+"""Bytes of a chunk besides its content and its extension: a padded size, two line ends."""
 UNREADABLE = "Invalid HTTP request received."
 """The log's message for bytes that are no request."""
 ANSWERED = "treefold.answered"

@@ -11,14 +11,12 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from treefold_cli._server.connection_timeouts import (
     EXTENSION_BYTES,
+    FRAMING_BYTES,
     HEAD_BYTES,
     UNREADABLE,
     ConnectionTimeouts,
 )
 from treefold_cli._server.overload import app_or_503
-
-_FRAMING_BYTES = 12
-"""Bytes of a chunk besides its content and its extension: a padded size, two line ends."""
 
 
 class HardenedH11Protocol(H11Protocol):
@@ -91,7 +89,7 @@ class _Connection(h11.Connection):
             event = None
         kind = type(event)
         if kind is h11.Data or kind is h11.EndOfMessage:
-            taken = before - len(self._receive_buffer) - _FRAMING_BYTES
+            taken = before - len(self._receive_buffer) - FRAMING_BYTES
             if taken > 0:
                 taken -= len(event.data) if isinstance(event, h11.Data) else 0
                 self._extensions += max(0, taken)

@@ -16,14 +16,13 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from treefold_cli._server.connection_timeouts import (
     EXTENSION_BYTES,
+    FRAMING_BYTES,
     HEAD_BYTES,
     UNREADABLE,
     ConnectionTimeouts,
 )
 from treefold_cli._server.overload import app_or_503
 
-_FRAMING_BYTES = 12
-"""Bytes of a chunk besides its content and its extension: a padded size, two line ends."""
 _HEAD_BYTES = 32
 """Bytes of a head besides its target and its fields, and of a chunk that began before."""
 
@@ -196,7 +195,7 @@ class HardenedHttpToolsProtocol(HttpToolsProtocol):
         The parser reports content only. Bytes of a segment that holds the heads of several requests
         are not counted: what they are is not known.
         """
-        framing = self._content + self._chunks * _FRAMING_BYTES + _HEAD_BYTES
+        framing = self._content + self._chunks * FRAMING_BYTES + _HEAD_BYTES
         self._chunks = 0
         if self._heads == 1:
             framing += sum(len(name) + len(value) + 4 for name, value in self.headers)
