@@ -1,4 +1,4 @@
-"""`docs/cli.md` names every command and option of the command line; what it prints is real."""
+"""`docs/guides/cli.md` names every command and option; the output it prints is real."""
 
 import re
 from collections.abc import Iterator
@@ -10,8 +10,8 @@ import pytest
 from treefold_cli._console import application
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-PAGE = (DOCS / "cli.md").read_text(encoding="utf-8")
-MIGRATIONS = (DOCS / "migrations.md").read_text(encoding="utf-8")
+PAGE = (DOCS / "guides/cli.md").read_text(encoding="utf-8")
+MIGRATIONS = (DOCS / "guides/migrations.md").read_text(encoding="utf-8")
 
 
 def commands(group: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
@@ -47,7 +47,7 @@ def test_the_command_tree_is_that_of_the_installed_packages():
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_each_command_and_each_option_is_on_its_page(name: str):
-    """A new option has its place in the table of options of `docs/cli.md`."""
+    """A new option has its place in the table of options of `docs/guides/cli.md`."""
     assert re.search(rf"`{name}[` ]", described(name))
     wanted = options(COMMANDS[name]) - SHARED
     missing = [one for one in wanted if not re.search(rf"{one}(?![\w-])", described(name))]

@@ -1,4 +1,4 @@
-"""The sessions of docs/differences-from-django.md, run as they stand there."""
+"""The sessions of docs/guides/differences-from-django.md, run as they stand there."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ from pathlib import Path
 from serving import NewDatabase
 
 HERE = Path(__file__).parent
-PAGE = HERE.parent / "docs" / "differences-from-django.md"
+PAGE = HERE.parent / "docs/guides/differences-from-django.md"
 
 
 def test_the_sessions_answer_as_the_page_says(new_database: NewDatabase) -> None:

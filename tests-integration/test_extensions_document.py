@@ -1,4 +1,4 @@
-"""The example of docs/extensions.md, installed as a distribution of somebody else."""
+"""The example of docs/guides/extensions.md, installed as a distribution of somebody else."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HANDLER = "async def handler(request):\n    return open('spool/letter').read()\n
 @pytest.fixture
 def site(repository: Path, tmp_path: Path) -> Path:
     """The example as pip would install it."""
-    text = (repository / "docs" / "extensions.md").read_text()
+    text = (repository / "docs/guides/extensions.md").read_text()
     files = dict(re.findall(r"```\w+\n# (\S+)\n(.*?)```", text, re.DOTALL))
     project = tomllib.loads(files["pyproject.toml"])["project"]
     (group, points), *_ = project["entry-points"].items()
@@ -52,7 +52,7 @@ def run(root: Path, site: Path, *words: str) -> subprocess.CompletedProcess[str]
 
 
 def test_doctor_says_what_the_page_shows(root: Path, site: Path, repository: Path) -> None:
-    page = (repository / "docs" / "extensions.md").read_text()
+    page = (repository / "docs/guides/extensions.md").read_text()
     done = run(root, site, "-m", "treefold", "doctor")
     (line,) = [line for line in done.stdout.splitlines() if " spool " in line]
     assert line in page

@@ -1,4 +1,4 @@
-"""`docs/mounting.md` runs: FastAPI, Starlette and Django below us, and we below them."""
+"""`docs/guides/mounting.md` runs: FastAPI, Starlette and Django below us, and we below them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ SITE = {
 
 @pytest.fixture
 def blocks(repository: Path) -> dict[str, str]:
-    text = (repository / "docs" / "mounting.md").read_text(encoding="utf-8")
+    text = (repository / "docs/guides/mounting.md").read_text(encoding="utf-8")
     return dict(re.findall(r"```python\n# (\S+)\n(.*?)```", text, re.DOTALL))
 
 

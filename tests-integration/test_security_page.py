@@ -1,4 +1,4 @@
-"""`docs/security.md` and the tests agree: each number in the name of a test is on the page."""
+"""`docs/project/security.md` names each number in the name of a test."""
 
 import re
 from collections import defaultdict
@@ -17,7 +17,7 @@ REQUIRED = {f"S-{number:02}" for number in range(1, 129)} - {
 
 
 def listed() -> dict[str, list[str]]:
-    page = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/project/security.md").read_text(encoding="utf-8")
     return {number: re.findall(r"`([^`]+)`", files) for number, files in ROW.findall(page)}
 
 

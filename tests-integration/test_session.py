@@ -1,4 +1,4 @@
-"""The terminal session of `docs/cli.md` still runs, command by command, as it is printed there."""
+"""The terminal session of `docs/guides/cli.md` runs, command by command, as printed there."""
 
 import importlib.util
 import sys
@@ -23,7 +23,7 @@ def recorder(repository: Path) -> ModuleType:
 
 def test_every_recorded_command_still_works(repository: Path) -> None:
     tool = recorder(repository)
-    page = (repository / "docs/cli.md").read_text(encoding="utf-8")
+    page = (repository / "docs/guides/cli.md").read_text(encoding="utf-8")
     recorded = page.partition(tool.BEGIN)[2].partition(tool.END)[0]
     steps = list(tool.record())
     assert [step.typed for step in steps] == list(tool.STEPS)

@@ -1,4 +1,4 @@
-"""Check that the packages depend on each other as `docs/architecture.md` draws it, and no further.
+"""Check that the packages depend on each other only as `docs/project/architecture.md` says.
 
 Three views of the same arrows must agree: the table below, the requirements in each manifest, and
 the imports in the code (import-linter for the direction, deptry for what is declared).

@@ -1,4 +1,4 @@
-"""Record the terminal session in `docs/cli.md` by living it: a new project, a server, a version.
+"""Record the terminal session in `docs/guides/cli.md`: a new project, a server, a version.
 
 `python tools/record_session.py` prints the session, `--write` puts it into the page. What differs
 from run to run (ports, times, request ids) is put in as it reads on a first day.
@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-PAGE = Path(__file__).resolve().parent.parent / "docs/cli.md"
+PAGE = Path(__file__).resolve().parent.parent / "docs/guides/cli.md"
 BEGIN, END = "<!-- session -->\n", "<!-- end of the session -->\n"
 
 TEST = """\

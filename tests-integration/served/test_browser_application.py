@@ -1,4 +1,4 @@
-"""docs/browser-application.md as it stands there: served, and used in a browser from its origin.
+"""docs/guides/browser-application.md served, and used in a browser from its origin.
 
 The API and the pages have ports of `localhost` of their own: two origins of one site. A page that
 is opened by `127.0.0.1` is of another site.
@@ -84,7 +84,7 @@ class Press:
 @pytest.fixture(scope="module")
 def typed(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Terminal:
     """A reader who has typed all that the page says, but what serves."""
-    text = (repository / "docs" / "browser-application.md").read_text(encoding="utf-8")
+    text = (repository / "docs/guides/browser-application.md").read_text(encoding="utf-8")
     terminal = Terminal(tmp_path_factory.mktemp("reader"))
     shown = re.findall(r"```console\n(.*?)```", text, re.DOTALL)
     commands = [line.removeprefix("$ ") for block in shown for line in block.splitlines()]

@@ -12,7 +12,7 @@ import threading
 from pathlib import Path
 
 TABLE = 40.0
-"""Milliseconds of CPU where the bars were set: 35 to 45 in `docs/performance.md`."""
+"""Milliseconds of CPU where the bars were set: 35 to 45 in `docs/project/performance.md`."""
 
 _WALK_AND_COMPILE = """
 import os, sys, time

@@ -6,7 +6,7 @@
 Each figure stands next to its bar; the command fails when one is missed. Contenders take turns in
 short batches, ours between two of the other, and the median of these ratios counts: the clock of a
 machine changes within a run, a ratio of neighbours does not. How bars are carried over to another
-machine is said in docs/performance.md.
+machine is said in docs/project/performance.md.
 """
 
 from __future__ import annotations

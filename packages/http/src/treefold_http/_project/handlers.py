@@ -38,7 +38,8 @@ class HandlerModule:
         summary, description, tags, deprecated, operation_id: for the OpenAPI document.
         response_model: the type of the response: documented instead of the return annotation, and
             enforced on the responses.
-        responses: status to a text, a type or a table (docs/openapi.md), for the document as well.
+        responses: status to a text, a type or a table, for the document as well
+            (docs/guides/openapi.md).
     """
 
     handler: Callable[..., Any]

@@ -4,7 +4,7 @@ A chain is composed once per route. Every layer of an HTTP chain receives a resp
 one, never an exception: an inner failure is rendered there, so that headers set by outer layers are
 on every error too. Hooks are synchronous layers: `before(request)` returns None, a response or
 raises, `after(request, response)` returns None or another response. `_project.plans` selects the
-entries of a route; docs/middleware.md is the contract for authors.
+entries of a route; docs/guides/middleware.md is the contract for authors.
 """
 
 from __future__ import annotations

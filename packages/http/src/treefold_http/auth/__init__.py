@@ -1,6 +1,6 @@
 """Authentication: sessions of users, passwords, and credentials in header fields.
 
-One file each, imported at first use. docs/auth.md shows how they fit together.
+One file each, imported at first use. docs/guides/auth.md shows how they fit together.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Caches: JSON values under keys, for a time, in memory or in Redis. docs/cache.md is the page.
+"""Caches: JSON values under keys, for a time, in memory or in Redis.
+
+The page is docs/guides/cache.md.
 
 `get_cache()` reads and writes, `cached()` keeps the results of functions and whole answers. One
 rule applies throughout: an unreadable entry is a miss, and an unavailable cache only costs time.

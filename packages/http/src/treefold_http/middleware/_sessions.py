@@ -1,7 +1,7 @@
 """Sessions: a mapping of values for each client, read when a handler first touches it.
 
 Session data and stores are in `_sessions`; this module connects them to requests and WebSockets.
-docs/sessions.md is the page for authors.
+docs/guides/sessions.md is the page for authors.
 """
 
 from __future__ import annotations
