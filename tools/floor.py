@@ -1,73 +1,119 @@
 """`python tools/floor.py [PACKAGE ...] [-- OPTION ...]`: suites with the lowest declared versions.
 
 Each package is installed with its requirements at their floors (uv's `lowest-direct`) and the tools
-of its hatch environment into a folder that is removed at the end, then its tests run. Without a
-name all of `SUITES` do.
+of its hatch environment into a folder that is removed at the end, then its tests run. Packages of
+this repository are installed from the tag of the lowest version in the range, or from the checkout
+if that is the version here. Without a name all packages are tested.
 """
 
+import io
+import json
 import os
 import subprocess
 import sys
+import tarfile
 import tempfile
 import tomllib
 from pathlib import Path
-from typing import Any
 
-SUITES = {
-    "router": "iso",
-    "logging": "iso",
-    "http": "extras",
-    "orm": "orm",
-    "migrations": "migrations",
-    "cli": "iso",
-}
-"""The hatch environment that has the test tools of each package."""
-ROOT = Path(__file__).resolve().parent.parent
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+from suites import ROOT, SUITES, Suite, distribution_of, suites_of, uv, virtual_environment
+
+TIED = {"opentelemetry-sdk": "opentelemetry-api"}
+"""Test tools of the same version as a requirement: their pin would lift that one off its floor."""
 
 
 def main() -> None:
     words = sys.argv[1:]
     split = words.index("--") if "--" in words else len(words)
-    names, options = words[:split] or list(SUITES), words[split + 1 :]
-    if unknown := set(names) - SUITES.keys():
-        sys.exit(f"unknown {', '.join(sorted(unknown))}; use one of {', '.join(SUITES)}")
-    environments = tomllib.loads((ROOT / "hatch.toml").read_text())["envs"]
-    codes = {name: run(name, environments[SUITES[name]], options) for name in names}
-    failed = [name for name, code in codes.items() if code]
-    print("floors:", f"failed in {', '.join(failed)}" if failed else f"held in {', '.join(names)}")
-    sys.exit(bool(failed))
+    names, options = words[:split], words[split + 1 :]
+    suites = {suite.package: suite for suite in suites_of(names)}  # the one with the most extras
+    lines: list[str] = []
+    failed = False
+    for name, suite in suites.items():
+        code, last = run(suite, options)
+        lines.append(f"{name}: {last}")
+        failed |= bool(code)
+    print("\nwith the lowest declared versions:", *lines, sep="\n")
+    sys.exit(failed)
 
 
-def run(name: str, environment: dict[str, Any], options: list[str]) -> int:
-    """Install a package at its floors and run its tests; return the exit code."""
-    with tempfile.TemporaryDirectory(prefix=f"floor-{name}-") as folder:
-        python = Path(folder) / "bin" / "python"
-        uv("venv", "--quiet", "--python", sys.executable, folder)
-        members = environment["workspace"]["members"]
-        installed = [item for member in members for item in requirement(member, name)]
-        tools = [*environment["dependencies"], "pytest-xdist==3.8.0"]
-        floors = ("--resolution", "lowest-direct")
-        uv("pip", "install", "--quiet", "--python", os.fspath(python), *floors, *installed, *tools)
-        print(f"\n== {name}", flush=True)
-        uv("pip", "list", "--python", os.fspath(python), "--exclude-editable")
-        tests = [f"packages/{name}/tests", "-p", "no:valkey", "-n", "2", "--dist", "loadfile"]
-        if environment["template"] == "iso":
-            tests.append("--ignore-glob=*/with_extras")
-        search = os.pathsep.join([os.fspath(python.parent), os.environ["PATH"]])
-        command = [python, "-m", "pytest", "-q", *tests, *options]
-        return subprocess.run(command, cwd=ROOT, env={**os.environ, "PATH": search}).returncode
+def run(suite: Suite, options: list[str]) -> tuple[int, str]:
+    """Install a package at its floors and run its tests; return the exit code and the figures."""
+    with tempfile.TemporaryDirectory(prefix=f"floor-{suite.package}-") as name:
+        python = virtual_environment(Path(name, "environment"))
+        extras = dict(suite.members)
+        floors = floors_of(suite.package, extras.get(suite.package, []))
+        siblings = {folder for folder in SUITES if distribution_of(folder) in floors}
+        installed: list[str] = []
+        for folder in [suite.package, *sorted(siblings | extras.keys() - {suite.package})]:
+            place = source(folder, floors.get(distribution_of(folder)), Path(name))
+            of = extras.get(folder)
+            installed += ["-e", f"{place}[{','.join(of)}]" if of else os.fspath(place)]
+        tools = [relaxed(tool, floors) for tool in suite.tools]
+        lowest = ("--quiet", "--no-sources", "--resolution", "lowest-direct")
+        uv("pip", "install", "--python", python, *lowest, *installed, *tools)
+        print(f"\n== {suite.package}", flush=True)
+        if above := above_their_floors(floors, python):
+            return 1, f"not at their floors: {', '.join(above)}"
+        return suite.run(python, options)
 
 
-def requirement(member: Any, name: str) -> list[str]:
-    """Return the arguments that install a member of a workspace from its folder."""
-    path: str = member if isinstance(member, str) else member["path"]
-    features: list[str] = [] if isinstance(member, str) else member["features"]
-    extras = f"[{','.join(features)}]" if features else ""
-    return ["-e", path.replace("{matrix:package}", name) + extras]
+def floors_of(package: str, extras: list[str]) -> dict[str, str]:
+    """Return the lowest declared version of each requirement that this machine needs."""
+    manifest = (ROOT / "packages" / package / "pyproject.toml").read_text()
+    project = tomllib.loads(manifest)["project"]
+    optional = project.get("optional-dependencies", {})
+    lines = [
+        *project.get("dependencies", []),
+        *(line for name in extras for line in optional[name]),
+    ]
+    floors: dict[str, str] = {}
+    for requirement in map(Requirement, lines):
+        if requirement.marker and not requirement.marker.evaluate():
+            continue
+        lowest = [each.version for each in requirement.specifier if each.operator in (">=", "==")]
+        if not lowest:
+            sys.exit(f"{package}: {requirement} has no lowest version; declare one with '>='")
+        floors[canonicalize_name(requirement.name)] = lowest[0]
+    return floors
 
 
-def uv(*arguments: str) -> None:
-    subprocess.run(["uv", *arguments], cwd=ROOT, check=True)
+def source(folder: str, floor: str | None, temporary: Path) -> Path:
+    """Return a folder with the lowest version of a package: the checkout, or one from its tag."""
+    here = ROOT / "packages" / folder
+    about = next(here.glob("src/*/__about__.py")).read_text(encoding="utf-8")
+    if floor is None or f'"{floor}"' in about:
+        return here
+    command = ["git", "archive", f"{folder}-v{floor}", f"packages/{folder}"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True)
+    if done.returncode:
+        sys.exit(
+            f"{folder} {floor} has no tag {folder}-v{floor}; raise the floor or fetch the tags"
+        )
+    with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
+        archive.extractall(temporary, filter="data")
+    return temporary / "packages" / folder
+
+
+def relaxed(tool: str, floors: dict[str, str]) -> str:
+    name = tool.partition("==")[0]
+    return f"{name}>={floors[TIED[name]]}" if TIED.get(name) in floors else tool
+
+
+def above_their_floors(floors: dict[str, str], python: Path) -> list[str]:
+    command = ["uv", "pip", "list", "--format", "json", "--python", os.fspath(python)]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    versions: dict[str, str] = {
+        canonicalize_name(each["name"]): each["version"] for each in json.loads(listed)
+    }
+    return [
+        f"{name} {versions[name]} instead of {floor}"
+        for name, floor in sorted(floors.items())
+        if Version(versions[name]) != Version(floor)
+    ]
 
 
 if __name__ == "__main__":

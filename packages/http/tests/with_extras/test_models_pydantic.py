@@ -195,7 +195,9 @@ def test_a_body_that_does_not_fit_is_422_with_every_place(
 ) -> None:
     answer = post(annotation, body)
 
-    assert (answer.status, answer.json()["errors"]) == (422, errors)
+    # pydantic 2.13 reports an unknown member before the fields of the model, 2.14 after them
+    found = sorted(answer.json()["errors"], key=lambda error: error["loc"])
+    assert (answer.status, found) == (422, sorted(errors, key=lambda error: error["loc"]))
 
 
 def test_a_union_says_what_was_wrong_with_each_choice(post: Post) -> None:
