@@ -1,0 +1,327 @@
+"""The tools of a release, on a small repository with real git: `changed`, `release` and `notes`."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+sys.path.append(str(Path(__file__).parent.parent / "tools"))
+
+import changed
+import notes
+import release
+import repository
+
+CHANGELOG = "# Changelog of {name}\n\n## Unreleased\n\n### Added\n\n- The first thing.\n"
+REQUIREMENTS = {
+    "core": "",
+    "docs": "",
+    "web": '"toy-core>=0.1.0,<0.2"',
+    "app": '"toy-web[docs]>=0.1.0,<0.2", "toy-core>=0.1.0,<0.2"',
+}
+
+Git = Callable[..., str]
+
+
+@pytest.fixture
+def git(tmp_path: Path) -> Git:
+    def run(*arguments: str) -> str:
+        return repository.git(tmp_path, *arguments)
+
+    return run
+
+
+@pytest.fixture
+def toy(tmp_path: Path, git: Git) -> Path:
+    """Four packages: app requires web and core, web requires core, and docs with an extra."""
+    for folder, requirements in REQUIREMENTS.items():
+        package = tmp_path / "packages" / folder
+        (package / "src" / f"toy_{folder}").mkdir(parents=True)
+        (package / "src" / f"toy_{folder}" / "__about__.py").write_text('__version__ = "0.1.0"\n')
+        (package / "CHANGELOG.md").write_text(CHANGELOG.format(name=f"toy-{folder}"))
+        extra = '\n[project.optional-dependencies]\ndocs = ["toy-docs>=0.1.0,<0.2"]\n'
+        (package / "pyproject.toml").write_text(
+            f'[project]\nname = "toy-{folder}"\ndependencies = [{requirements}]\n'
+            f'urls.Source = "https://code.example/toy"\n{extra if folder == "web" else ""}'
+        )
+    (tmp_path / "README.md").write_text("# toy\n")
+    git("init", "--quiet", "--initial-branch", "main")
+    git("config", "user.name", "A maintainer")
+    git("config", "user.email", "maintainer@code.example")
+    commit(git, "first")
+    return tmp_path
+
+
+def commit(git: Git, subject: str) -> None:
+    git("add", ".")
+    git("commit", "--quiet", "-m", subject)
+
+
+def replace(file: Path, old: str, new: str) -> None:
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+
+
+def prepare(toy: Path, folder: str, version: str) -> None:
+    release.main(["prepare", folder, version], toy)
+
+
+def released(toy: Path, git: Git, folder: str, version: str) -> str:
+    """Prepare, commit and tag a version."""
+    prepare(toy, folder, version)
+    commit(git, f"{folder}: {version}")
+    release.main(["tag", folder], toy)
+    return f"{folder}-v{version}"
+
+
+def refusal(call: Callable[[], object]) -> str:
+    with pytest.raises(SystemExit) as refused:
+        call()
+    return str(refused.value)
+
+
+# changed
+
+
+@pytest.mark.parametrize(
+    ("file", "touched"),
+    [
+        ("packages/docs/src/page.py", ["app", "docs", "web"]),
+        ("packages/web/README.md", ["app", "web"]),
+        ("packages/app/new.py", ["app"]),
+        ("hatch.toml", ["app", "core", "docs", "web"]),
+        ("packages/gone/old.py", ["app", "core", "docs", "web"]),
+        ("tests-integration/test_all.py", []),
+        ("docs/page.md", []),
+    ],
+)
+@pytest.mark.parametrize("is_committed", [True, False], ids=["committed", "not committed"])
+def test_a_changed_file_names_its_package_and_all_that_depend_on_it(
+    toy: Path,
+    git: Git,
+    capsys: pytest.CaptureFixture[str],
+    file: str,
+    touched: list[str],
+    is_committed: bool,
+) -> None:
+    git("switch", "--quiet", "--create", "work")
+    (toy / file).parent.mkdir(parents=True, exist_ok=True)
+    (toy / file).write_text("x = 1\n")
+    if is_committed:
+        commit(git, "change")
+    changed.main(["--json"], toy)
+    assert json.loads(capsys.readouterr().out) == touched
+
+
+def test_what_main_changed_meanwhile_is_not_a_change_of_the_branch(toy: Path, git: Git) -> None:
+    git("switch", "--quiet", "--create", "work")
+    git("switch", "--quiet", "main")
+    (toy / "packages/core/new.py").touch()
+    commit(git, "main goes on")
+    git("switch", "--quiet", "work")
+    assert changed.changed(toy, "main") == []
+
+
+def test_a_file_moved_to_another_package_touches_both(toy: Path, git: Git) -> None:
+    (toy / "packages/docs/moved.py").write_text("a = 1\n" * 20)
+    commit(git, "a file")
+    git("mv", "packages/docs/moved.py", "packages/app/moved.py")
+    commit(git, "move")
+    assert changed.changed(toy, "HEAD^") == ["app", "docs", "web"]
+
+
+def test_the_first_commit_of_a_branch_changes_everything(
+    toy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changed.main(["0" * 40], toy)
+    assert capsys.readouterr().out.split() == ["app", "core", "docs", "web"]
+
+
+def test_an_unknown_base_is_refused_with_its_name(toy: Path) -> None:
+    assert "nowhere" in refusal(lambda: changed.main(["nowhere"], toy))
+
+
+def test_the_readers_of_other_files_are_packages(repository: Path) -> None:
+    readers = {name for names in changed.READERS.values() for name in names}
+    found = {
+        path.relative_to(repository / "packages").parts[0]
+        for path in repository.glob("packages/*/tests/**/*.py")
+        if 'parents[3] / "docs"' in path.read_text(encoding="utf-8")
+    }
+    assert found == readers
+
+
+# release prepare
+
+
+def test_prepare_writes_version_and_heading_and_leaves_ranges_that_allow_it(
+    toy: Path, git: Git, capsys: pytest.CaptureFixture[str]
+) -> None:
+    prepare(toy, "core", "0.1.1")
+    assert git("diff", "--name-only").split() == [
+        "packages/core/CHANGELOG.md",
+        "packages/core/src/toy_core/__about__.py",
+    ]
+    core = repository.package(toy, "core")
+    assert (str(core.version), core.section("## Unreleased")) == ("0.1.1", "")
+    assert core.section("## 0.1.1") == "### Added\n\n- The first thing."
+    assert "hatch run release tag core" in capsys.readouterr().out
+
+
+def test_prepare_moves_each_range_that_excludes_the_version(
+    toy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    prepare(toy, "web", "0.2.0")
+    manifest = (toy / "packages/app/pyproject.toml").read_text()
+    assert '"toy-web[docs]>=0.2.0,<0.3", "toy-core>=0.1.0,<0.2"' in manifest
+    changes = repository.package(toy, "app").section("## Unreleased") or ""
+    assert changes.startswith("### Changed\n\n- Requires toy-web>=0.2.0,<0.3.\n")
+    assert "toy-app now requires toy-web>=0.2.0,<0.3" in capsys.readouterr().out
+    prepare(toy, "core", "1.0.0")
+    manifest = (toy / "packages/app/pyproject.toml").read_text()
+    assert '"toy-web[docs]>=0.2.0,<0.3", "toy-core>=1.0.0,<2"' in manifest
+    changes = repository.package(toy, "app").section("## Unreleased") or ""
+    assert changes.count("### Changed") == 1
+    assert changes.count("- Requires toy-") == 2
+
+
+def test_prepare_moves_the_range_of_an_extra(toy: Path) -> None:
+    prepare(toy, "docs", "0.2.0")
+    assert 'docs = ["toy-docs>=0.2.0,<0.3"]' in (toy / "packages/web/pyproject.toml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("folder", "version", "reason"),
+    [
+        ("core", "0.0.9", "toy-core is at 0.1.0 already"),
+        ("core", "v0.2.0", "A version must be X.Y.Z, got 'v0.2.0'"),
+        ("core", "0.2", "A version must be X.Y.Z, got '0.2'"),
+        ("core", "0.02.0", "A version must be X.Y.Z, got '0.02.0'"),
+        ("cor", "0.2.0", "Unknown package 'cor'; use one of app, core, docs, web"),
+    ],
+)
+def test_prepare_refuses_with_the_value_and_writes_nothing(
+    toy: Path, git: Git, folder: str, version: str, reason: str
+) -> None:
+    assert reason in refusal(lambda: prepare(toy, folder, version))
+    assert git("status", "--porcelain") == ""
+
+
+def test_prepare_refuses_a_release_without_a_changelog_entry(toy: Path) -> None:
+    replace(toy / "packages/core/CHANGELOG.md", "- The first thing.\n", "")
+    assert "write what changed first" in refusal(lambda: prepare(toy, "core", "0.2.0"))
+
+
+def test_the_version_that_was_never_released_may_be_the_first_one(toy: Path, git: Git) -> None:
+    assert released(toy, git, "core", "0.1.0") == "core-v0.1.0"
+    replace(toy / "packages/core/CHANGELOG.md", "## Unreleased\n", "## Unreleased\n\n- More.\n")
+    assert "toy-core is at 0.1.0 already" in refusal(lambda: prepare(toy, "core", "0.1.0"))
+
+
+# release tag
+
+
+def test_a_tag_is_annotated_and_named_by_folder_and_version(toy: Path, git: Git) -> None:
+    name = released(toy, git, "core", "0.2.0")
+    assert git("cat-file", "-t", name) == "tag"
+    assert git("tag", "--list", "--format=%(contents:subject)", name) == "toy-core 0.2.0"
+
+
+def test_tag_refuses_a_version_without_a_section(toy: Path) -> None:
+    assert "run 'release prepare'" in refusal(lambda: release.main(["tag", "core"], toy))
+
+
+def test_tag_refuses_a_tree_that_is_not_clean(toy: Path) -> None:
+    prepare(toy, "core", "0.2.0")
+    assert "packages/core/CHANGELOG.md" in refusal(lambda: release.main(["tag", "core"], toy))
+
+
+def test_tag_refuses_a_requirement_that_was_never_released(toy: Path, git: Git) -> None:
+    prepare(toy, "web", "0.1.0")
+    commit(git, "web: 0.1.0")
+    refused = refusal(lambda: release.main(["tag", "web"], toy))
+    assert "release core first" in refused
+    released(toy, git, "core", "0.1.0")
+    assert "release docs first" in refusal(lambda: release.main(["tag", "web"], toy))
+    released(toy, git, "docs", "0.1.0")
+    release.main(["tag", "web"], toy)
+    assert git("tag", "--list", "web-*") == "web-v0.1.0"
+
+
+# release plan
+
+
+def test_plan_says_what_a_tag_releases(
+    toy: Path, git: Git, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = released(toy, git, "core", "0.2.0")
+    capsys.readouterr()
+    release.main(["plan", name, "https://code.example/toy"], toy)
+    expected = ["folder=core", "distribution=toy-core", "version=0.2.0"]
+    assert capsys.readouterr().out.split() == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("core-v0.2.1", "must be made where the version is 0.2.1, got 0.2.0"),
+        ("v0.2.0", "A tag must be <folder>-vX.Y.Z, got 'v0.2.0'"),
+        ("cores-v0.2.0", "Unknown package 'cores'"),
+        ("core-v0.2.0; echo x", "A tag must be <folder>-vX.Y.Z"),
+    ],
+)
+def test_plan_refuses_a_tag_that_is_not_of_this_version(
+    toy: Path, git: Git, name: str, reason: str
+) -> None:
+    released(toy, git, "core", "0.2.0")
+    git("tag", "core-v0.2.1")
+    assert reason in refusal(lambda: release.main(["plan", name], toy))
+
+
+def test_plan_refuses_a_commit_behind_the_tag(toy: Path, git: Git) -> None:
+    name = released(toy, git, "core", "0.2.0")
+    (toy / "README.md").write_text("# later\n")
+    commit(git, "later")
+    assert "check it out first" in refusal(lambda: release.main(["plan", name], toy))
+
+
+def test_plan_refuses_metadata_with_the_address_of_another_repository(toy: Path, git: Git) -> None:
+    name = released(toy, git, "core", "0.2.0")
+    url = "https://code.example/fork"
+    refused = refusal(lambda: release.main(["plan", name, url], toy))
+    assert "https://code.example/toy in" in refused
+    assert f"not below {url}" in refused
+
+
+# notes
+
+
+def test_notes_are_the_section_at_the_tag(
+    toy: Path, git: Git, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = released(toy, git, "core", "0.2.0")
+    replace(toy / "packages/core/CHANGELOG.md", "- The first thing.", "- Told otherwise later.")
+    capsys.readouterr()
+    notes.main([name], toy)
+    assert capsys.readouterr().out == "### Added\n\n- The first thing.\n"
+
+
+def test_notes_refuse_a_tag_without_a_section(toy: Path, git: Git) -> None:
+    git("tag", "core-v0.9.0")
+    assert "has no section '## 0.9.0'" in refusal(lambda: notes.main(["core-v0.9.0"], toy))
+    assert "core-v7.0.0" in refusal(lambda: notes.main(["core-v7.0.0"], toy))
+
+
+# the command line
+
+
+@pytest.mark.parametrize("tool", ["changed", "release", "notes", "alone", "floor"])
+def test_a_tool_that_is_called_wrongly_explains_itself(repository: Path, tool: str) -> None:
+    command = [sys.executable, repository / "tools" / f"{tool}.py", "--bogus"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode
+    assert "usage: " in done.stderr or "Unknown package --bogus" in done.stderr
