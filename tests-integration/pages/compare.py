@@ -10,6 +10,7 @@ _VARIES = (
     (re.compile(r"\b\d+(?:\.\d+)? ?(?:ms|us|s|seconds?)\b"), "<duration>"),
     (re.compile(r"\bid=[\w-]+"), "id=<id>"),
     (re.compile(r"127\.0\.0\.1:\d{5}\b"), "<client>"),
+    (re.compile(r" {3,}\[ *\d+%\]"), " <percent>"),
     (re.compile(r"={3,}"), "==="),
     (re.compile(r"-{3,}"), "---"),
 )

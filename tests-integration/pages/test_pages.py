@@ -12,7 +12,7 @@ TUTORIAL = sorted((DOCS / "start").glob("[0-9]*.md"))
 PENDING = {
     f"guides/{name}.md"
     for name in (
-        *("cli", "databases", "differences-from-django", "extensions"),
+        *("databases", "differences-from-django", "extensions"),
         *("migrations", "openapi", "operations", "settings", "tables", "testing"),
     )
 }
