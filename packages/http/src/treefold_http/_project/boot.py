@@ -20,6 +20,7 @@ from treefold_http._project.development import development_entries, local_hosts
 from treefold_http._project.fallbacks import ScopedFallbacks, plan_fallback, plan_scoped_fallbacks
 from treefold_http._project.findings import IS_FINDING, Findings, cause_of
 from treefold_http._project.handlers import HandlerModule, load_handler
+from treefold_http._project.masked_paths import MaskedPaths
 from treefold_http._project.middleware_chain import compose, entries_for
 from treefold_http._project.modules import ModuleSpace
 from treefold_http._project.plans import WEBSOCKET, Plan, broken_plan, make_plan
@@ -91,14 +92,19 @@ class LoadedProject:
         """Return the indexes of the path segments to mask in logs, for a request without a route.
 
         The path may still belong to a route: one of another method, or one whose middleware refused
-        the request.
+        the request. Otherwise its segments are masked as far as they look like those of a route.
 
         Args:
             root_path: the prefix that the application is mounted at.
         """
-        path = below_root(raw_path, root_path)
-        route = self.route_at(path)
-        return () if route is None else self.plans[route].masked_in(raw_path)
+        route = self.route_at(below_root(raw_path, root_path))
+        if route is not None:
+            return self.plans[route].masked_in(raw_path)
+        paths: MaskedPaths | None = self.kept.get("masked_paths")
+        if paths is None:
+            paths = MaskedPaths(route.template for route in self.plans)
+            self.kept["masked_paths"] = paths
+        return paths.find(raw_path, root_path) if paths else ()
 
     def log_default(self, method: str, connection: Connection, route: Route) -> None:
         """Log that a route of the default version serves a request without a version."""

@@ -1,0 +1,93 @@
+"""The segments to mask in the log of a path that no route serves.
+
+A mistyped path may hold the same secret as the right one: `/v1/reset/TOKEN/x`, `/v9/reset/TOKEN`,
+or a path that is refused before routing. The templates with a sensitive parameter are a tree
+without versions; a path is followed in it as far as it goes, in any case and encoding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from urllib.parse import unquote
+
+from treefold_http._wire.root_path import below_root
+from treefold_logging import is_sensitive
+from treefold_router import version_number
+
+MAX_SEGMENTS = 64
+"""Segments that are looked at; the log cuts a longer path anyway."""
+
+
+@dataclass(slots=True, eq=False)
+class _Node:
+    literals: dict[str, _Node] = field(default_factory=dict[str, "_Node"])
+    parameter: _Node | None = None
+    is_secret: bool = False
+
+
+class MaskedPaths:
+    """Templates with sensitive parameters, to compare paths with.
+
+    Args:
+        templates: URL templates such as `/v1/reset/{token}`.
+    """
+
+    def __init__(self, templates: Iterable[str]) -> None:
+        self._root = _Node()
+        for template in set(templates):
+            segments = template.split("/")[2:]
+            secret = [part[:1] == "{" and is_sensitive(part[1:-1]) for part in segments]
+            if any(secret):
+                self._add(segments, secret)
+
+    def __bool__(self) -> bool:
+        return bool(self._root.literals or self._root.parameter)
+
+    def _add(self, segments: list[str], secret: list[bool]) -> None:
+        node = self._root
+        while any(secret):  # what is behind the last secret does not matter
+            segment, is_secret = segments.pop(0), secret.pop(0)
+            if segment.startswith("{"):
+                node.parameter = node = node.parameter or _Node()
+                node.is_secret |= is_secret
+            else:
+                node = node.literals.setdefault(segment.lower(), _Node())
+
+    def find(self, raw_path: bytes, root_path: str) -> tuple[int, ...]:
+        """Return the indexes, among the non-empty segments of a path, that may be secrets.
+
+        Args:
+            raw_path: the path as sent, or an absolute target.
+            root_path: the prefix that the application is mounted at.
+        """
+        path = raw_path
+        if not raw_path.startswith(b"/") and b"://" in raw_path:
+            path = b"/" + raw_path.partition(b"://")[2].partition(b"/")[2]
+        path = below_root(path, root_path)
+        segments = _filled(raw_path)
+        start = len(segments) - len(_filled(path))
+        if segments[start:] and version_number(segments[start].lower()) is not None:
+            start += 1
+        found: list[int] = []
+        nodes = [self._root]
+        for index, segment in enumerate(segments[start : start + MAX_SEGMENTS], start):
+            # An encoded slash makes one segment of two for the router, but not for a proxy.
+            for part in filter(None, unquote(segment).lower().split("/")):
+                nodes = [child for node in nodes for child in _children(node, part)]
+                if any(node.is_secret for node in nodes):
+                    found.append(index)
+            if not nodes:
+                break
+        return tuple(dict.fromkeys(found))
+
+
+def _filled(path: bytes) -> list[str]:
+    return [part for part in path.decode("latin-1").split("/") if part]
+
+
+def _children(node: _Node, part: str) -> Iterable[_Node]:
+    if part in node.literals:
+        yield node.literals[part]
+    if node.parameter is not None:
+        yield node.parameter
