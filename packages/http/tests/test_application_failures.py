@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from contextvars import copy_context
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ ENDS = [
     ("SystemExit('s3cret')", 500),
     ("KeyboardInterrupt('s3cret')", 500),
     ("BaseException('s3cret')", 500),
+    ("GeneratorExit('s3cret')", 500),
     ("__import__('asyncio').CancelledError('s3cret')", 500),
     ("ExceptionGroup('s3cret', [ValueError()])", 500),
     ("RecursionError('s3cret')", 500),
@@ -243,6 +245,41 @@ async def handler(request, r=Depends(resource)):
     assert lines.errors() == []
 
 
+@pytest.mark.parametrize("other_request_runs", [False, True])
+def test_a_request_that_its_loop_closes_ends_without_an_answer(
+    serving: Project, exchange: type[Exchange], lines: Lines, other_request_runs: bool
+) -> None:
+    app = serving(
+        """
+import asyncio
+seen = []
+
+async def handler(request):
+    try:
+        await asyncio.sleep(0)
+    finally:
+        seen.append("closed")
+"""
+    )
+
+    async def main() -> None:
+        assert (await exchange("GET", "/v1/x").run(app)).complete
+        lines.records.clear()
+        made = exchange("GET", "/v1/x")
+        request = app(made.scope, made.receive, made.send)
+        copy_context().run(request.send, None)
+        if other_request_runs:
+            request_id.set("another")
+        request.close()
+        assert made.answer.messages == []
+
+    asyncio.run(main())
+    (module,) = app.project.modules.values()
+    handler: Any = getattr(module, "handler", None)
+    assert handler.__globals__["seen"] == ["closed", "closed"]
+    assert lines.errors() == []
+
+
 def test_a_handler_that_cancels_its_own_helper_task_is_an_ordinary_failure(
     serving: Project, ask: Ask
 ) -> None:
@@ -357,7 +394,11 @@ def test_a_dependency_that_fails_after_the_answer_is_logged_and_ends_nothing(
 
 
 @pytest.mark.parametrize(
-    "error", ["ValueError('x')", "SystemExit(1)", "KeyboardInterrupt", "BaseException('x')"]
+    "error",
+    [
+        *("ValueError('x')", "SystemExit(1)", "KeyboardInterrupt", "BaseException('x')"),
+        "GeneratorExit('x')",
+    ],
 )
 @pytest.mark.parametrize("kind", ["async def", "def"])
 def test_an_error_in_mid_stream_cuts_the_answer_is_logged_and_ends_nothing(

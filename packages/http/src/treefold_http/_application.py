@@ -24,9 +24,8 @@ from treefold_http._injection.overrides import Overrides
 from treefold_http._injection.providers import Key, Provider, Providers, ProviderScope
 from treefold_http._injection.resolver import Injection
 from treefold_http._project.boot import LoadedProject, load_project, plan_routes
-from treefold_http._project.fallbacks import fallback_of
 from treefold_http._project.installed import Installed
-from treefold_http._project.mounts import Answer, Mountable, Mounts
+from treefold_http._project.mounts import Mountable, Mounts
 from treefold_http._project.plans import Plan
 from treefold_http._requests.log_payload import log_connection, read_ahead
 from treefold_http._requests.request import Request
@@ -46,21 +45,15 @@ from treefold_http._runtime.settings import Settings
 from treefold_http._runtime.threads import WorkerThreads
 from treefold_http._serving.lifespan import Lifespan
 from treefold_http._serving.mounted_app import as_mountable
+from treefold_http._serving.routing import plan_request
 from treefold_http._serving.sockets import OpenSockets, serve_socket
 from treefold_http._wire.asgi import ASGIApp, RawHeaders, Receive, Scope, Send
 from treefold_http._wire.datastructures import State
-from treefold_http._wire.errors import HTTPError
 from treefold_http._wire.json import quick_encode
-from treefold_http._wire.request_guard import check_request, check_upgrade, make_relative
 from treefold_http._wire.request_id import assign_request_id
-from treefold_http._wire.root_path import below_root, place_below
+from treefold_http._wire.root_path import place_below
 from treefold_logging import configure, get_logger, keep_tail, request_id
-from treefold_router import (
-    Found,
-    NotFound as NoRoute,
-    Route,
-    RouteTable,
-)
+from treefold_router import Route, RouteTable
 
 _CLOSE = (b"connection", b"close")
 _LEFT = 499
@@ -86,6 +79,7 @@ class Application:
     Attributes:
         root: the application root.
         installed: the extensions of installed distributions, once they are looked up.
+        probes: the plans of the health probes, by path.
         has_own_server: served by `treefold serve` or `dev`, which apply the settings `[serve]`.
         state: attributes of your own; the lifespan copies them into the state of every request.
         overrides: dependency or provider to replacement, for tests.
@@ -121,7 +115,7 @@ class Application:
         self._given_settings = settings
         self._settings: Settings | None = None
         self._project: LoadedProject | None = None
-        self._probes: Mapping[bytes, Plan] = {}
+        self.probes: Mapping[bytes, Plan] = {}
 
     @property
     def settings(self) -> Settings:
@@ -200,7 +194,7 @@ class Application:
             if self.settings.health:
                 from treefold_http._built_in.health import Health
 
-                self._probes = Health(self).plans
+                self.probes = Health(self).plans
             if self.has_docs:  # imported here: an application without docs does not pay for them
                 from treefold_http._built_in.docs import serve_docs
                 from treefold_http.openapi import serve_documents
@@ -292,8 +286,7 @@ class Application:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection scope (ASGI 3.0)."""
         if scope["type"] != "http" or not self.lifespan.is_direct:
-            prepared = await self._prepare(scope, receive, send)
-            if prepared is None:
+            if (prepared := await self._prepare(scope, receive, send)) is None:
                 return
             scope = prepared
         started = perf_counter()
@@ -306,7 +299,7 @@ class Application:
         status, response, kind, body = _LEFT, None, JSON_TYPE, b""
         try:
             try:
-                plan = self._route(request, receive)
+                plan = plan_request(self, self._project or self.project, request, receive)
                 result = await plan.run(request)
                 plain = PLAIN.get(result.__class__) if plan.status is None else None
                 if plain is not None:
@@ -334,15 +327,13 @@ class Application:
                     status = _LEFT
             else:
                 await response.send(request, send, common)
-            if response is not None and response.background is not None:
-                self.background.start(response.background)
-            if request.work is not None:
-                self.background.start(request.work)
+            if request.work is not None or (response is not None and response.background):
+                self._start_work(request, response)
             if request.exit_callbacks is not None:
                 request.error = await request.leave(None)
         except BaseException as error:  # the response has begun: clean up and log
             request.error = await request.leave(error)
-            if is_outer_cancellation(error):
+            if is_outer_cancellation(error, identity):
                 status, request.error = _LEFT, None
                 raise
         finally:
@@ -350,7 +341,8 @@ class Application:
                 status = response.status  # a file decides between 200, 206, 304 and others
             if request.error is not None or _is_logged(_INFO if status < 500 else _ERROR):
                 log_connection(request, scope["method"], status, perf_counter() - started, has_body)
-            request_id.reset(token)
+            if request_id.get() is identity:  # not in a task that is closed from outside
+                request_id.reset(token)
 
     async def _prepare(self, scope: Scope, receive: Receive, send: Send) -> Scope | None:
         """Return the scope of a request that waits to be served; serve any other scope."""
@@ -366,58 +358,11 @@ class Application:
         await serve_socket(self, scope, receive, send)
         return None
 
-    def _route(self, request: Request, receive: Receive) -> Plan:
-        """Return the plan of the matched route, or the plan that answers 404, 405 and OPTIONS."""
-        scope = request.scope
-        project = self._project or self.project
-        path = scope.get("raw_path") or scope["path"]
-        try:
-            check_request(scope, request.fields, path)
-            if b"upgrade" in request.fields:
-                check_upgrade(request.fields, receive)
-        except HTTPError as refusal:
-            return self._with_fallback(request, refusal)
-        if scope.get("root_path"):
-            path = below_root(path, scope["root_path"])
-        outcome = project.table.resolve(scope["method"], path)
-        version = None
-        if type(outcome) is not Found:
-            if b"://" in request.raw_path and not request.raw_path.startswith(b"/"):
-                try:
-                    make_relative(scope, request.fields, self.settings.root_path)
-                except HTTPError as refusal:
-                    return self._with_fallback(request, refusal)
-                return self._route(request, receive)
-            if type(outcome) is NoRoute and outcome.unversioned:
-                if self.mounts and (mounted := self.mounts.find(path)) is not None:
-                    return self._with_fallback(request, mounted)
-                version = project.default_version
-                if version is not None:
-                    outcome = project.table.resolve(request.method, path, version=version)
-                    if type(outcome) is Found:
-                        project.log_default(request.method, request, outcome.route)
-                target = path if isinstance(path, bytes) else path.encode()
-                if type(outcome) is NoRoute and target in self._probes:
-                    plan = request.plan = self._probes[target]
-                    return plan
-                if type(outcome) is NoRoute and (page := self.mounts.find_built_in(path)):
-                    return self._with_fallback(request, page)
-            if type(outcome) is not Found:
-                plan = self._with_fallback(request, fallback_of(outcome))
-                if project.scoped_fallbacks:
-                    plan = (
-                        project.scoped_fallbacks.find(request, project.table, path, version) or plan
-                    )
-                    request.plan = plan
-                return plan
-        request.path_params = outcome.params
-        plan = request.plan = project.plans[outcome.route]
-        return plan
-
-    def _with_fallback(self, request: Request, fallback: HTTPError | Response | Answer) -> Plan:
-        request.fallback = fallback
-        plan = request.plan = self.project.fallback
-        return plan
+    def _start_work(self, request: Request, response: Response | None) -> None:
+        if response is not None and response.background is not None:
+            self.background.start(response.background)
+        if request.work is not None:
+            self.background.start(request.work)
 
     def route_at(self, path: bytes | str) -> Route | None:
         """Return a route at a path, of any method; None without one, or before the boot."""
@@ -432,7 +377,7 @@ class Application:
 
         A cancellation of the request's task is re-raised; `ErrorResponses` answers all others.
         """
-        if is_outer_cancellation(error):
+        if is_outer_cancellation(error, request.id):
             raise error
         if request.exit_callbacks:
             error, request.error = await request.leave(error) or error, None

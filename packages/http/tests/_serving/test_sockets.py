@@ -85,6 +85,7 @@ ENDINGS = [
     ("await websocket.accept(); raise KeyboardInterrupt", 1011, "ERROR"),
     ("await websocket.accept(); import asyncio; raise asyncio.CancelledError", 1011, "ERROR"),
     ("await websocket.accept(); raise BaseException('x')", 1011, "ERROR"),
+    ("await websocket.accept(); raise GeneratorExit", 1011, "ERROR"),
     ("await websocket.accept(); raise HTTPError(503)", 1011, "ERROR"),
     ("await websocket.accept(); raise NotFound('no room')", 1008, "INFO"),
     ("await websocket.accept(); raise NotFound('😀' * 50)", 1008, "INFO"),

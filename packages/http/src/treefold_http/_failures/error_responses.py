@@ -59,7 +59,7 @@ class ErrorResponses:
             if isinstance(error, ClientDisconnect):
                 return departed(connection)
         except BaseException as unfit:  # its headers cannot be sent, or its handler failed
-            if is_outer_cancellation(unfit):
+            if is_outer_cancellation(unfit, connection.id):
                 raise
             error = unfit
         connection.error = error
@@ -88,7 +88,7 @@ class ErrorResponses:
                 made = await made
             body = escaped_json(form.shape(made))
         except BaseException as failure:
-            if is_outer_cancellation(failure):
+            if is_outer_cancellation(failure, connection.id):
                 raise
             get_logger().error(
                 "error_format failed for status %d: the problem document was sent",

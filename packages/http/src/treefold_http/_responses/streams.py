@@ -37,6 +37,7 @@ from treefold_http._responses.write_buffer import (
     flush_before_waits,
 )
 from treefold_http._runtime.disconnect_watcher import YIELD_EVERY
+from treefold_http._runtime.exit_callbacks import is_outer_cancellation
 from treefold_http._runtime.threads import WorkerThreads
 from treefold_http._wire.asgi import RawHeaders, Send
 
@@ -170,11 +171,10 @@ async def pump(
     except asyncio.CancelledError:
         if task not in over and not buffer.disconnected:
             raise
-    except GeneratorExit:
-        raise
-    except BaseException:
-        with suppress(asyncio.CancelledError):  # after a disconnect too, report the failure
-            await buffer.flush()  # the chunks before the failure
+    except BaseException as error:
+        if not is_outer_cancellation(error, request.id):
+            with suppress(asyncio.CancelledError):  # after a disconnect too, report the failure
+                await buffer.flush()  # the chunks before the failure
         raise
     finally:
         outcome = watcher.remove(task)

@@ -11,6 +11,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextvars import ContextVar, Token, copy_context
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from treefold_logging import request_id
+
 if TYPE_CHECKING:
     from treefold_http._runtime.runtime import Runtime
     from treefold_http._runtime.threads import WorkerThreads
@@ -104,13 +106,18 @@ class _StepContext:
             variable.reset(self._tokens.pop(variable))
 
 
-def is_outer_cancellation(error: BaseException) -> bool:
-    """Return True for an exception that must propagate: cancellation of the task, `GeneratorExit`.
+def is_outer_cancellation(error: BaseException, identity: str | None = None) -> bool:
+    """Return True for an exception that must propagate: cancellation of the task, or its close.
 
-    A `CancelledError` that a handler raised by itself is a failure like any other (R-21).
+    A `CancelledError` or `GeneratorExit` that a handler raised by itself is a failure like any
+    other (R-21). A task that is closed from outside gets its `GeneratorExit` in another context.
+
+    Args:
+        identity: the id of the connection, the very object that its context variable holds; without
+            one every `GeneratorExit` is taken for a close.
     """
     if isinstance(error, GeneratorExit):
-        return True
+        return identity is None or request_id.get() is not identity
     task = asyncio.current_task() if isinstance(error, asyncio.CancelledError) else None
     return task is not None and task.cancelling() > 0
 

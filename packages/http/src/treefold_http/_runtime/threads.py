@@ -57,12 +57,23 @@ class _Job:
             return
         if error is None:
             self.future.set_result(result)
+        elif isinstance(error, GeneratorExit):  # a future would close all waiting coroutines
+            self.future.set_result(_Raised(error))
         elif isinstance(error, StopIteration):
             self.future.set_exception(
                 RuntimeError("A sync handler or dependency raised StopIteration")
             )
         else:
             self.future.set_exception(error)
+
+
+class _Raised:
+    """An exception that a future cannot carry."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
 
 
 class WorkerThreads:
@@ -79,7 +90,7 @@ class WorkerThreads:
         A cancelled caller stops waiting; the function itself runs to its end.
         """
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[R] = loop.create_future()
+        future: asyncio.Future[Any] = loop.create_future()
         call = (lambda: function(*args, **kwargs)) if args or kwargs else function
         job = _Job(call, future, loop)
         with self._lock:
@@ -90,7 +101,10 @@ class WorkerThreads:
                 name = f"treefold-worker-{crew.size}"
                 threading.Thread(target=self._work, args=(crew,), name=name, daemon=True).start()
         crew.queue.put(job)
-        return await future
+        result = await future
+        if type(result) is _Raised:
+            raise result.error
+        return result
 
     def shutdown(self) -> None:
         """End every thread after the queued work; new work starts new threads."""

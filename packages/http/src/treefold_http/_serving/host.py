@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from treefold_http._project.runtime import ProjectRuntime
@@ -9,6 +10,7 @@ from treefold_http._project.runtime import ProjectRuntime
 if TYPE_CHECKING:
     from treefold_http._failures.error_responses import ErrorResponses
     from treefold_http._project.boot import LoadedProject
+    from treefold_http._project.plans import Plan
     from treefold_http._serving.sockets import OpenSockets
 
 
@@ -18,11 +20,13 @@ class Host(ProjectRuntime, Protocol):
     Attributes:
         errors: the exception handlers and the error format.
         has_own_server: True if the server applies the settings `[serve]`.
+        probes: the plans of the health probes, by path.
         sockets: the open sockets, closed at shutdown.
     """
 
     errors: ErrorResponses
     has_own_server: bool
+    probes: Mapping[bytes, Plan]
     sockets: OpenSockets
 
     @property

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING
 
 from treefold_http._extensions.calls import explain
 from treefold_http._failures.problems import crash
-from treefold_http._project.fallbacks import refusal_of
 from treefold_http._requests.log_payload import log_connection
 from treefold_http._responses.files import FileResponse
 from treefold_http._responses.response import NOSNIFF, Response, missing_in
 from treefold_http._responses.streams import StreamingResponse
 from treefold_http._runtime.exit_callbacks import is_outer_cancellation
-from treefold_http._serving.mounted_app import MountedApp
+from treefold_http._serving.routing import plan_socket
 from treefold_http._websockets.websocket import (
     FAILED,
     LAST_WORD,
@@ -32,16 +31,13 @@ from treefold_http._websockets.websocket import (
     WebSocketDisconnect,
 )
 from treefold_http._wire.asgi import Receive, Scope, Send
-from treefold_http._wire.errors import Forbidden, HTTPError, MethodNotAllowed
+from treefold_http._wire.errors import Forbidden, HTTPError
 from treefold_http._wire.origins import parse_origin
 from treefold_http._wire.request_guard import check_request
 from treefold_http._wire.request_id import assign_request_id
-from treefold_http._wire.root_path import below_root
 from treefold_logging import request_id
-from treefold_router import Found, MalformedPath, NotFound as NoRoute
 
 if TYPE_CHECKING:
-    from treefold_http._project.plans import Plan
     from treefold_http._serving.host import Host
 
 _HTTP_SCHEME = {"ws": "http", "wss": "https"}
@@ -92,14 +88,14 @@ async def serve_socket(app: Host, scope: Scope, receive: Receive, send: Send) ->
             check_request(scope, fields, scope.get("raw_path") or scope["path"])
             _adjust(app, websocket)
             check_origin(websocket)
-            await find_plan(app, websocket).run(websocket)
+            await plan_socket(app, websocket).run(websocket)
         except BaseException as error:
             if _was_dropped(websocket, error):
                 error = WebSocketDisconnect(websocket.code or NORMAL)
             outcome = await websocket.leave(error)
             if websocket.dropped:
                 await websocket.say_dropped()
-            if is_outer_cancellation(error):
+            if is_outer_cancellation(error, identity):
                 raise
         else:
             outcome = await websocket.leave(None)
@@ -110,7 +106,8 @@ async def serve_socket(app: Host, scope: Scope, receive: Receive, send: Send) ->
             app.background.start(websocket.work)
         status = refusal or websocket.code or LOST
         log_connection(websocket, "WEBSOCKET", status, perf_counter() - started)
-        request_id.reset(token)
+        if request_id.get() is identity:  # not in a task that is closed from outside
+            request_id.reset(token)
 
 
 def _adjust(app: Host, websocket: WebSocket) -> None:
@@ -141,38 +138,6 @@ def check_origin(websocket: WebSocket) -> None:
     own = parse_origin(f"{_HTTP_SCHEME.get(websocket.scheme, websocket.scheme)}://{websocket.host}")
     if len(origins) > 1 or (origins[0] not in allowed and (parse_origin(origins[0]) or "?") != own):
         raise Forbidden(f"A page of origin {origins[0]!r} may not open this socket")
-
-
-def find_plan(app: Host, websocket: WebSocket) -> Plan:
-    """Return the plan of the socket's path.
-
-    Raises:
-        HTTPError: 400, 404 or 405, as for HTTP.
-    """
-    project = app.project
-    scope = websocket.scope
-    path = scope.get("raw_path") or scope["path"]
-    if scope.get("root_path"):
-        path = below_root(path, scope["root_path"])
-    outcome = project.table.resolve_socket(path)
-    if app.mounts and isinstance(outcome, NoRoute) and outcome.unversioned:
-        found = app.mounts.covering(path)
-        if found is not None and isinstance(found[1], MountedApp):
-            plan = websocket.plan = found[1].socket_plan(app)
-            return plan
-    if isinstance(outcome, NoRoute) and outcome.unversioned and project.default_version:
-        outcome = project.table.resolve_socket(path, version=project.default_version)
-        if isinstance(outcome, Found):
-            project.log_default("WEBSOCKET", websocket, outcome.route)
-    if isinstance(outcome, Found):
-        websocket.path_params = outcome.params
-        plan = websocket.plan = project.plans[outcome.route]
-        return plan
-    if isinstance(outcome, (NoRoute, MalformedPath)):
-        raise refusal_of(outcome)
-    raise MethodNotAllowed(
-        "This path does not accept WebSocket connections", headers={"Allow": outcome.allow}
-    )
 
 
 async def _end(websocket: WebSocket, error: BaseException | None, send: Send) -> int | None:

@@ -1,0 +1,126 @@
+"""From the target of a connection to the plan that serves it.
+
+The order of `plan_request`: checks, routes, then what lies outside the versions (mounts, the
+default version, probes, documents), and 404 or 405 last. Nothing of a handler runs here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from treefold_http._project.fallbacks import fallback_of, refusal_of
+from treefold_http._serving.mounted_app import MountedApp
+from treefold_http._wire.errors import HTTPError, MethodNotAllowed
+from treefold_http._wire.request_guard import check_request, check_upgrade, make_relative
+from treefold_http._wire.root_path import below_root
+from treefold_router import Found, MalformedPath, NotFound as NoRoute
+
+if TYPE_CHECKING:
+    from treefold_http._project.boot import LoadedProject
+    from treefold_http._project.mounts import Answer
+    from treefold_http._project.plans import Plan
+    from treefold_http._requests.request import Request
+    from treefold_http._responses.response import Response
+    from treefold_http._serving.host import Host
+    from treefold_http._websockets.websocket import WebSocket
+    from treefold_http._wire.asgi import Receive
+
+
+def plan_request(app: Host, project: LoadedProject, request: Request, receive: Receive) -> Plan:
+    """Return the plan of the matched route, or the plan that answers 400, 404, 405 and OPTIONS."""
+    scope = request.scope
+    path = scope.get("raw_path") or scope["path"]
+    try:
+        check_request(scope, request.fields, path)
+        if b"upgrade" in request.fields:
+            check_upgrade(request.fields, receive)
+    except HTTPError as refusal:
+        return _fall_back(project, request, refusal)
+    if scope.get("root_path"):
+        path = below_root(path, scope["root_path"])
+    outcome = project.table.resolve(scope["method"], path)
+    if type(outcome) is Found:
+        request.path_params = outcome.params
+        plan = request.plan = project.plans[outcome.route]
+        return plan
+    if b"://" in request.raw_path and not request.raw_path.startswith(b"/"):
+        try:
+            make_relative(scope, request.fields, app.settings.root_path)
+        except HTTPError as refusal:
+            return _fall_back(project, request, refusal)
+        return plan_request(app, project, request, receive)
+    version = None
+    if type(outcome) is NoRoute and outcome.unversioned:
+        if app.mounts and (mounted := app.mounts.find(path)) is not None:
+            return _fall_back(project, request, mounted)
+        version = project.default_version
+        if version is not None:
+            outcome = project.table.resolve(request.method, path, version=version)
+            if type(outcome) is Found:
+                project.log_default(request.method, request, outcome.route)
+                return _serve(project, request, outcome)
+        if type(outcome) is NoRoute and (plan := _plan_built_in(app, project, request, path)):
+            return plan
+    plan = _fall_back(project, request, fallback_of(outcome))
+    if project.scoped_fallbacks:
+        plan = project.scoped_fallbacks.find(request, project.table, path, version) or plan
+        request.plan = plan
+    return plan
+
+
+def _serve(project: LoadedProject, request: Request, found: Found) -> Plan:
+    request.path_params = found.params
+    plan = request.plan = project.plans[found.route]
+    return plan
+
+
+def _plan_built_in(
+    app: Host, project: LoadedProject, request: Request, path: bytes | str
+) -> Plan | None:
+    """Return the plan of a probe, a document or the docs; None if the path is none of them."""
+    target = path if isinstance(path, bytes) else path.encode()
+    if target in app.probes:
+        plan = request.plan = app.probes[target]
+        return plan
+    page = app.mounts.find_built_in(path)
+    return None if page is None else _fall_back(project, request, page)
+
+
+def _fall_back(
+    project: LoadedProject, request: Request, fallback: HTTPError | Response | Answer
+) -> Plan:
+    request.fallback = fallback
+    plan = request.plan = project.fallback
+    return plan
+
+
+def plan_socket(app: Host, websocket: WebSocket) -> Plan:
+    """Return the plan of the matched route.
+
+    Raises:
+        HTTPError: 400, 404 or 405, as for HTTP.
+    """
+    project = app.project
+    scope = websocket.scope
+    path = scope.get("raw_path") or scope["path"]
+    if scope.get("root_path"):
+        path = below_root(path, scope["root_path"])
+    outcome = project.table.resolve_socket(path)
+    if app.mounts and isinstance(outcome, NoRoute) and outcome.unversioned:
+        found = app.mounts.covering(path)
+        if found is not None and isinstance(found[1], MountedApp):
+            plan = websocket.plan = found[1].socket_plan(app)
+            return plan
+    if isinstance(outcome, NoRoute) and outcome.unversioned and project.default_version:
+        outcome = project.table.resolve_socket(path, version=project.default_version)
+        if isinstance(outcome, Found):
+            project.log_default("WEBSOCKET", websocket, outcome.route)
+    if isinstance(outcome, Found):
+        websocket.path_params = outcome.params
+        plan = websocket.plan = project.plans[outcome.route]
+        return plan
+    if isinstance(outcome, (NoRoute, MalformedPath)):
+        raise refusal_of(outcome)
+    raise MethodNotAllowed(
+        "This path does not accept WebSocket connections", headers={"Allow": outcome.allow}
+    )
