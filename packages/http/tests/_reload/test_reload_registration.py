@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from http_reloading import MakeLive, X, Y, handler
 
@@ -38,6 +40,7 @@ PATTERNS = {
     "thread": ("", "import threading\nthreading.Thread(target=int).start()\n"),
     "atexit": ("", "import atexit\natexit.register(int)\natexit.unregister(int)\n"),
     "signal": ("", "import signal\nsignal.signal(signal.SIGUSR2, signal.SIG_IGN)\n"),
+    "sqlite3": ("", "import sqlite3\nconnection = sqlite3.connect(':memory:')\n"),
     "log handler": (
         "",
         "import logging\nlog = logging.getLogger('own')\nlog.addHandler(logging.NullHandler())\n",
@@ -65,8 +68,9 @@ def test_a_module_that_enters_something_elsewhere_restarts(live: MakeLive, patte
         ),
         ("class Base: pass\n", "from Services.registry import Base\nclass Own(Base): pass\n"),
         ("found = []\n", "from Services.registry import found\nn = len(found)\n"),
+        ("", "import sqlite3\nx = sqlite3.connect(':memory:', check_same_thread=False)\n"),
     ],
-    ids=["plain", "decorator", "subclass", "reader"],
+    ids=["plain", "decorator", "subclass", "reader", "connection for all threads"],
 )
 def test_a_plain_service_is_swapped(live: MakeLive, registry: str, part: str) -> None:
     app = live(COMMON | {X: USE, REGISTRY: registry, PART: f"{part}n = 1\n"})
@@ -99,3 +103,14 @@ def test_the_restart_waits_until_no_file_is_broken(live: MakeLive) -> None:
     assert isinstance(outcome, Reloaded)
     assert app.get() == [1]
     assert isinstance(app.edit({Y: handler("2")}), RestartNeeded)
+
+
+@pytest.mark.parametrize("act", ["signal.signal(signal.SIGUSR2, signal.SIG_IGN)", "int()"])
+def test_a_signal_handler_of_a_reload_outside_the_main_thread(live: MakeLive, act: str) -> None:
+    """Only the main thread may set one: the next process does."""
+    source = handler("{n}", "import signal", f"def init():\n    {act}")
+    app = live({X: source.replace("{n}", "1")})
+    with ThreadPoolExecutor() as threads:
+        outcome = threads.submit(app.edit, {X: source.replace("{n}", "2")}).result()
+    assert isinstance(outcome, RestartNeeded) is act.startswith("signal")
+    assert app.app.report.broken == ()

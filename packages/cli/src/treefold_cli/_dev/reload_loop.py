@@ -4,13 +4,15 @@ The reload itself is in `treefold_http`, the restart of the process in `restart`
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Coroutine, Sequence
-from contextlib import AbstractContextManager, AsyncExitStack
+from collections.abc import Collection, Coroutine, Sequence
+from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from treefold_cli._checks.pending import PendingReport
 from treefold_cli._dev.file_watcher import FileWatcher
+from treefold_cli._dev.import_thread import call_in_thread
 from treefold_cli._dev.snapshot import Snapshot, is_code, is_included
 from treefold_cli._dev.trial import loads_elsewhere, worth_a_trial
 from treefold_cli._dev.watched import Watched
@@ -19,6 +21,9 @@ from treefold_http.reload import Reloaded, Reloader, RestartNeeded, remove_bytec
 from treefold_logging import get_logger
 
 _log = get_logger("dev")
+
+_PATIENCE = 1.0
+"""Seconds that a reload has to end, after the next save, before another process is tried."""
 
 Outcome: TypeAlias = Reloaded | RestartNeeded | None
 
@@ -32,10 +37,6 @@ class RestartableServer(Protocol):
 
     def busy(self) -> set[asyncio.Task[None]]:
         """Return the tasks of the requests and WebSockets in progress."""
-        ...
-
-    def interruptible(self) -> AbstractContextManager[None]:
-        """Raise KeyboardInterrupt on a stop signal during the block."""
         ...
 
 
@@ -106,12 +107,8 @@ async def wait_for_change(server: RestartableServer, watched: Watched) -> None:
     restart(None, server, await _first([changed(*one) for one in watched.seen.items()]))
 
 
-async def _on_the_loop(call: Callable[[], Any]) -> Any:
-    """Call in a callback outside any task: imported modules may run an event loop."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[Any] = loop.create_future()
-    loop.call_soon(lambda: done.set_result(call()))
-    return await done
+async def _wait_for_any(*futures: asyncio.Future[Any]) -> None:
+    await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
 
 
 class ReloadLoop:
@@ -138,6 +135,7 @@ class ReloadLoop:
         self._reloader = Reloader(app)
         self._closing: set[asyncio.Task[None]] = set()
         self._broken: Sequence[BrokenFile] = ()
+        self._changes: asyncio.Future[set[str]]
 
     async def prepare(self) -> None:
         """Do the work in advance that would delay the first reload."""
@@ -145,23 +143,58 @@ class ReloadLoop:
 
     async def run(self, watcher: FileWatcher) -> str:
         """Reload at each change until the process must restart; return the reason."""
-        changes = asyncio.ensure_future(watcher.changes())
+        self._changes = asyncio.ensure_future(watcher.changes())
+        saved: set[str] = set()
         try:
             while True:
-                files = await changes
-                changes = asyncio.ensure_future(watcher.changes())
-                reason = await self._apply(files) or await self._try_elsewhere(files, changes)
+                files = saved or await self._next_changes(watcher)
+                data = [
+                    f for f in sorted(files) if not is_code(f) and is_included(f, self._include)
+                ]
+                if data:
+                    return f"{data[0]} changed"
+                reload = call_in_thread(partial(self._reload, files))
+                saved, reason = await self._saves_during(reload, watcher)
+                reason = reason or await self._apply(reload.result(), files)
+                if not reason and not saved:
+                    reason = await self._try_elsewhere(files)
                 if reason:
                     return reason
         finally:
-            changes.cancel()
+            self._changes.cancel()
 
-    async def _apply(self, files: Collection[str]) -> str:
-        """Reload changed files; return the reason if the process must restart."""
-        data = [f for f in sorted(files) if not is_code(f) and is_included(f, self._include)]
-        if data:
-            return f"{data[0]} changed"
-        outcome = await _on_the_loop(lambda: self._reload(files))
+    async def _next_changes(self, watcher: FileWatcher) -> set[str]:
+        files = await self._changes
+        self._changes = asyncio.ensure_future(watcher.changes())
+        return files
+
+    async def _saves_during(
+        self, reload: asyncio.Future[Outcome], watcher: FileWatcher
+    ) -> tuple[set[str], str]:
+        """Return the files that are saved until a reload ends, or a reason to restart instead."""
+        saved: set[str] = set()
+        while not reload.done():
+            await _wait_for_any(reload, self._changes)
+            if reload.done():
+                break
+            saved |= await self._next_changes(watcher)
+            await asyncio.wait((reload,), timeout=_PATIENCE)
+            if reload.done():
+                break
+            if await self._loads_elsewhere(reload):
+                for file in saved:
+                    remove_bytecode(self._app.root / file)
+                return saved, f"{min(saved)} changed, and the import of a former save did not end"
+            if not reload.done() and not self._changes.done():
+                _log.warning(
+                    "not reloaded: %s; the import of a former save has not ended, and the project"
+                    " does not load in a new process",
+                    ", ".join(sorted(saved)),
+                )
+        return saved, ""
+
+    async def _apply(self, outcome: Outcome, files: Collection[str]) -> str:
+        """Log the result of a reload; return the reason if the process must restart."""
         if isinstance(outcome, RestartNeeded):
             return outcome.reason
         self._broken = () if outcome is None else outcome.broken
@@ -171,35 +204,38 @@ class ReloadLoop:
         await self._report.after_reload(files)
         return ""
 
-    async def _try_elsewhere(self, files: Collection[str], changes: asyncio.Future[Any]) -> str:
+    async def _try_elsewhere(self, files: Collection[str]) -> str:
         """Return a reason to restart if what does not load here loads in a new process.
 
         Args:
             files: the reloaded files.
-            changes: ends the trial: the next files change.
         """
         failed = worth_a_trial(self._broken)
-        if not failed:
+        if not failed or not await self._loads_elsewhere():
             return ""
-        known = [one.cause for one in self._broken if not one.kept]
-        trial = asyncio.ensure_future(loads_elsewhere(self._app.root, known))
-        try:
-            await asyncio.wait((trial, changes), return_when=asyncio.FIRST_COMPLETED)
-            if changes.done() or not trial.result():
-                return ""
-        finally:
-            trial.cancel()
-            await asyncio.gather(trial, return_exceptions=True)
         for file in (*files, *failed):
             remove_bytecode(self._app.root / file)
         return f"{failed[0]} loads in a new process"
 
+    async def _loads_elsewhere(self, *ends: asyncio.Future[Outcome]) -> bool:
+        """Return True if the project loads in a new process.
+
+        Args:
+            ends: end the trial, as does the next change of a file.
+        """
+        known = [one.cause for one in self._broken if not one.kept]
+        trial = asyncio.ensure_future(loads_elsewhere(self._app.root, known))
+        try:
+            await _wait_for_any(trial, self._changes, *ends)
+            ended = self._changes.done() or any(end.done() for end in ends)
+            return not ended and trial.result()
+        finally:
+            trial.cancel()
+            await asyncio.gather(trial, return_exceptions=True)
+
     def _reload(self, files: Collection[str]) -> Outcome:
         try:
-            with self._server.interruptible():
-                return self._reloader.reload(files)
-        except KeyboardInterrupt:
-            return None  # the server is ending
+            return self._reloader.reload(files)
         except TreefoldError as error:
             _log.error("not reloaded: %s", error)
         except BaseException as error:

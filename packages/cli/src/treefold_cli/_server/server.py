@@ -117,7 +117,6 @@ class Server(uvicorn.Server):
         self._background = background
         self._last_listener = last_listener
         self._tasks: list[asyncio.Future[None]] = []
-        self._interruptible = False
         self._stopped_at: float | None = None
         self._wants_restart = False
         self._ending: asyncio.Future[None] | None = None
@@ -205,15 +204,6 @@ class Server(uvicorn.Server):
         """Return the tasks of the requests and WebSockets in progress."""
         return set(self.server_state.tasks)
 
-    @contextlib.contextmanager
-    def interruptible(self) -> Generator[None, None, None]:
-        """Raise KeyboardInterrupt on a stop signal, in a block that may occupy the event loop."""
-        self._interruptible = True
-        try:
-            yield
-        finally:
-            self._interruptible = False
-
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start serving, then the coroutine `background`."""
         await super().startup(sockets)
@@ -253,8 +243,6 @@ class Server(uvicorn.Server):
             terminate(sig)
         self.should_exit = True
         self.needs_restart = self._wants_restart = False
-        if self._interruptible:
-            raise KeyboardInterrupt
 
     def _handle_hangup(self, sig: int, frame: FrameType | None) -> None:
         self._wants_restart = self._stopped_at is None

@@ -17,11 +17,12 @@ from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from importlib.util import spec_from_file_location
+from importlib.util import resolve_name, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar, cast
 
+from treefold_http._project.former_modules import FormerModules
 from treefold_http._project.source_loader import SourceLoader, run_module
 from treefold_http._wire.interpreter import calling_frame
 
@@ -57,6 +58,7 @@ class ModuleSpace:
         names: top-level names of the root's own modules.
         tops: those and the other folders of the root, which `sys.path` may make packages.
         loader: the loader class of its modules.
+        former: during a reload, the modules that run meanwhile.
     """
 
     _spaces: ClassVar[dict[Path, ModuleSpace]] = {}
@@ -66,6 +68,7 @@ class ModuleSpace:
         self._prefix = f"{root}/"
         self._read_names()
         self.loader = SourceLoader
+        self.former: FormerModules | None = None
         self._parked: dict[str, ModuleType] = {}
         self._foreign: dict[str, ModuleType] = {}
         self._known: dict[str, int] = {}
@@ -292,8 +295,8 @@ def _with_dots(name: str, path: Sequence[str] | None) -> ModuleSpec | None:
 def lock_imports() -> None:
     """Replace Python's import functions by ones that take the lock of this module.
 
-    An import in a project waits while another root, or a reload in another thread, holds
-    `sys.modules`.
+    An import in a project waits while another root holds `sys.modules`. During a reload in another
+    thread it finds the former modules at once: an import there may take long, or never end.
     """
     builtins.__import__ = _import_in_own_space
     importlib.import_module = _import_module_in_own_space
@@ -349,6 +352,11 @@ class _OtherNames(MetaPathFinder):
         return _current.find(fullname, path)
 
 
+def _former_modules() -> FormerModules | None:
+    former = None if _current is None else _current.former
+    return former if former is not None and former.serves_this_thread() else None
+
+
 def _import_in_own_space(
     name: str,
     globals: Mapping[str, Any] | None = None,
@@ -361,6 +369,9 @@ def _import_in_own_space(
     The lock is taken even if nothing is swapped: Python locks the name of a module while it imports
     it, and two threads that take the two locks in different orders would deadlock.
     """
+    if (former := _former_modules()) is not None:
+        found = former.find(name, globals, fromlist or (), level)
+        return found or _plain_import(name, globals, locals, fromlist or (), level)
     loader = globals.get("__loader__") if globals else None
     if not isinstance(loader, SourceLoader):
         return _plain_import(name, globals, locals, fromlist or (), level)
@@ -370,6 +381,9 @@ def _import_in_own_space(
 
 def _import_module_in_own_space(name: str, package: str | None = None) -> ModuleType:
     """Replace `importlib.import_module` in a process with several roots."""
+    if (former := _former_modules()) is not None:
+        found = former.module(resolve_name(name, package))
+        return found or _plain_import_module(name, package)
     loader = calling_frame(1).f_globals.get("__loader__")
     if not isinstance(loader, SourceLoader):
         return _plain_import_module(name, package)

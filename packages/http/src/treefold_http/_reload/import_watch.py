@@ -1,7 +1,8 @@
 """What the import of modules starts outside themselves: threads, callbacks, signals, log handlers.
 
 A second import would start it a second time beside the first, which nothing can stop. Seen is the
-importing thread alone; requests go on in others.
+importing thread alone; requests go on in others. What belongs to the thread that made it, such as a
+connection of `sqlite3`, would not serve those requests either.
 """
 
 from __future__ import annotations
@@ -11,8 +12,14 @@ import logging
 import os
 import signal
 import threading
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+try:
+    import sqlite3
+except ImportError:  # Python can be built without it
+    sqlite3 = None
 
 from treefold_http._wire.interpreter import calling_frame
 
@@ -21,7 +28,10 @@ _WATCHED: tuple[tuple[Any, str, str], ...] = (
     (atexit, "register", "registers a function of atexit"),
     (signal, "signal", "sets a signal handler"),
     (logging.Logger, "addHandler", "adds a logging handler"),
+    *([(sqlite3, "connect", "opens a connection of sqlite3")] if sqlite3 is not None else ()),
 )
+_set_signal = signal.signal
+_connect = None if sqlite3 is None else sqlite3.connect
 
 
 class ImportWatch:
@@ -55,20 +65,39 @@ class ImportWatch:
 
     def _noting(self, plain: Any, text: str) -> Any:
         def note(*args: Any, **kwargs: Any) -> Any:
-            if threading.get_ident() == self._thread:
+            if threading.get_ident() == self._thread and not _is_shared(plain, args, kwargs):
                 file = self._importing()
                 if file is not None:
                     self.seen.setdefault(file, text)
+                if plain is _set_signal and not _is_main_thread():
+                    return signal.getsignal(*args[:1])  # refused here; the next process sets it
             return plain(*args, **kwargs)
 
         return note
 
     def _importing(self) -> str | None:
-        """Return the innermost module of the project that is being imported in this thread."""
-        frame = calling_frame(2)
+        """Return the innermost module of the project that is being imported in this thread.
+
+        Or that of the function that runs: `init()` of a handler.
+        """
+        frame, function = calling_frame(2), None
         while frame is not None:
             path = frame.f_code.co_filename
-            if frame.f_code.co_name == "<module>" and path.startswith(self._prefix):
-                return path.removeprefix(self._prefix).replace(os.sep, "/")
+            if path.startswith(self._prefix):
+                file = path.removeprefix(self._prefix).replace(os.sep, "/")
+                if frame.f_code.co_name == "<module>":
+                    return file
+                function = function or file
             frame = frame.f_back
-        return None
+        return function
+
+
+def _is_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
+def _is_shared(plain: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """True for a connection that all threads may use: that of a driver with a thread of its own."""
+    if plain is not _connect:
+        return False
+    return kwargs.get("check_same_thread", args[4] if len(args) > 4 else True) is False

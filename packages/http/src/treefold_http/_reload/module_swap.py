@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from types import CodeType, ModuleType
 from typing import Any
 
+from treefold_http._project.former_modules import FormerModules
 from treefold_http._project.modules import ModuleSpace, attach_submodules
 from treefold_http._project.source_loader import SourceLoader
 from treefold_http._reload.search_path import remove_bytecode
@@ -42,6 +43,9 @@ class SourceOnlyLoader(SourceLoader):
 
     def exec_module(self, module: ModuleType) -> None:
         """Run a module; a package first gets its submodules that were not replaced."""
+        former = self.space.former
+        if former is not None and former.serves_this_thread():
+            former.late.add(module.__name__)
         if hasattr(module, "__path__"):
             attach_submodules(module)
         super().exec_module(module)
@@ -67,6 +71,7 @@ class ModuleSwap:
         self._hidden: list[_HiddenSubmodule] = []
 
     def __enter__(self) -> ModuleSwap:
+        self._space.former = FormerModules(self._before)
         for name, module in self.former.items():
             del sys.modules[name]
             package, _, leaf = name.rpartition(".")
@@ -83,6 +88,9 @@ class ModuleSwap:
             self.restore(self.former, anyway=True)
         for hidden in reversed(self._hidden):
             hidden.end()
+        running, self._space.former = self._space.former, None
+        for name in running.late if running is not None else ():
+            _forget(name)
 
     def restore(self, names: Iterable[str], *, anyway: bool = False) -> set[str]:
         """Restore former modules that have no new version; return the restored names.
@@ -98,6 +106,15 @@ class ModuleSwap:
             if package in sys.modules:
                 setattr(sys.modules[package], leaf, self.former[name])
         return back
+
+
+def _forget(name: str) -> None:
+    """Remove a module that former code has loaded during the swap: it uses former modules."""
+    module = sys.modules.pop(name, None)
+    package, _, leaf = name.rpartition(".")
+    names = vars(sys.modules[package]) if package in sys.modules else {}
+    if names.get(leaf) is module:
+        names.pop(leaf, None)
 
 
 class _HiddenSubmodule:

@@ -47,8 +47,8 @@ from treefold_router import Route
 if TYPE_CHECKING:
     from treefold_http._serving.host import Host
 
-_IMPORT_SECONDS = 2.0
-"""Seconds that the import of one module may take: no request is answered meanwhile."""
+_IMPORT_SECONDS = 10.0
+"""Seconds that the import of one module may take."""
 
 _MOST_TIMEOUTS = 3
 """Imports that may take too long in one reload before it is given up."""
@@ -123,8 +123,8 @@ class Reloader:
     def reload(self, changed: Iterable[str]) -> Reloaded | RestartNeeded | None:
         """Reload changed files.
 
-        Called on the event loop, from a callback: no request runs meanwhile, and imported modules
-        see no running loop, as at boot.
+        Called in any thread, one call at a time: requests in other threads run the former modules
+        meanwhile. Imported modules see no running loop, as at boot.
 
         Args:
             changed: files below the application root that are new, different or removed.
@@ -167,7 +167,8 @@ class Reloader:
                 except _LeaveOut as error:
                     apart = apart.and_those_of(error)
                 except ImportTimeout as error:
-                    if (timeouts := timeouts + 1) > _MOST_TIMEOUTS:
+                    timeouts += 1
+                    if timeouts > _MOST_TIMEOUTS or not error.modules:
                         raise
                     self._blocking.append(self._leave_blocking(error))
                     apart = apart.and_those_of(self._blocking[-1])

@@ -1,13 +1,12 @@
-"""End an import of a reload that blocks: the event loop waits for it, and so does every request.
+"""End an import of a reload that blocks.
 
-A timer interrupts the main thread. An import that no signal interrupts, such as a call of C code
-that never returns, is not ended.
+Another thread looks at the importing one at intervals, and raises an exception there. It is raised
+at the next instruction of Python: a call of C code that never returns is not ended.
 """
 
 from __future__ import annotations
 
 import os
-import signal
 import threading
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -15,9 +14,11 @@ from types import FrameType
 
 from treefold_http._project.modules import ModuleSpace
 from treefold_http._project.source_loader import SourceLoader
+from treefold_http._wire.interpreter import frame_of, raise_in_thread
+from treefold_logging import get_logger
 
 _TICKS = 8
-"""Signals until the limit; counted, as a process that is suspended gets one for all that time."""
+"""Looks until the limit; counted, as a process that is suspended is not looked at."""
 
 
 class ImportTimeout(KeyboardInterrupt):
@@ -28,54 +29,69 @@ class ImportTimeout(KeyboardInterrupt):
             first.
     """
 
-    def __init__(self, modules: Mapping[str, str], seconds: float) -> None:
+    def __init__(self, modules: Mapping[str, str] | None = None, seconds: float = 0) -> None:
         super().__init__(f"the import took longer than {seconds:g} seconds")
-        self.modules = modules
+        self.modules = modules or {}
 
 
 @contextmanager
 def limited_imports(space: ModuleSpace, seconds: float) -> Generator[None]:
     """Raise ImportTimeout in a block if one module of a project is imported for too long.
 
-    Without a limit in other threads than the main one, and where there are no timers of signals.
-
     Args:
         space: the modules of the project.
         seconds: the limit for each module without the modules that it imports.
     """
-    is_main = threading.current_thread() is threading.main_thread()
-    if not (is_main and hasattr(signal, "setitimer")):
-        yield
-        return
-    tick = _Tick(space, seconds)
-    handler = signal.signal(signal.SIGALRM, tick)
-    rest = signal.setitimer(signal.ITIMER_REAL, seconds / _TICKS, seconds / _TICKS)
+    limit = _Limit(space, seconds)
+    limit.start()
     try:
         yield
+    except ImportTimeout as error:
+        raise ImportTimeout(limit.modules, seconds).with_traceback(error.__traceback__) from None
     finally:
-        signal.setitimer(signal.ITIMER_REAL, *rest)
-        signal.signal(signal.SIGALRM, handler)
+        limit.ended.set()
 
 
-class _Tick:
-    """The handler of the timer."""
+class _Limit(threading.Thread):
+    """Looks at the thread that made it.
+
+    Attributes:
+        ended: set when the imports have ended.
+        modules: what was being imported at the limit.
+    """
 
     def __init__(self, space: ModuleSpace, seconds: float) -> None:
+        super().__init__(name="treefold-import-limit", daemon=True)
+        self.ended = threading.Event()
+        self.modules: dict[str, str] = {}
+        self._importer = threading.get_ident()
         self._space = space
         self._prefix = os.path.join(space.root, "")
         self._seconds = seconds
         self._module: FrameType | None = None
         self._ticks = 0
 
-    def __call__(self, _number: int, frame: FrameType | None) -> None:
-        frames = self._importing(frame)
+    def run(self) -> None:
+        while not self.ended.wait(self._seconds / _TICKS):
+            self._look()
+        self._module = None
+
+    def _look(self) -> None:
+        frames = self._importing(frame_of(self._importer))
         module = frames[-1] if frames else None
         self._ticks = self._ticks + 1 if module is self._module else 0
         self._module = module
-        if module is not None and self._ticks >= _TICKS:
-            self._ticks, self._module = 0, None
-            raise ImportTimeout(
-                {one.f_globals["__name__"]: self._file_of(one) for one in frames}, self._seconds
+        if module is None or not self._ticks or self.ended.is_set():
+            return
+        if self._ticks % _TICKS == 0:  # again, if the module goes on after any error
+            self.modules = {one.f_globals["__name__"]: self._file_of(one) for one in frames}
+            raise_in_thread(self._importer, ImportTimeout)
+        elif self._ticks == _TICKS + 1:
+            get_logger("dev").error(
+                "the import of %s does not end, after %g seconds; until a save that loads in a new"
+                " process, the former version serves",
+                self._file_of(module),
+                self._seconds,
             )
 
     def _importing(self, frame: FrameType | None) -> list[FrameType]:

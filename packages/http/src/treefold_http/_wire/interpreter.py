@@ -1,4 +1,4 @@
-"""The private names of the interpreter that this package uses: of asyncio and sys.
+"""The private names of the interpreter that this package uses: of asyncio, sys and its C API.
 
 Checked on CPython 3.11 to 3.14; `tests/_wire/test_interpreter.py` fails where one of them is gone.
 """
@@ -22,6 +22,18 @@ def calling_line(calls: int) -> str:
     """Return `file:line` of the frame that is `calls` calls above the function that asks."""
     frame = calling_frame(calls + 1)
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def frame_of(thread: int) -> FrameType | None:
+    """Return the frame in which a thread is now; None if it has ended."""
+    return sys._current_frames().get(thread)  # pyright: ignore[reportPrivateUsage]
+
+
+def raise_in_thread(thread: int, kind: type[BaseException]) -> None:
+    """Raise an exception in another thread, at its next instruction of Python."""
+    import ctypes  # not needed where nothing is reloaded
+
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(kind))
 
 
 @contextmanager
