@@ -5,6 +5,7 @@ import asyncio
 import os
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ LAYOUT = {
     "hooks.py",
     "README.md",
 }
+STARTER = {".gitignore", "treefold.toml", "Tests/test_health.py"}
 FOLDERS = {"Api", "Api/v1", "Api/v1/Health", "Middleware", "Services", "Models", "Utils", "Tests"}
 
 
@@ -43,6 +45,40 @@ def assigned(file: Path) -> dict[str, object]:
 
 def test_the_layout_is_exactly_that_of_the_specification(tmp_path: Path):
     assert entries(create_project("shop", tmp_path)) == LAYOUT | FOLDERS
+
+
+@pytest.mark.parametrize(
+    ("starter", "models", "more"),
+    [
+        (True, False, STARTER),
+        (False, True, {"Models/note.py", "treefold.toml"}),  # a model needs a database
+        (True, True, STARTER | {"Models/note.py"}),
+    ],
+)
+def test_a_starter_and_a_model_add_their_files_only(
+    tmp_path: Path, starter: bool, models: bool, more: set[str]
+):
+    project = create_project("shop", tmp_path, starter=starter, models=models)
+    assert entries(project) == LAYOUT | FOLDERS | more
+
+
+def test_the_settings_of_a_starter_name_one_database(tmp_path: Path):
+    project = create_project("shop", tmp_path, starter=True)
+    with (project / "treefold.toml").open("rb") as file:
+        assert tomllib.load(file) == {"databases": {"default": "sqlite:///db.sqlite3"}}
+
+
+def test_git_leaves_out_what_runs_write_and_the_secrets(tmp_path: Path):
+    project = create_project("shop", tmp_path, starter=True)
+    for name in ("db.sqlite3", "db.sqlite3-wal", ".env", "Api/__pycache__/x.pyc", ".venv/bin/x"):
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text("")
+    git = ["git", "-C", str(project), "-c", "safe.directory=*"]
+    subprocess.run([*git, "init", "-q"], check=True)
+    listed = subprocess.run(
+        [*git, "ls-files", "--others", "--exclude-standard"], capture_output=True, text=True
+    )
+    assert set(listed.stdout.split()) == LAYOUT | STARTER
 
 
 def test_the_path_of_the_project_is_returned(tmp_path: Path):
@@ -114,7 +150,6 @@ def test_a_plain_name_is_taken(tmp_path: Path, name: str):
 
 SHAPES = [
     "",
-    ".",
     "..",
     "../x",
     "../../x",

@@ -35,7 +35,6 @@ def test_the_folder_for_it_can_be_named(treefold: Treefold, here: Path):
         "../x",
         "../../x",
         "/absolute/x",
-        ".",
         "",
         "con",
         "class",
@@ -78,3 +77,51 @@ def test_a_folder_that_does_not_exist_is_wrong_use(treefold: Treefold, here: Pat
         "Error: No folder 'missing'; name another with --app-dir\n",
     )
     assert list(here.iterdir()) == []
+
+
+def test_a_starter_with_a_model_names_the_migration_as_the_next_step(
+    treefold: Treefold, here: Path
+):
+    assert treefold("new", "shop", "--starter", "--models") == (
+        0,
+        "created: shop\nnext: cd shop && treefold makemigrations && treefold dev --migrate\n",
+        "",
+    )
+    for name in (".gitignore", "treefold.toml", "Tests/test_health.py", "Models/note.py"):
+        assert (here / "shop" / name).is_file()
+
+
+@pytest.mark.parametrize("dot", [".", "./"])
+def test_the_working_folder_becomes_a_project(treefold: Treefold, here: Path, dot: str):
+    (here / ".git").mkdir()
+    assert treefold("new", dot, "--starter") == (0, "created: .\nnext: treefold dev\n", "")
+    assert (here / "README.md").read_text().startswith("# here\n")
+    assert (here / "Tests/test_health.py").is_file()
+
+
+def test_a_named_folder_becomes_a_project(treefold: Treefold, here: Path):
+    (here / "shop").mkdir()
+    code, out, _ = treefold("new", ".", "--app-dir", "shop")
+    assert (code, out) == (0, "created: shop\nnext: cd shop && treefold dev\n")
+    assert (here / "shop/hooks.py").is_file()
+
+
+def test_a_gitignore_that_was_kept_is_named(treefold: Treefold, here: Path):
+    (here / ".gitignore").write_text("mine\n")
+    _, out, _ = treefold("new", ".", "--starter")
+    assert out.splitlines() == [
+        "created: .",
+        "kept: .gitignore, which was there",
+        "next: treefold dev",
+    ]
+
+
+def test_a_folder_that_holds_files_is_wrong_use_and_left_alone(treefold: Treefold, here: Path):
+    (here / "LICENSE").write_text("mine")
+    assert treefold("new", ".", "--starter") == (
+        2,
+        "",
+        "Error: Folder '.' must be empty but for dotfiles, it holds 'LICENSE';"
+        " move it away or give the name of a new folder\n",
+    )
+    assert os.listdir(here) == ["LICENSE"]

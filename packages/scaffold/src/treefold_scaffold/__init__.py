@@ -12,7 +12,7 @@ from treefold_scaffold._errors import ScaffoldError, SourceError
 
 if TYPE_CHECKING:
     from treefold_scaffold._handler import Created, Exists, create_handler
-    from treefold_scaffold._project import create_project
+    from treefold_scaffold._project import create_project, fill_folder
     from treefold_scaffold._version_copy import write_version
     from treefold_scaffold._version_diff import VersionDiff, compare_versions, local_services
     from treefold_scaffold._version_plan import (
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # Imported at first use: a command needs one of them.
 _LATER = {
     "_handler": ("Created", "Exists", "create_handler"),
-    "_project": ("create_project",),
+    "_project": ("create_project", "fill_folder"),
     "_version_copy": ("write_version",),
     "_version_diff": ("VersionDiff", "compare_versions", "local_services"),
     "_version_plan": ("Action", "Entry", "VersionPlan", "plan_version", "version_name"),
@@ -53,6 +53,7 @@ __all__ = [
     "compare_versions",
     "create_handler",
     "create_project",
+    "fill_folder",
     "local_services",
     "plan_version",
     "version_name",

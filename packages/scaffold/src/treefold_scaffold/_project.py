@@ -1,32 +1,44 @@
 """`new`: create a whole project, or nothing.
 
-Checks the name, writes every file into a hidden folder beside the target and renames that in one
-step. Knows nothing about single handlers or versions.
+Checks the name, writes every file into a hidden folder and renames that in one step; a folder that
+exists gets its entries one by one, or none. Knows nothing about single handlers or versions.
 """
 
 import contextlib
+import errno
 import keyword
 import os
 import re
 import secrets
 import shutil
 import sys
+from collections.abc import Generator, Mapping
 from pathlib import Path
 
 from treefold_scaffold._devices import is_device
 from treefold_scaffold._errors import ScaffoldError
-from treefold_scaffold._templates import PROJECT, PROJECT_NAME
+from treefold_scaffold._templates import MODELS, PROJECT, PROJECT_NAME, STARTER
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+_PLAIN_TITLE = re.compile(r"\w[\w .-]*")
+_NAMED_ENTRIES = 3
 
 
-def create_project(name: str, parent: str | os.PathLike[str] = ".") -> Path:
+def create_project(
+    name: str,
+    parent: str | os.PathLike[str] = ".",
+    *,
+    starter: bool = False,
+    models: bool = False,
+) -> Path:
     """Write a new project into the folder `name` below `parent`, completely or not at all.
 
     Args:
         name: a letter, then at most 63 letters, digits, `_` or `-`; not a name that Python, the
             framework or an operating system already uses.
         parent: an existing folder.
+        starter: add `.gitignore`, `treefold.toml` and a first test.
+        models: add a first model and `treefold.toml`, which names its database.
 
     Returns:
         The path of the new project.
@@ -42,19 +54,96 @@ def create_project(name: str, parent: str | os.PathLike[str] = ".") -> Path:
     if os.path.lexists(target):
         raise ScaffoldError(f"Target {str(target)!r} exists; choose another name or remove it")
     draft = target.with_name(f".{name}.{secrets.token_hex(4)}")
+    with _removed_on_failure(draft, target):
+        _write_files(draft, name, _choose_files(starter=starter, models=models))
+        _rename_draft(draft, target)
+    return target
+
+
+def fill_folder(
+    folder: str | os.PathLike[str], *, starter: bool = False, models: bool = False
+) -> tuple[str, ...]:
+    """Write a new project into a folder that exists, completely or not at all.
+
+    Args:
+        folder: a folder without entries, or with dotfiles only, such as `.git` and `.venv`.
+        starter: as for `create_project`.
+        models: as for `create_project`.
+
+    Returns:
+        The dotfiles of the template that were there already and were kept.
+
+    Raises:
+        ScaffoldError: the folder holds other entries. Nothing was written.
+        OSError: it is no folder, or the disk cannot be written. Nothing is left.
+    """
+    target = Path(folder)
+    _check_empty(target)
+    name = target.resolve().name
+    title = name if _PLAIN_TITLE.fullmatch(name) else "API"
+    draft = target / f".treefold-new.{secrets.token_hex(4)}"
+    with _removed_on_failure(draft, target):
+        _write_files(draft, title, _choose_files(starter=starter, models=models))
+        kept = _move_entries(draft, target)
+    shutil.rmtree(draft)
+    return kept
+
+
+def _choose_files(*, starter: bool, models: bool) -> Mapping[str, str]:
+    return {**PROJECT, **(STARTER if starter else {}), **(MODELS if models else {})}
+
+
+@contextlib.contextmanager
+def _removed_on_failure(draft: Path, target: Path) -> Generator[None, None, None]:
     try:
         draft.mkdir()
     except OSError as error:
         error.filename = str(target)  # not the name of the hidden folder
         raise
     try:
-        _write_files(draft, name)
-        _rename_draft(draft, target)
+        yield
     except BaseException:  # Ctrl-C leaves nothing behind either
         with contextlib.suppress(OSError):
             shutil.rmtree(draft)
         raise
-    return target
+
+
+def _check_empty(folder: Path) -> None:
+    visible = sorted(name for name in os.listdir(folder) if not name.startswith("."))
+    if visible:
+        named = ", ".join(map(repr, visible[:_NAMED_ENTRIES]))
+        more = len(visible) - _NAMED_ENTRIES
+        named += f" and {more} more" if more > 0 else ""
+        raise ScaffoldError(
+            f"Folder {str(folder)!r} must be empty but for dotfiles, it holds {named};"
+            " move it away or give the name of a new folder"
+        )
+
+
+def _move_entries(draft: Path, target: Path) -> tuple[str, ...]:
+    # `Api` is first: of two processes, one finds it there and has moved nothing yet.
+    entries = sorted(os.listdir(draft), key=lambda name: (name != "Api", name))
+    kept: list[str] = []
+    moved: list[str] = []
+    try:
+        for name in entries:
+            if name.startswith(".") and os.path.lexists(target / name):
+                kept.append(name)
+                continue
+            _move_entry(draft / name, target / name)
+            moved.append(name)
+    except BaseException:
+        for name in moved:
+            (target / name).rename(draft / name)
+        _check_empty(target)  # the reason, if it is an entry of another program
+        raise
+    return tuple(kept)
+
+
+def _move_entry(source: Path, target: Path) -> None:
+    if os.path.lexists(target):  # a rename would replace a file
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
+    source.rename(target)
 
 
 def _check_name(name: str) -> None:
@@ -78,8 +167,8 @@ def _find_objection(name: str) -> str | None:
     return None
 
 
-def _write_files(root: Path, name: str) -> None:
-    for relative, text in PROJECT.items():
+def _write_files(root: Path, name: str, files: Mapping[str, str]) -> None:
+    for relative, text in files.items():
         file = root / relative
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text.replace(PROJECT_NAME, name), encoding="utf-8", newline="\n")

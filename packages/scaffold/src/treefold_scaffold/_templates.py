@@ -51,6 +51,42 @@ _MIDDLEWARE = '''\
 middlewares = []
 '''
 
+_GITIGNORE = """\
+__pycache__/
+.venv/
+.env
+*.sqlite3
+*.sqlite3-*
+.pytest_cache/
+.mypy_cache/
+.ruff_cache/
+"""
+
+_SETTINGS = """\
+# Variables win over this file: TREEFOLD_DATABASE_URL, TREEFOLD_LOG_LEVEL, ...
+
+[databases]
+default = "sqlite:///db.sqlite3"
+"""
+
+_TEST = """\
+def test_health(client):
+    answer = client.get("/v1/health")
+
+    assert answer.status_code == 200
+    assert answer.json() == {"status": "ok"}
+"""
+
+_MODEL = """\
+from treefold.orm import Model, fields
+
+
+class Note(Model):
+    title = fields.CharField(max_length=200)
+    text = fields.TextField(default="")
+    created = fields.DateTimeField(auto_now_add=True)
+"""
+
 _README = f"""\
 # {PROJECT_NAME}
 
@@ -78,6 +114,7 @@ answers `{{"status":"ok"}}`, from `Api/v1/Health/Get.py`.
 | `treefold create 'order/[id]' get` | writes `Api/v1/Order/[id]/Get.py`: `GET /v1/order/{{id}}` |
 | `treefold routes` | lists every method, URL and its file |
 | `treefold check` | reports duplicate routes, broken handlers and skipped files |
+| `treefold test` | runs the tests in `Tests/`, after `pip install "treefold[test]"` |
 | `treefold serve` | runs the application in production |
 
 ## Layout
@@ -106,4 +143,11 @@ PROJECT: Mapping[str, str] = MappingProxyType(
         "hooks.py": _HOOKS,
         "README.md": _README,
     }
+)
+
+STARTER: Mapping[str, str] = MappingProxyType(
+    {".gitignore": _GITIGNORE, "treefold.toml": _SETTINGS, "Tests/test_health.py": _TEST}
+)
+MODELS: Mapping[str, str] = MappingProxyType(
+    {"treefold.toml": _SETTINGS, "Models/note.py": _MODEL}  # a model needs a database
 )

@@ -3,7 +3,9 @@
 Only messages and exit codes; the files are made in treefold-scaffold.
 """
 
+import os
 import shlex
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,19 +13,40 @@ import typer
 from treefold_cli._console.errors import MISUSE, OK, translated
 from treefold_cli._console.output import write
 from treefold_cli._console.project import check_folder
-from treefold_scaffold import ScaffoldError, create_project
+from treefold_scaffold import ScaffoldError, create_project, fill_folder
 
 
 def new(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the new folder.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME", help="The name of the new folder; '.' for one that is there."
+        ),
+    ],
+    starter: Annotated[
+        bool, typer.Option("--starter", help="Add .gitignore, treefold.toml and a first test.")
+    ] = False,
+    models: Annotated[
+        bool, typer.Option("--models", help="Add a first model, and treefold.toml.")
+    ] = False,
     app_dir: Annotated[
         str, typer.Option("--app-dir", metavar="DIR", help="Where to make the folder.")
     ] = ".",
 ) -> int:
     """Create a project in a new folder."""
     check_folder(app_dir)
+    kept: tuple[str, ...] = ()
     with translated(ScaffoldError, code=MISUSE):
-        project = create_project(name, app_dir)
+        if os.path.normpath(name or "..") == os.curdir:
+            project = Path(app_dir)
+            kept = fill_folder(project, starter=starter, models=models)
+        else:
+            project = create_project(name, app_dir, starter=starter, models=models)
     write(f"created: {project}")
-    write(f"next: cd {shlex.quote(str(project))} && treefold dev")
+    for file in kept:
+        write(f"kept: {file}, which was there")
+    steps = ["treefold makemigrations", "treefold dev --migrate"] if models else ["treefold dev"]
+    if project != Path(os.curdir):
+        steps.insert(0, f"cd {shlex.quote(str(project))}")
+    write(f"next: {' && '.join(steps)}")
     return OK
