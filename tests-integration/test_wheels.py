@@ -1,29 +1,47 @@
-"""What users install: built wheels in clean environments, the router alone and the whole framework.
+"""What users install: wheels in clean environments, each package alone and the whole framework.
 
-Building needs no network. Third parties of the umbrella come from the package index.
+Building needs no network. Third parties come from the package index.
 """
 
 import json
 import os
+import re
+import shutil
+import signal
 import subprocess
 import sys
 import tarfile
+import urllib.request
 import zipfile
+from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
+import orm_postgres
 import pytest
+from packaging.metadata import Metadata
+from serving import Lines, migrate
 
-PACKAGES = [
-    *("cli", "docs-ui", "http", "logging", "migrations", "orm", "router", "scaffold", "treefold"),
-]
+sys.path.append(str(Path(__file__).parent.parent / "tools"))
+
+from suites import SUITES, build, distribution_of, module_of
+
+PACKAGES = sorted(SUITES)
+URL = "https://github.com/treefold/treefold/"
+
+
+def attempt(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run a program without what the test run has put into the environment."""
+    environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    return subprocess.run(
+        command, cwd=cwd, env=environment, capture_output=True, text=True, check=False
+    )
 
 
 def run(*command: str | Path, cwd: Path) -> str:
-    """Run a program without what the test run has put into the environment; give its output."""
-    environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "VIRTUAL_ENV")}
-    outcome = subprocess.run(
-        command, cwd=cwd, env=environment, capture_output=True, text=True, check=False
-    )
+    """Run a program, which must succeed; give its output."""
+    outcome = attempt(*command, cwd=cwd)
     assert outcome.returncode == 0, f"{command}\n{outcome.stdout}{outcome.stderr}"
     return outcome.stdout
 
@@ -59,11 +77,14 @@ class Environment:
 
 @pytest.fixture(scope="module")
 def wheels(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All wheels, built from the source tree."""
+    """All sdists, built from the source tree, and all wheels, built from the sdists."""
     folder = tmp_path_factory.mktemp("wheels")
-    for package in PACKAGES:
-        command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder]
-        run(*command, cwd=repository / "packages" / package)
+    with ThreadPoolExecutor(2) as threads:
+        sources = [repository / "packages" / package for package in PACKAGES]
+        built = list(threads.map(build, sources, [folder] * len(sources)))
+    pins = zip(PACKAGES, built, strict=True)  # ours come from here, whatever an index may hold
+    lines = [f"{distribution_of(package)} @ {wheel.as_uri()}\n" for package, wheel in pins]
+    (folder / "constraints.txt").write_text("".join(lines))
     return folder
 
 
@@ -71,8 +92,7 @@ def wheels(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def router(wheels: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
     """An environment with the router's wheel and no index."""
     environment = Environment(tmp_path_factory.mktemp("alone") / "venv")
-    (wheel,) = wheels.glob("treefold_router-*.whl")
-    environment.install("--no-index", wheel)
+    environment.install("--no-index", wheel_of(wheels, "router"))
     return environment
 
 
@@ -80,21 +100,17 @@ def router(wheels: Path, tmp_path_factory: pytest.TempPathFactory) -> Environmen
 def umbrella(wheels: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
     """An environment with the umbrella and what it requires, and nothing else."""
     environment = Environment(tmp_path_factory.mktemp("whole") / "venv")
-    members = {wheel.name.partition("-")[0]: wheel for wheel in wheels.glob("*.whl")}
-    constraints = wheels / "constraints.txt"  # ours come from here, whatever an index may hold
-    constraints.write_text("".join(f"{m} @ {w.as_uri()}\n" for m, w in members.items()))
-    environment.install("--constraint", constraints, members["treefold"])
+    environment.install("--constraint", wheels / "constraints.txt", "treefold")
     return environment
 
 
-def module_of(package: str) -> str:
-    return "treefold" if package == "treefold" else f"treefold_{package.replace('-', '_')}"
+def wheel_of(wheels: Path, package: str) -> Path:
+    (wheel,) = wheels.glob(f"{module_of(package)}-*.whl")
+    return wheel
 
 
 def names_in(wheels: Path, package: str) -> list[str]:
-    distribution = module_of(package)
-    (wheel,) = wheels.glob(f"{distribution}-*.whl")
-    with zipfile.ZipFile(wheel) as archive:
+    with zipfile.ZipFile(wheel_of(wheels, package)) as archive:
         return archive.namelist()
 
 
@@ -116,6 +132,82 @@ def test_a_wheel_holds_its_licence_its_typing_marker_and_nothing_but_its_package
     assert [n for n in names if "/tests/" in n or n.rpartition("/")[2].startswith("test_")] == []
 
 
+@pytest.mark.parametrize("package", PACKAGES)
+def test_an_sdist_holds_what_its_wheel_and_its_tests_need(wheels: Path, package: str) -> None:
+    (sdist,) = wheels.glob(f"{module_of(package)}-[0-9]*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"LICENSE", "README.md", "CHANGELOG.md", "pyproject.toml", "PKG-INFO"} <= names
+    assert [name for name in names if name.startswith("tests/test_") or "/test_" in name]
+    assert [name for name in names if "__pycache__" in name or name.endswith(".sqlite3")] == []
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_the_metadata_of_a_wheel_tells_a_stranger_what_it_is(wheels: Path, package: str) -> None:
+    with zipfile.ZipFile(wheel_of(wheels, package)) as archive:
+        (name,) = [n for n in archive.namelist() if n.endswith(".dist-info/METADATA")]
+        metadata = Metadata.from_email(archive.read(name))  # refuses fields that are not valid
+    assert metadata.name == distribution_of(package)
+    assert 30 < len(metadata.summary or "") < 120
+    assert metadata.license_expression == ("MIT AND Apache-2.0" if package == "docs-ui" else "MIT")
+    assert str(metadata.requires_python) == ">=3.11"
+    assert len(metadata.keywords or []) > 2
+    assert metadata.description_content_type == "text/markdown"
+    assert (metadata.description or "").startswith(f"# {metadata.name}\n")
+    classifiers = set(metadata.classifiers or [])
+    versions = {name.rpartition(" ")[2] for name in classifiers if ":: 3." in name}
+    assert versions == {"3.11", "3.12", "3.13"}
+    assert {"Typing :: Typed", "Intended Audience :: Developers"} <= classifiers
+    urls = metadata.project_urls or {}
+    assert set(urls) == {"Documentation", "Source", "Changelog", "Issues"}
+    assert urls["Changelog"] == f"{URL}blob/main/packages/{package}/CHANGELOG.md"
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_links_of_a_readme_work_outside_of_the_repository(repository: Path, package: str) -> None:
+    text = (repository / "packages" / package / "README.md").read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)]+)\)|^\[[^\]]+\]: (\S+)$", text, re.MULTILINE)
+    for link in (first or second for first, second in links):
+        assert link.startswith(("https://", "#"))
+        if link.startswith(URL):
+            path = link.removeprefix(URL).split("/", 2)[2].partition("#")[0]
+            assert (repository / path).exists(), link
+
+
+SMALL = {
+    "docs-ui": {"treefold-docs-ui"},
+    "http": {"treefold-http", "treefold-logging", "treefold-router"},
+    "logging": {"treefold-logging"},
+    "orm": {"aiosqlite", "treefold-orm"},
+}
+"""All distributions that a package brings."""
+LARGER = {
+    "cli": {"cli", "http", "logging", "router", "scaffold"},
+    "scaffold": {"scaffold", "router"},
+}
+"""The packages of treefold that a package brings, besides third parties."""
+
+
+@pytest.mark.parametrize("package", [*SMALL, *LARGER])
+def test_a_package_alone_brings_what_it_declares_and_has_its_names(
+    wheels: Path, tmp_path: Path, package: str
+) -> None:
+    environment = Environment(tmp_path / "venv")
+    only = ("--only-binary", ":all:", "--constraint", wheels / "constraints.txt")
+    environment.install(*only, distribution_of(package))
+    found = environment.distributions()
+    if package in SMALL:
+        assert found == SMALL[package]
+    else:
+        ours = {f"treefold-{name}" for name in LARGER[package]}
+        assert {name for name in found if name.startswith("treefold")} == ours
+    code = (
+        f"import {module_of(package)} as package;"
+        " print([n for n in package.__all__ if not hasattr(package, n)])"
+    )
+    assert environment.python(code) == "[]"
+
+
 def test_the_router_alone_brings_no_other_distribution(router: Environment) -> None:
     assert router.distributions() == {"treefold-router"}
 
@@ -124,8 +216,7 @@ def test_the_router_alone_brings_no_other_distribution(router: Environment) -> N
 def migrations(wheels: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
     """An environment with the migrations, the ORM and what it requires, and nothing else."""
     environment = Environment(tmp_path_factory.mktemp("migrations") / "venv")
-    found = [next(wheels.glob(f"treefold_{name}-*.whl")) for name in ("orm", "migrations")]
-    environment.install(*found)
+    environment.install("--constraint", wheels / "constraints.txt", "treefold-migrations")
     return environment
 
 
@@ -261,12 +352,8 @@ def test_the_wheel_of_the_docs_holds_the_page_compressed_and_the_licences(wheels
     assert [name for name in names if name.endswith((".map", "package.json"))] == []
 
 
-def test_the_sdist_of_the_docs_makes_the_wheel_without_npm(
-    repository: Path, tmp_path: Path
-) -> None:
-    package = repository / "packages" / "docs-ui"
-    run(sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", tmp_path, cwd=package)
-    (sdist,) = tmp_path.glob("*.tar.gz")
+def test_the_sdist_of_the_docs_makes_the_wheel_without_npm(wheels: Path, tmp_path: Path) -> None:
+    (sdist,) = wheels.glob("treefold_docs_ui-*.tar.gz")
     with tarfile.open(sdist) as archive:
         archive.extractall(tmp_path, filter="data")
     source = tmp_path / sdist.name.removesuffix(".tar.gz")
@@ -300,3 +387,103 @@ async def main():
 asyncio.run(main())
 """
     assert umbrella.python(code) == "200 True"
+
+
+# Production, without the parts of development
+
+
+class Production(Environment):
+    """An environment as the deployment page makes it."""
+
+    def __init__(self, folder: Path, wheels: Path, page: str) -> None:
+        super().__init__(folder)
+        (line,) = re.findall(r"^\$ (pip install --no-deps .*)$", page, re.MULTILINE)
+        for command in line.split(" && "):
+            words = [word.strip('"') for word in command.removeprefix("pip install ").split()]
+            self.install("--constraint", wheels / "constraints.txt", *words)
+        (self.server,) = re.findall(r"^\$ (uvicorn treefold\.asgi:app)$", page, re.MULTILINE)
+
+    @contextmanager
+    def serve(self, root: Path, database: str) -> Generator[str]:
+        """Serve a project; give the address."""
+        program, *words = self.server.split()
+        plain = {k: v for k, v in os.environ.items() if not k.startswith(("TREEFOLD", "PYTHON"))}
+        with subprocess.Popen(
+            [self.programs / program, *words, "--port", "0"],
+            cwd=root,
+            env=plain | {"TREEFOLD_DATABASE_URL": database},
+            stderr=subprocess.PIPE,
+        ) as process:
+            assert process.stderr is not None
+            lines = Lines(process.stderr)
+            try:
+                yield lines.wait_for(
+                    lambda seen: next(iter(re.findall(r"http://[\d.]+:\d+", "".join(seen))), None)
+                )
+                process.send_signal(signal.SIGTERM)
+                process.wait(20)
+            finally:
+                process.kill()
+                lines.close()
+
+
+@pytest.fixture(scope="module")
+def production(
+    repository: Path, wheels: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Production:
+    page = (repository / "docs" / "guides" / "deployment.md").read_text(encoding="utf-8")
+    return Production(tmp_path_factory.mktemp("production") / "venv", wheels, page)
+
+
+def test_production_has_no_part_of_development(production: Production) -> None:
+    ours = {name for name in production.distributions() if name.startswith("treefold")}
+    assert ours == {
+        "treefold",
+        *(f"treefold-{name}" for name in ("http", "logging", "orm", "router")),
+    }
+    development = {"libcst", "typer", "rich", "pygments", "watchfiles", "jinja2"}
+    assert development.isdisjoint(production.distributions())
+    (packages,) = production.folder.glob("lib/*/site-packages")
+    assert list(packages.glob("**/swagger-ui*")) == []
+
+
+def test_production_serves_the_sample_on_postgresql(
+    production: Production, sample: Path, postgres_server: str, tmp_path: Path
+) -> None:
+    root = tmp_path / "shop"
+    shutil.copytree(sample, root)
+    with orm_postgres.database(postgres_server) as database:
+        migrate(root, database)
+        with production.serve(root, database) as address:
+            with urllib.request.urlopen(f"{address}/readyz") as answer:
+                assert json.load(answer) == {"status": "ready"}
+            with urllib.request.urlopen(f"{address}/v1/book") as answer:
+                assert answer.status == 200
+                assert json.load(answer)
+
+
+def test_the_names_of_treefold_work_in_production(production: Production) -> None:
+    code = """
+import importlib, treefold
+missing = [n for n in treefold.__all__ if "TestClient" not in n and not hasattr(treefold, n)]
+for name in ("asgi", "auth", "cache", "logging", "middleware", "orm"):
+    module = importlib.import_module(f"treefold.{name}")
+    missing += [f"{name}.{each}" for each in module.__all__ if not hasattr(module, each)]
+print(missing)
+"""
+    assert production.python(code) == "[]"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["-m", "treefold", "routes"], "pip install treefold-cli"),
+        (["-c", "import treefold.migrations"], "pip install treefold-migrations"),
+    ],
+)
+def test_what_production_lacks_says_how_to_install_it(
+    production: Production, words: list[str], said: str
+) -> None:
+    done = attempt(production.programs / "python", *words, cwd=production.folder)
+    assert done.returncode == 1
+    assert said in done.stderr.splitlines()[-1]
