@@ -12,12 +12,16 @@ TUTORIAL = sorted((DOCS / "start").glob("[0-9]*.md"))
 PENDING = {
     f"guides/{name}.md"
     for name in (
-        *("databases", "differences-from-django", "extensions"),
+        *("databases", "extensions"),
         *("migrations", "openapi", "operations", "settings", "tables", "testing"),
     )
 }
 """Pages that have other tests, and blocks without a file; to be emptied."""
 PAGES = sorted(set(DOCS.glob("**/*.md")) - set(TUTORIAL) - set(DOCS.glob("reference/*.md")))
+
+IN_MEMORY = 'configure("sqlite", ":memory:")'
+ON_BOTH = [f"guides/{name}.md" for name in ("differences-from-django", "models", "queries")]
+"""Pages whose examples mean the same on PostgreSQL."""
 
 
 def names(paths: list[Path]) -> list[str]:
@@ -27,6 +31,16 @@ def names(paths: list[Path]) -> list[str]:
 @pytest.mark.parametrize("page", [name for name in names(PAGES) if name not in PENDING])
 def test_every_block_of_a_page_runs(page: str, session: PageSession) -> None:
     for block in read_blocks((DOCS / page).read_text(encoding="utf-8")):
+        session.run(page, block)
+
+
+@pytest.mark.parametrize("page", ON_BOTH)
+def test_a_page_says_the_same_on_postgresql(page: str, session: PageSession) -> None:
+    text = (DOCS / page).read_text(encoding="utf-8")
+    assert IN_MEMORY in text
+    for block in read_blocks(
+        text.replace(IN_MEMORY, 'configure("postgres", "postgresql://h/page")')
+    ):
         session.run(page, block)
 
 
