@@ -12,7 +12,7 @@ TUTORIAL = sorted((DOCS / "start").glob("[0-9]*.md"))
 PENDING = {
     f"guides/{name}.md"
     for name in (
-        *("databases", "extensions"),
+        *("extensions"),
         *("migrations", "openapi", "operations", "settings", "tables", "testing"),
     )
 }
