@@ -37,6 +37,10 @@ PATTERNS = {
         "class Base:\n    def __init_subclass__(cls): pass\n",
         "from Services.registry import Base\nclass Own(Base): pass\n",
     ),
+    "subclasses": (
+        "class Base: pass\ndef found():\n    return Base.__subclasses__()\n",
+        "from Services.registry import Base\nclass Own(Base): pass\n",
+    ),
     "thread": ("", "import threading\nthreading.Thread(target=int).start()\n"),
     "atexit": ("", "import atexit\natexit.register(int)\natexit.unregister(int)\n"),
     "signal": ("", "import signal\nsignal.signal(signal.SIGUSR2, signal.SIG_IGN)\n"),
@@ -114,3 +118,49 @@ def test_a_signal_handler_of_a_reload_outside_the_main_thread(live: MakeLive, ac
         outcome = threads.submit(app.edit, {X: source.replace("{n}", "2")}).result()
     assert isinstance(outcome, RestartNeeded) is act.startswith("signal")
     assert app.app.report.broken == ()
+
+
+SCAN = "for one in pkgutil.iter_modules({path}):\n    {save}(importlib.import_module({name}))\n"
+SCANS = {
+    "registry": (
+        "import importlib, pkgutil\nfrom Services import plugins\nfound = []\n"
+        + SCAN.format(
+            path="plugins.__path__", save="found.append", name="f'Services.plugins.{one.name}'"
+        ),
+        "",
+    ),
+    "package": (
+        "from Services.plugins import found\n",
+        "from importlib import import_module\nimport importlib, pkgutil\nfound = set()\n"
+        + SCAN.format(path="__path__", save="found.add", name="f'.{one.name}', __name__"),
+    ),
+    "helper": (
+        "from Services.scan import scan\nfound = scan('Services.plugins')\n",
+        "",
+    ),
+}
+HELPER = """
+    from importlib import import_module
+    import os
+    def scan(package):
+        folder = os.path.dirname(import_module(package).__file__)
+        names = [name[:-3] for name in os.listdir(folder) if name[0] != "_" and name[-3:] == ".py"]
+        return {name: import_module(f"{package}.{name}") for name in names}.values()
+"""
+
+
+@pytest.mark.parametrize("scan", SCANS)
+def test_a_plugin_scan_is_done_again(live: MakeLive, scan: str) -> None:
+    """By computed names, which no source says: after a change, a new and a removed plugin."""
+    registry, package = SCANS[scan]
+    use = handler("*sorted(one.N for one in registry.found)", "from Services import registry")
+    plugins = {"Services/plugins/__init__.py": package, "Services/plugins/a.py": "N = 1\n"}
+    app = live(COMMON | plugins | {X: use, REGISTRY: registry, "Services/scan.py": HELPER})
+    assert app.get() == [1]
+    for edit, expected in (
+        ({"Services/plugins/a.py": "N = 2\n"}, [2]),
+        ({"Services/plugins/b.py": "N = 3\n"}, [2, 3]),
+        ({"Services/plugins/a.py": None}, [3]),
+    ):
+        assert isinstance(app.edit(edit), Reloaded)
+        assert app.get() == expected

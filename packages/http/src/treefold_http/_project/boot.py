@@ -22,7 +22,7 @@ from treefold_http._project.findings import IS_FINDING, Findings, cause_of
 from treefold_http._project.handlers import HandlerModule, load_handler
 from treefold_http._project.masked_paths import MaskedPaths
 from treefold_http._project.middleware_chain import compose, entries_for
-from treefold_http._project.modules import ModuleSpace
+from treefold_http._project.modules import ModuleSpace, note_computed_imports
 from treefold_http._project.plans import WEBSOCKET, Plan, broken_plan, make_plan
 from treefold_http._project.reuse import (
     handler_names,
@@ -190,6 +190,8 @@ def _read_sources(
     table = _scan(app) if kept is None else kept.table
     space = ModuleSpace.of(app.root)
     space.enter()
+    if app.dev:
+        note_computed_imports()
     providers = app.providers.declared
     files = read_boot_files(app, space, findings)
     handlers = handler_names(table) if kept is None else kept.handlers

@@ -59,6 +59,7 @@ class ModuleSpace:
         tops: those and the other folders of the root, which `sys.path` may make packages.
         loader: the loader class of its modules.
         former: during a reload, the modules that run meanwhile.
+        computed: by the name of a module, those that it has imported by `importlib.import_module`.
     """
 
     _spaces: ClassVar[dict[Path, ModuleSpace]] = {}
@@ -69,6 +70,7 @@ class ModuleSpace:
         self._read_names()
         self.loader = SourceLoader
         self.former: FormerModules | None = None
+        self.computed: dict[str, set[str]] = {}
         self._parked: dict[str, ModuleType] = {}
         self._foreign: dict[str, ModuleType] = {}
         self._known: dict[str, int] = {}
@@ -299,6 +301,11 @@ def lock_imports() -> None:
     thread it finds the former modules at once: an import there may take long, or never end.
     """
     builtins.__import__ = _import_in_own_space
+    note_computed_imports()
+
+
+def note_computed_imports() -> None:
+    """Note which modules import others by `importlib.import_module`: sources do not say it."""
     importlib.import_module = _import_module_in_own_space
 
 
@@ -380,13 +387,15 @@ def _import_in_own_space(
 
 
 def _import_module_in_own_space(name: str, package: str | None = None) -> ModuleType:
-    """Replace `importlib.import_module` in a process with several roots."""
+    """Replace `importlib.import_module`, as `__import__`, and note who calls it."""
     if (former := _former_modules()) is not None:
         found = former.module(resolve_name(name, package))
         return found or _plain_import_module(name, package)
-    loader = calling_frame(1).f_globals.get("__loader__")
+    caller = calling_frame(1).f_globals
+    loader = caller.get("__loader__")
     if not isinstance(loader, SourceLoader):
         return _plain_import_module(name, package)
+    loader.space.computed.setdefault(caller["__name__"], set()).add(resolve_name(name, package))
     with loader.space.current():
         return _plain_import_module(name, package)
 

@@ -6,7 +6,7 @@ costs as much as what changed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from types import ModuleType
 
@@ -27,6 +27,7 @@ class ModuleIndex:
         imports: by dotted name, the names that the sources import.
         importers: by dotted name, the loaded modules that import it or hold its objects.
         by_file: by path below the root, the names of the modules.
+        asking: names of the modules that ask a class for its subclasses.
     """
 
     def __init__(self, root: Path) -> None:
@@ -36,20 +37,30 @@ class ModuleIndex:
         self.imports: dict[str, frozenset[str]] = {}
         self.importers: dict[str, set[str]] = {}
         self.by_file: dict[str, set[str]] = {}
+        self.asking: set[str] = set()
+        self._computed: Mapping[str, Collection[str]] = {}
         self._edges: dict[str, frozenset[str]] = {}
 
-    def update(self, loaded: Mapping[str, ModuleType]) -> None:
-        """Take over the modules that are loaded now."""
+    def update(
+        self, loaded: Mapping[str, ModuleType], computed: Mapping[str, Collection[str]]
+    ) -> None:
+        """Take over the modules that are loaded now.
+
+        Args:
+            loaded: by dotted name.
+            computed: by dotted name, the modules that it has imported by names of its own making.
+        """
+        self._computed = computed
         for name in self.loaded.keys() - loaded.keys():
             self.remove(name)
         for name, module in loaded.items():
             if self.loaded.get(name) is not module:
                 self.remove(name)
                 self.loaded[name] = module
-                self.imports[name] = _imports_of_file(module)
+                self._read(name, module)
                 self.by_file.setdefault(self.file_of(module), set()).add(name)
                 self._connect(name)
-            elif not name.startswith(_HANDLERS):
+            elif not name.startswith(_HANDLERS) or name in computed:
                 self._connect(name)  # globals may hold other objects by now
 
     def remove(self, name: str) -> None:
@@ -58,6 +69,7 @@ class ModuleIndex:
         if module is not None:
             self.by_file.get(self.file_of(module), set()).discard(name)
             del self.imports[name]
+            self.asking.discard(name)
             self._disconnect(name)
 
     def file_of(self, module: ModuleType) -> str:
@@ -65,8 +77,23 @@ class ModuleIndex:
         file = getattr(module, "__file__", None)
         return str(file)[len(self._root) + 1 :].replace("\\", "/") if file is not None else ""
 
+    def scanners(self, package: str) -> set[str]:
+        """Return the modules that import modules of a package by names of their own making."""
+        return {
+            importer
+            for importer, names in self._computed.items()
+            if any(name.rpartition(".")[0] == package for name in names)
+        }
+
+    def _read(self, name: str, module: ModuleType) -> None:
+        source = _source_of(module)
+        self.imports[name] = parse_imports(source, module.__package__ or "")
+        if b"__subclasses__" in source:
+            self.asking.add(name)
+
     def _connect(self, name: str) -> None:
-        edges = self.imports[name].union(referenced_modules(self.loaded[name])) - {name}
+        computed = self._computed.get(name, ())
+        edges = self.imports[name].union(referenced_modules(self.loaded[name]), computed) - {name}
         if edges != self._edges.get(name):
             self._disconnect(name)
             self._edges[name] = edges
@@ -78,13 +105,13 @@ class ModuleIndex:
             self.importers[imported].discard(name)
 
 
-def _imports_of_file(module: ModuleType) -> frozenset[str]:
+def _source_of(module: ModuleType) -> bytes:
     file = getattr(module, "__file__", None)
     if file is None or not str(file).endswith(".py"):
-        return frozenset()
+        return b""
     if not Path(file).is_file():  # gone, or a FIFO, whose reading would not end
-        return frozenset()
+        return b""
     try:
-        return parse_imports(Path(file).read_bytes(), module.__package__ or "")
+        return Path(file).read_bytes()
     except OSError:
-        return frozenset()
+        return b""

@@ -87,7 +87,9 @@ class ModuleGraph:
 
     def _module_names(self, file: str) -> set[str]:
         # By name too: the file may be a module that failed to import, or its package.
-        return {module_name(file), *self._index.by_file.get(file, ())}
+        name, known = module_name(file), self._index.by_file.get(file, ())
+        scanners = () if known else self._index.scanners(name.rpartition(".")[0])
+        return {name, *known, *scanners}
 
 
 def is_compiled(module: ModuleType) -> bool:

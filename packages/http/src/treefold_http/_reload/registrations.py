@@ -1,7 +1,8 @@
 """What the import of modules enters into other modules of the project: a second import adds to it.
 
 A list, dictionary or set of a module that stays, or of an object in it, that holds something else
-after the import; and a class there with `__init_subclass__` that has a new subclass. A container
+after the import; and a class there that has a new subclass, with `__init_subclass__` or where the
+project asks for `__subclasses__()`, which also returns the former one. A container
 that requests change too does not count, unless it holds an object of the imported modules.
 """
 
@@ -128,18 +129,19 @@ def _holds(container: Container, fresh: Collection[str]) -> bool:
 
 
 def extended_class(
-    fresh: Mapping[str, ModuleType], staying: Collection[str]
+    fresh: Mapping[str, ModuleType], staying: Collection[str], asking: Collection[str]
 ) -> tuple[str, str] | None:
     """Return an imported module and the name of a class that it extends, which counts subclasses.
 
     Args:
         fresh: the imported modules, by dotted name.
         staying: the modules of the project that were not imported.
+        asking: modules of the project that ask any class for its subclasses.
     """
     for name, module in fresh.items():
         for made in _classes(module):
             for base in made.__mro__[1:]:
-                if base.__module__ in staying and "__init_subclass__" in vars(base):
+                if base.__module__ in staying and (asking or "__init_subclass__" in vars(base)):
                     return name, base.__qualname__
     return None
 

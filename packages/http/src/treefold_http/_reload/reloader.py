@@ -114,7 +114,7 @@ class Reloader:
     def read_imports(self) -> None:
         """Read the imports of each module now, which makes the first reload faster."""
         with self._space.current():
-            self._index.update(self._space.loaded())
+            self._index.update(self._space.loaded(), self._space.computed)
             for name in transitive_closure(self._index.loaded, self._index.imports):
                 if name in self._index.loaded and self._index.importers.get(name):
                     module = self._index.loaded[name]
@@ -210,7 +210,7 @@ class Reloader:
         started = time.perf_counter()
         app, former, declared = self._app, self._app.project, self._app.providers.declared
         index = self._index
-        index.update(self._space.loaded())
+        index.update(self._space.loaded(), self._space.computed)
         loaded, imports = dict(index.loaded), dict(index.imports)
         graph = ModuleGraph(index, self._groups())
         plan = graph.plan(self._pending, self._failed, apart.names)
@@ -288,7 +288,7 @@ class Reloader:
             reason = f"{file} {what}"
         elif (name := entered.changed(fresh.keys())) is not None:
             reason = f"what was imported enters something into {name}"
-        elif (found := extended_class(fresh, loaded.keys() - fresh.keys())) is not None:
+        elif found := extended_class(fresh, loaded.keys() - fresh.keys(), self._index.asking):
             reason = f"{found[0]} extends {found[1]}, which keeps its subclasses"
         elif marked := _marked(before) or _marked(fresh):
             reason = f"{marked} has restart_on_change"
