@@ -63,7 +63,7 @@ async def _drop(message: Any) -> None:
     """Take a message of an answer, as a server that is quicker than any."""
 
 
-async def _batch(app: App, case: Case, send: Any = _drop) -> float:
+async def run_batch(app: App, case: Case, send: Any = _drop) -> float:
     """Give microseconds of CPU for one request, or one part of it, as a server would hand it on."""
     pieces = [case.body[i : i + _CHUNK] for i in range(0, len(case.body), _CHUNK)] or [b""]
     messages = [
@@ -109,10 +109,10 @@ def _receiver(messages: list[dict[str, Any]]) -> Any:
 async def _compare(app: App, base: App, case: Case, rounds: int) -> tuple[float, float]:
     """Give how many times as long as `base` a request takes, and how long `base` takes."""
     for warm in (app, base):
-        await _batch(warm, case)
-    before, bases, ratios = await _batch(base, case), list[float](), list[float]()
+        await run_batch(warm, case)
+    before, bases, ratios = await run_batch(base, case), list[float](), list[float]()
     for _ in range(rounds):
-        ours, after = await _batch(app, case), await _batch(base, case)
+        ours, after = await run_batch(app, case), await run_batch(base, case)
         ratios.append(2 * ours / (before + after))
         bases.append(after)
         before = after
@@ -147,12 +147,12 @@ async def around_a_request(rounds: int) -> list[Row]:
     get_logger().setLevel("CRITICAL")
     rows: list[Row] = []
     for entry in http_middleware.ENTRIES:
-        cost, ratio = await http_middleware.added(_batch, entry, rounds)
+        cost, ratio = await http_middleware.added(run_batch, entry, rounds)
         name = f"+ {entry.name}"
         beside = f"hello takes {ratio:.2f} times as long"
         rows.append(Row(name=name, figure=cost, bar=entry.bar, unit="us", beside=beside))
     if http_peer.is_installed():
-        ratio, spent = await http_middleware.all_beside_peer(_batch, rounds)
+        ratio, spent = await http_middleware.all_beside_peer(run_batch, rounds)
         beside = f"{http_peer.NAME} with its line {spent:.2f} us"
         rows.append(
             Row(name="all six and the line", figure=ratio, bar=1.0, unit="peers", beside=beside)
