@@ -193,7 +193,12 @@ class PageSession:
         if exported := re.match(r"export (\w+)=(.*)$", typed):
             shown = f"printf %s {self._here(exported[2])}"
             value = subprocess.run(
-                ["bash", "-c", shown], capture_output=True, text=True, check=True
+                ["bash", "-c", shown],
+                cwd=self.terminal.folder,
+                env=self._environment(),
+                capture_output=True,
+                text=True,
+                check=True,
             )
             self.terminal.environment[exported[1]] = value.stdout
         printed = self._there(done.stdout)

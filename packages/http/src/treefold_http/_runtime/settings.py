@@ -26,7 +26,7 @@ from treefold_http._runtime.serve_settings import SERVE_PREFIX, ServeSettings
 from treefold_logging import mask
 
 _NO_DATABASES: Mapping[str, str] = MappingProxyType({})
-_ADDRESSES = {
+ADDRESS_VARIABLES = {
     "databases": "TREEFOLD_DATABASE_URL",
     "test_databases": "TREEFOLD_TEST_DATABASE_URL",
     "caches": "TREEFOLD_CACHE_URL",
@@ -154,7 +154,7 @@ class Settings:
 
     def __repr__(self) -> str:
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        for name in (*_ADDRESSES, "app"):
+        for name in (*ADDRESS_VARIABLES, "app"):
             values[name] = dict.fromkeys(values[name], "***")
         for name in _SECRETS:
             values[name] = "***" if values[name] else values[name]
@@ -256,9 +256,9 @@ def _from_environment(environment: Mapping[str, str], given: Mapping[str, Any]) 
     values: dict[str, Any] = {}
     for name in types:
         variable = f"TREEFOLD_{name.upper()}"
-        if variable in environment and name not in (*_ADDRESSES, "app", "serve"):
+        if variable in environment and name not in (*ADDRESS_VARIABLES, "app", "serve"):
             values[name] = _from_text(environment[variable], name, types[name], variable)
-    for name, variable in _ADDRESSES.items():
+    for name, variable in ADDRESS_VARIABLES.items():
         if url := environment.get(variable):
             values[name] = {**given.get(name, _NO_DATABASES), "default": url}
     served = {
@@ -334,7 +334,7 @@ def _is_text_table(value: object) -> bool:
 
 
 def _wrong(name: str, value: Any, wanted: Any, source: str) -> SettingsError:
-    if name in _ADDRESSES:  # its values carry passwords
+    if name in ADDRESS_VARIABLES:  # its values carry passwords
         text = f'Setting {name} in {source} must be a table of alias = "url"'
         return SettingsError(text)
     if name == "app":
