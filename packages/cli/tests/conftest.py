@@ -17,6 +17,8 @@ from treefold_cli._console.main import run
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from forked_commands import Forked, ForkServer
+
 # a limit of the clock for each example would fail on a busy machine
 settings.register_profile("treefold", deadline=None)
 settings.load_profile("treefold")
@@ -63,16 +65,11 @@ def executable() -> Callable[..., "subprocess.CompletedProcess[str]"]:
         *arguments: str, cwd: Path | None = None, stdin: str = "", **variables: str
     ) -> "subprocess.CompletedProcess[str]":
         command = [str(Path(sysconfig.get_path("scripts")) / "treefold"), *arguments]
-        plain = {
-            name: os.environ[name]
-            for name in os.environ
-            if not name.startswith(("TREEFOLD", "PYTEST_"))
-        }
         return subprocess.run(
             command,
             cwd=cwd,
             input=stdin,
-            env=plain | variables,
+            env=plain_environment() | variables,
             capture_output=True,
             text=True,
             timeout=120,
@@ -81,18 +78,37 @@ def executable() -> Callable[..., "subprocess.CompletedProcess[str]"]:
     return call
 
 
+def plain_environment() -> dict[str, str]:
+    """Variables without those that are settings of treefold or pytest."""
+    return {n: v for n, v in os.environ.items() if not n.startswith(("TREEFOLD", "PYTEST_"))}
+
+
+@pytest.fixture(scope="session")
+def fork_server() -> Generator[ForkServer, None, None]:
+    """A process that has imported the program, and forks."""
+    server = ForkServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def forked(fork_server: ForkServer) -> Callable[..., "subprocess.CompletedProcess[str]"]:
+    """Run a command in a process of its own, without the start of an interpreter."""
+
+    def call(
+        *arguments: str, cwd: Path | None = None, stdin: str = "", **variables: str
+    ) -> "subprocess.CompletedProcess[str]":
+        env = plain_environment() | variables
+        return fork_server.run(arguments, cwd=cwd or Path.cwd(), env=env, stdin=stdin)
+
+    return call
+
+
 class Running:
     """A server in a process group of its own, from its announcement on."""
 
-    def __init__(self, *arguments: str, cwd: Path) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "treefold_cli", *arguments, "--port", "0"],
-            cwd=cwd,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
+    def __init__(self, process: Forked) -> None:
+        self.process = process
         self.output = ""
         self.url = ""
 
@@ -120,16 +136,17 @@ class Running:
         (os.killpg if group else os.kill)(self.process.pid, number)
         rest, _ = self.process.communicate(timeout=60)
         self.output += rest
-        return self.process.returncode
+        return self.process.wait()
 
 
 @pytest.fixture
-def start() -> Generator[Callable[..., Running], None, None]:
+def start(fork_server: ForkServer) -> Generator[Callable[..., Running], None, None]:
     """Start `dev` or `serve` on a free port; whatever still runs at the end is killed."""
     servers: list[Running] = []
 
     def call(*arguments: str, cwd: Path) -> Running:
-        servers.append(Running(*arguments, cwd=cwd))
+        command = [*arguments, "--port", "0"]
+        servers.append(Running(fork_server.start(command, cwd=cwd, env=os.environ)))
         return servers[-1]
 
     yield call

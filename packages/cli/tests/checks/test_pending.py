@@ -42,9 +42,9 @@ def test_dev_applies_it_on_request(start: Start, behind: Path):
     assert (behind / "released").read_text() == "xx"  # after the look, and at the end
 
 
-def test_dev_that_cannot_apply_does_not_start(executable: Executable, behind: Path):
+def test_dev_that_cannot_apply_does_not_start(forked: Executable, behind: Path):
     (behind / "wanted").write_text("bad")
-    done = executable("dev", "--migrate", "--port", "0", cwd=behind, PYTHONPATH=path(behind))
+    done = forked("dev", "--migrate", "--port", "0", cwd=behind, PYTHONPATH=path(behind))
     assert done.returncode == 1
     assert "Error: step bad cannot be made" in done.stderr
 
@@ -60,25 +60,23 @@ def path(behind: Path) -> str:
     return str(behind.parent / "site")
 
 
-def test_check_says_it_with_strict_only(executable: Executable, behind: Path):
-    plain = executable("check", cwd=behind, PYTHONPATH=path(behind))
+def test_check_says_it_with_strict_only(forked: Executable, behind: Path):
+    plain = forked("check", cwd=behind, PYTHONPATH=path(behind))
     assert (plain.returncode, "missing" in plain.stdout) == (0, False)
-    strict = executable("check", "--strict", cwd=behind, PYTHONPATH=path(behind))
+    strict = forked("check", "--strict", cwd=behind, PYTHONPATH=path(behind))
     assert strict.returncode == 1
     assert "[lint] step one is missing (treefold step)" in strict.stdout.splitlines()
-    report = executable(
-        "check", "--strict", "--format", "json", cwd=behind, PYTHONPATH=path(behind)
-    )
+    report = forked("check", "--strict", "--format", "json", cwd=behind, PYTHONPATH=path(behind))
     codes = [problem["code"] for problem in json.loads(report.stdout)["problems"]]
     assert codes == ["pending", "pending"]
 
 
-def test_doctor_warns_of_it(executable: Executable, behind: Path):
-    done = executable("doctor", cwd=behind, PYTHONPATH=path(behind))
+def test_doctor_warns_of_it(forked: Executable, behind: Path):
+    done = forked("doctor", cwd=behind, PYTHONPATH=path(behind))
     assert "warn pending   step one is missing  (treefold step)" in done.stdout.splitlines()
     (behind / "Models").mkdir()
     (behind / "Models" / "shop.py").write_text("1 / 0\n")
-    done = executable("doctor", cwd=behind, PYTHONPATH=path(behind))
+    done = forked("doctor", cwd=behind, PYTHONPATH=path(behind))
     assert re.search(r"fail models    Models/shop\.py cannot be used: ZeroDivision", done.stdout)
 
 

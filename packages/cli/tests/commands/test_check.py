@@ -207,10 +207,10 @@ def test_secrets_of_a_traceback_are_masked_as_in_the_log(
     assert not [secret for secret in ("hunter2", "abc") if secret in out + err]
 
 
-def test_each_finding_is_printed_once(executable: Executable, project: Project):
+def test_each_finding_is_printed_once(forked: Executable, project: Project):
     root = project("User/Get.py", "v1/User/Get.py", "v1/USER/Get.py")
     write(root, "Api/v1/Health/Get.py", "x = 1\n\n1 / 0\n")
-    done = executable("check", cwd=root)
+    done = forked("check", cwd=root)
     shown = done.stdout + done.stderr
     for said in ("not under a version folder", "GET /v1/user", "Api/v1/Health/Get.py: "):
         assert shown.count(said) == 1, shown

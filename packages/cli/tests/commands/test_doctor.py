@@ -20,8 +20,8 @@ def root(project: Project) -> Path:
     return project("v1/Health/Get.py")
 
 
-def findings(executable: Executable, root: Path, **variables: str) -> list[dict[str, Any]]:
-    done = executable("doctor", "--json", cwd=root, **variables)
+def findings(forked: Executable, root: Path, **variables: str) -> list[dict[str, Any]]:
+    done = forked("doctor", "--json", cwd=root, **variables)
     report = json.loads(done.stdout)
     failed = any(each["status"] == "fail" for each in report["findings"])
     assert (done.returncode, report["ok"], done.stderr) == (int(failed), not failed, "")
@@ -32,8 +32,8 @@ def about(found: list[dict[str, Any]], topic: str) -> list[tuple[str, str, str]]
     return [(f["status"], f["text"], f["advice"]) for f in found if f["topic"] == topic]
 
 
-def test_a_sound_project_is_all_ok(executable: Executable, root: Path):
-    done = executable("doctor", cwd=root)
+def test_a_sound_project_is_all_ok(forked: Executable, root: Path):
+    done = forked("doctor", cwd=root)
     assert (done.returncode, done.stderr) == (0, "")
     *lines, summary = done.stdout.splitlines()
     assert {line.split()[0] for line in lines} == {"ok"}
@@ -53,13 +53,13 @@ def test_a_missing_extra_for_tests_is_no_finding(monkeypatch: pytest.MonkeyPatch
     assert "test" not in missing
 
 
-def test_handlers_that_fail_to_load_fail_with_file_and_reason(executable: Executable, root: Path):
+def test_handlers_that_fail_to_load_fail_with_file_and_reason(forked: Executable, root: Path):
     for name, text in {"A": "1 / 0\n", "B": "raise SystemExit(9)\n", "C": "x = 1\n"}.items():
         (root / f"Api/v1/{name}").mkdir()
         (root / f"Api/v1/{name}/Get.py").write_text(text)
     assert [
         (status, text.partition(";")[0])
-        for status, text, _ in about(findings(executable, root), "boot")
+        for status, text, _ in about(findings(forked, root), "boot")
     ] == [
         ("fail", "Api/v1/A/Get.py: ZeroDivisionError: division by zero"),
         ("fail", "Api/v1/B/Get.py: SystemExit: 9"),
@@ -67,18 +67,18 @@ def test_handlers_that_fail_to_load_fail_with_file_and_reason(executable: Execut
     ]
 
 
-def test_a_default_version_that_no_folder_has_fails(executable: Executable, root: Path):
-    found = about(findings(executable, root, TREEFOLD_DEFAULT_VERSION="v9"), "settings")
+def test_a_default_version_that_no_folder_has_fails(forked: Executable, root: Path):
+    found = about(findings(forked, root, TREEFOLD_DEFAULT_VERSION="v9"), "settings")
     text = "Setting default_version must name a folder of Api/, got 'v9'; use 'latest', v1"
     assert ("fail", text, "") in found
 
 
-def test_a_layout_that_is_off_is_told(executable: Executable, root: Path):
+def test_a_layout_that_is_off_is_told(forked: Executable, root: Path):
     (root / "services").mkdir()
     (root / "Hooks.py").touch()
     (root / "Api/V2/X").mkdir(parents=True)
     (root / "Api/V2/X/Get.py").touch()
-    assert about(findings(executable, root), "layout") == [
+    assert about(findings(forked, root), "layout") == [
         ("warn", "'services' is not read", "rename it to 'Services'"),
         ("warn", "'Hooks.py' is not read", "rename it to 'hooks.py'"),
         ("ok", "1 route in v1", ""),
@@ -86,32 +86,30 @@ def test_a_layout_that_is_off_is_told(executable: Executable, root: Path):
     ]
 
 
-def test_no_project_fails(executable: Executable, tmp_path: Path):
-    (status, text, advice), *_ = about(findings(executable, tmp_path), "layout")
+def test_no_project_fails(forked: Executable, tmp_path: Path):
+    (status, text, advice), *_ = about(findings(forked, tmp_path), "layout")
     assert (status, text) == ("fail", "there is no folder 'Api' in '.'")
     assert advice == "name the project with --app-dir, or 'treefold new'"
 
 
-def test_settings_are_read_as_the_application_does(executable: Executable, root: Path):
+def test_settings_are_read_as_the_application_does(forked: Executable, root: Path):
     (root / "treefold.toml").write_text("grace = 5\n")
-    found = about(findings(executable, root, TREEFOLD_GRCE="3", TREEFOLD_DEV="1"), "settings")
+    found = about(findings(forked, root, TREEFOLD_GRCE="3", TREEFOLD_DEV="1"), "settings")
     assert found == [
         ("ok", "read from treefold.toml", ""),
         ("warn", "variable TREEFOLD_GRCE means nothing", "did you mean TREEFOLD_GRACE?"),
     ]
     (root / "treefold.toml").write_text("grce = 5\n")
-    status, text, _ = about(findings(executable, root), "settings")[0]
+    status, text, _ = about(findings(forked, root), "settings")[0]
     assert status == "fail"
     assert text.startswith("Unknown setting 'grce' in treefold.toml; did you mean 'grace'")
 
 
-def test_dotenv_and_own_settings_are_read_as_the_application_does(
-    executable: Executable, root: Path
-):
+def test_dotenv_and_own_settings_are_read_as_the_application_does(forked: Executable, root: Path):
     (root / ".env").write_text("TREEFOLD_GRCE=3\nTREEFOLD_APP__SIZE=s3cret\nOTHER\n")
     text = "import dataclasses\n\n@dataclasses.dataclass\nclass Own:\n    size: int\n\n"
     (root / "settings.py").write_text(f"{text}app_settings = Own\n")
-    found = findings(executable, root)
+    found = findings(forked, root)
     reason = "Setting app.size in TREEFOLD_APP__SIZE must be an integer, got 's3cret'"
     assert about(found, "settings") == [
         ("ok", "read from .env", ""),
@@ -119,16 +117,16 @@ def test_dotenv_and_own_settings_are_read_as_the_application_does(
         ("fail", reason, ""),
     ]
     (root / ".env").write_text("TREEFOLD_GRACE\n")
-    status, text, _ = about(findings(executable, root), "settings")[0]
+    status, text, _ = about(findings(forked, root), "settings")[0]
     assert (status, text) == (
         "fail",
         "TREEFOLD_GRACE in line 1 of .env must have a value; write TREEFOLD_GRACE=value",
     )
 
 
-def test_short_secrets_fail_and_stay_unseen(executable: Executable, root: Path):
+def test_short_secrets_fail_and_stay_unseen(forked: Executable, root: Path):
     variables = {"SECRET_KEY": "hunter2", "TREEFOLD_SESSION_SECRET": "x" * 32, "MAIL_SECRET": "ab"}
-    done = executable("doctor", cwd=root, **variables)
+    done = forked("doctor", cwd=root, **variables)
     assert done.returncode == 1
     lines = [line for line in done.stdout.splitlines() if line.split()[1:2] == ["secrets"]]
     advice = "(python -c 'import secrets; print(secrets.token_urlsafe(32))' makes one)"
@@ -140,13 +138,13 @@ def test_short_secrets_fail_and_stay_unseen(executable: Executable, root: Path):
     assert "hunter2" not in done.stdout
 
 
-def test_short_secrets_of_the_settings_fail_and_stay_unseen(executable: Executable, root: Path):
+def test_short_secrets_of_the_settings_fail_and_stay_unseen(forked: Executable, root: Path):
     (root / "treefold.toml").write_text(
         'secret_key = "hunter2"\nsecret_key_fallbacks = ["hunter22", "' + "x" * 32 + '"]\n'
     )
-    done = executable("doctor", cwd=root)
+    done = forked("doctor", cwd=root)
     assert done.returncode == 1
-    texts = [text for _, text, _ in about(findings(executable, root), "secrets")]
+    texts = [text for _, text, _ in about(findings(forked, root), "secrets")]
     assert texts == [
         "setting secret_key has 7 bytes, fewer than 32",
         "setting secret_key_fallbacks has 8 bytes, fewer than 32",
@@ -190,27 +188,25 @@ def site(tmp_path: Path) -> Path:
     return folder
 
 
-def test_extensions_say_whether_they_are_ready(executable: Executable, root: Path, site: Path):
+def test_extensions_say_whether_they_are_ready(forked: Executable, root: Path, site: Path):
     variables = {"PYTHONPATH": str(site), "TREEFOLD_INSTALLED_EXTENSIONS": "1"}
-    assert about(findings(executable, root, **variables), "queue") == [
+    assert about(findings(forked, root, **variables), "queue") == [
         ("fail", "main: at example:1 is away", "start it")
     ]
     (root / "running").touch()
-    found = findings(executable, root, **variables)
+    found = findings(forked, root, **variables)
     assert about(found, "queue") == [("ok", "main: at example:1 answers", "")]
     assert about(found, "late") == [("fail", "no licence found", "")]
 
 
-def test_extensions_are_not_looked_for_without_a_reason(
-    executable: Executable, root: Path, site: Path
-):
-    assert about(findings(executable, root, PYTHONPATH=str(site)), "queue") == []
+def test_extensions_are_not_looked_for_without_a_reason(forked: Executable, root: Path, site: Path):
+    assert about(findings(forked, root, PYTHONPATH=str(site)), "queue") == []
 
 
 def test_a_redis_url_that_the_client_refuses_fails_without_its_password(
-    executable: Executable, root: Path
+    forked: Executable, root: Path
 ):
-    done = executable("doctor", cwd=root, REDIS_URL="hunter2@127.0.0.1:6379")
+    done = forked("doctor", cwd=root, REDIS_URL="hunter2@127.0.0.1:6379")
     assert done.returncode == 1
     assert (
         "fail redis     REDIS_URL: the URL is of no kind that Redis has"

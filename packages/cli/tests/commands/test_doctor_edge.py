@@ -19,7 +19,7 @@ HOSTS = "TrustedHosts(['api.example.com'])"
 
 
 @pytest.fixture
-def told(project: Project, executable: Executable) -> Callable[..., list[Told]]:
+def told(project: Project, forked: Executable) -> Callable[..., list[Told]]:
     """What `doctor` finds in a project behind a list of middleware, about one topic."""
 
     def ask(entries: str, topic: str = "cors", **files: str) -> list[Told]:
@@ -29,7 +29,7 @@ def told(project: Project, executable: Executable) -> Callable[..., list[Told]]:
         for name, text in {"Middleware/__init__.py": code, **files}.items():
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_text(text)
-        done = executable("doctor", "--json", cwd=root)
+        done = forked("doctor", "--json", cwd=root)
         report = json.loads(done.stdout)
         found: list[dict[str, Any]] = report["findings"]
         failed = any(each["status"] == "fail" for each in found)
@@ -197,9 +197,7 @@ def test_a_limit_outside_of_cors_is_told(told: Callable[..., list[Told]]):
     assert told("under('/v1/a', RateLimit('5/s')), under('/v1/b', CORS(['*']))") == []
 
 
-def test_boot_files_and_handlers_may_print_and_no_hook_runs(
-    project: Project, executable: Executable
-):
+def test_boot_files_and_handlers_may_print_and_no_hook_runs(project: Project, forked: Executable):
     root = project()
     for name, text in {
         "Middleware/__init__.py": "middlewares = []\nprint('hello')\n",
@@ -208,7 +206,7 @@ def test_boot_files_and_handlers_may_print_and_no_hook_runs(
     }.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
-    done = executable("doctor", "--json", cwd=root)
+    done = forked("doctor", "--json", cwd=root)
     assert (done.returncode, done.stderr) == (0, "hello\nhandler\n")
     assert json.loads(done.stdout)["ok"]
 

@@ -52,6 +52,7 @@ def wait_until(url: str, *, served: bool) -> None:
     deadline = time.monotonic() + 30
     while is_served(url) is not served:
         assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
@@ -166,25 +167,40 @@ def signalled_until_it_ends(server: Any, number: int) -> int:
     raise AssertionError(f"still running: {server.output}")
 
 
+STOPS = {
+    "dev": (("dev",), signal.SIGINT),
+    "serve": (("serve",), signal.SIGTERM),
+    "workers, interrupted": (("serve", "--workers", "2"), signal.SIGINT),
+    "workers": (("serve", "--workers", "2"), signal.SIGTERM),
+}
+SHORT = {
+    *(("serve", hangs) for hangs in HANGING),
+    ("dev", "keeps the loop busy"),
+    ("workers, interrupted", "blocks the loop"),
+    ("workers", "does not listen"),
+    ("workers", "waits in a thread"),
+}
+"""Each way to hang and each way to stop; `hatch run +package=cli iso:test-long` has every pair."""
+
+
 @pytest.mark.parametrize(
-    ("command", "number"),
+    ("stop", "hangs"),
     [
-        (("dev",), signal.SIGINT),
-        (("serve",), signal.SIGTERM),
-        (("serve", "--workers", "2"), signal.SIGINT),
-        (("serve", "--workers", "2"), signal.SIGTERM),
+        pytest.param(stop, hangs, marks=[] if (stop, hangs) in SHORT else pytest.mark.long)
+        for stop in STOPS
+        for hangs in HANGING
     ],
 )
-@pytest.mark.parametrize("hangs", HANGING.values(), ids=HANGING)
 def test_a_second_signal_ends_what_hangs_at_once(
-    start: Start, project: Project, command: tuple[str, ...], number: int, hangs: str
+    start: Start, project: Project, stop: str, hangs: str
 ):
+    command, number = STOPS[stop]
     root = project("v1/Health/Get.py")
     write(
         root,
         "Api/v1/Stuck/Get.py",
         "import asyncio, time\nasync def handler(request):\n"
-        f"    print('inside', flush=True)\n    {hangs}\n",
+        f"    print('inside', flush=True)\n    {HANGING[hangs]}\n",
     )
     server = start(*command, cwd=root).started()
     wait_until(server.url, served=True)
@@ -310,12 +326,12 @@ BROKEN = {
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_broken_handlers_refuse_the_start_with_files_and_reasons(
-    executable: Callable[..., Any], project: Project, workers: str
+    forked: Callable[..., Any], project: Project, workers: str
 ):
     root = project("v1/Health/Get.py")
     for name, text in BROKEN.items():
         write(root, name, text)
-    done = executable("serve", "--port", "0", "--workers", workers, cwd=root)
+    done = forked("serve", "--port", "0", "--workers", workers, cwd=root)
     assert done.returncode == 1
     reasons = re.findall("^(?:.ERROR. )?broken: (.*)$", done.stderr, re.MULTILINE)
     assert reasons[0] == (
@@ -340,11 +356,11 @@ def test_broken_handlers_may_be_allowed(start: Start, project: Project, workers:
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_default_version_that_no_folder_has_refuses_the_start(
-    executable: Callable[..., Any], project: Project, workers: str
+    forked: Callable[..., Any], project: Project, workers: str
 ):
     root = project("v1/Health/Get.py")
     write(root, "treefold.toml", "default_version = 'v2'\n")
-    done = executable("serve", "--port", "0", "--workers", workers, cwd=root)
+    done = forked("serve", "--port", "0", "--workers", workers, cwd=root)
     assert done.returncode == 1
     text = "Setting default_version must name a folder of Api/, got 'v2'; use 'latest', v1"
     assert text in done.stderr
@@ -384,7 +400,7 @@ def test_d07_the_limit_is_a_setting(
     monkeypatch.setenv("TREEFOLD_LIMIT_CONCURRENCY", "1")
     root = project()
     write(root, "Api/v1/Slow/Get.py", waiting_handler(600))
-    server = start("serve", cwd=root).started()
+    server = start("serve", "--grace", "0.3", cwd=root).started()
     with connect(server.url) as busy, connect(server.url) as other:
         busy.request("GET", "/v1/slow")
         server.wait_for("inside")

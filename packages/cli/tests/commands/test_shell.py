@@ -38,8 +38,8 @@ print(app.report.routes, Book.pages, "_Hidden" in globals())
 """
 
 
-def test_a_program_from_a_pipe_runs_as_one(executable: Executable, root: Path):
-    done = executable("shell", cwd=root, stdin=PROGRAM)
+def test_a_program_from_a_pipe_runs_as_one(forked: Executable, root: Path):
+    done = forked("shell", cwd=root, stdin=PROGRAM)
     assert (done.returncode, done.stdout) == (0, "42 slept\n1 300 False\n")
 
 
@@ -63,22 +63,22 @@ print(await asyncio.sleep(0, blocking()), lazy.__annotations__)
 """
 
 
-def test_calls_that_block_work_beside_a_statement_that_awaits(executable: Executable, root: Path):
-    done = executable("shell", "-c", MIXED, cwd=root)
+def test_calls_that_block_work_beside_a_statement_that_awaits(forked: Executable, root: Path):
+    done = forked("shell", "-c", MIXED, cwd=root)
     assert (done.returncode, done.stdout.splitlines()) == (
         0,
         ["works", "works {}", "refused {'return': 'NoSuchName'}"],
     ), done.stderr
 
 
-def test_an_error_keeps_the_line_of_its_statement(executable: Executable, root: Path):
-    done = executable("shell", "-c", "import asyncio\nawait asyncio.sleep(0)\n1 / 0", cwd=root)
+def test_an_error_keeps_the_line_of_its_statement(forked: Executable, root: Path):
+    done = forked("shell", "-c", "import asyncio\nawait asyncio.sleep(0)\n1 / 0", cwd=root)
     assert done.returncode == 1
     assert 'File "<shell>", line 3, in <module>' in done.stderr
 
 
-def test_code_can_be_an_argument(executable: Executable, root: Path):
-    done = executable("shell", "-c", "print(type(app).__name__)", cwd=root)
+def test_code_can_be_an_argument(forked: Executable, root: Path):
+    done = forked("shell", "-c", "print(type(app).__name__)", cwd=root)
     assert (done.returncode, done.stdout) == (0, "Application\n")
 
 
@@ -92,17 +92,17 @@ def test_code_can_be_an_argument(executable: Executable, root: Path):
     ],
 )
 def test_what_a_program_raises_is_shown_and_fails(
-    executable: Executable, root: Path, program: str, code: int, last: str | None
+    forked: Executable, root: Path, program: str, code: int, last: str | None
 ):
-    done = executable("shell", cwd=root, stdin=program)
+    done = forked("shell", cwd=root, stdin=program)
     assert done.returncode == code
     assert last is None or done.stderr.splitlines()[-1] == last
     assert "_console.py" not in done.stderr
 
 
-def test_a_project_that_cannot_boot_is_one_line(executable: Executable, root: Path):
+def test_a_project_that_cannot_boot_is_one_line(forked: Executable, root: Path):
     (root / "hooks.py").write_text("on_startup = 3\n")
-    done = executable("shell", "-c", "print(1)", cwd=root)
+    done = forked("shell", "-c", "print(1)", cwd=root)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.splitlines()[-1].startswith("Error: hooks.py cannot be used: ")
 

@@ -118,12 +118,12 @@ def test_other_page():
     ],
 )
 def test_a_url_without_a_version_finds_its_tests(
-    executable: Executable, project: Project, url: str, tests: list[str]
+    forked: Executable, project: Project, url: str, tests: list[str]
 ):
     root = project("v1/User/[id]/Get.py", "v2/Health/Get.py")
     put(root, "test_it.py", UNVERSIONED)
     put(root, "treefold.toml", "default_version = 'v1'\n")
-    done = executable("test", url, "-v", "-p", "no:cacheprovider", cwd=root)
+    done = forked("test", url, "-v", "-p", "no:cacheprovider", cwd=root)
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.findall(r"::test_(\w+) PASSED", done.stdout) == tests
 
@@ -134,15 +134,15 @@ def test_a_file_that_is_no_python_is_left_to_pytest(root: Path):
     assert "Tests/test_bad.py" in files_of(root)
 
 
-def test_everything_runs_without_a_url(executable: Executable, root: Path):
+def test_everything_runs_without_a_url(forked: Executable, root: Path):
     (root / "Tests/test_import.py").unlink()
-    done = executable("test", "-p", "no:cacheprovider", "-k", "not nothing", cwd=root)
+    done = forked("test", "-p", "no:cacheprovider", "-k", "not nothing", cwd=root)
     assert done.returncode == 0, done.stdout
     assert "8 passed, 1 deselected" in done.stdout
 
 
-def test_a_url_runs_only_what_touches_it(executable: Executable, root: Path):
-    done = executable("test", "/v1/user/[id]", "-v", "-p", "no:cacheprovider", cwd=root)
+def test_a_url_runs_only_what_touches_it(forked: Executable, root: Path):
+    done = forked("test", "/v1/user/[id]", "-v", "-p", "no:cacheprovider", cwd=root)
     assert done.returncode == 0, done.stdout
     ran = re.findall(r"^(\S+::\S+) PASSED", done.stdout, re.MULTILINE)
     assert ran == [
@@ -169,30 +169,30 @@ def test_a_url_runs_only_what_touches_it(executable: Executable, root: Path):
     ],
 )
 def test_brackets_in_paths_are_no_trap(
-    executable: Executable, root: Path, arguments: list[str], passed: int
+    forked: Executable, root: Path, arguments: list[str], passed: int
 ):
-    done = executable("test", *arguments, "-q", "-p", "no:cacheprovider", cwd=root)
+    done = forked("test", *arguments, "-q", "-p", "no:cacheprovider", cwd=root)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{passed} passed" in done.stdout
 
 
 @pytest.mark.parametrize("arguments", [[], ["/v1/user/3/orders"], ["Tests/test_api.py"]])
 def test_the_project_itself_may_lie_below_brackets(
-    executable: Executable, root: Path, tmp_path: Path, arguments: list[str]
+    forked: Executable, root: Path, tmp_path: Path, arguments: list[str]
 ):
     (root / "Tests/test_import.py").unlink()
     moved = root.rename(tmp_path / "a [project]")
     options = ["-q", "-p", "no:cacheprovider", "-k", "not nothing"]
-    done = executable("test", *arguments, *options, cwd=moved)
+    done = forked("test", *arguments, *options, cwd=moved)
     assert done.returncode == 0, done.stdout + done.stderr
     assert " passed" in done.stdout
 
 
-def test_the_exit_code_is_that_of_pytest(executable: Executable, root: Path):
+def test_the_exit_code_is_that_of_pytest(forked: Executable, root: Path):
     put(root, "Tests/test_red.py", "def test_red():\n    assert '/v1/health' == 1\n")
     options = ["-q", "-p", "no:cacheprovider"]
-    assert executable("test", "Tests/test_red.py", *options, cwd=root).returncode == 1
-    assert executable("test", "Tests/missing.py", *options, cwd=root).returncode == 4
+    assert forked("test", "Tests/test_red.py", *options, cwd=root).returncode == 1
+    assert forked("test", "Tests/missing.py", *options, cwd=root).returncode == 4
 
 
 UNPLACED = """\
@@ -238,16 +238,16 @@ class TestMade:
 """
 
 
-def test_tests_whose_url_is_computed_are_named(executable: Executable, root: Path):
+def test_tests_whose_url_is_computed_are_named(forked: Executable, root: Path):
     put(root, "Tests/test_computed.py", UNPLACED)
-    done = executable("test", "/v1/user/3/orders", "--collect-only", "-q", cwd=root)
+    done = forked("test", "/v1/user/3/orders", "--collect-only", "-q", cwd=root)
     expected = ", ".join(
         f"Tests/test_computed.py::{name}"
         for name in ("test_by_a_name", "test_by_a_prefix", "TestMade::test_with")
     )
     assert done.stderr.splitlines()[1] == f"Not placed, because their URL is computed: {expected}"
     put(root, "Tests/test_many.py", "".join(f"{MANY.format(n)}\n" for n in range(9)))
-    done = executable("test", "/v1/user/3/orders", "--collect-only", "-q", cwd=root)
+    done = forked("test", "/v1/user/3/orders", "--collect-only", "-q", cwd=root)
     assert done.stderr.splitlines()[1].endswith("test_6 and 2 more tests")
 
 
@@ -255,24 +255,22 @@ MANY = "def test_{}(client):\n    client.get(url())\n"
 
 
 @pytest.mark.parametrize("url", ["/api/v1/user/3/orders", "/v1/user/3/orders"])
-def test_urls_below_the_prefix_of_root_path_are_the_same(
-    executable: Executable, root: Path, url: str
-):
+def test_urls_below_the_prefix_of_root_path_are_the_same(forked: Executable, root: Path, url: str):
     put(root, "treefold.toml", 'root_path = "/api"\n')
     text = 'def test_it(client):\n    client.get("/api/v1/user/1/orders")\n'
     put(root, "Tests/test_prefix.py", text)
-    done = executable("test", url, "--collect-only", "-q", cwd=root)
+    done = forked("test", url, "--collect-only", "-q", cwd=root)
     assert "Tests/test_prefix.py::test_it" in done.stdout
-    plain = executable("test", "/v1/health", "--collect-only", "-q", cwd=root)
+    plain = forked("test", "/v1/health", "--collect-only", "-q", cwd=root)
     assert "Tests/test_prefix.py" not in plain.stdout + plain.stderr
 
 
-def test_no_test_and_no_route_are_told_apart(executable: Executable, root: Path):
+def test_no_test_and_no_route_are_told_apart(forked: Executable, root: Path):
     put(root, "Api/v1/Lonely/Get.py", "def handler(request): ...\n")
-    done = executable("test", "/v1/lonely", cwd=root)
+    done = forked("test", "/v1/lonely", cwd=root)
     expected = "No test touches GET /v1/lonely; looked in 3 test files for its URL or its file\n"
     assert (done.returncode, done.stdout, done.stderr) == (5, "", expected)
-    done = executable("test", "/v1/nope", cwd=root)
+    done = forked("test", "/v1/nope", cwd=root)
     expected = "Error: No route at '/v1/nope'; 'treefold why get /v1/nope' says why\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", expected)
 

@@ -31,8 +31,8 @@ def files(folder: Path) -> list[str]:
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.py"))
 
 
-def test_a_version_is_created_from_the_latest(executable: Executable, root: Path):
-    done = executable("version", "create", "2", cwd=root)
+def test_a_version_is_created_from_the_latest(forked: Executable, root: Path):
+    done = forked("version", "create", "2", cwd=root)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "created: Api/v2 from Api/v1, 4 files, imports rewritten in 1\n"
     assert files(root / "Api/v2") == files(root / "Api/v1")
@@ -41,18 +41,18 @@ def test_a_version_is_created_from_the_latest(executable: Executable, root: Path
     assert sorted(os.listdir(root)) == ["Api"]
 
 
-def test_the_source_can_be_named_and_left_empty(executable: Executable, root: Path):
-    executable("version", "create", "v5", cwd=root)
+def test_the_source_can_be_named_and_left_empty(forked: Executable, root: Path):
+    forked("version", "create", "v5", cwd=root)
     (root / "Api/v5/Health/Get.py").unlink()
-    done = executable("version", "create", "6", "--from", "1", "--empty", cwd=root)
+    done = forked("version", "create", "6", "--from", "1", "--empty", cwd=root)
     assert done.stdout == "created: Api/v6 from Api/v1, 3 files, 3 empty\n"
     assert files(root / "Api/v6") == ["Chat/Ws.py", "Health/Get.py", "User/[id]/Get.py"]
-    checked = executable("check", "--strict", cwd=root)
+    checked = forked("check", "--strict", cwd=root)
     assert "v6" not in checked.stdout
 
 
-def test_a_plan_is_printed_and_nothing_written(executable: Executable, root: Path):
-    done = executable("version", "create", "2", "--plan", cwd=root)
+def test_a_plan_is_printed_and_nothing_written(forked: Executable, root: Path):
+    done = forked("version", "create", "2", "--plan", cwd=root)
     assert done.stdout.splitlines() == [
         "would create Api/v2 from Api/v1:",
         "  copy     Chat/Ws.py",
@@ -63,8 +63,8 @@ def test_a_plan_is_printed_and_nothing_written(executable: Executable, root: Pat
     assert os.listdir(root / "Api") == ["v1"]
 
 
-def test_a_plan_is_data_too(executable: Executable, root: Path):
-    done = executable("version", "create", "2", "--plan", "--json", cwd=root)
+def test_a_plan_is_data_too(forked: Executable, root: Path):
+    done = forked("version", "create", "2", "--plan", "--json", cwd=root)
     plan = json.loads(done.stdout)
     assert (plan["version"], plan["from"], plan["written"]) == ("v2", "v1", False)
     entry = {"path": "User/[id]/Get.py", "action": "rewrite", "places": 1}
@@ -83,15 +83,15 @@ def handler(request): ...
 
 
 @pytest.mark.parametrize("plan", [[], ["--plan"]])
-def test_imports_of_computed_names_are_listed(executable: Executable, root: Path, plan: list[str]):
+def test_imports_of_computed_names_are_listed(forked: Executable, root: Path, plan: list[str]):
     (root / "Api/v1/Health/Get.py").write_text(COMPUTED)
-    done = executable("version", "create", "2", *plan, cwd=root)
+    done = forked("version", "create", "2", *plan, cwd=root)
     assert (done.returncode, done.stderr) == (
         0,
         "not rewritten: Api/v2/Health/Get.py:4 imports a computed name; check that it does not lead"
         " to v1\n",
     )
-    record = json.loads(executable("version", "create", "3", "--json", cwd=root).stdout)
+    record = json.loads(forked("version", "create", "3", "--json", cwd=root).stdout)
     assert [one["computed"] for one in record["files"] if "Health" in one["path"]] == [[4]]
 
 
@@ -104,23 +104,23 @@ def test_imports_of_computed_names_are_listed(executable: Executable, root: Path
     ],
 )
 def test_a_wrong_version_is_wrong_use(
-    executable: Executable, root: Path, arguments: list[str], code: int, message: str
+    forked: Executable, root: Path, arguments: list[str], code: int, message: str
 ):
-    done = executable("version", "create", *arguments, cwd=root)
+    done = forked("version", "create", *arguments, cwd=root)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (code, "", 1)
     assert done.stderr.startswith(message)
 
 
-def test_a_syntax_error_names_the_file_and_the_line(executable: Executable, root: Path):
+def test_a_syntax_error_names_the_file_and_the_line(forked: Executable, root: Path):
     (root / "Api/v1/Health/Get.py").write_text("x = 1\ny = = 2\n")
-    done = executable("version", "create", "2", cwd=root)
+    done = forked("version", "create", "2", cwd=root)
     assert (done.returncode, done.stdout) == (1, "")
     expected = "Error: 'Api/v1/Health/Get.py', line 2: invalid syntax; mend it first\n"
     assert done.stderr == expected
     assert os.listdir(root / "Api") == ["v1"]
 
 
-def test_a_disk_that_is_full_is_one_line_and_leaves_nothing(executable: Executable, root: Path):
+def test_a_disk_that_is_full_is_one_line_and_leaves_nothing(forked: Executable, root: Path):
     """A limit on the size of files stands for the full disk: also root meets it."""
     (root / "Api/v1/big.bin").write_bytes(bytes(1000))
     full = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))\n"
@@ -134,10 +134,10 @@ def test_a_disk_that_is_full_is_one_line_and_leaves_nothing(executable: Executab
     assert os.listdir(root / "Api") == ["v1"]
 
 
-def test_versions_are_listed(executable: Executable, root: Path):
-    executable("version", "create", "10", cwd=root)
-    executable("version", "create", "9", "--from", "1", "--empty", cwd=root)
-    done = executable("version", "list", cwd=root)
+def test_versions_are_listed(forked: Executable, root: Path):
+    forked("version", "create", "10", cwd=root)
+    forked("version", "create", "9", "--from", "1", "--empty", cwd=root)
+    done = forked("version", "list", cwd=root)
     lines = [re.sub(" +", " ", line) for line in done.stdout.splitlines()]
     today = date.today().isoformat()
     assert lines == [
@@ -147,10 +147,10 @@ def test_versions_are_listed(executable: Executable, root: Path):
     ]
 
 
-def test_versions_are_data_too(executable: Executable, root: Path):
+def test_versions_are_data_too(forked: Executable, root: Path):
     os.utime(root / "Api/v1/Chat/Ws.py", (86400 * 365, 86400 * 365))
     (root / "Api/v2").mkdir()
-    done = executable("version", "list", "--json", cwd=root)
+    done = forked("version", "list", "--json", cwd=root)
     assert json.loads(done.stdout) == [
         {
             "version": "v1",
@@ -170,17 +170,17 @@ def test_no_versions_say_how_to_make_one(treefold: Treefold, project: Project):
     assert treefold("version", "list", "--json") == (0, "[]\n", "")
 
 
-def test_versions_are_compared(executable: Executable, root: Path):
-    executable("version", "create", "2", cwd=root)
-    assert executable("version", "diff", "1", "2", cwd=root).stdout == (
+def test_versions_are_compared(forked: Executable, root: Path):
+    forked("version", "create", "2", cwd=root)
+    assert forked("version", "diff", "1", "2", cwd=root).stdout == (
         "v1 and v2 have the same routes and services\n"
     )
     (root / "Api/v2/Health/Get.py").rename(root / "Api/v2/Health/Post.py")
     (root / "Api/v2/Chat/Ws.py").write_text("x = 1\n")
-    done = executable("version", "diff", "v1", "2", cwd=root)
+    done = forked("version", "diff", "v1", "2", cwd=root)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "- GET /v1/health\n+ POST /v2/health\n~ WEBSOCKET /v2/chat\n"
-    record = json.loads(executable("version", "diff", "1", "2", "--json", cwd=root).stdout)
+    record = json.loads(forked("version", "diff", "1", "2", "--json", cwd=root).stdout)
     assert record == {
         "from": "v1",
         "to": "v2",
@@ -199,9 +199,9 @@ def test_a_missing_version_cannot_be_compared(treefold: Treefold, root: Path):
     assert err == "Error: No version 'v3' in 'Api'; 'treefold version list' shows them\n"
 
 
-def test_listing_imports_no_handler(executable: Executable, root: Path):
+def test_listing_imports_no_handler(forked: Executable, root: Path):
     (root / "Api/v1/Health/Get.py").write_text("open('imported', 'w')\nraise SystemExit(9)\n")
-    assert executable("version", "list", cwd=root).returncode == 0
-    assert executable("version", "create", "2", cwd=root).returncode == 0
-    assert executable("version", "diff", "1", "2", cwd=root).returncode == 0
+    assert forked("version", "list", cwd=root).returncode == 0
+    assert forked("version", "create", "2", cwd=root).returncode == 0
+    assert forked("version", "diff", "1", "2", cwd=root).returncode == 0
     assert not (root / "imported").exists()

@@ -17,8 +17,8 @@ def root(project: Project) -> Path:
     return project("v1/User/[id]/Get.py", "v2/User/[id]/Post.py", "V1/Foo/Get.py", "v1/Chat/Ws.py")
 
 
-def test_the_walk_is_told(executable: Executable, root: Path):
-    done = executable("why", "get", "/v1/user/42?x=1", cwd=root)
+def test_the_walk_is_told(forked: Executable, root: Path):
+    done = forked("why", "get", "/v1/user/42?x=1", cwd=root)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines() == [
         "GET /v1/user/42",
@@ -29,25 +29,25 @@ def test_the_walk_is_told(executable: Executable, root: Path):
     ]
 
 
-def test_a_miss_ends_with_the_command_that_adds_it(executable: Executable, root: Path):
-    done = executable("why", "POST", "http://localhost:8000/v1/user/42", cwd=root)
+def test_a_miss_ends_with_the_command_that_adds_it(forked: Executable, root: Path):
+    done = forked("why", "POST", "http://localhost:8000/v1/user/42", cwd=root)
     assert done.returncode == 1
     assert done.stdout.splitlines()[-3:] == [
         "  answer         405: the path exists, but for GET only",
         "  other version  POST /v2/user/{id}  Api/v2/User/[id]/Post.py",
         "  to add it      treefold create 'v1/user/[id]' post",
     ]
-    assert executable("create", "v1/user/[id]", "post", cwd=root).returncode == 0
-    assert executable("why", "POST", "/v1/user/42", cwd=root).returncode == 0
+    assert forked("create", "v1/user/[id]", "post", cwd=root).returncode == 0
+    assert forked("why", "POST", "/v1/user/42", cwd=root).returncode == 0
 
 
-def test_it_is_data_too(executable: Executable, root: Path):
-    done = executable("why", "GET", "/v1/foo", "--json", cwd=root)
+def test_it_is_data_too(forked: Executable, root: Path):
+    done = forked("why", "GET", "/v1/foo", "--json", cwd=root)
     found = json.loads(done.stdout)
     assert (found["status"], found["route"], found["create"]) == (404, None, "v1/foo get")
     reason = "not under a version folder (vN)"
     assert found["skipped"] == [{"file": "Api/V1/Foo/Get.py", "reason": reason}]
-    served = json.loads(executable("why", "socket", "/v1/chat", "--json", cwd=root).stdout)
+    served = json.loads(forked("why", "socket", "/v1/chat", "--json", cwd=root).stdout)
     expected = {"method": "WEBSOCKET", "url": "/v1/chat", "file": "Api/v1/Chat/Ws.py"}
     assert served["route"] == expected
 
@@ -171,12 +171,12 @@ def test_a_path_cannot_move_the_cursor(treefold: Treefold, root: Path):
     assert out.startswith(r"GET /v1/\x1b[2J/")
 
 
-def test_only_the_handler_that_serves_is_imported(executable: Executable, root: Path):
+def test_only_the_handler_that_serves_is_imported(forked: Executable, root: Path):
     (root / "Api/v2/User/[id]/Post.py").write_text("open('imported', 'w')\nraise SystemExit(9)\n")
-    assert executable("why", "get", "/v1/user/1", cwd=root).returncode == 0
-    assert executable("why", "post", "/v1/user/1", cwd=root).returncode == 1
+    assert forked("why", "get", "/v1/user/1", cwd=root).returncode == 0
+    assert forked("why", "post", "/v1/user/1", cwd=root).returncode == 1
     assert not (root / "imported").exists()
-    assert executable("why", "post", "/v2/user/1", cwd=root).returncode == 1
+    assert forked("why", "post", "/v2/user/1", cwd=root).returncode == 1
     assert (root / "imported").exists()
 
 
@@ -192,14 +192,14 @@ def test_only_the_handler_that_serves_is_imported(executable: Executable, root: 
 )
 @pytest.mark.parametrize("path", ["/v1/user/1", "/user/1"])
 def test_a_file_that_does_not_load_is_no_200(
-    executable: Executable, root: Path, text: str, error: str, path: str
+    forked: Executable, root: Path, text: str, error: str, path: str
 ):
     (root / "Api/v1/User/[id]/Get.py").write_text(text)
     (root / "treefold.toml").write_text("default_version = 'v1'\n")
-    done = executable("why", "get", path, cwd=root)
+    done = forked("why", "get", path, cwd=root)
     assert f"  500: Api/v1/User/[id]/Get.py does not load: {error}" in done.stdout
     assert (done.returncode, done.stderr) == (1, "")
-    found = json.loads(executable("why", "get", path, "--json", cwd=root).stdout)
+    found = json.loads(forked("why", "get", path, "--json", cwd=root).stdout)
     assert (found["status"], found["error"].startswith(error)) == (500, True)
 
 

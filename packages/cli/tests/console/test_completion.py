@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 Project = Callable[..., Path]
+Forked = Callable[..., "subprocess.CompletedProcess[str]"]
+Offered = Callable[[Path, str, str], list[str]]
 SCRIPTS = sysconfig.get_path("scripts")
 URLS = ["/v1/user", "/v1/user/{id}"]
 
@@ -58,21 +60,22 @@ def test_the_script_can_be_shown_instead(tmp_path: Path):
     assert not (tmp_path / ".bashrc").exists()
 
 
-def offered(root: Path, typed: str, shell: str) -> list[str]:
-    variables = {
-        "bash": {"COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split(" ")) - 1)},
-        "zsh": {"_TYPER_COMPLETE_ARGS": typed},
-        "fish": {"_TYPER_COMPLETE_ARGS": typed, "_TYPER_COMPLETE_FISH_ACTION": "get-args"},
-    }[shell]
-    done = subprocess.run(
-        [f"{SCRIPTS}/treefold"],
-        cwd=root,
-        env={"PATH": os.environ["PATH"], "_TREEFOLD_COMPLETE": f"complete_{shell}", **variables},
-        capture_output=True,
-        text=True,
-    )
-    assert done.stderr == ""
-    return done.stdout.splitlines()
+@pytest.fixture
+def offered(forked: Forked) -> Offered:
+    """What is offered for a line that is typed in a folder."""
+
+    def ask(root: Path, typed: str, shell: str) -> list[str]:
+        words = str(len(typed.split(" ")) - 1)
+        variables = {
+            "bash": {"COMP_WORDS": typed, "COMP_CWORD": words},
+            "zsh": {"_TYPER_COMPLETE_ARGS": typed},
+            "fish": {"_TYPER_COMPLETE_ARGS": typed, "_TYPER_COMPLETE_FISH_ACTION": "get-args"},
+        }[shell]
+        done = forked(cwd=root, _TREEFOLD_COMPLETE=f"complete_{shell}", **variables)
+        assert done.stderr == ""
+        return done.stdout.splitlines()
+
+    return ask
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -97,21 +100,27 @@ def offered(root: Path, typed: str, shell: str) -> list[str]:
         ("treefold version diff v", "v1"),
     ],
 )
-def test_every_shell_is_offered_the_word(root: Path, shell: str, typed: str, expected: str):
+def test_every_shell_is_offered_the_word(
+    offered: Offered, root: Path, shell: str, typed: str, expected: str
+):
     assert expected in "\n".join(offered(root, typed, shell))
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 @pytest.mark.parametrize("typed", ["treefold nope ", "treefold version nope x"])
-def test_a_mistyped_command_writes_nothing_into_the_line(root: Path, shell: str, typed: str):
+def test_a_mistyped_command_writes_nothing_into_the_line(
+    offered: Offered, root: Path, shell: str, typed: str
+):
     offered(root, typed, shell)
 
 
-def test_completion_knows_the_project_that_a_folder_is_in(root: Path):
+def test_completion_knows_the_project_that_a_folder_is_in(offered: Offered, root: Path):
     assert offered(root / "Api/v1/User", "treefold why get /", "bash") == URLS
 
 
-def test_no_handler_is_imported_and_no_project_is_needed(root: Path, tmp_path: Path):
+def test_no_handler_is_imported_and_no_project_is_needed(
+    offered: Offered, root: Path, tmp_path: Path
+):
     (root / "Api/v1/User/Get.py").write_text("open('imported', 'w')\n")
     assert offered(root, "treefold why get /", "bash") == URLS
     assert not (root / "imported").exists()

@@ -25,12 +25,12 @@ print(await Book.objects.acount())
 
 
 def test_synchronous_queries_work_in_a_program_that_awaits_elsewhere(
-    executable: Executable, project: Project
+    forked: Executable, project: Project
 ):
     root = project("v1/Health/Get.py")
     (root / "Models").mkdir()
     (root / "Models/shop.py").write_text(MODEL)
     (root / "treefold.toml").write_text("[databases]\ndefault = 'sqlite:///shop.db'\n")
 
-    done = executable("shell", "-c", PROGRAM, cwd=root)
+    done = forked("shell", "-c", PROGRAM, cwd=root)
     assert (done.returncode, done.stdout) == (0, "2\n2\n"), done.stderr

@@ -32,13 +32,13 @@ def free_port() -> int:
 
 
 def test_a_redis_of_the_settings_that_is_away_fails_once(
-    executable: Executable, root: Path, free_port: int
+    forked: Executable, root: Path, free_port: int
 ):
     url = f"redis://:hunter2@127.0.0.1:{free_port}"
     (root / "treefold.toml").write_text(
         f'redis_url = "{url}"\n[caches]\ndefault = "{url}/1"\nsame = "{url}"\nmine = "memory://"\n'
     )
-    done = executable("doctor", "--json", cwd=root)
+    done = forked("doctor", "--json", cwd=root)
     assert done.returncode == 1
     found = [each for each in json.loads(done.stdout)["findings"] if each["topic"] == "redis"]
     assert [(each["status"], each["text"].partition(": ")[0]) for each in found] == [
@@ -49,9 +49,9 @@ def test_a_redis_of_the_settings_that_is_away_fails_once(
 
 
 def test_a_redis_that_is_not_there_fails_without_its_password(
-    executable: Executable, root: Path, free_port: int
+    forked: Executable, root: Path, free_port: int
 ):
-    done = executable("doctor", cwd=root, REDIS_URL=f"redis://:hunter2@127.0.0.1:{free_port}")
+    done = forked("doctor", cwd=root, REDIS_URL=f"redis://:hunter2@127.0.0.1:{free_port}")
     assert (done.returncode, "hunter2" in done.stdout) == (1, False)
     where = f"127.0.0.1:{free_port} cannot be reached (Connection refused)"
     line = f"fail redis     REDIS_URL: {where}  (start it, or mend the URL)"

@@ -30,17 +30,17 @@ def databases(folder: Path) -> list[str]:
     return [file.relative_to(folder).as_posix() for file in folder.rglob("shop.db")]
 
 
-def test_a_command_below_the_root_uses_the_database_of_the_root(executable: Executable, root: Path):
-    done = executable("shell", "-c", WRITE, cwd=root / "Api/v1")
+def test_a_command_below_the_root_uses_the_database_of_the_root(forked: Executable, root: Path):
+    done = forked("shell", "-c", WRITE, cwd=root / "Api/v1")
     assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
     assert "new file" not in done.stderr
-    assert executable("makemigrations", cwd=root / "Models").returncode == 0
+    assert forked("makemigrations", cwd=root / "Models").returncode == 0
     assert databases(root) == ["shop.db"]
     assert (root / "migrations").is_dir()
 
 
 def test_a_server_warns_of_a_new_database_outside_of_its_project(
-    executable: Executable, start: Start, root: Path, tmp_path: Path
+    forked: Executable, start: Start, root: Path, tmp_path: Path
 ):
     place = tmp_path / "elsewhere"
     place.mkdir()
@@ -50,7 +50,7 @@ def test_a_server_warns_of_a_new_database_outside_of_its_project(
         f"[WARNING] database 'default' is a new file {place}/shop.db, outside of the project"
         f" {root}: start there, or write the absolute path\n"
     ) in server.output
-    done = executable("shell", "-c", WRITE, "--app-dir", str(root), cwd=place)
+    done = forked("shell", "-c", WRITE, "--app-dir", str(root), cwd=place)
     assert done.stdout == "0\n"
     again = start("serve", "--app-dir", str(root), cwd=place).started()
     assert again.stop() == 0
