@@ -1,21 +1,25 @@
-"""What the sample's extensions import: a change of it restarts the process."""
+"""A save of the sample's models is swapped: its hooks and extensions import none of them."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from treefold_http._reload.import_graph import parse_imports
+from treefold import Application, Settings
+from treefold_http.reload import Reloaded, Reloader, RestartNeeded
 
-SAMPLE = Path(__file__).with_name("sample")
 
-
-def test_the_extensions_of_the_sample_reach_no_model() -> None:
-    pending, reached = ["extensions"], set[str]()
-    while pending:
-        name = pending.pop()
-        file = SAMPLE / f"{name.replace('.', '/')}.py"
-        if name not in reached and file.is_file():
-            pending += parse_imports(file.read_bytes(), name.rpartition(".")[0])
-        reached.add(name)
-    assert "Services.refusals" in reached
-    assert not [name for name in reached if name.startswith("Models")]
+def test_models_of_the_sample_are_swapped_and_its_hooks_restart(
+    sample: Path, tmp_path: Path
+) -> None:
+    settings = Settings.load(sample, databases={"default": f"sqlite:///{tmp_path}/shop.sqlite3"})
+    app = Application(sample, dev=True, settings=settings)
+    app.boot()
+    reloader = Reloader(app)
+    for file in ("Models/catalogue.py", "Models/people.py", "Models/sales.py", "Services/shop.py"):
+        path = sample / file
+        path.write_text(f"{path.read_text()}# saved\n")
+        assert isinstance(reloader.reload([file]), Reloaded)
+    assert app.report.broken == ()
+    path = sample / "Services/chat.py"
+    path.write_text(f"{path.read_text()}# saved\n")
+    assert isinstance(reloader.reload(["Services/chat.py"]), RestartNeeded)
