@@ -42,7 +42,7 @@ settings.load_profile("treefold")
 Fields = Sequence[tuple[str, str]]
 Message = Mapping[str, Any]
 
-HOST: Fields = (("host", "example.local"),)
+HOST: Fields = (("host", "example.localhost"),)
 
 
 @dataclass(slots=True)

@@ -153,7 +153,7 @@ def test_no_header_changes_what_serves(
         }
     )
 
-    assert ask(app, "GET", "/v1/x", headers=headers).json() == ["GET", "example.local"]
+    assert ask(app, "GET", "/v1/x", headers=headers).json() == ["GET", "example.localhost"]
 
 
 def test_auto_head_and_auto_options_answer_where_no_file_does(project: Project, ask: Ask) -> None:

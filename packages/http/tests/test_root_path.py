@@ -48,7 +48,7 @@ def app(project: Project) -> Application:
     return project(FILES, dev=True, settings=settings)
 
 
-URL = "http://example.local/api/v1/show/a%20b?q=1"
+URL = "http://example.localhost/api/v1/show/a%20b?q=1"
 
 
 @pytest.mark.parametrize("target", ["/api/v1/show/a%20b?q=1", "/v1/show/a%20b?q=1"])
@@ -66,7 +66,7 @@ def test_a_request_is_served_with_and_without_the_prefix(
 
 @pytest.mark.parametrize("path", ["/api/v1/show/a%20b", "/v1/show/a%20b"])
 def test_an_absolute_target_has_the_prefix_once(app: Application, ask: Ask, path: str) -> None:
-    target = f"http://example.local{path}".encode()
+    target = f"http://example.localhost{path}".encode()
     found = ask(app, "GET", "/?q=1", more={"path": "", "raw_path": target})
     twice = ask(app, "GET", "/", more={"path": "", "raw_path": target.replace(b"/v1", b"/api/v1")})
 
@@ -113,7 +113,7 @@ def test_a_parent_application_adds_its_own_prefix(app: Application, ask: Ask) ->
 def test_a_socket_is_served_with_and_without_the_prefix(
     app: Application, talk: Talk, target: str
 ) -> None:
-    assert talk(app, target).texts == ['["ws://example.local/api/v1/chat","/api"]']
+    assert talk(app, target).texts == ['["ws://example.localhost/api/v1/chat","/api"]']
 
 
 def test_documents_name_the_prefix_as_their_server(app: Application, ask: Ask) -> None:

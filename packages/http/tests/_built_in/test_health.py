@@ -21,7 +21,7 @@ Ask = Callable[..., "Answer"]
 TREE = {
     "Api/v1/Ok/Get.py": "async def handler(request):\n    return 'ok'\n",
     "Middleware/__init__.py": "from treefold_http.middleware import IPAllowlist, TrustedHosts\n"
-    "middlewares = [TrustedHosts(['example.local']), IPAllowlist(['10.0.0.0/8'])]\n",
+    "middlewares = [TrustedHosts(['example.localhost']), IPAllowlist(['10.0.0.0/8'])]\n",
     "extensions.py": """
         import asyncio
         from dataclasses import dataclass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 Project = Callable[..., Application]
 Ask = Callable[..., "Answer"]
 
+OWN = socket.gethostname()
 HANDLER = "async def handler(request):\n    return {}\n"
 TRUSTED = "from treefold_http.middleware import TrustedHosts\n"
 
@@ -25,7 +27,11 @@ def asked(app: Application, ask: Ask, host: str, target: str = "/v1/x") -> int:
 
 @pytest.mark.parametrize("target", ["/v1/x", "/v1/nothing", "/openapi.json"])
 @pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:8000", "localhost.evil.example", "127.0.0.1.nip.io"]
+    "host",
+    [
+        *("evil.example", "evil.example:8000", "localhost.evil.example", "127.0.0.1.nip.io"),
+        *("evil", "evil.local", "laptop.lan", "localhost.local"),
+    ],
 )
 def test_s117_a_foreign_name_is_refused_in_development(
     project: Project, ask: Ask, host: str, target: str
@@ -36,12 +42,26 @@ def test_s117_a_foreign_name_is_refused_in_development(
 @pytest.mark.parametrize(
     "host",
     [
-        *("localhost", "LOCALHOST:8000", "shop.localhost", "laptop.local", "laptop", "localhost."),
+        *("localhost", "LOCALHOST:8000", "shop.localhost", "localhost."),
+        *(OWN, f"{OWN.upper()}:8000", f"{OWN.partition('.')[0]}.local"),
         *("127.0.0.1:8000", "192.168.1.20", "[::1]:8000", "[::1]"),
     ],
 )
 def test_s117_local_names_and_addresses_are_answered(project: Project, ask: Ask, host: str) -> None:
     assert asked(project({"Api/v1/X/Get.py": HANDLER}, dev=True), ask, host) == 200
+
+
+def test_a_client_of_another_framework_is_told_which_host_to_send(
+    project: Project, ask: Ask
+) -> None:
+    app = project({"Api/v1/X/Get.py": HANDLER}, dev=True)
+    answer = ask(app, "GET", "/v1/x", headers=[("host", "testserver")], host=False)
+
+    assert (answer.status, answer.json()["detail"]) == (
+        400,
+        "In development the names of this machine and addresses are answered, not 'testserver'; use"
+        " 'localhost', or list it in TrustedHosts in Middleware/__init__.py",
+    )
 
 
 def test_production_answers_to_every_name(project: Project, ask: Ask) -> None:

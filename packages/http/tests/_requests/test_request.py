@@ -22,8 +22,8 @@ def test_the_parts_of_a_request(request_of: RequestOf) -> None:
     assert request.query.getlist("x") == ["1", "2"]
     assert request.headers.getlist("X-A") == ["é", "2"]
     assert request.scheme == "http"
-    assert request.host == "example.local"
-    assert str(request.url) == "http://example.local/v1/a%2Fb?x=1&x=2"
+    assert request.host == "example.localhost"
+    assert str(request.url) == "http://example.localhost/v1/a%2Fb?x=1&x=2"
     assert request.id == "id-1"
     assert request.route is None
     assert request.path_params == {}
@@ -64,7 +64,7 @@ def test_the_host_is_never_taken_from_another_header(request_of: RequestOf) -> N
         ]
     )
 
-    assert request.host == "example.local"
+    assert request.host == "example.localhost"
     assert request.client is not None
     assert (request.client.host, request.client.port) == ("127.0.0.1", 54321)
 

@@ -265,7 +265,7 @@ def test_a_redirect_stays_on_the_site(location: str, sent_as: str) -> None:
         "javascript:alert(1)",
         "data:text/html,x",
         "http://evil.example",
-        "https://evil.example/login.example.local",
+        "https://evil.example/login.example.localhost",
         "https:/evil",
         "https:evil",
         "/\ud800",
@@ -278,15 +278,15 @@ def test_a_redirect_that_could_leave_the_site_is_refused(location: str) -> None:
         Response.redirect(location)
 
 
-ALLOW = ("https://login.example.local",)
+ALLOW = ("https://login.example.localhost",)
 
 
 @pytest.mark.parametrize(
     "location",
     [
-        "https://login.example.local",
-        "https://login.example.local/",
-        "https://login.example.local/a?b=c#d",
+        "https://login.example.localhost",
+        "https://login.example.localhost/",
+        "https://login.example.localhost/a?b=c#d",
     ],
 )
 def test_a_redirect_may_go_to_an_origin_that_is_allowed(location: str) -> None:
@@ -296,14 +296,14 @@ def test_a_redirect_may_go_to_an_origin_that_is_allowed(location: str) -> None:
 @pytest.mark.parametrize(
     "location",
     [
-        "http://login.example.local/",
-        "https://login.example.local.evil/",
-        "https://login.example.local@evil/",
-        "https://login.example.local:8443/",
-        "https://evil/https://login.example.local",
-        "https://login.example.local\\@evil/",
-        "https:///login.example.local",
-        "//login.example.local/",
+        "http://login.example.localhost/",
+        "https://login.example.localhost.evil/",
+        "https://login.example.localhost@evil/",
+        "https://login.example.localhost:8443/",
+        "https://evil/https://login.example.localhost",
+        "https://login.example.localhost\\@evil/",
+        "https:///login.example.localhost",
+        "//login.example.localhost/",
     ],
 )
 def test_an_origin_is_compared_whole(location: str) -> None:

@@ -103,14 +103,14 @@ def test_every_attribute_has_its_place() -> None:
         max_age=60,
         expires=datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC),
         path="/v1",
-        domain="example.local",
+        domain="example.localhost",
         httponly=False,
         samesite="none",
         partitioned=True,
     )
 
     assert cookie == (
-        "s=1; Max-Age=60; Expires=Wed, 02 Jan 2030 03:04:05 GMT; Domain=example.local;"
+        "s=1; Max-Age=60; Expires=Wed, 02 Jan 2030 03:04:05 GMT; Domain=example.localhost;"
         " Path=/v1; Secure; SameSite=None; Partitioned"
     )
 
@@ -211,7 +211,7 @@ def test_a_secure_prefix_needs_secure(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"secure": False}, {"path": "/v1"}, {"path": None}, {"domain": "example.local"}]
+    "options", [{"secure": False}, {"path": "/v1"}, {"path": None}, {"domain": "example.localhost"}]
 )
 @pytest.mark.parametrize("name", ["__Host-s", "__hOsT-s"])
 def test_a_host_prefix_needs_what_it_promises(name: str, options: dict[str, Any]) -> None:

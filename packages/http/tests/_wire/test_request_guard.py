@@ -32,10 +32,10 @@ def host(value: bytes) -> Raw:
     "value",
     [
         b"localhost",
-        b"example.local",
+        b"example.localhost",
         b"EXAMPLE.local",
-        b"a_b.example.local",
-        b"example.local.",
+        b"a_b.example.localhost",
+        b"example.localhost.",
         b"127.0.0.1:8000",
         b"[::1]",
         b"[::1]:8000",

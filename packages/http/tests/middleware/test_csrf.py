@@ -64,7 +64,7 @@ def visitor(project: Project, ask: Ask) -> Visitor:
 
 
 SAME = ("sec-fetch-site", "same-origin")
-OWN = ("origin", "http://example.local")
+OWN = ("origin", "http://example.localhost")
 
 
 @pytest.mark.parametrize(
@@ -79,22 +79,22 @@ OWN = ("origin", "http://example.local")
         ([("sec-fetch-site", "cross-site"), OWN], 403),
         ([SAME, ("origin", "https://evil.example")], 200),
         ([OWN], 200),
-        ([("origin", "http://example.local:80")], 200),
+        ([("origin", "http://example.localhost:80")], 200),
         ([("origin", "null")], 403),
         ([("origin", "")], 403),
-        ([("origin", "https://example.local")], 403),
-        ([("origin", "http://example.local:8080")], 403),
-        ([("origin", "http://sub.example.local")], 403),
-        ([("origin", "http://example.local.evil")], 403),
-        ([("origin", "http://example.local@evil")], 403),
-        ([("origin", "http://example.local/")], 403),
+        ([("origin", "https://example.localhost")], 403),
+        ([("origin", "http://example.localhost:8080")], 403),
+        ([("origin", "http://sub.example.localhost")], 403),
+        ([("origin", "http://example.localhost.evil")], 403),
+        ([("origin", "http://example.localhost@evil")], 403),
+        ([("origin", "http://example.localhost/")], 403),
         ([OWN, ("origin", "https://evil.example")], 403),
-        ([("referer", "http://example.local/page?x=1")], 200),
-        ([("referer", "http://example.local")], 200),
-        ([("referer", "http://evil.example/http://example.local/")], 403),
+        ([("referer", "http://example.localhost/page?x=1")], 200),
+        ([("referer", "http://example.localhost")], 200),
+        ([("referer", "http://evil.example/http://example.localhost/")], 403),
         ([("referer", "/v1")], 403),
-        ([("referer", "http://example.local/"), ("referer", "http://evil.example/")], 403),
-        ([("origin", "null"), ("referer", "http://example.local/")], 403),
+        ([("referer", "http://example.localhost/"), ("referer", "http://evil.example/")], 403),
+        ([("origin", "null"), ("referer", "http://example.localhost/")], 403),
         ([], 403),
     ],
 )

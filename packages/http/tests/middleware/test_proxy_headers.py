@@ -113,21 +113,21 @@ def test_the_scheme_is_what_the_nearest_proxy_says(
 ) -> None:
     found = seen(project, ask, [("x-forwarded-proto", value) for value in values])
 
-    assert (found[1], found[3]) == (scheme, f"{scheme}://example.local/v1")
+    assert (found[1], found[3]) == (scheme, f"{scheme}://example.localhost/v1")
 
 
 def test_s15_a_forwarded_host_is_believed_only_where_that_is_asked_for(
     project: Project, ask: Ask
 ) -> None:
-    headers = [("x-forwarded-host", "evil, api.example.local")]
+    headers = [("x-forwarded-host", "evil, api.example.localhost")]
     entry = "ProxyHeaders(['10.0.0.0/8'], host=True)"
 
-    assert seen(project, ask, headers)[2] == "example.local"
+    assert seen(project, ask, headers)[2] == "example.localhost"
     assert seen(project, ask, headers, entry=entry)[2:] == [
-        "api.example.local",
-        "http://api.example.local/v1",
+        "api.example.localhost",
+        "http://api.example.localhost/v1",
     ]
-    assert seen(project, ask, headers, entry=entry, peer=("1.1.1.1", 1))[2] == "example.local"
+    assert seen(project, ask, headers, entry=entry, peer=("1.1.1.1", 1))[2] == "example.localhost"
 
 
 def test_a_forwarded_host_that_is_none_is_400(project: Project, ask: Ask) -> None:
@@ -138,17 +138,18 @@ def test_a_forwarded_host_that_is_none_is_400(project: Project, ask: Ask) -> Non
 
 
 def test_a_forwarded_host_is_looked_at_by_what_comes_after(project: Project, ask: Ask) -> None:
-    hosts = "__import__('treefold_http.middleware').middleware.TrustedHosts(['api.example.local'])"
+    trusted = "__import__('treefold_http.middleware').middleware.TrustedHosts"
+    hosts = f"{trusted}(['api.example.localhost'])"
     entry = f"ProxyHeaders(['10.0.0.0/8'], host=True), {hosts}"
 
-    good = seen(project, ask, [("x-forwarded-host", "api.example.local")], entry=entry)
-    assert good[2] == "api.example.local"
+    good = seen(project, ask, [("x-forwarded-host", "api.example.localhost")], entry=entry)
+    assert good[2] == "api.example.localhost"
     assert seen(project, ask, [("x-forwarded-host", "evil")], entry=entry)["status"] == 400
     assert seen(project, ask, [], entry=entry)["status"] == 400
 
 
 @pytest.mark.parametrize(
-    ("origin", "status"), [("https://example.local", None), ("http://example.local", 403)]
+    ("origin", "status"), [("https://example.localhost", None), ("http://example.localhost", 403)]
 )
 def test_s70_the_origin_of_a_socket_is_compared_with_what_the_proxy_says(
     project: Project, socket: type[Socket], origin: str, status: int | None

@@ -138,7 +138,7 @@ class Client:
         self.cookies: dict[str, str] = {}
 
     def send(self, method: str, target: str, body: Any = None, **options: Any) -> Answer:
-        headers = [("origin", "http://example.local"), *options.pop("headers", ())]
+        headers = [("origin", "http://example.localhost"), *options.pop("headers", ())]
         if self.cookies:
             headers.append(("cookie", "; ".join(f"{k}={v}" for k, v in self.cookies.items())))
         if body is not None:
@@ -333,10 +333,11 @@ def test_s67_only_development_over_plain_http_has_another_cookie(
 
 
 def test_a_cookie_for_subdomains_has_the_secure_prefix(project: Project, ask: Ask) -> None:
-    app = project(tree("Sessions(domain='example.local', samesite='strict')"), settings=SETTINGS)
+    entry = "Sessions(domain='example.localhost', samesite='strict')"
+    app = project(tree(entry), settings=SETTINGS)
     (field,) = ask(app, "POST", "/v1/count").fields("set-cookie")
     assert field.startswith("__Secure-session=")
-    assert "Domain=example.local" in field
+    assert "Domain=example.localhost" in field
     assert "SameSite=Strict" in field
 
 
@@ -416,7 +417,7 @@ def test_s65_a_request_that_saves_after_the_logout_revives_nothing(
 ) -> None:
     client.post("/v1/login", {"user": "ann"})
     cookie = "; ".join(f"{k}={v}" for k, v in client.cookies.items())
-    headers = [("cookie", cookie), ("origin", "http://example.local")]
+    headers = [("cookie", cookie), ("origin", "http://example.localhost")]
     (slow,) = [m for r, m in client.app.project.modules.items() if r.template == "/v1/slow"]
 
     async def main() -> Answer:

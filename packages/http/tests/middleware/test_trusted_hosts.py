@@ -18,19 +18,20 @@ if TYPE_CHECKING:
 Project = Callable[..., Application]
 Ask = Callable[..., "Answer"]
 
-NAMES = ["api.example.local", "*.Example.org", "only.example.local:8443", "[::1]", "10.0.0.1"]
+OWN = "api.example.localhost"
+NAMES = [OWN, "*.Example.org", "only.example.localhost:8443", "[::1]", "10.0.0.1"]
 
 
 @pytest.mark.parametrize(
     "host",
     [
-        "api.example.local",
-        "API.Example.LOCAL",
-        "api.example.local:80",
-        "api.example.local.",
+        "api.example.localhost",
+        "API.Example.LOCALHOST",
+        "api.example.localhost:80",
+        "api.example.localhost.",
         "a.example.org",
         "a.b.EXAMPLE.org:5",
-        "only.example.local:8443",
+        "only.example.localhost:8443",
         "[::1]",
         "[::1]:80",
         "10.0.0.1:8000",
@@ -46,28 +47,28 @@ def test_s15_a_host_that_is_named_is_served(host: str) -> None:
     "host",
     [
         "",
-        "apiXexample.local",
-        "api.example.local.evil",
-        "evil.api.example.local",
-        "api.example.local@evil",
-        "api.example.local:80:80",
-        "api.example.local/",
-        "api.example.local\n",
-        "api.example.local..",
+        "apiXexample.localhost",
+        "api.example.localhost.evil",
+        "evil.api.example.localhost",
+        "api.example.localhost@evil",
+        "api.example.localhost:80:80",
+        "api.example.localhost/",
+        "api.example.localhost\n",
+        "api.example.localhost..",
         "example.org",
         ".example.org",
         "aexample.org",
         "a..example.org",
         "a.example.org.evil",
-        "only.example.local",
-        "only.example.local:84430",
+        "only.example.localhost",
+        "only.example.localhost:84430",
         "10.0.0.10",
         "10.0.0.1.evil",
         "[::2]",
         "[::1",
         "*.example.org",
         "*",
-        "\xe4pi.example.local",
+        "\xe4pi.example.localhost",
         "localhost",
     ],
 )
@@ -92,9 +93,9 @@ def test_one_text_is_no_list_of_names() -> None:
 
 
 def test_many_hosts_below_a_name_are_not_all_remembered() -> None:
-    middleware = TrustedHosts(["*.example.local"])
+    middleware = TrustedHosts(["*.example.localhost"])
 
-    assert all(middleware.allows(f"h{number}.example.local") for number in range(3000))
+    assert all(middleware.allows(f"h{number}.example.localhost") for number in range(3000))
     assert len(vars(middleware)["_known"]) == 1024
 
 
@@ -114,19 +115,19 @@ def application(project: Project, entry: str, **options: Any) -> Application:
 def test_s15_another_host_is_400_whatever_it_asks_for(
     project: Project, ask: Ask, target: str
 ) -> None:
-    app = application(project, "TrustedHosts(['api.example.local'])")
-    forwarded = ("x-forwarded-host", "api.example.local")
+    app = application(project, "TrustedHosts(['api.example.localhost'])")
+    forwarded = ("x-forwarded-host", "api.example.localhost")
 
     assert ask(app, "GET", target, host=False, headers=[forwarded]).status == 400
     answer = ask(app, "GET", target, host=False, headers=[("host", "evil.example"), forwarded])
     assert (answer.status, answer.json()["detail"]) == (400, "This host is not served here")
 
 
-@pytest.mark.parametrize(("host", "status"), [("api.example.local", None), ("evil.example", 400)])
+@pytest.mark.parametrize(("host", "status"), [(OWN, None), ("evil.example", 400)])
 def test_s71_a_socket_for_another_host_is_refused(
     project: Project, socket: type[Socket], host: str, status: int | None
 ) -> None:
-    app = application(project, "TrustedHosts(['api.example.local'])")
+    app = application(project, "TrustedHosts(['api.example.localhost'])")
 
     async def main() -> None:
         one = socket("/v1", headers=[("host", host)], host=False)
@@ -142,12 +143,12 @@ def test_s71_a_socket_for_another_host_is_refused(
     [
         ("TrustedHosts()", False, "localhost:8000", 200),
         ("TrustedHosts()", False, "127.0.0.1", 200),
-        ("TrustedHosts()", False, "example.local", 400),
-        ("TrustedHosts(['example.local'])", False, "localhost", 400),
-        ("TrustedHosts(['example.local'])", True, "localhost:8000", 200),
-        ("TrustedHosts(['example.local'])", True, "[::1]:8000", 200),
-        ("TrustedHosts(['example.local'])", True, "evil.example", 400),
-        ("TrustedHosts(['example.local'])", False, "testserver", 400),
+        ("TrustedHosts()", False, "example.localhost", 400),
+        ("TrustedHosts(['example.localhost'])", False, "localhost", 400),
+        ("TrustedHosts(['example.localhost'])", True, "localhost:8000", 200),
+        ("TrustedHosts(['example.localhost'])", True, "[::1]:8000", 200),
+        ("TrustedHosts(['example.localhost'])", True, "evil.example", 400),
+        ("TrustedHosts(['example.localhost'])", False, "testserver", 400),
     ],
 )
 def test_d08_the_names_of_this_machine_are_for_development(
@@ -159,7 +160,7 @@ def test_d08_the_names_of_this_machine_are_for_development(
 
 
 def test_the_test_client_is_served(project: Project, ask: Ask) -> None:
-    app = application(project, "TrustedHosts(['example.local'])")
+    app = application(project, "TrustedHosts(['example.localhost'])")
     more: dict[str, Any] = {"extensions": {"treefold.errors": []}}
     headers = [("host", "testserver")]
 

@@ -278,7 +278,11 @@ def test_the_payload_is_masked_whether_it_fits_or_not(
     ("parameters", "query", "value"),
     [
         ("a: Annotated[PositiveInt, Query()]", "?a=5", 5),
-        ("a: Annotated[HttpUrl, Query()]", "?a=https://example.local", "https://example.local/"),
+        (
+            "a: Annotated[HttpUrl, Query()]",
+            "?a=https://example.localhost",
+            "https://example.localhost/",
+        ),
     ],
 )
 def test_a_type_of_pydantic_reads_one_text(

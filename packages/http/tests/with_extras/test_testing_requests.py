@@ -165,10 +165,10 @@ def test_a_method_goes_out_as_it_is_written(
     [
         ("http://testserver", b"/v1", b"testserver", ("testserver", 80), "http"),
         (
-            "https://api.example.local",
+            "https://api.example.localhost",
             b"/v1",
-            b"api.example.local",
-            ("api.example.local", 443),
+            b"api.example.localhost",
+            ("api.example.localhost", 443),
             "https",
         ),
         ("http://localhost:8080/base", b"/base/v1", b"localhost:8080", ("localhost", 8080), "http"),

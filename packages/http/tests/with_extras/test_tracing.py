@@ -116,7 +116,7 @@ def test_a_span_is_named_by_its_template(spans: Spans, ask: Ask) -> None:
         "url.path": "/v1/user/7",
         "network.protocol.version": "1.1",
         "client.address": "127.0.0.1",
-        "server.address": "example.local",
+        "server.address": "example.localhost",
         "treefold.request_id": answer.fields("x-request-id")[0],
     }
 

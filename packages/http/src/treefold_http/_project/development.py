@@ -7,12 +7,15 @@ changes. Without `dev=True` nothing of this is in any chain.
 
 from __future__ import annotations
 
+import functools
 import ipaddress
+import socket
 from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
 
 from treefold_http._project.middleware_chain import Check, until_over
+from treefold_http._runtime.unhandled import is_test
 from treefold_http._wire.errors import BadRequest
 from treefold_logging import log_summary, request_target, shows_summaries
 
@@ -77,7 +80,7 @@ class Development:
         return await until_over(request, call_next, tell)
 
 
-_LOCAL_NAMES = (".localhost", ".local")
+_TEST = "testserver"
 
 
 class LocalHosts(Check):
@@ -92,18 +95,27 @@ class LocalHosts(Check):
         """Refuse a request or a socket whose host is neither a local name nor an address."""
         host = connection.host
         name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
+        if name == _TEST and is_test(connection.scope):
+            return
         if not _is_local(name.lower().removesuffix(".")):
             raise BadRequest(
-                f"In development only local names and addresses are answered, not {name!r};"
-                " list it in TrustedHosts in Middleware/"
+                "In development the names of this machine and addresses are answered, not"
+                f" {name!r}; use 'localhost', or list it in TrustedHosts in Middleware/__init__.py"
             )
 
 
 def _is_local(name: str) -> bool:
-    if "." not in name and ":" not in name:
-        return True  # localhost or a machine of this network: public names have two or more labels
+    if name == "localhost" or name.endswith(".localhost") or name in _own_names():
+        return True
     try:
         ipaddress.ip_address(name.strip("[]"))
     except ValueError:
-        return name.endswith(_LOCAL_NAMES)
+        return False
     return True
+
+
+@functools.cache
+def _own_names() -> frozenset[str]:
+    """Return the host name of this machine, whole and with `.local` behind its first label."""
+    own = socket.gethostname().lower()
+    return frozenset((own, f"{own.partition('.')[0]}.local")) - {""}
