@@ -85,7 +85,14 @@ def test_a_token_of_the_jwt_shape_is_masked_in_the_path() -> None:
     assert request_target(b"/verify/eyJhbGci.eyJzdWIi.c2ln/x", b"") == "/verify/***/x"
 
 
-@pytest.mark.parametrize("segment", [b"eyJhbGci%2EeyJzdWIi%2Ec2ln", b"eyJhbGci%2eeyJzdWIi.c2ln"])
+@pytest.mark.parametrize(
+    "segment",
+    [
+        *(b"eyJhbGci%2EeyJzdWIi%2Ec2ln", b"eyJhbGci%2eeyJzdWIi.c2ln"),
+        *(b"eyJhbGci%252EeyJzdWIi%252Ec2ln", b"%65yJhbGci.%65yJzdWIi.c2ln"),
+        *(b"a%2FeyJhbGci.eyJzdWIi.c2ln", b"http%3A%2F%2Fuser%3As3cret%40example.org"),
+    ],
+)
 def test_an_encoded_token_of_the_jwt_shape_is_masked_in_the_path(segment: bytes) -> None:
     assert request_target(b"/verify/" + segment + b"/x", b"") == "/verify/***/x"
 
@@ -93,6 +100,18 @@ def test_an_encoded_token_of_the_jwt_shape_is_masked_in_the_path(segment: bytes)
 def test_the_userinfo_of_an_absolute_target_is_masked() -> None:
     shown = request_target(b"http://user:s3cret@example.org/v1/x", b"")
     assert shown == "http://user:***@example.org/v1/x"
+
+
+def test_the_userinfo_of_an_address_in_the_path_is_masked() -> None:
+    shown = request_target(b"/fetch/http://user:s3cret@example.org/x", b"")
+    assert shown == "/fetch/http://user:***@example.org/x"
+
+
+@pytest.mark.parametrize(
+    "path", ["/course/Basic%20Python", "/a%2Fb%20c", "/%63af%C3%A9", "/100%", "/%25%2520", "/12:30"]
+)
+def test_an_encoded_path_without_a_secret_is_shown_as_sent(path: str) -> None:
+    assert request_target(path.encode(), b"") == path
 
 
 @pytest.mark.parametrize("times", [1, 2, 3])

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from treefold_logging._escape import PAYLOAD_LIMIT, Printable, cut, field
+from treefold_logging._graphql import mask_variables
 from treefold_logging._mask import is_harmless, summary, walk
 from treefold_logging._scrub import is_suspect, is_suspect_text, scrub
 from treefold_logging._words import harmless, is_sensitive
@@ -63,6 +64,8 @@ def json_payload(value: Any) -> str:
     JSON form are shown as their type. Then the text, ASCII without controls, is cut to 2 KiB.
     """
     masked = value if is_harmless(value) else walk(value)
+    if type(masked) in (dict, list):
+        masked = mask_variables(masked)
     try:
         text = _encode_masked(masked)
         if is_suspect(text):

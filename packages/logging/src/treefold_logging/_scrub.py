@@ -7,6 +7,7 @@ Each pattern runs only after a substring search has found its literal.
 
 import re
 
+from treefold_logging._graphql import has_selection, mask_arguments
 from treefold_logging._words import is_sensitive
 
 # Up to the end marker, or to the end of a text that was cut before it.
@@ -43,13 +44,17 @@ _BASIC = re.compile(
     r"""([Bb](?i:asic)(?:\s|%20|\+){1,8})(?![a-z]+(?:[^\w+/=-]|\Z))[\w+/=%-]{4,}+"""
 )
 
-# 'eyJ' is '{"' in base64. The run is taken whole, so no second start lies inside it.
-_JWT = re.compile(r"eyJ[\w-]*+(\.[\w-]++)?+(?:\.[\w-]*+)*+", re.ASCII)
+# 'eyJ' is '{"' in base64. The run is taken whole, so no second start lies inside it. A dot may be
+# percent-encoded, as often as a URL is nested.
+_JWT = re.compile(
+    r"eyJ[\w-]*+((?:\.|%(?:25){0,3}2[Ee])[\w-]++)?+(?:(?:\.|%(?:25){0,3}2[Ee])[\w-]*+)*+", re.ASCII
+)
 
 # `password=...` as in a connection string, `"password": "..."` as in JSON inside a string. A quote
-# behind backslashes is one in JSON inside JSON.
+# behind backslashes is one in JSON inside JSON, '%3D' the '=' of a URL inside a URL.
 _KEY = re.compile(
-    r"""(?<![\w-])([\w-]++)(?:[ \t]{0,4}=[ \t]{0,4}|\\{0,4}["'][ \t]{0,4}[:=][ \t]{0,4})"""
+    r"""(?<![\w-])([\w-]++)"""
+    r"""(?:[ \t]{0,4}=[ \t]{0,4}|%(?:25){0,3}3[Dd]|\\{0,4}["'][ \t]{0,4}[:=][ \t]{0,4})"""
 )
 _VALUE = re.compile(
     r"""(")(?:[^"\\\r\n]|\\.)*+|(')(?:[^'\\\r\n]|\\.)*+"""
@@ -80,9 +85,21 @@ def scrub(text: str) -> str:
         text = _BASIC.sub(r"\1***", text)
     if "J" in text and "eyJ" in text:
         text = _JWT.sub(_mask_token, text)
-    if "=" in text or '":' in text or "':" in text:
+    if "=" in text or '":' in text or "':" in text or "3d" in lower:
         text = _mask_values(text)
+    if "{" in text and ":" in text and has_selection(f'{text}"'):  # with the quote of JSON
+        text = mask_arguments(text)
     return text
+
+
+def scrub_path(text: str) -> str:
+    """Return a path with the secrets masked that have a form of their own: JWT and userinfo.
+
+    Other rules of `scrub` would mask words: `/course/Basic%20Python` is no credential.
+    """
+    if "://" in text:
+        text = _USERINFO.sub(r"\1:***@", text)
+    return _JWT.sub(_mask_token, text) if "eyJ" in text else text
 
 
 _NO_SECRETS = frozenset({"True", "False", "None", "true", "false", "null"})
@@ -101,6 +118,8 @@ def is_suspect(json_text: str) -> bool:
         or ("\\" in json_text and '\\"' in json_text)
         or ("'" in json_text and "':" in json_text)
         or ("/" in json_text and "://" in json_text)
+        or ("%" in json_text and "3d" in json_text.lower())
+        or (json_text.rfind("{") > 0 and has_selection(json_text))
         or ("J" in json_text and "eyJ" in json_text)
         or ("N" in json_text and "-----BEGIN" in json_text)
     ):
@@ -117,7 +136,7 @@ def is_suspect_text(text: str) -> bool:
     if "=" in text or ("J" in text and "eyJ" in text) or ("N" in text and "-----BEGIN" in text):
         return True
     lower = text.lower()
-    return "bearer" in lower or "basic" in lower
+    return "bearer" in lower or "basic" in lower or ("%" in text and "3d" in lower)
 
 
 def _mask_token(match: re.Match[str]) -> str:

@@ -6,11 +6,11 @@ result has no space and no control character, so no client can end the field or 
 
 import re
 from collections.abc import Sequence
-from urllib.parse import unquote_plus, unquote_to_bytes
+from urllib.parse import unquote, unquote_plus, unquote_to_bytes
 
 from treefold_logging._escape import PAYLOAD_LIMIT, cut, field_of_bytes
 from treefold_logging._mask import MASK
-from treefold_logging._scrub import scrub
+from treefold_logging._scrub import scrub, scrub_path
 from treefold_logging._words import is_sensitive
 
 # ';' parts fields for some servers; a secret behind one must not hide in the value before it.
@@ -35,6 +35,10 @@ def request_target(
     if masked_segments:
         raw_path = _mask_segments(raw_path, masked_segments)
     target = field_of_bytes(raw_path)
+    if "%" in target:
+        target = "/".join(MASK if _hides_secret(part) else part for part in target.split("/"))
+    if ":" in target and "://" in target:
+        target = scrub_path(target)
     if ("J" in target and "eyJ" in target) or not target.startswith("/"):
         segments = (MASK if _holds_secret(part) else part for part in target.split("/"))
         target = scrub("/".join(segments))
@@ -83,6 +87,17 @@ def _holds_secret(value: str) -> bool:
             return False
         text = inner
     return True  # encoded too often to be read
+
+
+def _hides_secret(segment: str) -> bool:
+    """Return True if a segment of a path, decoded as often as it is encoded, has a secret form."""
+    for _ in range(_NESTED):
+        if "%" not in segment:
+            return False
+        segment = unquote(segment, errors="replace")
+        if scrub_path(segment) != segment:
+            return True
+    return False
 
 
 def _decode_component(text: str) -> str:
