@@ -11,9 +11,11 @@ import pytest
 sys.path.append(str(Path(__file__).parent.parent / "tools"))
 
 import changed
+import floor
 import notes
 import release
 import repository
+import suites
 
 CHANGELOG = "# Changelog of {name}\n\n## Unreleased\n\n### Added\n\n- The first thing.\n"
 REQUIREMENTS = {
@@ -319,9 +321,50 @@ def test_notes_refuse_a_tag_without_a_section(toy: Path, git: Git) -> None:
 # the command line
 
 
-@pytest.mark.parametrize("tool", ["changed", "release", "notes", "alone", "floor"])
-def test_a_tool_that_is_called_wrongly_explains_itself(repository: Path, tool: str) -> None:
+@pytest.mark.parametrize("tool", ["changed", "release", "notes", "suites"])
+def test_a_tool_that_is_called_wrongly_says_how_it_is_called(repository: Path, tool: str) -> None:
     command = [sys.executable, repository / "tools" / f"{tool}.py", "--bogus"]
     done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode
-    assert "usage: " in done.stderr or "Unknown package --bogus" in done.stderr
+    assert done.returncode == 1
+    assert done.stderr.startswith("usage: ")
+
+
+def test_words_of_suites_are_packages_options_of_ours_and_options_of_pytest() -> None:
+    words = ["http", "--python", "3.12", "orm", "--python", "3.13", "-k", "scan", "--python"]
+    found = suites.arguments(words, "--python")
+    assert found == (["http", "orm"], {"--python": ["3.12", "3.13"]}, ["-k", "scan", "--python"])
+    assert suites.arguments(["http", "--", "-x"]) == (["http"], {}, ["-x"])
+    assert refusal(lambda: suites.arguments(["--python"], "--python")) == "--python needs a value"
+
+
+def test_an_unknown_package_of_a_suite_is_refused_with_all_names() -> None:
+    refused = refusal(lambda: suites.suites_of(["routr"]))
+    assert refused.startswith("Unknown package routr; use one of router, logging")
+
+
+@pytest.mark.parametrize("package", sorted(suites.SUITES))
+def test_every_package_has_a_suite_with_a_test_program(repository: Path, package: str) -> None:
+    assert (repository / "packages" / package).is_dir()
+    for suite in suites.suites_of([package]):
+        assert [tool for tool in suite.tools if tool.startswith("pytest==")]
+        assert package in dict(suite.members)
+
+
+def test_there_is_a_suite_for_every_package(repository: Path) -> None:
+    assert {path.name for path in (repository / "packages").iterdir()} == set(suites.SUITES)
+
+
+def test_a_floor_below_the_checkout_is_taken_from_its_tag(
+    toy: Path, git: Git, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(floor, "ROOT", toy)
+    released(toy, git, "core", "0.1.0")
+    replace(toy / "packages/core/CHANGELOG.md", "## Unreleased\n", "## Unreleased\n\n- More.\n")
+    released(toy, git, "core", "0.1.1")
+    floors = floor.floors_of("web", ["docs"])
+    assert floors == {"toy-core": "0.1.0", "toy-docs": "0.1.0"}
+    place = floor.source("core", floors["toy-core"], tmp_path_factory.mktemp("floor"))
+    assert '"0.1.0"' in (place / "src/toy_core/__about__.py").read_text()
+    assert floor.source("core", "0.1.1", place) == toy / "packages/core"
+    refused = refusal(lambda: floor.source("core", "0.0.5", place))
+    assert refused == "core 0.0.5 has no tag core-v0.0.5; raise the floor or fetch the tags"

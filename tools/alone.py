@@ -1,11 +1,12 @@
-"""`python tools/alone.py [PACKAGE ...] [--python VERSION ...] [-- OPTION ...]`.
+"""`python tools/alone.py [PACKAGE ...] [--python VERSION ...] [--dist FOLDER] [OPTION ...]`.
 
 Tests packages as users have them: each is built, its wheel is installed into an empty environment
 with its declared requirements and nothing but wheels, and its own tests run there. Without a name
-all packages are tested, without `--python` on the interpreter that runs this.
+all packages are tested, without `--python` on the interpreter that runs this. With `--dist` nothing
+is built: the wheels in the folder are tested, and all others come from the package index. Any other
+option, and what follows it, is for pytest.
 """
 
-import argparse
 import os
 import platform
 import subprocess
@@ -17,6 +18,7 @@ from suites import (
     ROOT,
     SUITES,
     Suite,
+    arguments,
     build,
     distribution_of,
     module_of,
@@ -27,25 +29,22 @@ from suites import (
 
 
 def main() -> None:
-    words = sys.argv[1:]
-    split = words.index("--") if "--" in words else len(words)
-    parser = argparse.ArgumentParser(usage=(__doc__ or "").partition("\n")[0].strip("`."))
-    parser.add_argument("packages", nargs="*")
-    parser.add_argument("--python", action="append", default=[])
-    chosen = parser.parse_args(words[:split])
+    names, chosen, options = arguments(sys.argv[1:], "--python", "--dist")
+    suites = suites_of(names)
     lines: list[str] = []
     failed = False
     with tempfile.TemporaryDirectory(prefix="alone-") as name:
-        wheels = Path(name, "wheels")
-        wheels.mkdir()
-        for folder in SUITES:
-            build(ROOT / "packages" / folder, wheels)
+        wheels = Path(chosen["--dist"][-1] if chosen["--dist"] else Path(name, "wheels"))
+        if not chosen["--dist"]:
+            wheels.mkdir()
+            for folder in SUITES:
+                build(ROOT / "packages" / folder, wheels)
         constraints = Path(name, "constraints.txt")
         constraints.write_text("".join(f"{line}\n" for line in pinned(wheels)))
-        for version in chosen.python or [None]:
-            for number, suite in enumerate(suites_of(chosen.packages)):
+        for version in chosen["--python"] or [None]:
+            for number, suite in enumerate(suites):
                 folder = Path(name, f"{version}-{number}")
-                code, last = run(suite, version, folder, constraints, words[split + 1 :])
+                code, last = run(suite, version, folder, constraints, options)
                 of = f"{suite.package} ({suite.environment})"
                 lines.append(f"{of}, Python {version or platform.python_version()}: {last}")
                 failed |= bool(code)
@@ -55,8 +54,14 @@ def main() -> None:
 
 def pinned(wheels: Path) -> list[str]:
     """Return constraints by which these wheels are installed, whatever an index may hold."""
-    found = {folder: next(wheels.glob(f"{module_of(folder)}-*.whl")) for folder in SUITES}
-    return [f"{distribution_of(folder)} @ {wheel.as_uri()}" for folder, wheel in found.items()]
+    found = [(each, list(wheels.glob(f"{module_of(each)}-*.whl"))) for each in SUITES]
+    if not any(files for _, files in found):
+        sys.exit(f"There is no wheel of treefold in {wheels}; build one with 'hatch run build'")
+    return [
+        f"{distribution_of(each)} @ {file.resolve().as_uri()}"
+        for each, files in found
+        for file in files
+    ]
 
 
 def run(

@@ -1,9 +1,9 @@
-"""`python tools/floor.py [PACKAGE ...] [-- OPTION ...]`: suites with the lowest declared versions.
+"""`python tools/floor.py [PACKAGE ...] [OPTION ...]`: suites with the lowest declared versions.
 
 Each package is installed with its requirements at their floors (uv's `lowest-direct`) and the tools
 of its hatch environment into a folder that is removed at the end, then its tests run. Packages of
 this repository are installed from the tag of the lowest version in the range, or from the checkout
-if that is the version here. Without a name all packages are tested.
+if that is the version here. Without a name all packages are tested. Options are for pytest.
 """
 
 import io
@@ -19,16 +19,23 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
-from suites import ROOT, SUITES, Suite, distribution_of, suites_of, uv, virtual_environment
+from suites import (
+    ROOT,
+    SUITES,
+    Suite,
+    arguments,
+    distribution_of,
+    suites_of,
+    uv,
+    virtual_environment,
+)
 
 TIED = {"opentelemetry-sdk": "opentelemetry-api"}
 """Test tools of the same version as a requirement: their pin would lift that one off its floor."""
 
 
 def main() -> None:
-    words = sys.argv[1:]
-    split = words.index("--") if "--" in words else len(words)
-    names, options = words[:split], words[split + 1 :]
+    names, _, options = arguments(sys.argv[1:])
     suites = {suite.package: suite for suite in suites_of(names)}  # the one with the most extras
     lines: list[str] = []
     failed = False

@@ -1,7 +1,8 @@
 """Test suites of single packages, outside of hatch: how to build, install and run one.
 
 `floor.py` and `alone.py` use this module. The test tools of a suite are those of its environment in
-`hatch.toml`, so that they are pinned in one place.
+`hatch.toml`, so that they are pinned in one place. `python tools/suites.py PACKAGE FOLDER` builds
+the sdist and the wheel of a package into a folder.
 """
 
 import os
@@ -90,6 +91,22 @@ def environments() -> dict[str, Any]:
     return tomllib.loads((ROOT / "hatch.toml").read_text())["envs"]
 
 
+def arguments(words: list[str], *known: str) -> tuple[list[str], dict[str, list[str]], list[str]]:
+    """Split words into packages, values of known options, and options of pytest."""
+    names: list[str] = []
+    values: dict[str, list[str]] = {name: [] for name in known}
+    rest = list(words)
+    while rest and (not rest[0].startswith("-") or rest[0] in values):
+        word = rest.pop(0)
+        if word not in values:
+            names.append(word)
+        elif rest:
+            values[word].append(rest.pop(0))
+        else:
+            sys.exit(f"{word} needs a value")
+    return names, values, rest[1:] if rest[:1] == ["--"] else rest
+
+
 def suites_of(names: list[str]) -> list[Suite]:
     """Return the suites of some packages, of all without a name."""
     if unknown := [name for name in names if name not in SUITES]:
@@ -148,3 +165,10 @@ def hatchling(target: str, folder: Path, destination: Path) -> None:
 
 def uv(*arguments: str | Path, variables: dict[str, str] | None = None) -> None:
     subprocess.run(["uv", *arguments], cwd=ROOT, env=variables, check=True)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3 or sys.argv[1] not in SUITES:
+        sys.exit("usage: python tools/suites.py PACKAGE FOLDER")
+    Path(sys.argv[2]).mkdir(parents=True, exist_ok=True)
+    print(build(ROOT / "packages" / sys.argv[1], Path(sys.argv[2]).resolve()))

@@ -1,0 +1,94 @@
+"""The workflows of the code host: they run commands that exist, with pinned actions and few rights.
+
+What zizmor checks is not repeated here; `hatch run check` runs it.
+"""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+WORKFLOWS = ("ci", "release")
+PROGRAMS = {"pytest", "zizmor"}
+"""Programs of the default environment, which `hatch run` runs as it runs scripts."""
+
+
+def text_of(repository: Path, name: str) -> str:
+    return (repository / ".github" / "workflows" / f"{name}.yml").read_text(encoding="utf-8")
+
+
+def jobs_of(repository: Path, name: str) -> dict[str, Any]:
+    return yaml.safe_load(text_of(repository, name))["jobs"]
+
+
+def test_there_is_no_other_workflow(repository: Path) -> None:
+    found = {path.stem for path in (repository / ".github" / "workflows").iterdir()}
+    assert found == set(WORKFLOWS)
+
+
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_actions_are_pinned_by_digest_with_their_version(repository: Path, name: str) -> None:
+    used = re.findall(r"uses: (.*)", text_of(repository, name))
+    assert used
+    for line in used:
+        assert re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", line), line
+
+
+def test_one_action_has_one_digest(repository: Path) -> None:
+    text = "".join(text_of(repository, name) for name in WORKFLOWS)
+    pins = set(re.findall(r"uses: ([\w/-]+)@(\w+ # \S+)", text))
+    assert len({action for action, _ in pins}) == len(pins)
+
+
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_every_command_of_a_job_exists(repository: Path, name: str) -> None:
+    scripts = tomllib.loads((repository / "hatch.toml").read_text())["envs"]["default"]["scripts"]
+    text = text_of(repository, name)
+    ran = set(re.findall(r"python tools/run\.py (\S+)", text))
+    assert ran <= scripts.keys() | PROGRAMS
+    for tool in re.findall(r"python (tools/\w+\.py)", text):
+        assert (repository / tool).is_file()
+
+
+def test_jobs_write_nothing_but_where_a_release_needs_it(repository: Path) -> None:
+    for name in WORKFLOWS:
+        assert yaml.safe_load(text_of(repository, name))["permissions"] in (
+            {},
+            {"contents": "read"},
+        )
+    granted = {
+        (job, right)
+        for name in WORKFLOWS
+        for job, told in jobs_of(repository, name).items()
+        for right, level in told.get("permissions", {}).items()
+        if level != "read"
+    }
+    assert granted == {("publish", "id-token"), ("announce", "contents")}
+
+
+def test_a_release_is_published_after_its_tests_on_every_supported_version(
+    repository: Path,
+) -> None:
+    jobs = jobs_of(repository, "release")
+    assert jobs["publish"]["needs"] == "verify"
+    assert jobs["verify"]["needs"] == ["plan", "build"]
+    manifest = tomllib.loads((repository / "packages" / "treefold" / "pyproject.toml").read_text())
+    classifiers = " ".join(manifest["project"]["classifiers"])
+    supported = re.findall(r"Python :: (3\.\d+)", classifiers)
+    assert jobs["verify"]["strategy"]["matrix"]["python"] == supported
+    tested = jobs_of(repository, "ci")["unit"]["strategy"]["matrix"]["python"]
+    assert tested == [*supported, "3.14", "3.14t"]
+
+
+@pytest.mark.parametrize(
+    ("tag", "matches"),
+    [("router-v0.2.0", True), ("docs-ui-v10.0.1", True), ("v0.2.0", False), ("router-v0.2", False)],
+)
+def test_tags_of_packages_start_a_release(repository: Path, tag: str, matches: bool) -> None:
+    (pattern,) = yaml.safe_load(text_of(repository, "release"))[True]["push"]["tags"]
+    expression = re.escape(pattern).replace(r"\*", "[^/]*")
+    expression = expression.replace(r"\[0\-9\]\+", "[0-9]+")
+    assert bool(re.fullmatch(expression, tag)) is matches
