@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 from pathlib import Path
 from typing import Any
 
@@ -336,6 +337,12 @@ def test_a_rule_tells_right_from_wrong(
 ) -> None:
     assert rule in rules_of(wrong)
     assert rule not in rules_of(right)
+
+
+def test_the_advice_to_reverse_names_arguments_that_exist() -> None:
+    advice = RULES["irreversible-data"].safe_way
+    named = re.findall(r"(\w+)=", advice)
+    assert [hasattr(RunPython, name) or hasattr(RunSQL, name) for name in named] == [True, True]
 
 
 def test_every_rule_has_a_row() -> None:

@@ -243,7 +243,7 @@ RULES = _table(
     Rule(
         "irreversible-data",
         "has no reverse, so that rollback stops here",
-        "Give a reverse, or state that there is none with reverse=RunSQL.NOTHING",
+        "Give backward= or reverse_sql=; RunPython.noop or an empty text reverses nothing",
     ),
 )
 
