@@ -14,12 +14,14 @@ from pathlib import Path
 import pytest
 
 # Under importlib mode pytest adds no folder; the support modules lie beside this one, those that
-# find a real PostgreSQL and a real Redis beside the tests of the packages.
+# find a real PostgreSQL and a real Redis, and that fork commands, beside the tests of the packages.
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.append(str(Path(__file__).parent.parent / "packages" / "orm" / "tests"))
 sys.path.append(str(Path(__file__).parent.parent / "packages" / "http" / "tests"))
+sys.path.append(str(Path(__file__).parent.parent / "packages" / "cli" / "tests"))
 
 import orm_postgres
+from forked_commands import ForkServer
 from serving import KINDS, NewDatabase, Serve, Served, start, write_tree
 
 
@@ -27,6 +29,14 @@ from serving import KINDS, NewDatabase, Serve, Served, start, write_tree
 def repository() -> Path:
     """The folder that holds `packages/`."""
     return Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def fork_server() -> Iterator[ForkServer]:
+    """A process that has imported treefold, and forks for each command."""
+    server = ForkServer("treefold", loaded=["treefold.orm", "treefold_migrations"])
+    yield server
+    server.close()
 
 
 @pytest.fixture(scope="session")

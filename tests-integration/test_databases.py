@@ -419,7 +419,9 @@ def test_the_fixture_db_undoes_each_test_of_a_project(
         assert tables_of(address) == []
 
 
-PYTEST = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:valkey"]
+PLAIN = ["-p", "no:cacheprovider", "-p", "no:valkey", "-p", "no:schemathesis"]
+"""Without plugins that are there for the tests of this repository; schemathesis takes a second."""
+PYTEST = ["-m", "pytest", "-q", *PLAIN]
 
 
 def tables_of(address: str) -> list[str]:

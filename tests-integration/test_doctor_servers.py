@@ -11,16 +11,17 @@ import os
 import shutil
 import socket
 import subprocess
-import sysconfig
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
 import http_redis
 import pytest
+from forked_commands import ForkServer
 from serving import write_tree
 
+Doctor = Callable[..., "subprocess.CompletedProcess[str]"]
 TREE = {"Api/v1/Health/Get.py": "async def handler(request): return {}\n"}
 
 
@@ -109,18 +110,20 @@ def binary() -> str:
     return found
 
 
-def doctor(root: Path, **variables: str) -> "subprocess.CompletedProcess[str]":
-    command = [f"{sysconfig.get_path('scripts')}/treefold", "doctor"]
-    return subprocess.run(
-        command,
-        cwd=root,
-        env={"PATH": os.environ["PATH"], **variables},
-        capture_output=True,
-        text=True,
-    )
+@pytest.fixture
+def doctor(fork_server: ForkServer) -> Doctor:
+    """Run `treefold doctor` with no variables but the given ones."""
+
+    def ask(root: Path, **variables: str) -> "subprocess.CompletedProcess[str]":
+        env = {"PATH": os.environ["PATH"], **variables}
+        return fork_server.run(["doctor"], cwd=root, env=env)
+
+    return ask
 
 
-def test_servers_that_are_there_are_ok(tmp_path: Path, postgres: str, redis: str) -> None:
+def test_servers_that_are_there_are_ok(
+    doctor: Doctor, tmp_path: Path, postgres: str, redis: str
+) -> None:
     root = write_tree(tmp_path, TREE)
     done = doctor(root, TREEFOLD_DATABASE_URL=postgres, REDIS_URL=redis)
     assert done.returncode == 0, done.stdout
@@ -128,7 +131,9 @@ def test_servers_that_are_there_are_ok(tmp_path: Path, postgres: str, redis: str
     assert "ok   redis     REDIS_URL at 127.0.0.1:" in done.stdout
 
 
-def test_each_is_not_taken_for_the_other(tmp_path: Path, postgres: str, redis: str) -> None:
+def test_each_is_not_taken_for_the_other(
+    doctor: Doctor, tmp_path: Path, postgres: str, redis: str
+) -> None:
     root = write_tree(tmp_path, TREE)
     port = postgres.rpartition(":")[2].partition("/")[0]
     swapped = {
@@ -141,7 +146,7 @@ def test_each_is_not_taken_for_the_other(tmp_path: Path, postgres: str, redis: s
     assert f"127.0.0.1:{port} answers, but not as Redis does" in done.stdout
 
 
-def test_a_redis_that_has_gone_fails(tmp_path: Path) -> None:
+def test_a_redis_that_has_gone_fails(doctor: Doctor, tmp_path: Path) -> None:
     root = write_tree(tmp_path / "project", TREE)
     with started(tmp_path) as url:
         assert doctor(root, REDIS_URL=url).returncode == 0
@@ -159,7 +164,9 @@ def place_of(url: str) -> str:
     return url.rpartition("@")[2].partition("/")[0]
 
 
-def test_a_database_is_logged_in_to(tmp_path: Path, with_password: str, postgres: str) -> None:
+def test_a_database_is_logged_in_to(
+    doctor: Doctor, tmp_path: Path, with_password: str, postgres: str
+) -> None:
     root = write_tree(tmp_path, TREE)
     place = place_of(with_password)
     absent = with_password.rpartition("/")[0] + "/nothing_of_this_name"
@@ -200,7 +207,7 @@ def test_a_database_is_logged_in_to(tmp_path: Path, with_password: str, postgres
         assert done.returncode == (status == "fail")
 
 
-def test_redis_is_logged_in_to(tmp_path: Path) -> None:
+def test_redis_is_logged_in_to(doctor: Doctor, tmp_path: Path) -> None:
     root = write_tree(tmp_path / "project", TREE)
     with started(tmp_path, "--requirepass", "right hunter2") as url:
         host = url.removeprefix("redis://")
@@ -221,6 +228,7 @@ def test_redis_is_logged_in_to(tmp_path: Path) -> None:
 
 
 def test_a_redis_without_a_password_says_so_where_the_url_has_one(
+    doctor: Doctor,
     tmp_path: Path,
 ) -> None:
     root = write_tree(tmp_path / "project", TREE)
@@ -230,7 +238,7 @@ def test_a_redis_without_a_password_says_so_where_the_url_has_one(
         assert "has no password, and the URL names one  (take it out" in lines(done, "redis")[0]
 
 
-def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_no_database_is_told(doctor: Doctor, tmp_path: Path) -> None:
     root = write_tree(tmp_path, TREE | {"notes.txt": "not a database at all"})
     done = doctor(root, TREEFOLD_DATABASE_URL=f"sqlite:///{root}/notes.txt")
     assert done.returncode == 1
@@ -246,7 +254,7 @@ def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
     ],
 )
 def test_doctor_tells_how_far_sqlite_writes_commits(
-    tmp_path: Path, query: str, status: str, text: str
+    doctor: Doctor, tmp_path: Path, query: str, status: str, text: str
 ) -> None:
     root = write_tree(tmp_path, TREE)
     done = doctor(root, TREEFOLD_DATABASE_URL=f"sqlite:///x.db{query}")

@@ -9,14 +9,17 @@ from pathlib import Path
 
 import orm_postgres
 import pytest
+from forked_commands import ForkServer
 from serving import NewDatabase, write_tree
 from test_migrations_project import MODELS, PAGES, TREE, Project
 
 
 @pytest.fixture
-def project(new_database: NewDatabase, tmp_path: Path) -> Iterator[Project]:
+def project(
+    new_database: NewDatabase, tmp_path: Path, fork_server: ForkServer
+) -> Iterator[Project]:
     with new_database() as address:
-        made = Project(write_tree(tmp_path / "shop", TREE), address)
+        made = Project(write_tree(tmp_path / "shop", TREE), address, fork_server)
         made.treefold("makemigrations")
         made.treefold("migrate")
         yield made
@@ -68,11 +71,14 @@ SHOP = (
 )
 
 
-def test_a_database_that_was_there_is_taken_over(new_database: NewDatabase, tmp_path: Path) -> None:
+def test_a_database_that_was_there_is_taken_over(
+    new_database: NewDatabase, tmp_path: Path, fork_server: ForkServer
+) -> None:
     with new_database() as address:
         for statement in SHOP:
             execute(address, statement)
-        project = Project(write_tree(tmp_path / "shop", {"Models/__init__.py": ""}), address)
+        root = write_tree(tmp_path / "shop", {"Models/__init__.py": ""})
+        project = Project(root, address, fork_server)
         said = project.treefold("migrations", "baseline")
         assert said.splitlines() == [
             "created: Models/tables.py",

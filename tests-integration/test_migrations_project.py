@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from forked_commands import ForkServer
 from serving import NewDatabase, Process, write_tree
-from test_databases import tables_of
+from test_databases import PLAIN, PYTEST, tables_of
 
 MODELS = """
 from treefold.orm import Model, fields
@@ -48,23 +49,17 @@ PAGES = MODELS.replace("title =", "pages = fields.IntegerField(null=True)\n    t
 class Project:
     """A project on the disk with a database, and the command line over it."""
 
-    def __init__(self, root: Path, address: str) -> None:
+    def __init__(self, root: Path, address: str, commands: ForkServer) -> None:
         self.root = root
         self.address = address
+        self.commands = commands
         plain = {k: v for k, v in os.environ.items() if not k.startswith("TREEFOLD_")}
         self.environment = plain | {"TREEFOLD_DATABASE_URL": address}
 
     def treefold(self, *words: str, code: int = 0, **variables: str) -> str:
         """Run a command; return what it prints, errors after the rest."""
-        done = subprocess.run(
-            [sys.executable, "-W", "error", "-m", "treefold", *words],
-            cwd=self.root,
-            env=self.environment | variables,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        env = self.environment | variables
+        done = self.commands.run(words, cwd=self.root, env=env, strict=True)
         assert done.returncode == code, done.stdout + done.stderr
         return done.stdout + done.stderr
 
@@ -76,9 +71,11 @@ class Project:
 
 
 @pytest.fixture
-def project(new_database: NewDatabase, tmp_path: Path) -> Iterator[Project]:
+def project(
+    new_database: NewDatabase, tmp_path: Path, fork_server: ForkServer
+) -> Iterator[Project]:
     with new_database() as address:
-        yield Project(write_tree(tmp_path / "shop", TREE), address)
+        yield Project(write_tree(tmp_path / "shop", TREE), address, fork_server)
 
 
 def test_from_a_model_to_a_row_and_to_a_new_field(project: Project) -> None:
@@ -202,9 +199,9 @@ def test_tests_run_on_a_database_that_the_migrations_made(project: Project) -> N
                 """
         }
     )
-    assert "2 passed" in project.treefold("test", "-p", "no:cacheprovider")
+    assert "2 passed" in project.treefold("test", *PLAIN)
     project.write({"Models/shop.py": PAGES})  # a field that no migration brings
-    failed = project.treefold("test", "-p", "no:cacheprovider", code=1)
+    failed = project.treefold("test", *PLAIN, code=1)
     assert "No migration brings it yet" in failed
     assert tables_of(project.address) == []
 
@@ -226,7 +223,7 @@ def test_every_database_of_a_test_run_has_the_tables(project: Project) -> None:
                 """,
         }
     )
-    assert "1 passed" in project.treefold("test", "-p", "no:cacheprovider")
+    assert "1 passed" in project.treefold("test", *PLAIN)
     assert not (project.root / "other.sqlite3").exists()
 
 
@@ -259,7 +256,7 @@ def test_a_project_of_the_orm_alone_has_its_tables_from_the_migrations(
             return done.stdout + done.stderr
 
         assert run("things.py") == ""
-        words = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:valkey", "--rootdir=."]
+        words = [*PYTEST, "--rootdir=."]
         assert "1 passed" in run(*words)
         later = ALONE.replace("name =", "size = fields.IntegerField(null=True)\n    name =")
         (tmp_path / "things.py").write_text(later.format(address=address))
@@ -298,8 +295,11 @@ def test_questions_are_not_answered_by_guessing(project: Project) -> None:
         (["migrate", "--plann"], "No such option: --plann"),
     ],
 )
-def test_wrong_use_is_told_in_one_line(tmp_path: Path, words: list[str], message: str) -> None:
-    project = Project(write_tree(tmp_path / "shop", TREE), f"sqlite:///{tmp_path}/x.sqlite3")
+def test_wrong_use_is_told_in_one_line(
+    tmp_path: Path, fork_server: ForkServer, words: list[str], message: str
+) -> None:
+    root = write_tree(tmp_path / "shop", TREE)
+    project = Project(root, f"sqlite:///{tmp_path}/x.sqlite3", fork_server)
     said = project.treefold(*words, code=2)
     assert said.startswith(f"Error: {message}")
     assert said.count("\n") == 1
