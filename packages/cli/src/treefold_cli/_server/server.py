@@ -23,6 +23,7 @@ from uvicorn.server import HANDLED_SIGNALS
 
 from treefold_cli._console.errors import CommandError
 from treefold_cli._server.connection_timeouts import HEAD_BYTES
+from treefold_cli._server.descriptors import DescriptorWatch
 from treefold_cli._server.refusal import is_refusing, refuse_connections
 from treefold_http import ServeSettings, Settings
 from treefold_logging import flush, get_logger
@@ -40,6 +41,8 @@ _QUIET_SECONDS = 0.1
 """Seconds without a request, after nothing is accepted any more, before connections are closed."""
 _MAX_QUIET_WAITS = 10
 """Most repetitions of that wait."""
+_TICKS_PER_SECOND = 10
+"""How often uvicorn calls `on_tick`."""
 NOT_STARTED = "The application did not start; the reason is above"
 
 
@@ -120,6 +123,7 @@ class Server(uvicorn.Server):
         self._stopped_at: float | None = None
         self._wants_restart = False
         self._ending: asyncio.Future[None] | None = None
+        self._descriptors = DescriptorWatch()
 
     def request_restart(self, grace: float = _RESTART_GRACE_SECONDS) -> None:
         """Stop accepting connections, and end after the requests in progress for a restart.
@@ -135,6 +139,8 @@ class Server(uvicorn.Server):
 
     async def on_tick(self, counter: int) -> bool:
         """Return True when the server may close its connections and end."""
+        if counter % _TICKS_PER_SECOND == 0:
+            self._descriptors.look()
         wants_end = await super().on_tick(counter)
         if self._ending is None:
             if self._wants_restart or (wants_end and self._restarts_itself()):
@@ -208,6 +214,7 @@ class Server(uvicorn.Server):
         """Start serving, then the coroutine `background`."""
         await super().startup(sockets)
         if self.started:
+            self._descriptors.install(asyncio.get_running_loop())
             self._on_start()
             if self._background is not None:
                 task = asyncio.ensure_future(self._background(self))
