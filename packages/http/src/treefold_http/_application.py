@@ -41,6 +41,7 @@ from treefold_http._runtime.background import BackgroundOwner
 from treefold_http._runtime.boot_report import BootReport
 from treefold_http._runtime.disconnect_watcher import DisconnectWatcher
 from treefold_http._runtime.exit_callbacks import is_outer_cancellation
+from treefold_http._runtime.server_lines import mask_server_lines
 from treefold_http._runtime.settings import Settings
 from treefold_http._runtime.threads import WorkerThreads
 from treefold_http._serving.lifespan import Lifespan
@@ -184,6 +185,7 @@ class Application:
                 level=self.settings.log_level,
                 json_encoder=quick_encode,
             )
+            mask_server_lines(self)
             if self.settings.caches:
                 from treefold_http.cache._aliases import configure_caches
 
