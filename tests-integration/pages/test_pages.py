@@ -9,8 +9,6 @@ from page_session import PageSession
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 TUTORIAL = sorted((DOCS / "start").glob("[0-9]*.md"))
-PENDING = {f"guides/{name}.md" for name in (*("openapi", "operations"),)}
-"""Pages that have other tests, and blocks without a file; to be emptied."""
 PAGES = sorted(set(DOCS.glob("**/*.md")) - set(TUTORIAL) - set(DOCS.glob("reference/*.md")))
 
 IN_MEMORY = 'configure("sqlite", ":memory:")'
@@ -22,7 +20,7 @@ def names(paths: list[Path]) -> list[str]:
     return [str(path.relative_to(DOCS)) for path in paths]
 
 
-@pytest.mark.parametrize("page", [name for name in names(PAGES) if name not in PENDING])
+@pytest.mark.parametrize("page", names(PAGES))
 def test_every_block_of_a_page_runs(page: str, session: PageSession) -> None:
     for block in read_blocks((DOCS / page).read_text(encoding="utf-8")):
         session.run(page, block)
