@@ -30,6 +30,9 @@ START = 15.0
 RELOAD = 3.0
 """Seconds that a saved file may take until `dev` says that it is served."""
 
+NEW_SERVICE = 0.2
+"""The same for a new file in `Services/`, which is not loaded before another file imports it."""
+
 COMMAND = 60.0
 """Seconds after which a command that has not ended fails."""
 
@@ -42,6 +45,8 @@ _DATABASE = re.compile(r"postgresql://[\w.:@-]*/(?P<name>\w+)")
 _INSTALL = re.compile(
     r"(?:python -m )?pip install|uv (?:add|pip install)|pipx install|python -m venv"
 )
+_RELOADING = re.compile(r"reload|restart|changed|failed|broken", re.IGNORECASE)
+_RESTARTED = re.compile(r"\(restarted\)|failed|broken|ERROR")
 _SERVED_FOLDERS = ("Api/", "Services/", "Models/", "Middleware/", "hooks.py")
 
 
@@ -120,9 +125,12 @@ class PageSession:
     def _save(self, block: Block) -> None:
         text = self._here(block.text)
         file = self.terminal.folder / block.file
+        patience = NEW_SERVICE if "Services" in file.parts and not file.exists() else RELOAD
         if block.adds:
             text = file.read_text(encoding="utf-8") + "\n" + text.partition("\n")[2]
-        marks = {port: server.lines.text().count("\n") for port, server in self._servers.items()}
+        marks = {
+            port: len(server.lines.text().splitlines()) for port, server in self._servers.items()
+        }
         self.terminal.write(block.file, text)
         if block.file.endswith(".py"):
             compile(text, block.file, "exec")
@@ -132,7 +140,7 @@ class PageSession:
             json.loads(text)
         if block.file.startswith(_SERVED_FOLDERS) or block.file == "treefold.toml":
             for port, server in self._servers.items():
-                server.await_reload(marks[port])
+                server.await_reload(marks[port], patience)
 
     def _here(self, text: str) -> str:
         """Replace the ports, databases and servers of the page by those of the session."""
@@ -297,16 +305,21 @@ class Server:
                 raise AssertionError(self.lines.text())
             time.sleep(0.02)
 
-    def await_reload(self, mark: int) -> None:
-        """Wait until `dev` has written a line about a saved file."""
-        if not self.is_dev:
+    def await_reload(self, mark: int, patience: float) -> None:
+        """Wait until `dev` has written a line about a saved file, and until a restart is done."""
+        if not self.is_dev or not self._await_line(_RELOADING, mark, patience):
             return
-        deadline = time.monotonic() + RELOAD
-        wanted = re.compile(r"reload|restart|changed|failed|broken", re.IGNORECASE)
-        while not any(map(wanted.search, self.lines.text().split("\n")[mark:])):
+        written = self.lines.text().splitlines()[mark:]
+        if any(line.startswith("[INFO] restarting: ") for line in written):
+            self._await_line(_RESTARTED, mark, START)
+
+    def _await_line(self, wanted: re.Pattern[str], mark: int, patience: float) -> bool:
+        deadline = time.monotonic() + patience
+        while not any(map(wanted.search, self.lines.text().splitlines()[mark:])):
             if time.monotonic() > deadline:
-                return
+                return False
             time.sleep(0.02)
+        return True
 
     def stop(self) -> None:
         """Stop it as Ctrl-C does."""

@@ -250,7 +250,7 @@ class Application:
         """Register the decorated function as handler of an exception type and its subclasses.
 
         It takes the request, or a socket before `accept`, and the exception, and may return what a
-        handler may return. A handler for `Exception` never gets an `HTTPError`.
+        handler may return, or an `HTTPError`. A handler for `Exception` never gets an `HTTPError`.
         """
         return self.errors.handlers.adder(kind)
 

@@ -150,6 +150,40 @@ def test_it_may_give_what_a_handler_may(
     assert (answer.status, answer.body) == (status, body)
 
 
+def test_a_returned_http_error_is_the_document_of_that_error(
+    failing: Project, ask: Ask, lines: Lines
+) -> None:
+    app = failing("ValueError('taken')")
+
+    @app.exception_handler(ValueError)
+    def conflict(request: Request, error: ValueError) -> HTTPError:
+        return HTTPError(409, str(error), headers={"Retry-After": "5"})
+
+    answer = ask(app, "GET", "/v1/x")
+
+    assert (answer.status, answer.json()["title"]) == (409, "Conflict")
+    assert answer.json()["detail"] == "taken"
+    assert ("content-type", "application/problem+json") in answer.headers
+    assert ("retry-after", "5") in answer.headers
+    assert lines.errors() == []
+
+
+def test_a_returned_http_error_has_the_error_format(failing: Project, ask: Ask) -> None:
+    app = failing("ValueError('taken')")
+
+    @app.error_format
+    def fault(request: Any, error: HTTPError) -> dict[str, Any]:
+        return {"fault": error.message}
+
+    @app.exception_handler(ValueError)
+    def conflict(request: Request, error: ValueError) -> HTTPError:
+        return HTTPError(409, str(error))
+
+    answer = ask(app, "GET", "/v1/x")
+
+    assert (answer.status, answer.json()) == (409, {"fault": "taken"})
+
+
 @pytest.mark.parametrize(
     ("error", "target"), [("NotFound", "/v1/x"), ("None", "/v1/none"), ("None", "/none")]
 )

@@ -159,7 +159,9 @@ def test_headers_of_a_tuple_may_name_the_content_type() -> None:
 def test_anything_else_is_refused_by_the_name_of_its_type(result: Any) -> None:
     name = type(result).__qualname__
     with pytest.raises(
-        TypeError, match=f"^A handler must return a dict, .* or a Response, got '{name}'$"
+        TypeError,
+        match=f"^A handler must return a dict, .* or a Response, got '{name}';"
+        " set response_model to send its members$",
     ):
         to_response(result)
 

@@ -190,7 +190,10 @@ def test_a_type_without_a_form_is_refused_by_name(encode: Encoder, value: Any) -
     while isinstance(inner, (dict, list)):
         inner = next(iter(inner.values() if isinstance(inner, dict) else inner))  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - any value
     name = type(inner).__qualname__  # pyright: ignore[reportUnknownArgumentType] - any value
-    with pytest.raises(TypeError, match=f"^'{name}' has no JSON form; return a type that has one$"):
+    with pytest.raises(
+        TypeError,
+        match=f"^'{name}' has no JSON form; return a type that has one, or set response_model$",
+    ):
         encode(value)
 
 

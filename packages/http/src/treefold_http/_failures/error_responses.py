@@ -53,7 +53,10 @@ class ErrorResponses:
         try:
             handler = self.handlers.find(error)
             if handler is not None:
-                return to_response(await handler(app, connection, error))
+                made = await handler(app, connection, error)
+                if isinstance(made, HTTPError):
+                    return await self._render(made, connection)
+                return to_response(made)
             if isinstance(error, HTTPError):
                 return await self._render(error, connection)
             if isinstance(error, ClientDisconnect):

@@ -89,7 +89,8 @@ def _other(kind: type[Any]) -> Callable[[Any, int | None], Response]:
         return _stream
     raise TypeError(
         "A handler must return a dict, list, str, bytes, None, a tuple of these with a"
-        f" status, or a Response, got {kind.__qualname__!r}"
+        f" status, or a Response, got {kind.__qualname__!r};"
+        " set response_model to send its members"
     )
 
 

@@ -72,7 +72,10 @@ def to_plain(value: object) -> Any:
         return own(mode="json")
     if msgspec is not None and isinstance(value, msgspec.Struct):
         return msgspec.to_builtins(value)
-    raise TypeError(f"{type(value).__qualname__!r} has no JSON form; return a type that has one")
+    raise TypeError(
+        f"{type(value).__qualname__!r} has no JSON form; return a type that has one, or set"
+        " response_model"
+    )
 
 
 _dumps: dict[type, tuple[Dump, Dump] | None] = {}
