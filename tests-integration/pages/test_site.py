@@ -15,19 +15,25 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+GENERATED = ("reference/index.md", "reference/changelog.md")
 PACKAGES = sorted(
     path.name for path in ROOT.glob("packages/*/src/*") if (path / "__init__.py").exists()
 )
 
 
-@pytest.fixture(scope="module")
-def reference() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("reference", ROOT / "tools/docs/reference.py")
+def tool(name: str) -> ModuleType:
+    """Import a program of `tools/docs`."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / f"tools/docs/{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def reference() -> ModuleType:
+    return tool("reference")
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +43,7 @@ def site(reference: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Pat
     shutil.copy(ROOT / "zensical.toml", root)
     shutil.copytree(ROOT / "docs", root / "docs")
     reference.write_reference(root / "docs/reference")
+    tool("changelogs").write_changelogs(root / "docs/reference")
     return root
 
 
@@ -54,7 +61,7 @@ def test_every_page_has_one_place_in_the_navigation() -> None:
     docs = ROOT / "docs"
     pages = {str(page.relative_to(docs)) for page in docs.glob("**/*.md")}
     written = {page for page in pages if not page.startswith("reference/")}
-    assert sorted(placed(configured["project"]["nav"])) == sorted({*written, "reference/index.md"})
+    assert sorted(placed(configured["project"]["nav"])) == sorted({*written, *GENERATED})
 
 
 def test_the_site_builds_offline_and_every_link_has_a_target(site: Path) -> None:
