@@ -253,7 +253,7 @@ def test_what_did_not_load_is_not_called_reloaded(start: Start) -> None:
     assert "reloaded in" not in dev.terminal()
 
 
-def test_a_pipe_or_a_device_in_place_of_a_file_is_not_read(start: Start) -> None:
+def test_s122_a_pipe_or_a_device_in_place_of_a_file_is_not_read(start: Start) -> None:
     dev = start(project(1))
     dev.until("/v1/y", [1000])
     os.mkfifo(dev.root / "Api/v1/Y/Post.py")

@@ -156,6 +156,20 @@ def test_s14_an_absolute_target_never_moves_the_authority(
 
 
 @pytest.mark.parametrize(
+    "target", [b"http://localhost", b"HTTP://localhost?a=1", b"http://localhost/"]
+)
+def test_s14_an_absolute_target_without_a_path_means_the_root(
+    server: Process, target: bytes
+) -> None:
+    with Wire(server) as wire:
+        wire.send(b"GET " + target + b" HTTP/1.1\r\n" + HOST + b"\r\n")
+        answer = wire.answer()
+        wire.send(NEXT)
+        assert wire.answer().status == 200
+    assert (answer.status, answer.json()["instance"]) == (404, "/")
+
+
+@pytest.mark.parametrize(
     ("name", "status"),
     [
         (b"Content-Type", 400),
@@ -165,7 +179,7 @@ def test_s14_an_absolute_target_never_moves_the_authority(
         (b"X-Own", 200),
     ],
 )
-def test_a_repeated_field_that_may_stand_once_is_refused(
+def test_s129_a_repeated_field_that_may_stand_once_is_refused(
     server: Process, name: bytes, status: int
 ) -> None:
     fields = b"".join(name + b": " + value + b"\r\n" for value in (b"a", b"a"))
@@ -308,8 +322,8 @@ def test_s20_framing_in_doubt_is_one_400_and_the_end(server: Process, request_: 
 def test_s20_what_only_h11_takes_has_one_meaning(
     server: Process, parser: str, request_: bytes, size: int
 ) -> None:
-    # RFC 9112, 2.2, 5.2, 6.3 and 7.1 let a recipient take these; httptools does not. What matters
-    # is that the next request begins where this one ends for every reader of the RFC.
+    # RFC 9110, 8.6, and RFC 9112, 2.2, 5.2, 6.3 and 7.1 allow these; httptools refuses them. What
+    # matters is that the next request begins where this one ends for every reader of the RFC.
     with Wire(server) as wire:
         wire.send(request_ + NEXT)
         if parser == "httptools":
@@ -613,7 +627,7 @@ def test_s28_nothing_overtakes_the_answer_before_it(
         assert statuses(behind) == [status]
 
 
-def test_a_body_that_breaks_in_a_running_answer_ends_it_without_a_400(server: Process) -> None:
+def test_s28_a_body_that_breaks_in_a_running_answer_ends_it_without_a_400(server: Process) -> None:
     with Wire(server) as wire:
         wire.send(b"POST /v1/stream HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n")
         received = wire.at_least(len(b"HTTP/1.1 200 "))
@@ -624,14 +638,14 @@ def test_a_body_that_breaks_in_a_running_answer_ends_it_without_a_400(server: Pr
 @pytest.mark.parametrize(
     "line", [b"GET /v1/ok", b"GET /v1/ok HTTP/0.9", b"GET /v1/ok HTTP/2.0", b"GET /v1/ok HTTP/3.0"]
 )
-def test_another_version_of_http_is_refused(server: Process, line: bytes) -> None:
+def test_s130_another_version_of_http_is_refused(server: Process, line: bytes) -> None:
     with Wire(server) as wire:
         wire.send(line + b"\r\n" + HOST + b"\r\n")
         (status,) = statuses(wire.rest())
     assert status in (400, 505)
 
 
-def test_http_1_0_gets_no_100_and_no_101(server: Process) -> None:
+def test_s130_http_1_0_gets_no_100_and_no_101(server: Process) -> None:
     post = POST.replace(b"1.1", b"1.0") + b"Expect: 100-continue\r\nContent-Length: 3\r\n\r\n"
     with Wire(server) as wire:
         wire.send(post)

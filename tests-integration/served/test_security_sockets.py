@@ -370,6 +370,18 @@ def test_s73_a_handshake_that_is_none_is_refused(server: Process, old: bytes, ne
     assert server.get("/v1/ok").status == 200
 
 
+@pytest.mark.parametrize(
+    ("authority", "status"),
+    [("{own}", 101), ("http://{own}", 101), ("http://evil.example", 400), ("ws://{own}", 400)],
+)
+def test_s14_a_handshake_for_an_absolute_target_names_its_own_host(
+    server: Process, authority: str, status: int
+) -> None:
+    own = "{}:{}".format(*server.address)
+    prefix = authority.format(own=own) if "://" in authority else ""
+    assert knock(server, f"{prefix}/v1/return?a=1").status == status
+
+
 def test_s76_a_token_in_the_query_is_masked_in_the_log(server: Process) -> None:
     query = "token=S3cr3t&room=1&api%5Fkey=S3cr3t"
     for target in ("/v1/return", "/v1/none", "/v1/crashearly"):

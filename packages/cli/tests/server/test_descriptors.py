@@ -50,7 +50,7 @@ LINE = (
 )
 
 
-def test_exhausted_descriptors_are_one_line_and_waiting_clients_are_served_later(kept: Kept):
+def test_r34_exhausted_descriptors_are_one_line_and_waiting_clients_are_served_later(kept: Kept):
     async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(await reader.readexactly(1))
         writer.close()
@@ -80,7 +80,7 @@ def test_exhausted_descriptors_are_one_line_and_waiting_clients_are_served_later
     assert kept.messages == [LINE]
 
 
-def test_a_loop_that_reports_nothing_is_looked_at(kept: Kept):
+def test_r34_a_loop_that_reports_nothing_is_looked_at(kept: Kept):
     watch = DescriptorWatch()
     watch.look()
     assert kept.messages == []

@@ -209,7 +209,7 @@ def test_any_other_content_length_is_400(values: list[bytes]) -> None:
 
 
 @pytest.mark.parametrize("version", ["0.9", "2.0", "3.0"])
-def test_another_version_of_http_is_505(version: str) -> None:
+def test_s130_another_version_of_http_is_505(version: str) -> None:
     raw = host(b"a")
     scope: dict[str, Any] = {"headers": raw, "query_string": b"", "http_version": version}
 
@@ -219,7 +219,7 @@ def test_another_version_of_http_is_505(version: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(SINGLE_FIELDS))
-def test_a_repeated_field_that_may_stand_once_is_refused(name: bytes) -> None:
+def test_s129_a_repeated_field_that_may_stand_once_is_refused(name: bytes) -> None:
     refusal = verdict([*([] if name == b"host" else host(b"a")), (name, b"a"), (name, b"a")])
 
     assert refusal is not None

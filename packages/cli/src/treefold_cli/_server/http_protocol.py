@@ -167,6 +167,8 @@ class HardenedHttpToolsProtocol(HttpToolsProtocol):
                 raise httptools.HttpParserError("no tunnels")
             self._is_parsed_again = True
             return
+        if not self.url.startswith(b"/"):
+            self.url = _with_path(self.url)
         super().on_headers_complete()
         if self.expect_100_continue and self.scope["http_version"] != "1.1":
             self.cycle.waiting_for_100_continue = False
@@ -217,3 +219,10 @@ class HardenedHttpToolsProtocol(HttpToolsProtocol):
             self._unset_keepalive_if_required()
             action, self._deferred = self._deferred, None
             action()
+
+
+def _with_path(target: bytes) -> bytes:
+    """Return an absolute target with its path, which is `/` if it has none (RFC 9112, 3.2.1)."""
+    address, mark, query = target.partition(b"?")
+    _, _, authority = address.partition(b"://")
+    return address + b"/" + mark + query if authority and b"/" not in authority else target

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from treefold_http._project.boot import LoadedProject
     from treefold_http._project.mounts import Answer
     from treefold_http._project.plans import Plan
+    from treefold_http._requests.connection import Connection
     from treefold_http._requests.request import Request
     from treefold_http._responses.response import Response
     from treefold_http._serving.host import Host
@@ -43,7 +44,7 @@ def plan_request(app: Host, project: LoadedProject, request: Request, receive: R
         request.path_params = outcome.params
         plan = request.plan = project.plans[outcome.route]
         return plan
-    if b"://" in request.raw_path and not request.raw_path.startswith(b"/"):
+    if _is_absolute(request):
         try:
             make_relative(scope, request.fields, app.settings.root_path)
         except HTTPError as refusal:
@@ -66,6 +67,10 @@ def plan_request(app: Host, project: LoadedProject, request: Request, receive: R
         plan = project.scoped_fallbacks.find(request, project.table, path, version) or plan
         request.plan = plan
     return plan
+
+
+def _is_absolute(connection: Connection) -> bool:
+    return b"://" in connection.raw_path and not connection.raw_path.startswith(b"/")
 
 
 def _serve(project: LoadedProject, request: Request, found: Found) -> Plan:
@@ -106,6 +111,9 @@ def plan_socket(app: Host, websocket: WebSocket) -> Plan:
     if scope.get("root_path"):
         path = below_root(path, scope["root_path"])
     outcome = project.table.resolve_socket(path)
+    if isinstance(outcome, MalformedPath) and _is_absolute(websocket):
+        make_relative(scope, websocket.fields, app.settings.root_path)
+        return plan_socket(app, websocket)
     if app.mounts and isinstance(outcome, NoRoute) and outcome.unversioned:
         found = app.mounts.covering(path)
         if found is not None and isinstance(found[1], MountedApp):
