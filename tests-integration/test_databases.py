@@ -329,6 +329,27 @@ def test_errors_of_the_database_have_the_declared_format(tmp_path: Path) -> None
     assert (refused.status_code, refused.json()) == (422, {"code": 422})
 
 
+def test_a_value_that_is_taken_is_409_unless_the_handler_answers_it(tmp_path: Path) -> None:
+    models = MODELS.replace(
+        "max_length=20)\n    is_admin", "max_length=20, unique=True)\n    is_admin"
+    )
+    post = "from Models.shop import Author\n\nasync def handler(request):\n"
+    post += "    await Author.objects.acreate(name='a1')\n"
+    own = "async def handler(request):\n    try:\n        await Author.objects.acreate(name='a1')\n"
+    own += "    except UniqueViolation:\n        return 'taken', 400\n"
+    head = "from Models.shop import Author\nfrom treefold.orm import UniqueViolation\n\n"
+    tree = TREE | {"Models/shop.py": models, "Api/v1/New/Post.py": post}
+    tree["Api/v1/Own/Post.py"] = head + own
+    root = write_tree(tmp_path, tree)
+    settings = Settings(databases={"default": f"sqlite:///{tmp_path}/taken.sqlite3"})
+    with TestClient(Application(root, settings=settings)) as client:
+        refused = client.post("/v1/new")
+        handled = client.post("/v1/own")
+    assert (refused.status_code, refused.json()["detail"]) == (409, "name: exists already")
+    assert "a1" not in refused.text
+    assert (handled.status_code, handled.text) == (400, "taken")
+
+
 def test_what_full_clean_finds_is_told_by_field(tmp_path: Path) -> None:
     put = """
         from Models.shop import Author

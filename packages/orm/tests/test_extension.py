@@ -22,6 +22,7 @@ from treefold_orm import (
     FieldValueError,
     InvalidParameter,
     PoolTimeout,
+    UniqueViolation,
     ValidationError,
     acreate_all,
     configure,
@@ -238,6 +239,17 @@ def test_refusals_are_numbers_and_text() -> None:
     assert unfit[2] == [{"loc": ["title"], "msg": "is too long", "type": "value_error"}]
     busy = refusals[PoolTimeout](PoolTimeout("No connection became free"))
     assert busy == (503, "The database cannot answer now", None)
+
+
+async def test_a_client_is_told_which_field_is_taken_and_no_value(db: Any) -> None:
+    await Country.objects.acreate(name="Zq9")
+    with pytest.raises(UniqueViolation) as taken:
+        await Country.objects.acreate(name="Zq9")
+    entry = {"loc": ["name"], "msg": "exists already", "type": "unique"}
+    refuse = Databases().refusals[UniqueViolation]
+    assert refuse(taken.value) == (409, "name: exists already", [entry])
+    unknown = UniqueViolation("a constraint exists already", constraint="one_email")
+    assert refuse(unknown) == (409, "There is such an entry already", None)
 
 
 def test_a_client_is_told_what_full_clean_found_by_field() -> None:

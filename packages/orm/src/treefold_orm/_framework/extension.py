@@ -81,6 +81,7 @@ class Databases:
             errors.InvalidParameter: _invalid,
             errors.FieldValueError: _unfit,
             errors.ValidationError: _not_valid,
+            errors.UniqueViolation: _taken,
             **dict.fromkeys(_BUSY, _busy),
         }
         self._root = Path()
@@ -277,6 +278,13 @@ def _unfit(error: errors.FieldValueError) -> Refusal:
     if error.limits:
         entry["ctx"] = dict(error.limits)
     return 422, f"{error.field}: {error.reason}", [entry]
+
+
+def _taken(error: errors.UniqueViolation) -> Refusal:
+    if not error.fields:
+        return 409, "There is such an entry already", None
+    entries = [{"loc": [name], "msg": "exists already", "type": "unique"} for name in error.fields]
+    return 409, f"{', '.join(error.fields)}: exists already", entries
 
 
 def _not_valid(error: errors.ValidationError) -> Refusal:
