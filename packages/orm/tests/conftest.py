@@ -13,6 +13,7 @@ import itertools
 import shutil
 import sys
 from collections.abc import Awaitable, Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -251,6 +252,7 @@ def rows(
 _amounts: dict[str, Place] = {}
 
 
+@cache
 def order_of(models: tuple[type[Model], ...]) -> list[Meta]:
     """Metas of models and their connecting tables, targets first."""
     by_table = {meta.table_name: meta for meta in _metas(models)}
