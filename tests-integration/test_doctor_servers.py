@@ -82,6 +82,7 @@ def started(folder: Path, *options: str) -> Generator[str]:
         while not listens(port):
             assert child.poll() is None
             assert time.monotonic() < deadline
+            time.sleep(0.01)
         yield f"redis://127.0.0.1:{port}"
     finally:
         child.terminate()

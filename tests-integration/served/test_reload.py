@@ -46,6 +46,7 @@ class Dev:
         started = time.monotonic()
         while (now := self.get(target)) != value:
             assert time.monotonic() - started < bound, f"{target} still answers {now!r}"
+            time.sleep(0.005)  # asking without a pause, it would take the time that it waits for
         return time.monotonic() - started
 
     def lines(self, part: str, count: int = 1) -> list[str]:
