@@ -63,6 +63,7 @@ class Dev:
         deadline = time.monotonic() + PATIENCE
         while (now := self.get()) != value:
             assert time.monotonic() < deadline, f"still {now!r}:\n{self._err.text()}"
+            time.sleep(0.01)
 
     @property
     def text(self) -> str:
