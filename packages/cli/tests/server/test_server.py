@@ -1,6 +1,7 @@
 """Binding, serving and stopping, over real sockets."""
 
 import asyncio
+import signal
 import socket
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 
 from treefold_cli._console.errors import CommandError
 from treefold_cli._server.listener import address, bind
-from treefold_cli._server.server import run, server_config
+from treefold_cli._server.server import Server, run, server_config
 
 
 def test_port_0_binds_a_free_one():
@@ -94,3 +95,24 @@ def test_an_application_that_does_not_start_is_a_failure(caplog: pytest.LogCaptu
     assert str(failed.value) == "The application did not start; the reason is above"
     assert (listener.fileno(), announced) == (-1, [])
     assert "no database" in caplog.messages
+
+
+async def starts(scope: Any, receive: Any, send: Any) -> None:
+    while (message := await receive())["type"].startswith("lifespan."):
+        await send({"type": f"{message['type']}.complete"})
+        if message["type"] == "lifespan.shutdown":
+            return
+
+
+@pytest.mark.parametrize("stopped", [True, False])
+def test_a_restart_after_a_stop_signal_is_an_end(*, stopped: bool):
+    """A file is saved and Ctrl-C pressed at once: the reload asks for a restart of what ends."""
+
+    async def save(server: Server) -> None:
+        if stopped:
+            signal.raise_signal(signal.SIGINT)
+        server.request_restart()
+
+    listener = bind("127.0.0.1", 0)
+    restarts = run(starts, listener, on_start=lambda: None, background=save)
+    assert restarts is not stopped

@@ -128,9 +128,13 @@ class Server(uvicorn.Server):
     def request_restart(self, grace: float = _RESTART_GRACE_SECONDS) -> None:
         """Stop accepting connections, and end after the requests in progress for a restart.
 
+        After a stop signal it does nothing: the process ends without a restart.
+
         Args:
             grace: seconds after which they are cancelled.
         """
+        if self._stopped_at is not None:
+            return
         self.needs_restart = True
         self.config.timeout_graceful_shutdown = cast("int", grace)
         self._stop_accepting()
