@@ -1,5 +1,8 @@
 """The ORM keeps secret what the log masks: both have the same words, in lists of their own."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from treefold.orm import Model, fields
@@ -28,3 +31,10 @@ def test_a_field_is_sensitive_by_its_name() -> None:
 def test_ordinary_names_are_neither(name: str) -> None:
     assert not names.is_sensitive_name(name)
     assert mask({name: "x"}) == {name: "x"}
+
+
+def test_the_page_on_logging_lists_all_of_them(repository: Path) -> None:
+    page = (repository / "docs/guides/logging.md").read_text(encoding="utf-8")
+    (row,) = [line for line in page.splitlines() if line.startswith("| `password`")]
+    contained, whole = (re.findall(r"`(\w+)`", cell) for cell in row.strip("| ").split(" | "))
+    assert (set(contained), set(whole)) == (set(_words.CONTAINED), _words.WHOLE)

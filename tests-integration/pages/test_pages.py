@@ -12,7 +12,10 @@ TUTORIAL = sorted((DOCS / "start").glob("[0-9]*.md"))
 PAGES = sorted(set(DOCS.glob("**/*.md")) - set(TUTORIAL) - set(DOCS.glob("reference/*.md")))
 
 IN_MEMORY = 'configure("sqlite", ":memory:")'
-ON_BOTH = [f"guides/{name}.md" for name in ("differences-from-django", "models", "queries")]
+ON_BOTH = [
+    f"guides/{name}.md"
+    for name in ("differences-from-django", "fields", "models", "queries", "transactions")
+]
 """Pages whose examples mean the same on PostgreSQL."""
 
 
