@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-DOCS = Path(__file__).parents[3] / "docs"
+DOCS = Path(__file__).parents[3] / "docs" / "guides"
 
 
 @pytest.mark.parametrize(
