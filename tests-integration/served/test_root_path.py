@@ -108,6 +108,7 @@ def small_proxy(upstream: int, *, strips: bool) -> Generator[int]:
         try:
             while data := source.recv(65536):
                 target.sendall(data)
+            target.shutdown(socket.SHUT_WR)  # to close it would not do: another thread reads it
         except OSError:
             return
 
