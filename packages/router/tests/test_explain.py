@@ -80,6 +80,10 @@ def test_a_typing_error_finds_the_near_path(table: RouteTable):
         (b"/v1/user/3/x/orders", ["v1/User/[id]/Orders/Get.py"]),
         (b"/v1/nothing/like/this", []),
         (b"/v7/health", []),
+        (b"/v1", []),
+        (b"/v1/usr", ["v1/User/Get.py"]),
+        (b"/v1/helth", ["v1/Health/Get.py"]),
+        (b"/v1/user/3/x", ["v1/User/[id]/Get.py"]),
     ],
 )
 def test_near_misses(table: RouteTable, path: bytes, near: list[str]):

@@ -79,6 +79,8 @@ extensions = [Files()]
         ("/openapi/v2.json", "", "served by the documents of OpenAPI (development, or ", 0),
         ("/openapi/v9.json", "", "404: the documents of OpenAPI (development, or ", 1),
         ("/static/none.css", "", "404: the mount /static (StaticFiles) has nothing there", 1),
+        ("/docs/nothing", "", "404: the docs (development, or ", 1),
+        ("/docs/site.json", "", "served by the docs (development, or ", 0),
         ("/openapi.json/x", "", "404: the path does not begin with a version", 1),
         ("/docs", "docs = false", "404: the path does not begin with a version", 1),
         ("/livez", "health = true", "served by the probe of the setting health", 0),
@@ -238,6 +240,36 @@ def test_automatic_methods_are_known(
     status, out, _ = treefold("why", method, path)
     (said,) = [line for line in out.splitlines() if line.strip().startswith("answer")]
     assert (status, said.split(maxsplit=1)[1]) == (code, answer)
+
+
+APPLICATION = """
+class Applications:
+    def setup(self, app):
+        async def asgi(scope, receive, send): ...
+        app.mount("/legacy", asgi)
+
+
+extensions = [Applications()]
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "path", "answer", "code"),
+    [
+        (APPLICATION, "/legacy/talk", "served by the mount /legacy (asgi)", 0),
+        (MOUNTING, "/static/talk", "404: the path does not begin with a version, and", 1),
+        ("", "/docs", "404: the path does not begin with a version, and", 1),
+    ],
+)
+def test_sockets_are_served_by_mounted_applications_alone(
+    treefold: Treefold, root: Path, source: str, path: str, answer: str, code: int
+):
+    (root / "web").mkdir()
+    (root / "extensions.py").write_text(source)
+    status, out, _ = treefold("why", "socket", path)
+    (said,) = [line for line in out.splitlines() if line.strip().startswith("answer")]
+    assert said.split(maxsplit=1)[1].startswith(answer)
+    assert status == code
 
 
 HOOKS = """

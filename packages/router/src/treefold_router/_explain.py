@@ -236,11 +236,12 @@ def _path_distance(template: Sequence[str], texts: Sequence[str]) -> float:
 
 
 def _distance_with_gap(template: Sequence[str], texts: Sequence[str]) -> float:
-    """Compare a path with one that has a segment more or less."""
+    """Compare a path with one that has a segment more or less; a word of both is needed."""
     longer, shorter = sorted((template, texts), key=len, reverse=True)
     for gap in range(len(longer)):
-        pairs = zip((*longer[:gap], *longer[gap + 1 :]), shorter, strict=True)
-        if all("{" in (one[:1], other[:1]) or one == other for one, other in pairs):
+        pairs = [*zip((*longer[:gap], *longer[gap + 1 :]), shorter, strict=True)]
+        same = [one for one, other in pairs if one == other and not is_version(one)]
+        if same and all("{" in (one[:1], other[:1]) or one == other for one, other in pairs):
             return 0.5
     return 1.0
 

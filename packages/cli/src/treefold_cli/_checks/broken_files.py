@@ -5,11 +5,11 @@ Reads the report of a boot. Which files are broken is decided by the boot itself
 
 import contextlib
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from typing import TYPE_CHECKING
 
 from treefold_cli._console.errors import CommandError
-from treefold_cli._console.output import complain, count
+from treefold_cli._console.output import count
 from treefold_logging import flush, get_logger
 from treefold_router import RouteTable
 
@@ -46,23 +46,15 @@ def reported_findings() -> Generator[None, None, None]:
         log.removeFilter(keep)
 
 
-def broken_lines(app: "Application") -> Iterator[str]:
-    """Yield file and reason of every file of a booted application that failed to load."""
-    for broken in app.report.broken:
-        yield f"{shown_name(broken, app.table)}: {broken.error}"
-
-
 def require_sound(app: "Application") -> None:
-    """Print the broken files of a booted application; raise `CommandError` if there are any.
+    """Raise `CommandError` if a file of a booted application failed to load, as the log says.
 
     Raises:
         CommandError: a file failed to load.
     """
-    if lines := list(broken_lines(app)):
+    if app.report.broken:
         flush()  # the log of the boot comes first
-        for line in lines:
-            complain(f"broken: {line}")
-        raise CommandError(refusal(len(lines)))
+        raise CommandError(refusal(len(app.report.broken)))
 
 
 def refusal(number: int) -> str:

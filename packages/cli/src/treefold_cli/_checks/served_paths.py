@@ -82,7 +82,7 @@ def _explain(root: Path, table: RouteTable, method: str, raw_path: bytes, *, loa
         return Served(found)
     with _application(root) as (app, files):
         if found.unversioned:
-            mount = None if method == "WEBSOCKET" else _mount(app, method, raw_path)
+            mount = _mount(app, method, raw_path)
             if mount is not None:
                 return Served(found, mount.prefix, mount.text, _refusal(mount))
             version = default_version_of(app.settings, table)
@@ -167,6 +167,10 @@ def _mount(app: "Application", method: str, raw_path: bytes) -> "Outside | None"
     for later in later_mounts(app.root):
         if later.prefix is None:
             complain(f"{later.place} mounts at a computed path, which is not known here")
+        elif method == "WEBSOCKET":
+            complain(
+                f"{later.place} mounts at {later.prefix}, which serves sockets if it is an app"
+            )
         elif f"{path}/".startswith(f"{later.prefix}/"):
             text = f"the mount {later.prefix}, once {later.place} has run"
             return Outside(later.prefix, text)

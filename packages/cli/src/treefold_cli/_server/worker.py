@@ -8,11 +8,12 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from treefold_cli._checks.any_host import ANY_HOST, PUBLIC_VARIABLE, accepts_any_host
-from treefold_cli._checks.broken_files import broken_lines, refusal
-from treefold_cli._server.workers import accept_interrupt
+from treefold_cli._checks.broken_files import refusal, reported_findings
+from treefold_cli._server.workers import PROCESSES_VARIABLE, accept_interrupt
 from treefold_http import Application, BootError
 from treefold_logging import get_logger
 
@@ -38,8 +39,8 @@ def create_app_allowing_broken() -> WorkerApplication:
     if parent is not None:
         threading.Thread(target=_stop_after, args=[parent], daemon=True).start()
     # Processes are numbered from 1, replacements too, so that only one process logs the warning.
-    is_first = multiprocessing.current_process().name.endswith("-1")
-    return WorkerApplication(os.environ["TREEFOLD_APP_DIR"], is_first=is_first)
+    number = int(multiprocessing.current_process().name.rpartition("-")[2] or 1)
+    return WorkerApplication(os.environ["TREEFOLD_APP_DIR"], number=number)
 
 
 def _stop_after(parent: BaseProcess) -> None:
@@ -52,25 +53,25 @@ class WorkerApplication(Application):
 
     Args:
         app_dir: the folder that holds `Api/`.
-        is_first: log, once for all workers, broken files and the state that they do not share.
+        number: counts the workers, replacements too, from 1. The first logs for all workers that
+            start with it broken files and the state that they do not share.
 
     Attributes:
         allows_broken: start although files fail to load.
     """
 
-    def __init__(self, app_dir: str, *, is_first: bool) -> None:
+    def __init__(self, app_dir: str, *, number: int) -> None:
         super().__init__(app_dir)
         self.has_own_server = True
         self.allows_broken = True
-        self._logs = is_first
+        self._logs = number == 1
+        self._repeats = 1 < number <= int(os.environ.get(PROCESSES_VARIABLE, "1"))
 
     def boot(self) -> None:
-        super().boot()
-        lines = [] if self.allows_broken else list(broken_lines(self))
-        for line in lines if self._logs else ():
-            get_logger().error("broken: %s", line)
-        if lines:
-            raise BootError(refusal(len(lines)), self.report)
+        with reported_findings() if self._repeats else nullcontext():
+            super().boot()
+        if self.report.broken and not self.allows_broken:
+            raise BootError(refusal(len(self.report.broken)), self.report)
         if self._logs:
             self._logs = False
             where = os.environ.get(PUBLIC_VARIABLE)

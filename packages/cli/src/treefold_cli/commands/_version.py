@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,6 +18,9 @@ from treefold_cli._console.output import complain, count, write, write_marked
 from treefold_cli._console.progress import working
 from treefold_cli._console.project import find_api
 from treefold_router import RouterError, RouteTable, version_number
+
+if TYPE_CHECKING:
+    from treefold_scaffold import Entry, VersionPlan
 
 Number = Annotated[str, typer.Argument(metavar="N", help="A version: 2 or v2.", show_default=False)]
 
@@ -58,36 +61,10 @@ def create(
     if not plan_only:
         with translated(ScaffoldError), working("Writing the version"):
             write_version(app_dir, plan)
-    files = sorted(
-        (entry for entry in plan.entries if entry.action.value != "folder"),
-        key=lambda entry: entry.path.split("/"),
-    )
     if as_json:
-        records = [
-            {
-                "path": entry.path,
-                "action": entry.action.value,
-                "places": entry.places,
-                "computed": entry.computed,
-            }
-            for entry in files
-        ]
-        head = {"version": plan.target, "from": plan.source, "written": not plan_only}
-        write(json.dumps(head | {"files": records}))
-        return OK
-    if plan_only:
-        write(f"would create Api/{plan.target} from Api/{plan.source}:")
-        for entry in files:
-            write(f"  {entry.action.value:7}  {entry.path}")
+        write(json.dumps(_plan_record(plan, written=not plan_only)))
     else:
-        write(f"created: Api/{plan.target} from Api/{plan.source}, {_count_files(files)}")
-    for entry in files:
-        for line in entry.computed:
-            # lines are the same in both: a rewrite stays within its line
-            complain(
-                f"not rewritten: Api/{plan.target}/{entry.path}:{line} imports a computed name;"
-                f" check that it does not lead to {plan.source}"
-            )
+        _print_plan(plan, written=not plan_only)
     return OK
 
 
@@ -165,7 +142,42 @@ def diff(
     return OK
 
 
-def _count_files(files: Sequence[Any]) -> str:
+def _plan_record(plan: "VersionPlan", *, written: bool) -> dict[str, Any]:
+    files = [
+        {
+            "path": entry.path,
+            "action": entry.action.value,
+            "places": entry.places,
+            "computed": entry.computed,
+        }
+        for entry in _files_of(plan)
+    ]
+    return {"version": plan.target, "from": plan.source, "written": written, "files": files}
+
+
+def _print_plan(plan: "VersionPlan", *, written: bool) -> None:
+    files = _files_of(plan)
+    if written:
+        write(f"created: Api/{plan.target} from Api/{plan.source}, {_count_files(files)}")
+    else:
+        write(f"would create Api/{plan.target} from Api/{plan.source}:")
+        for entry in files:
+            write(f"  {entry.action.value:7}  {entry.path}")
+    for entry in files:
+        for line in entry.computed:
+            # lines are the same in both: a rewrite stays within its line
+            complain(
+                f"not rewritten: Api/{plan.target}/{entry.path}:{line} imports a computed name;"
+                f" check that it does not lead to {plan.source}"
+            )
+
+
+def _files_of(plan: "VersionPlan") -> "Sequence[Entry]":
+    files = (entry for entry in plan.entries if entry.action.value != "folder")
+    return sorted(files, key=lambda entry: entry.path.split("/"))
+
+
+def _count_files(files: "Sequence[Entry]") -> str:
     rewritten = sum(entry.action.value == "rewrite" for entry in files)
     emptied = sum(entry.action.value == "empty" for entry in files)
     changed = f"{emptied} empty" if emptied else f"imports rewritten in {rewritten}"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from treefold_http._project.plans import WEBSOCKET
 from treefold_http._responses.static import StaticFiles
 from treefold_http._serving.mounted_app import MountedApp
 
@@ -29,6 +30,8 @@ _BUILT_IN = {
 _PROBES = ("/livez", "/readyz")
 _FOLDERS_OF_DOCUMENTS = ("/openapi", "/asyncapi")
 _WITH_FOLDER = ("/docs", *_FOLDERS_OF_DOCUMENTS)
+_BELOW_DOCS = ("site.json", "log")
+"""Paths below `/docs` in development, besides its assets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +52,10 @@ class Outside:
 def mount_at(app: ProjectRuntime, path: bytes | str, method: str = "GET") -> Outside | None:
     """Return the mount of the project that serves a path; it comes before the default version.
 
-    Mounts are known after a boot, or after `load_boot_files`.
+    Mounts are known after a boot, or after `load_boot_files`. Only applications serve sockets.
     """
     found = app.mounts.covering(path)
-    if found is None:
+    if found is None or (method == WEBSOCKET and not isinstance(found[1], MountedApp)):
         return None
     prefix, target = found
     status, name = 200, type(target).__name__
@@ -85,7 +88,8 @@ def built_in_at(
     documents = [f"{version}.json" for version in versions]
     if first in _FOLDERS_OF_DOCUMENTS and name not in documents:
         return Outside(first, text, 404)
-    return Outside(first, text, _status_of_read(method, is_there=True))
+    is_there = first != "/docs" or is_whole or name in _BELOW_DOCS or name.startswith("assets/")
+    return Outside(first, text, _status_of_read(method, is_there=is_there))
 
 
 def _status_of_read(method: str, *, is_there: bool) -> int:
