@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from serving import PATIENCE, Process, write_tree
+from serving import PATIENCE, NewDatabase, Process, write_tree
 from socket_client import dial
 from websockets.exceptions import ConnectionClosed
 
@@ -610,6 +610,75 @@ def test_values_of_the_application_close_when_older_requests_have_ended(start: S
     while not (dev.root / "Services/closed").exists():
         assert time.monotonic() < deadline
     assert dev.get("/v1/db") == [2]
+
+
+MODELS = {
+    "Models/__init__.py": "",
+    "Models/author.py": """
+        from treefold.orm import Model, fields
+        class Author(Model):
+            number = {n}
+            name = fields.CharField(max_length=50)
+    """,
+    "Models/book.py": """
+        from treefold.orm import Model, fields
+        class Book(Model):
+            number = {n}
+            title = fields.CharField(max_length=50)
+            author = fields.ForeignKey("Author", related_name="books")
+    """,
+    "Api/v1/Setup/Get.py": """
+        from Models.author import Author
+        from Models.book import Book
+        from treefold.orm import create_all
+        def handler():
+            create_all(Author, Book)
+            return [Author.objects.create(name="Le Guin").name]
+    """,
+    "Api/v1/Number/Get.py": """
+        from Models.author import Author
+        from Models.book import Book
+        async def handler(request):
+            return [Author.number, Book.number]
+    """,
+    "Api/v1/Book/Get.py": """
+        import asyncio
+        from Models.author import Author
+        from Models.book import Book
+        async def handler(request):
+            author = await Author.objects.aget(name="Le Guin")
+            await asyncio.sleep(0.02)
+            book = await Book.objects.acreate(title="The Dispossessed", author=author)
+            await asyncio.sleep(0.02)
+            again = await Book.objects.select_related("author").aget(pk=book.pk)
+            count = await author.books.filter(pk=book.pk).acount()
+            return [type(again.author) is type(author), count]
+    """,
+}
+
+
+def test_no_request_of_a_crowd_meets_two_versions_of_a_model(
+    start: Start, new_database: NewDatabase
+) -> None:
+    """Requests are in flight across each save; the models name each other in a text."""
+    files = {name: text.replace("{n}", "0") for name, text in MODELS.items()}
+    with new_database() as database:
+        files["treefold.toml"] = f"[databases]\ndefault = {json.dumps(database)}\n"
+        dev = start(files)
+        assert dev.get("/v1/setup") == ["Le Guin"]
+        numbers = [0, 0]
+        with Crowd(dev, ["/v1/book"], keep=True, clients=6) as crowd:
+            while crowd.count < 80:
+                number = max(numbers) + 1
+                file = ("Models/author.py", "Models/book.py")[number % 2]
+                numbers[number % 2] = number
+                dev.save(file, MODELS[file].replace("{n}", f"{number}"))
+                dev.until("/v1/number", numbers)
+        assert crowd.failures == []
+        assert {str(answer) for got in crowd.answers for answer in got["/v1/book"]} == {"[True, 1]"}
+        assert max(numbers) > 3
+        assert "restarting" not in dev.terminal()
+        dev.server.stop()
 
 
 @pytest.mark.parametrize(
