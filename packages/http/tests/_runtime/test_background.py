@@ -14,6 +14,7 @@ import pytest
 from treefold_http import BackgroundTasks
 from treefold_http._runtime.background import BackgroundOwner, run_anywhere
 from treefold_http._runtime.threads import WorkerThreads
+from treefold_logging import request_id
 
 if TYPE_CHECKING:
     from conftest import Lines
@@ -106,6 +107,7 @@ def test_calling_the_tasks_directly_says_what_to_do() -> None:
         KeyboardInterrupt(),
         asyncio.CancelledError(),
         StopIteration(),
+        GeneratorExit(),
     ],
     ids=lambda error: type(error).__name__,
 )
@@ -122,6 +124,7 @@ def test_a_call_that_fails_is_logged_and_the_next_ones_run(
         raise error
 
     async def main() -> None:
+        request_id.set("one")
         tasks = BackgroundTasks()
         tasks.add(failing_plain if plain else failing)
         tasks.add(seen.append, "next")

@@ -14,7 +14,7 @@ from typing import Any, ParamSpec, TypeAlias
 
 from treefold_http._runtime.exit_callbacks import is_outer_cancellation
 from treefold_http._runtime.threads import WorkerThreads
-from treefold_logging import get_logger
+from treefold_logging import get_logger, request_id
 
 P = ParamSpec("P")
 
@@ -69,11 +69,12 @@ class BackgroundOwner:
             await asyncio.wait(late, timeout=1.0)
 
     async def _run(self, calls: list[Call]) -> None:
+        own = request_id.get(None)
         for call in calls:
             try:
                 await run_anywhere(self._threads, call)
             except BaseException as error:  # the next call still runs
-                if is_outer_cancellation(error):
+                if is_outer_cancellation(error, own):
                     raise
                 get_logger().error("background task %s failed", _name(call), exc_info=error)
 
