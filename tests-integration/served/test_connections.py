@@ -231,6 +231,28 @@ def test_r10_clients_that_never_read_hold_no_place_and_are_closed(
     assert said(server, "their clients read too slowly, or not at all")
 
 
+@pytest.mark.long
+def test_r10_a_thousand_clients_that_never_read_leave_the_others_their_place(
+    serve_on_socket: ServeOnSocket,
+) -> None:
+    server = serve_on_socket({**TREE, "treefold.toml": ""})  # 1,000 requests, 60 seconds
+    before = descriptors(server)
+    with ExitStack() as stack:
+        for number in range(1010):
+            wire = stack.enter_context(Wire(server, window=4096))
+            wire.send(b"GET /v1/endless HTTP/1.1\r\n" + HOST + b"X-Request-ID: unread\r\n\r\n")
+            if number % 10 == 9:  # each fills the buffers of the kernel first
+                assert server.get("/v1/ok").status == 200
+        # the slowest of more than 1,000 are closed, the others have their 60 seconds
+        assert eventually(lambda: before + 900 < descriptors(server) <= before + 1000)
+        began = time.monotonic()
+        while descriptors(server) > before + 5:
+            assert server.get("/v1/ok").status == 200
+            assert time.monotonic() - began < 90
+            time.sleep(0.5)
+    assert said(server, "their clients read too slowly, or not at all")
+
+
 def test_a_client_that_reads_a_large_answer_slowly_is_not_closed(
     serve_on_socket: ServeOnSocket,
 ) -> None:
