@@ -1,8 +1,7 @@
 """Milliseconds from a save to its answer by size of tree, and the memory of 200 reloads.
 
 `python tools/bench/reload_bench.py` runs `treefold dev` over trees of 50, 1,000 and 5,000 routes. A
-service reaches one route; `providers.py` and `Middleware/` reach all of them, which are planned
-again: these have no bar.
+service and a provider reach one route; `Middleware/` reaches all of them, and has no bar.
 """
 
 import http.client
@@ -76,7 +75,11 @@ def measure(routes: int) -> None:
                 median = statistics.median(took[:SAVES]) * 1000
                 line = f"save to served, {routes:5} routes, {file:22} {median:6.0f} ms"
                 grown = memory(process.pid) - before
-                bar = f"all {routes + 1} planned" if place else f"bar {BARS[routes]} ms"
+                bar = (
+                    f"all {routes + 1} planned"
+                    if file.startswith("Mid")
+                    else f"bar {BARS[routes]} ms"
+                )
                 print(f"{line}  {bar:16}  memory {grown:+.1f} MB after {count} reloads")
             process.terminate()
 

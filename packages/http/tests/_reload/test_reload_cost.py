@@ -21,13 +21,45 @@ def test_a_save_plans_the_routes_that_it_reaches_and_no_others(live: MakeLive) -
     assert app.app.project.table is table
 
 
-def test_other_providers_plan_every_route(live: MakeLive) -> None:
+def test_other_providers_plan_the_routes_that_look_for_them(live: MakeLive) -> None:
     provided = "providers = {{'word': lambda: {n}}}\n"
     source = "def handler(word):\n    return [word]\n"
     app = live({X: source, Y: handler("1"), "providers.py": provided.format(n=1)})
     assert app.get("/v1/x") == [1]
+    before = plans(app)
     app.edit({"providers.py": provided.format(n=2)})
     assert app.get("/v1/x") == [2]
+    assert plans(app)["v1/Y/Get.py"] is before["v1/Y/Get.py"]
+
+
+NESTED = """
+    class Db:
+        n = {n}
+    def connect(word):
+        db = Db()
+        db.word = word
+        return db
+    providers = {providers}
+"""
+
+
+def test_providers_that_come_change_and_go_reach_those_that_need_them(live: MakeLive) -> None:
+    """By type, by name, for a parameter of a provider, and in place of a query."""
+    typed = "from providers import Db\ndef handler(db: Db):\n    return [db.n, db.word]\n"
+    plain = "def handler(word: str = 'none'):\n    return [word]\n"
+
+    def provided(n: int, providers: str) -> dict[str, str]:
+        return {"providers.py": NESTED.replace("{n}", f"{n}").replace("{providers}", providers)}
+
+    app = live({X: typed, Y: plain} | provided(1, "{Db: connect, 'word': lambda: 'a'}"))
+    assert (app.get("/v1/x"), app.get("/v1/y")) == ([1, "a"], ["a"])
+    app.edit(provided(2, "{Db: connect, 'word': lambda: 'b'}"))
+    assert (app.get("/v1/x"), app.get("/v1/y")) == ([2, "b"], ["b"])
+    app.edit(provided(2, "{Db: connect}"))
+    assert (app.get("/v1/y"), app.get("/v1/y?word=q")) == (["none"], ["q"])
+    app.edit(provided(3, "{Db: connect, 'word': lambda: 'c'}"))
+    assert (app.get("/v1/x"), app.get("/v1/y")) == ([3, "c"], ["c"])
+    assert app.app.report.broken == ()
 
 
 def test_middleware_of_one_module_comes_and_goes_with_it(live: MakeLive) -> None:

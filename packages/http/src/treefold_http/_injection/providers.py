@@ -7,10 +7,12 @@ value of the application is made at its first use and cleaned up when the applic
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, MutableMapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
+T = TypeVar("T")
 Key: TypeAlias = type | str
 ProviderScope: TypeAlias = Literal["app", "request"]
 
@@ -44,6 +46,7 @@ class Providers:
         self._changed = changed
         self.open_scope: Callable[[], Any] = object
         self.declared: dict[Key, Provider] = {}
+        self._asked: set[Key] | None = None
         self._added: dict[Key, Provider] = {}
         self.values: dict[Provider, Any] = {}
         self._scopes: list[tuple[Provider, Any]] = []
@@ -72,8 +75,26 @@ class Providers:
 
     def find(self, annotation: Any, name: str) -> Provider | None:
         """Return the provider of a parameter, by its type or else by its name."""
+        if self._asked is not None:
+            self._asked.update([annotation, name] if isinstance(annotation, type) else [name])
         found = self._of(annotation) if isinstance(annotation, type) else None
         return found or self._of(name)
+
+    @contextmanager
+    def lookups(self, user: T, into: MutableMapping[T, frozenset[Key]] | None) -> Generator[None]:
+        """Note the keys that are looked for in a block, found or not.
+
+        Args:
+            user: the key of the note.
+            into: receives it; None to note nothing.
+        """
+        keys = self._asked = None if into is None else set[Key]()
+        try:
+            yield
+        finally:
+            self._asked = None
+            if into is not None and keys is not None:
+                into[user] = frozenset(keys)
 
     def _of(self, key: Key) -> Provider | None:
         return self._added.get(key) or self.declared.get(key)

@@ -27,7 +27,8 @@ from treefold_http._project.plans import WEBSOCKET, Plan, broken_plan, make_plan
 from treefold_http._project.reuse import (
     handler_names,
     has_no_own_middleware,
-    is_planned_alike,
+    is_wrapped_alike,
+    routes_asking,
     routes_to_load,
     same_objects,
 )
@@ -41,6 +42,7 @@ from treefold_logging import get_logger, request_target
 from treefold_router import Route, RouterError, RouteTable
 
 if TYPE_CHECKING:
+    from treefold_http._injection.providers import Key
     from treefold_http._project.runtime import ProjectRuntime
     from treefold_http._requests.connection import Connection
     from treefold_http._requests.request import Request
@@ -65,6 +67,7 @@ class LoadedProject:
             `latest`, because the version may change with a new folder; DEBUG for a fixed one.
         extensions: objects of `extensions.py`, in order.
         bare_plans: the plans without the header that names a broken file.
+        asked: the keys of the providers that each plan has looked for; empty without `dev=True`.
         good: by file, the last module and plan that loaded; empty without `dev=True`.
         kept: a cache of values derived from the project, such as OpenAPI documents.
     """
@@ -85,6 +88,7 @@ class LoadedProject:
     default_level: int
     extensions: Sequence[Any]
     bare_plans: dict[Route, Plan]
+    asked: dict[Route, frozenset[Key]]
     good: dict[str, tuple[HandlerModule, Plan]]
     kept: dict[str, Any] = field(init=False, default_factory=dict[str, Any])
 
@@ -202,8 +206,11 @@ def _read_sources(
         _load_again(space, name, findings)
     _encode_as_declared(space, None if kept is None else modules_before)
     middlewares = _with_development(app, files, former) if app.dev else files.middlewares
-    if kept is not None and not is_planned_alike(app, kept, middlewares, files, providers):
+    if kept is not None and not is_wrapped_alike(kept, middlewares, files):
         kept, routes = None, table.routes
+    elif kept is not None:
+        asking = routes_asking(kept, providers, app.providers.declared)
+        routes = list(dict.fromkeys([*routes, *asking]))
     return _Sources(
         table=table,
         handlers=handlers,
@@ -220,7 +227,8 @@ def _plan_project(app: ProjectRuntime, sources: _Sources, findings: Findings) ->
     kept, files, middlewares = sources.kept, sources.files, sources.middlewares
     chosen = {route: sources.modules[route] for route in sources.routes}
     plans = {} if kept is None else dict(kept.bare_plans)
-    plans |= plan_routes(app, chosen, middlewares, findings)
+    asked = {} if kept is None else dict(kept.asked)
+    plans |= plan_routes(app, chosen, middlewares, findings, asked if app.dev else None)
     modules = sources.modules | chosen
     good = _good(kept, chosen, plans, findings) if app.dev else {}
     fallback = plan_fallback(app, entries_for(None, middlewares))
@@ -234,6 +242,7 @@ def _plan_project(app: ProjectRuntime, sources: _Sources, findings: Findings) ->
         handlers=sources.handlers,
         plans=told,
         bare_plans=plans,
+        asked=asked,
         fallback=fallback,
         scoped_fallbacks=kept.scoped_fallbacks
         if kept is not None and has_no_own_middleware(kept.modules, chosen)
@@ -276,21 +285,26 @@ def plan_routes(
     modules: dict[Route, HandlerModule | BrokenFile],
     middlewares: Sequence[Any],
     findings: Findings | None = None,
+    asked: dict[Route, frozenset[Key]] | None = None,
 ) -> dict[Route, Plan]:
     """Compose the plan of every route; a route whose parameters cannot be provided is broken.
 
     In a reload, a broken file keeps its last good module, written back to `modules`, and also its
     last good plan if no plan can be composed from that module now.
+
+    Args:
+        asked: receives the keys of the providers that each plan has looked for.
     """
     findings = findings or Findings(str(app.root))
     plans: dict[Route, Plan] = {}
     for route, module in list(modules.items()):
         if isinstance(module, HandlerModule):
-            try:
-                plans[route] = make_plan(app, route, module, middlewares)
-                continue
-            except Exception as error:  # reading a signature runs user code
-                module = findings.add(route.file, error)
+            with app.providers.lookups(route, asked):
+                try:
+                    plans[route] = make_plan(app, route, module, middlewares)
+                    continue
+                except Exception as error:  # reading a signature runs user code
+                    module = findings.add(route.file, error)
         good = findings.last_good(route.file)
         if good is None:
             plans[route] = broken_plan(app, route, module.error, middlewares)

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from treefold_http._injection.providers import Key, Provider
     from treefold_http._project.boot import LoadedProject
     from treefold_http._project.boot_files import BootFiles
-    from treefold_http._project.runtime import ProjectRuntime
 
 
 def handler_names(table: RouteTable) -> dict[str, list[Route]]:
@@ -33,27 +32,25 @@ def routes_to_load(former: LoadedProject, stale: Collection[str]) -> list[Route]
     return [route for name in names & former.handlers.keys() for route in former.handlers[name]]
 
 
-def is_planned_alike(
-    app: ProjectRuntime,
-    former: LoadedProject,
-    middlewares: Sequence[Any],
-    files: BootFiles,
-    providers: Mapping[Key, Provider],
-) -> bool:
-    """Return True if an unchanged handler has the same plan as before.
+def is_wrapped_alike(former: LoadedProject, middlewares: Sequence[Any], files: BootFiles) -> bool:
+    """Return True if an unchanged handler has the same middleware as before.
 
     Args:
-        app: the application, with its providers as they are now.
         former: the project that serves.
         middlewares: the middleware of every request.
         files: the boot files as they are now.
-        providers: the declared providers of `former`.
     """
-    return (
-        same_objects(former.middlewares, middlewares)
-        and same_objects(former.extensions, files.extensions)
-        and dict(app.providers.declared) == dict(providers)
+    return same_objects(former.middlewares, middlewares) and same_objects(
+        former.extensions, files.extensions
     )
+
+
+def routes_asking(
+    former: LoadedProject, before: Mapping[Key, Provider], now: Mapping[Key, Provider]
+) -> list[Route]:
+    """Return the routes whose plans have looked for a provider that is another one now."""
+    changed = {key for key in {*before, *now} if before.get(key) is not now.get(key)}
+    return [r for r, keys in former.asked.items() if not keys.isdisjoint(changed)]
 
 
 def has_no_own_middleware(former: Mapping[Route, Any], modules: Mapping[Route, Any]) -> bool:
