@@ -88,17 +88,37 @@ def _checked(folder: Path, said: str) -> Path:
     return folder
 
 
+def make_application(root: Path) -> Application:
+    """Return the application of a root, with a secret of its own if the project has none.
+
+    Like the databases of a run: sessions and tokens work in tests without a secret of production.
+    """
+    import dataclasses
+    import secrets
+
+    from treefold_http import Application, Settings, TreefoldError
+
+    try:
+        settings = Settings.load(root)
+    except TreefoldError:
+        return Application(root)  # its boot reports the error
+    if settings.secret_key is None:
+        settings = dataclasses.replace(settings, secret_key=secrets.token_urlsafe(48))
+    return Application(root, settings=settings)
+
+
 @pytest.fixture(scope="session")
 def treefold_apps() -> Callable[[Path], Application]:
     """Return the application of a root, booted and prepared for tests once in the session."""
-    from treefold_http import Application
     from treefold_http.extensions import prepare_tests
 
     made: dict[Path, Application] = {}
     prepared: set[Path] = set()
 
     def application(root: Path) -> Application:
-        app = made.setdefault(root, Application(root))
+        app = made.get(root)
+        if app is None:
+            app = made[root] = make_application(root)
         app.boot()
         if root not in prepared:
             prepare_tests(app)

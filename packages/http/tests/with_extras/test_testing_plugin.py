@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from _treefold_pytest import make_application
+from treefold_http import TreefoldError
+
 Write = Callable[..., Path]
 
 PROJECT = {
@@ -16,6 +19,11 @@ PROJECT = {
             app.state.starts = getattr(app.state, "starts", 0) + 1
 
         on_startup = [begin]
+    """,
+    "Middleware/__init__.py": """
+        from treefold_http.middleware import Sessions
+
+        middlewares = [Sessions()]
     """,
     "Services/__init__.py": "",
     "Services/clock.py": "def now():\n    return 'real'\n",
@@ -77,6 +85,28 @@ TESTS = """
         async def test_async_in_a_class(self, async_client):
             assert (await async_client.get("/v1/time")).text == "real"
 """
+
+SECRET = "of this project: at least 32 bytes long"
+
+
+@pytest.mark.parametrize(("toml", "kept"), [("", False), (f"secret_key = '{SECRET}'", True)])
+def test_a_run_has_a_secret_unless_the_project_has_one(
+    write: Write, monkeypatch: pytest.MonkeyPatch, toml: str, kept: bool
+) -> None:
+    monkeypatch.delenv("TREEFOLD_SECRET_KEY", raising=False)
+    root = write(PROJECT | {"treefold.toml": toml})
+    secrets = {make_application(root).settings.secret_key for _ in range(2)}
+    if kept:
+        assert secrets == {SECRET}
+    else:
+        assert len({secret for secret in secrets if secret and len(secret) >= 32}) == 2
+
+
+def test_settings_that_cannot_be_read_are_the_error_of_the_boot(write: Write) -> None:
+    app = make_application(write(PROJECT | {"treefold.toml": "unknown = 1"}))
+    with pytest.raises(TreefoldError, match="unknown"):
+        app.boot()
+
 
 ANYIO_TESTS = """
     import asyncio
