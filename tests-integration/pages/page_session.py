@@ -30,8 +30,8 @@ START = 15.0
 RELOAD = 3.0
 """Seconds that a saved file may take until `dev` says that it is served."""
 
-NEW_SERVICE = 0.2
-"""The same for a new file in `Services/`, which is not loaded before another file imports it."""
+NEW_MODULE = 0.2
+"""The same for a new file in `Services/` or `Models/`, which no file imports yet."""
 
 COMMAND = 60.0
 """Seconds after which a command that has not ended fails."""
@@ -125,7 +125,7 @@ class PageSession:
     def _save(self, block: Block) -> None:
         text = self._here(block.text)
         file = self.terminal.folder / block.file
-        patience = NEW_SERVICE if "Services" in file.parts and not file.exists() else RELOAD
+        is_new = not file.exists() and not {"Services", "Models"}.isdisjoint(file.parts)
         if block.adds:
             text = file.read_text(encoding="utf-8") + "\n" + text.partition("\n")[2]
         marks = {
@@ -140,7 +140,7 @@ class PageSession:
             json.loads(text)
         if block.file.startswith(_SERVED_FOLDERS) or block.file == "treefold.toml":
             for port, server in self._servers.items():
-                server.await_reload(marks[port], patience)
+                server.await_reload(marks[port], NEW_MODULE if is_new else RELOAD)
 
     def _here(self, text: str) -> str:
         """Replace the ports, databases and servers of the page by those of the session."""
