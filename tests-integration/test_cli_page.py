@@ -11,6 +11,7 @@ from treefold_cli._console import application
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PAGE = (DOCS / "guides/cli.md").read_text(encoding="utf-8")
+JOBS = (DOCS / "guides/jobs.md").read_text(encoding="utf-8")
 MIGRATIONS = (DOCS / "guides/migrations.md").read_text(encoding="utf-8")
 
 
@@ -33,7 +34,9 @@ def options(command: Any) -> set[str]:
 
 
 def described(name: str) -> str:
-    """The rows of a command in the tables of its page; all of it for those of migrations."""
+    """The rows of a command in the tables of its page; all of it for those of other packages."""
+    if name == "worker" or name.startswith("jobs "):
+        return JOBS
     if name not in application.COMMANDS:
         return MIGRATIONS
     rows = (line for line in PAGE.splitlines() if line.startswith(f"| `{name}"))

@@ -230,16 +230,16 @@ class PageSession:
         typed = self._here(command.typed)
         explicit = re.search(r"(?:--port[ =]|:|http\.server )([38]\d\d\d)\b", command.typed)
         documented = explicit[1] if explicit else "8000"
+        if "worker" in typed.split()[:3]:
+            documented = "worker"  # it listens nowhere, and runs beside the server
         port = self._port(documented)
         if former := self._servers.pop(documented, None):
             former.stop()
-        if "worker" in typed.split()[:3]:
-            documented = "worker"
-        elif explicit:
+        if explicit:
             typed = typed.replace(explicit[0], explicit[0].replace(documented, str(port)))
         elif "hypercorn" in typed.split():
             typed += f" --bind 127.0.0.1:{port}"
-        else:
+        elif documented != "worker":
             typed += f" --port {port}"
         server = Server(typed, self.terminal.folder, self._environment())
         self._servers[documented] = server

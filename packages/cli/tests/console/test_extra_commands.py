@@ -43,6 +43,12 @@ def plain(target: str = "", *, dry_run: bool = False, rename: list[str] = [], ap
     return 0
 
 
+def count(ids: list[int], *, most: int = 5, seconds: float = 0.5, app_dir: str = "."):
+    '''Count.'''
+    print(sum(ids), most + 1, seconds + 1)
+    return 0
+
+
 def in_project(*, app_dir: str = ".") -> int:
     '''Look at the models.'''
     import sys
@@ -59,6 +65,7 @@ migrations show = other_package:show
 broken = no_such_module:nothing
 routes = other_package:migrate
 plain = other_package:plain
+count = other_package:count
 models = other_package:in_project
 """
 
@@ -133,6 +140,24 @@ def test_a_typing_error_finds_them_too(run: Run):
 def test_a_plain_function_has_arguments_and_options(run: Run, words: list[str], printed: str):
     done = run("plain", *words)
     assert (done.returncode, done.stdout) == (0, f"imported\n{printed}\n"), done.stderr
+
+
+def test_the_numbers_of_a_plain_function_are_read(run: Run):
+    done = run("count", "1", "2", "--most", "7")
+    assert (done.returncode, done.stdout) == (0, "imported\n3 8 1.5\n"), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["1", "x"], "'ids' must be a whole number, got 'x'"),
+        (["1", "--most", "2.5"], "'most' must be a whole number, got '2.5'"),
+        (["1", "--seconds", "soon"], "'seconds' must be a number, got 'soon'"),
+    ],
+)
+def test_text_in_the_place_of_a_number_is_misuse(run: Run, words: list[str], said: str):
+    done = run("count", *words)
+    assert (done.returncode, done.stderr) == (2, f"Error: {said}\n")
 
 
 def test_the_help_of_a_plain_function_is_its_docstring(run: Run):

@@ -30,6 +30,7 @@ from treefold_http._extensions.calls import (
 from treefold_http._extensions.members import (
     READY_TIMEOUT as READY_TIMEOUT,
     Check as Check,
+    LogContext as LogContext,
     Pending as Pending,
     Refusal as Refusal,
     SessionStore as SessionStore,
@@ -65,6 +66,12 @@ class Extension(Protocol):
 
         An installed extension relies on `app.root` and `app.settings` only: `doctor` and tools
         set it up without a boot. An exception stops the boot and is reported.
+        """
+
+    def use_log(self, log: LogContext) -> None:
+        """Receive the request id and the mask of the log; called once, after `setup`.
+
+        For an extension that writes log lines, or takes up a request in another process.
         """
 
     async def startup(self) -> None:

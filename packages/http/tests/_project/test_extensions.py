@@ -143,6 +143,15 @@ def test_what_cannot_be_set_up_stops_the_boot(project: Project, text: str, words
     assert words in str(raised.value)
 
 
+def test_an_extension_receives_the_request_log_after_its_setup(project: Project) -> None:
+    use = "lambda self, log: self.seen.append((log.request_id.get(), log.mask({'token': 'x'})))"
+    text = f"[type('E', (), {{'seen': [], 'setup': lambda self, app: 0, 'use_log': {use}}})()]"
+    app = extended(project, text)
+    app.boot()
+
+    assert app.extensions[0].seen == [("-", {"token": "***"})]
+
+
 # -- the end
 
 

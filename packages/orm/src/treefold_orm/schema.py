@@ -88,11 +88,18 @@ from treefold_orm._terms.constraints import (
 from treefold_orm._terms.search_index import SearchIndex as SearchIndex
 
 if TYPE_CHECKING:
+    from treefold_orm._jobs.engine import JobTables as JobTables
+    from treefold_orm._jobs.sources import uses_jobs as uses_jobs
     from treefold_orm._runtime.held import HeldConnection as HeldConnection
     from treefold_orm._schema.detached_models import models_of as models_of
 
 # what runs statements needs asyncio, which files and their comparison do not
-_LATER = {"HeldConnection": "_runtime.held", "models_of": "_schema.detached_models"}
+_LATER = {
+    "HeldConnection": "_runtime.held",
+    "JobTables": "_jobs.engine",
+    "models_of": "_schema.detached_models",
+    "uses_jobs": "_jobs.sources",
+}
 _AT_ONCE = {name for name in globals() if not name.startswith("_")} - {"TYPE_CHECKING"}
 
 if not TYPE_CHECKING:  # checkers read the imports above, and cannot evaluate this

@@ -12,8 +12,10 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from treefold_cli._console.errors import MISUSE, CommandError
 from treefold_cli._console.options import AppDir
 
+_NUMBERS: Mapping[Any, str] = {int: "a whole number", float: "a number"}
 _ENTRY = re.compile(r" {4}(\w+): (.*)")
 
 
@@ -30,6 +32,7 @@ def as_command(function: Callable[..., Any]) -> Callable[..., Any]:
     parameters = [
         one.replace(
             kind=inspect.Parameter.POSITIONAL_OR_KEYWORD,
+            default=str(one.default) if hints[one.name] in _NUMBERS else one.default,
             annotation=_annotate(one, hints[one.name], about.get(one.name, "")),
         )
         for one in inspect.signature(function).parameters.values()
@@ -37,6 +40,7 @@ def as_command(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def command(**values: Any) -> Any:
         given = inspect.signature(function).parameters
+        values = {name: _read(name, hints[name], value) for name, value in values.items()}
         positional = [
             values.pop(name)
             for name, one in given.items()
@@ -52,9 +56,24 @@ def as_command(function: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def _read(name: str, kind: Any, value: Any) -> Any:
+    """Turn the text of a number into one; typer would import pydantic for that."""
+    if kind == list[int]:
+        return [_read(name, int, one) for one in value]
+    if kind not in _NUMBERS:
+        return value
+    try:
+        return kind(value)
+    except ValueError:
+        raise CommandError(
+            f"{name.replace('_', '-')!r} must be {_NUMBERS[kind]}, got {value!r}", code=MISUSE
+        ) from None
+
+
 def _annotate(parameter: inspect.Parameter, kind: Any, about: str) -> Any:
     if parameter.name == "app_dir":
         return AppDir
+    kind = str if kind in _NUMBERS else list[str] if kind == list[int] else kind
     shown = None if kind is bool else parameter.name.upper()
     if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
         return Annotated[kind, typer.Argument(help=about, metavar=shown, show_default=False)]

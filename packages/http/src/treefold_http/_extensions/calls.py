@@ -10,6 +10,7 @@ from typing import Any
 from treefold_http._extensions.members import (
     READY_TIMEOUT,
     Check,
+    LogContext,
     Pending,
     SessionStore,
     SpanFactory,
@@ -17,6 +18,14 @@ from treefold_http._extensions.members import (
 from treefold_http._runtime.background import run_anywhere
 from treefold_http._runtime.runtime import Runtime
 from treefold_logging import get_logger
+
+
+def set_up(extension: Any, app: Runtime) -> None:
+    """Call `setup` of an extension, then `use_log`."""
+    if (setup := getattr(extension, "setup", None)) is not None:
+        setup(app)
+    if (use_log := getattr(extension, "use_log", None)) is not None:
+        use_log(LogContext())
 
 
 def find_session_store(app: Runtime) -> SessionStore | None:

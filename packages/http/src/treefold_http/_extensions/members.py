@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from contextvars import ContextVar
 from typing import Any, Protocol, TypeAlias
+
+from treefold_logging import mask, request_id, scrub
 
 Refusal: TypeAlias = tuple[int, str, Sequence[Mapping[str, Any]] | None]
 """The response to an exception: status, detail, and entries of a validation failure."""
@@ -96,3 +99,22 @@ class SpanFactory(Protocol):
     def __call__(
         self, name: str, attributes: Mapping[str, str | int]
     ) -> AbstractContextManager[Any]: ...
+
+
+class LogContext:
+    """The parts of the request log that an extension needs for lines and jobs of its own."""
+
+    __slots__ = ()
+
+    @property
+    def request_id(self) -> ContextVar[str]:
+        """The id of the request that the current code serves; `-` outside of one."""
+        return request_id
+
+    def mask(self, value: Any) -> Any:
+        """Return a copy of a structure with the values under sensitive keys replaced by `***`."""
+        return mask(value)
+
+    def scrub(self, text: str) -> str:
+        """Return a text with the secrets replaced that are known by their form."""
+        return scrub(text)

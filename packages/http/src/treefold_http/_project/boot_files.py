@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast
 
+from treefold_http._extensions.calls import set_up
 from treefold_http._failures.error_format import ErrorFormat, as_error_format
 from treefold_http._injection.providers import Provider
 from treefold_http._project.app_settings import (
@@ -235,8 +236,7 @@ def _extensions(app: ProjectRuntime, space: ModuleSpace, findings: Findings) -> 
     try:
         listed = _listed(module, "extensions")
         for extension in listed if findings.former is None else ():
-            if (setup := getattr(extension, "setup", None)) is not None:
-                setup(app)
+            set_up(extension, app)
     except (Exception, SystemExit) as error:
         findings.add("extensions.py", error, fatal=True)
         return []

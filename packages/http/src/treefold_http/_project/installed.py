@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from treefold_http._extensions.calls import set_up
 from treefold_http._runtime.boot_report import TreefoldError
 from treefold_http._wire.errors import HTTPError
 
@@ -107,8 +108,7 @@ def _entry_points() -> list[EntryPoint]:
 
 
 def _set_up(app: ProjectRuntime, extension: Any) -> None:
-    if (setup := getattr(extension, "setup", None)) is not None:
-        setup(app)
+    set_up(extension, app)
     for kind, refuse in getattr(extension, "refusals", {}).items():
         app.exception_handler(kind)(_answering(refuse))
 

@@ -37,6 +37,7 @@ PROJECT_NAMES = frozenset(
         "extensions",
         "hooks",
         "providers",
+        "schedules",
         "settings",
     }
 )

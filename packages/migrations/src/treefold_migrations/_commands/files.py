@@ -13,6 +13,7 @@ from pathlib import Path
 from treefold_migrations._base.errors import FileError
 from treefold_migrations._detect.answers import Answers, Ask
 from treefold_migrations._detect.differences import differences
+from treefold_migrations._detect.job_tables import WORDS, job_operations
 from treefold_migrations._detect.models import models_state
 from treefold_migrations._files.history import Loaded
 from treefold_migrations._files.loading import load_folder
@@ -81,6 +82,9 @@ def makemigrations(
     operations: list[Operation] = []
     if not empty:
         operations = differences(history.state_at(), models_state(metas), answers)
+        jobs = job_operations(Path(folder).absolute().parent, history) if metas is None else []
+        name = name or (WORDS if jobs and head is not None and not operations else "")
+        operations += jobs
     if check or not (operations or empty):
         changed = "Models have changes that no migration holds:"
         say(changed if operations else "Models and migrations agree")

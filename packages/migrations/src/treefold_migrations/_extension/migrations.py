@@ -73,6 +73,10 @@ class Migrations:
         if models := list(_unwritten(written, self._models())):
             text = f"no migration yet: {', '.join(models)}"
             found.append(Pending(text, "treefold makemigrations"))
+        from treefold_migrations._detect.job_tables import job_operations
+
+        if job_operations(self._root, history):
+            found.append(Pending("no migration yet: tables of jobs", "treefold makemigrations"))
         return found
 
     def apply(self) -> list[str] | None:

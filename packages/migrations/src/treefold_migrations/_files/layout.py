@@ -1,7 +1,8 @@
 """Source on one line, laid out over several lines as ruff format leaves it.
 
 Calls, lists, mappings and tuples that are too long get one item a line and a comma at the end,
-which every formatter keeps. Other expressions stay on one line.
+which every formatter keeps. Text of several lines is written as such. Other expressions stay on
+one line.
 """
 
 from __future__ import annotations
@@ -23,6 +24,13 @@ def laid_out(source: str, *, indent: int = 0, before: int = 0, behind: int = 0) 
     if indent + before + len(source) + behind <= WIDTH:
         return source
     return _Layout(source).node(ast.parse(source, mode="eval").body, indent, before, behind)
+
+
+def _has_plain_lines(value: str) -> bool:
+    """True for text of several lines that a triple-quoted string holds without any escape."""
+    lines = value.split("\n")
+    plain = all(line.isprintable() for line in lines) and "\\" not in value
+    return len(lines) > 1 and plain and '"""' not in value and not value.endswith('"')
 
 
 class _Layout:
@@ -49,6 +57,8 @@ class _Layout:
                 pairs = zip(node.keys, node.values, strict=True)
                 items = [(f"{self._text(k)}: " if k else "**", value) for k, value in pairs]
                 return self._items("{", items, "}", indent)
+            case ast.Constant(value=str(value)) if _has_plain_lines(value):
+                return f'"""{value}"""'
             case _:
                 return text
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from treefold_migrations._detect.job_tables import JOB_TABLES
 from treefold_migrations._inspect.found import INVALID, NOT_VALID, SERIAL, Catalog, Found
 from treefold_orm import schema
 from treefold_orm.schema import quote
@@ -17,7 +18,11 @@ from treefold_orm.schema import quote
 Text = Callable[[str], str]
 MISSING = "missing"
 """The value of `found` where the database lacks a part."""
-OWN_TABLES = frozenset({"treefold_migrations", "treefold_migrations_journal", "treefold_sessions"})
+OWN_TABLES = JOB_TABLES | {
+    "treefold_migrations",
+    "treefold_migrations_journal",
+    "treefold_sessions",
+}
 
 
 @dataclass(frozen=True, slots=True)

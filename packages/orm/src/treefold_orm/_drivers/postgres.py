@@ -154,6 +154,11 @@ class PostgresDatabase(Database):
         """The name of the database, as far as it is given."""
         return database_of(self._connect) or "of_the_user"
 
+    @property
+    def connect_arguments(self) -> dict[str, Any]:
+        """The arguments for a connection of the driver outside of any pool here."""
+        return dict(self._connect)
+
     def at(self, name: str) -> PostgresDatabase:
         """Return another database of the same server under the same alias, login and options."""
         connect = {k: v for k, v in self._connect.items() if k not in ("database", "timeout")}

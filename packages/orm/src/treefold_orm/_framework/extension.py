@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from contextvars import Token
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from treefold_orm._base import errors
 from treefold_orm._base.records import replaced
 from treefold_orm._drivers.base import Database
 from treefold_orm._fields.meta import registry
+from treefold_orm._jobs.process import LogContext, here
 from treefold_orm._runtime.addresses import check_address, masked
 from treefold_orm._runtime.connections import _databases, aclose_all, configure, is_diverted
 from treefold_orm._runtime.context import EMPTY, Context, current
@@ -95,18 +97,31 @@ class Databases:
         """
         self._root = app.root
         self._addresses = dict(app.settings.databases)
+        here.dev = bool(getattr(app, "dev", False))
         if is_diverted():
             from treefold_orm._framework.own_databases import name_for_tests
 
             name_for_tests(getattr(app.settings, "test_databases", {}))
         self._configure()
 
+    def use_log(self, log: LogContext) -> None:
+        """Keep the request log, for the ids and the lines of jobs."""
+        here.log = log
+
     async def startup(self) -> None:
         """Claim the databases for this application; connections are opened by their first use.
 
         In a test run, make the tables for an application that no fixture has prepared.
+
+        Raises:
+            ConfigurationError: the project uses jobs, and its database cannot keep them.
         """
         self._configure()
+        here.loop = asyncio.get_running_loop()
+        if "treefold_orm.jobs" in sys.modules:
+            from treefold_orm._jobs.enqueueing import check_boot
+
+            await asyncio.to_thread(check_boot, self._root)
         if is_diverted():
             from treefold_orm._framework.own_databases import prepare_run
 

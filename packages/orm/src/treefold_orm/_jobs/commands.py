@@ -1,0 +1,151 @@
+"""The commands `treefold worker`, `treefold jobs list` and `treefold jobs retry`.
+
+Found by entry points of the group `treefold.commands`: the command line has read the settings and
+imported the models when one of these is called.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import logging
+import os
+import sys
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, ParamSpec, TypeVar, cast
+
+from treefold_orm._base.errors import ORMError
+from treefold_orm._jobs import engine
+from treefold_orm._jobs.process import here
+from treefold_orm._jobs.running import shown
+from treefold_orm._jobs.schedules import load_schedules
+from treefold_orm._runtime.connections import aclose_all
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+FAILURE = 1
+
+
+def _command(function: Callable[P, int]) -> Callable[P, int]:
+    """Make a function a command that needs the project, and whose errors are one line each."""
+
+    @functools.wraps(function)
+    def run(*args: P.args, **kwargs: P.kwargs) -> int:
+        try:
+            engine.check_postgres()
+            engine.check_installed()
+            return function(*args, **kwargs)
+        except ORMError as error:
+            print(f"Error: {error}", file=sys.stderr)
+            return FAILURE
+
+    cast("Any", run).needs_project = True
+    return run
+
+
+@_command
+def worker(
+    *,
+    concurrency: int = 10,
+    attempts: int = 5,
+    backoff: float = 5.0,
+    grace: float = 20.0,
+    lost_after: float = 30.0,
+    drain: bool = False,
+    app_dir: str = ".",
+) -> int:
+    """Run the jobs that the application has enqueued, and its schedules.
+
+    Ends on SIGTERM or Ctrl-C: it takes no further job and waits for those that run.
+
+    Args:
+        concurrency: Jobs that run at once.
+        attempts: Attempts until a job is kept as failed.
+        backoff: Seconds until the second attempt; each further one waits twice as long.
+        grace: Seconds that running jobs have to end.
+        lost_after: Seconds without a sign of life after which another worker takes a job.
+        drain: End when no job waits; schedules are left out.
+        app_dir: The project.
+    """
+    from treefold_orm._jobs.worker import Options, Worker, share_log
+
+    options = Options(
+        concurrency=concurrency,
+        attempts=attempts,
+        backoff=backoff,
+        grace=grace,
+        lost_after=lost_after,
+        drain=drain,
+    )
+    schedules = load_schedules()
+    share_log()
+
+    async def work() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_default_executor(ThreadPoolExecutor(concurrency, "treefold-job"))
+        here.loop = loop
+        working = Worker(options, schedules)
+        await working.run()
+        if working.put_back:  # a plain function cannot be stopped, and would be waited for
+            logging.shutdown()
+            os._exit(FAILURE)
+
+    asyncio.run(work())
+    return 0
+
+
+@_command
+def list_jobs(*, limit: int = 20, app_dir: str = ".") -> int:
+    """Show how many jobs wait, run and have failed, and the failed ones with their errors.
+
+    Args:
+        limit: Failed jobs that are shown, the newest first.
+        app_dir: The project.
+    """
+
+    async def read() -> list[str]:
+        counts = await engine.waiting()
+        names = {"waiting": "queued", "running": "picked", "failed": "failed"}
+        lines = [", ".join(f"{counts.get(state, 0)} {name}" for name, state in names.items())]
+        for job in await engine.failed_jobs(limit):
+            call = engine.call_in(job)
+            error = await engine.last_error(job.id)
+            error = here.log.scrub(error) if here.log is not None else error.partition(":")[0]
+            lines.append(f"{job.id} {call.function}{shown(call)} {error}")
+        return lines
+
+    for line in _run(read()):
+        print(line)
+    return 0
+
+
+@_command
+def retry_jobs(ids: list[int], *, app_dir: str = ".") -> int:
+    """Put failed jobs back into the queue, with all attempts.
+
+    Args:
+        ids: The numbers that 'treefold jobs list' shows.
+        app_dir: The project.
+    """
+
+    async def put_back() -> list[int]:
+        failed = {int(job.id) for job in await engine.failed_jobs(100_000)}
+        await engine.requeue(sorted(failed.intersection(ids)))
+        return [one for one in ids if one not in failed]
+
+    unknown = _run(put_back())
+    for one in unknown:
+        print(f"Error: job {one} has not failed", file=sys.stderr)
+    return FAILURE if unknown else 0
+
+
+def _run(work: Coroutine[Any, Any, T]) -> T:
+    async def to_the_end() -> T:
+        try:
+            return await work
+        finally:
+            await aclose_all()
+
+    return asyncio.run(to_the_end())

@@ -1,0 +1,214 @@
+"""PgQueuer: what is asked of it over connections of the ORM, and its tables.
+
+Its queries run wherever the current code is: inside a transaction they are part of it. Only this
+module and the worker import it, and only when a job is enqueued, shown or run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import importlib.util
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from treefold_orm._base.errors import ConfigurationError, DatabaseError
+from treefold_orm._base.statement import Operation, Statement
+from treefold_orm._jobs.call import Call
+from treefold_orm._runtime.connections import database_for
+from treefold_orm._runtime.run import arun, run
+
+if TYPE_CHECKING:
+    from pgqueuer.models import Job, Log
+
+ALIAS = "default"
+ENTRYPOINT = "treefold"
+"""The one entry point of all jobs: the function is in the payload."""
+INSTALL = "Jobs need PgQueuer: pip install 'treefold-orm[jobs]'"
+NO_TABLES = "Jobs need the tables of PgQueuer: run 'treefold makemigrations' and 'treefold migrate'"
+
+HISTORY = 1000
+"""Steps of a job that are read at most."""
+_UNDEFINED = {"42P01", "42704", "42883"}
+"""Codes of a table, a type and a function that are not there."""
+
+
+def check_installed() -> None:
+    """Raise `ConfigurationError` without PgQueuer."""
+    if importlib.util.find_spec("pgqueuer") is None:
+        raise ConfigurationError(INSTALL)
+
+
+def check_postgres() -> None:
+    """Raise `ConfigurationError` unless the default database is PostgreSQL."""
+    database = database_for(ALIAS)
+    if database.name != "postgres":
+        raise ConfigurationError(
+            f"Jobs need PostgreSQL, and the database {ALIAS!r} is SQLite; configure PostgreSQL, or"
+            " run with dev=True, where jobs run in the process that enqueues them"
+        )
+
+
+class _Connection:
+    """A driver of PgQueuer over the connections of the ORM, async."""
+
+    async def fetch(self, query: str, *args: object) -> list[dict[str, object]]:
+        return await arun(ALIAS, _rows(query, args), write=True)
+
+    async def execute(self, query: str, *args: object) -> str:
+        await self.fetch(query, *args)
+        return ""
+
+    async def add_listener(self, channel: str, callback: Any) -> None:
+        raise NotImplementedError
+
+    async def notify(self, channel: str, payload: str) -> None:
+        raise NotImplementedError
+
+    @property
+    def shutdown(self) -> asyncio.Event:
+        raise NotImplementedError
+
+    @property
+    def tm(self) -> Any:
+        raise NotImplementedError
+
+    async def __aenter__(self) -> _Connection:
+        return self
+
+    async def __aexit__(self, *_: object) -> None: ...
+
+
+class _BlockingConnection:
+    """The same for code without an event loop."""
+
+    def fetch(self, query: str, *args: object) -> list[dict[str, object]]:
+        return run(ALIAS, _rows(query, args), "`await aenqueue()`", write=True)
+
+
+def _rows(query: str, args: Sequence[Any]) -> Operation[list[dict[str, object]]]:
+    try:
+        rows = yield Statement("rows", query, args)
+    except DatabaseError as error:
+        if error.code not in _UNDEFINED:
+            raise
+    else:
+        return [dict(row) for row in rows]
+    raise ConfigurationError(NO_TABLES)
+
+
+def insert(call: Call) -> None:
+    """Keep a job, blocking this thread; in a transaction it is kept if that commits."""
+    from pgqueuer.queries import SyncQueries
+
+    SyncQueries(_BlockingConnection()).enqueue(
+        ENTRYPOINT, call.to_json().encode(), headers=_headers(call)
+    )
+
+
+async def ainsert(call: Call, *, once: str | None = None) -> None:
+    """Keep a job; in a transaction it is kept if that commits.
+
+    Args:
+        once: a name; a job is not kept while another one of this name waits or runs.
+    """
+    from pgqueuer.queries import Queries
+
+    await Queries(_Connection()).enqueue(
+        ENTRYPOINT,
+        call.to_json().encode(),
+        headers=_headers(call),
+        dedupe_key=once,
+        on_conflict="skip",
+    )
+
+
+def _headers(call: Call) -> dict[str, str] | None:
+    return {"request_id": call.request_id} if call.request_id else None
+
+
+def call_in(job: Job) -> Call:
+    """Return the call that a job of PgQueuer holds.
+
+    Raises:
+        ValueError: its payload is something else.
+    """
+    request_id = str((job.headers or {}).get("request_id") or f"job-{job.id}")
+    return Call.from_json(job.payload or b"", request_id)
+
+
+async def failed_jobs(limit: int) -> list[Job]:
+    """Return the jobs that have failed for good, the newest first."""
+    from pgqueuer.queries import Queries
+
+    return await Queries(_Connection()).list_failed_jobs(limit)
+
+
+async def history(job_id: int) -> list[Log]:
+    """Return the last steps of a job, the oldest first."""
+    from pgqueuer.queries import Queries
+    from pgqueuer.types import JobId
+
+    return await Queries(_Connection()).job_log_history(JobId(job_id), HISTORY)
+
+
+async def last_error(job_id: int) -> str:
+    """Return the type and the message of the error of a failed job."""
+    errors = [step.traceback for step in await history(job_id) if step.traceback is not None]
+    return errors[-1].exception_message if errors else ""
+
+
+async def requeue(ids: Sequence[int]) -> None:
+    """Put failed jobs back into the queue, as new ones."""
+    from pgqueuer.queries import Queries
+    from pgqueuer.types import JobId
+
+    await Queries(_Connection()).requeue_jobs([JobId(one) for one in ids])
+
+
+async def waiting() -> dict[str, int]:
+    """Return how many jobs there are in each state."""
+    from pgqueuer.queries import Queries
+
+    found: dict[str, int] = {}
+    for entry in await Queries(_Connection()).queue_size():
+        found[entry.status] = found.get(entry.status, 0) + entry.count
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class JobTables:
+    """The tables of the installed PgQueuer, as SQL for PostgreSQL.
+
+    Attributes:
+        digest: changes when the tables of another version differ.
+        make: creates them; several statements.
+        update: brings those of any earlier version up to date, one statement after the other.
+        remove: drops them, with all jobs; several statements.
+    """
+
+    digest: str
+    make: str
+    update: list[str]
+    remove: str
+
+    @classmethod
+    def installed(cls) -> JobTables:
+        """Return those of the installed version.
+
+        Raises:
+            ConfigurationError: it is not installed.
+        """
+        check_installed()
+        from pgqueuer.adapters.persistence import schema_ddl
+        from pgqueuer.domain.settings import db_settings
+
+        settings = db_settings()
+        whole = schema_ddl.render_install(settings).partition("\n\n")[2]  # without its version
+        return cls(
+            hashlib.sha256(whole.encode()).hexdigest()[:12],
+            whole,
+            list(schema_ddl.render_converge(settings)),
+            schema_ddl.render_uninstall(settings),
+        )

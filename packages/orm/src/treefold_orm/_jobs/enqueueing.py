@@ -1,0 +1,78 @@
+"""`enqueue` and `aenqueue`: a checked call goes into the queue, or where there is none, is run."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ParamSpec
+
+from treefold_orm._jobs import engine
+from treefold_orm._jobs.call import Call, call_of
+from treefold_orm._jobs.in_process import arun_here, run_here
+from treefold_orm._jobs.process import here
+from treefold_orm._runtime.connections import database_for, is_diverted
+
+P = ParamSpec("P")
+
+
+def enqueue(fn: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> None:
+    """Keep a call of a function for the workers, which run it after this code at least once.
+
+    In a `transaction()` it is kept if that commits, else at once. In a test, and on SQLite with
+    `dev=True`, it runs in this process instead, after the commit.
+
+    Args:
+        fn: a function of a module, async or plain.
+        args: JSON, as `kwargs`.
+
+    Raises:
+        TypeError: the function or an argument cannot be kept.
+        ConfigurationError: the database is not PostgreSQL, or lacks the tables.
+    """
+    call = _checked(fn, args, kwargs)
+    if runs_here():
+        run_here(call)
+    else:
+        engine.insert(call)
+
+
+async def aenqueue(fn: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> None:
+    """`enqueue` for async code."""
+    call = _checked(fn, args, kwargs)
+    if runs_here():
+        await arun_here(call)
+    else:
+        await engine.ainsert(call)
+
+
+def _checked(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+    return replace(call_of(fn, args, kwargs), request_id=here.request_id()).copy()
+
+
+def runs_here() -> bool:
+    """Return True if jobs run in this process, False if they are kept.
+
+    Raises:
+        ConfigurationError: neither is possible.
+    """
+    if is_diverted():
+        return True
+    if here.dev and database_for(engine.ALIAS).name == "sqlite":
+        return True
+    engine.check_postgres()
+    engine.check_installed()
+    return False
+
+
+def check_boot(root: Path) -> None:
+    """Refuse the start of a project that uses jobs and can neither keep nor run them.
+
+    Raises:
+        ConfigurationError: the way out is in its text.
+    """
+    from treefold_orm._jobs.sources import uses_jobs
+
+    if uses_jobs(root) and not runs_here():
+        importlib.import_module("pgqueuer.queries")  # 0.3 s that a request would wait for

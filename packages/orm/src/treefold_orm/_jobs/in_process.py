@@ -1,0 +1,77 @@
+"""Jobs without a queue: in development on SQLite and in tests they run where they are enqueued.
+
+In a transaction they run after its commit, and after a rollback not at all. As in a worker, an
+error of the job is logged and does not reach the code that enqueued it; it is not tried again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from time import perf_counter
+
+from treefold_orm._base import interpreter
+from treefold_orm._jobs import running
+from treefold_orm._jobs.call import Call
+from treefold_orm._jobs.process import here
+from treefold_orm._runtime.run import check_blocking
+from treefold_orm._runtime.transactions import transaction
+
+
+def run_here(call: Call) -> None:
+    """Run a job after the commit of the current transaction, or now, blocking this thread.
+
+    Raises:
+        SyncCallInAsync: this thread runs an event loop.
+    """
+    check_blocking("`await aenqueue()`")
+    if transaction.active():
+        transaction.on_commit(lambda: _run_or_return(call))
+    else:
+        _run(call)
+
+
+async def arun_here(call: Call) -> None:
+    """Run a job after the commit of the current transaction, or now."""
+    if transaction.active():
+        transaction.on_commit(lambda: _run_or_return(call))
+    else:
+        await _arun(call)
+
+
+def _run_or_return(call: Call) -> Coroutine[None, None, None] | None:
+    """Run a job in a thread; on a loop, return what its transaction awaits."""
+    if interpreter.running_loop() is not None:
+        return _arun(call)
+    _run(call)
+    return None
+
+
+def _run(call: Call) -> None:
+    loop = here.loop
+    if not running.is_async(call):
+        _run_plain(call)
+    elif loop is not None and loop.is_running():
+        asyncio.run_coroutine_threadsafe(_arun(call), loop).result()
+    else:
+        asyncio.run(_arun(call))
+
+
+async def _arun(call: Call) -> None:
+    start = perf_counter()
+    try:
+        await running.arun(call)
+    except running.JobFailed as error:
+        running.log_outcome(call, "failed", start, error=error)
+    else:
+        running.log_outcome(call, "done", start)
+
+
+def _run_plain(call: Call) -> None:
+    start = perf_counter()
+    try:
+        running.run(call)
+    except running.JobFailed as error:
+        running.log_outcome(call, "failed", start, error=error)
+    else:
+        running.log_outcome(call, "done", start)

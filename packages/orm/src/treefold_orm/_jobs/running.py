@@ -1,0 +1,110 @@
+"""Running one call: its function is imported and called, and one line is logged.
+
+Whatever the function raises becomes a `JobFailed`, so that no job ends the process it runs in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import json
+import logging
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+from treefold_orm._base.errors import ORMError
+from treefold_orm._jobs.call import Call
+from treefold_orm._jobs.process import here
+
+log = logging.getLogger("treefold.jobs")
+
+LONGEST_LINE = 1000
+"""Characters of the arguments in a log line."""
+
+
+class JobFailed(ORMError):
+    """The function of a job raised; its exception is the cause."""
+
+
+def run(call: Call) -> None:
+    """Run a plain function in this thread.
+
+    Raises:
+        JobFailed: it failed.
+    """
+    try:
+        call.resolve()(*call.args, **call.kwargs)
+    except BaseException as error:
+        raise _failed(error) from error
+
+
+async def arun(call: Call) -> None:
+    """Run a function: an async one on this loop, a plain one in a thread.
+
+    Raises:
+        JobFailed: it failed.
+    """
+    try:
+        function = call.resolve()
+        if inspect.iscoroutinefunction(function):
+            await function(*call.args, **call.kwargs)
+            return
+        outcome = await asyncio.to_thread(function, *call.args, **call.kwargs)
+        if inspect.isawaitable(outcome):
+            await outcome
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise  # by the worker, at its end
+        raise _failed(error) from error
+    except BaseException as error:
+        raise _failed(error) from error
+
+
+def is_async(call: Call) -> bool:
+    """Return True if the function is async; False if it is plain or cannot be imported."""
+    with contextlib.suppress(Exception):
+        return inspect.iscoroutinefunction(call.resolve())
+    return False
+
+
+def _failed(error: BaseException) -> JobFailed:
+    return JobFailed(f"{type(error).__name__}: {error}")
+
+
+def log_outcome(
+    call: Call,
+    outcome: str,
+    start: float,
+    *,
+    level: int = logging.INFO,
+    error: JobFailed | None = None,
+) -> None:
+    """Log the one line of a job: its function, the outcome, its time and its arguments.
+
+    Args:
+        start: `perf_counter()` before it ran.
+        error: the failure; the level is ERROR, and the traceback follows the line.
+    """
+    level = level if error is None else logging.ERROR
+    took = (perf_counter() - start) * 1000
+    line = "JOB %s %s %.2fms%s"
+    cause = None if error is None else error.__cause__
+    log.log(level, line, call.function, outcome, took, shown(call), exc_info=cause)
+
+
+def shown(call: Call) -> str:
+    """Return the arguments of a call for the log: by name, masked, in one line of JSON.
+
+    Without the log of an application there is nothing to mask them with, and none is shown.
+    """
+    if here.log is None:
+        return ""
+    arguments: dict[str, Any] = {"args": call.args, **call.kwargs}
+    with contextlib.suppress(Exception):  # a function that is gone has no names for them
+        function: Callable[..., Any] = call.resolve()
+        arguments = inspect.signature(function).bind(*call.args, **call.kwargs).arguments
+    text = json.dumps(here.log.mask(dict(arguments)), default=str, ensure_ascii=False)
+    return f" {text}" if len(text) <= LONGEST_LINE else f" {text[:LONGEST_LINE]}..."

@@ -1,0 +1,326 @@
+"""The worker: takes jobs from the queue, runs them, tries failed ones again, and ends in order.
+
+PgQueuer claims jobs, signs of life included, and records how they end. A job that was claimed and
+whose worker is gone is claimed again after `lost_after` seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from hashlib import sha256
+from time import perf_counter
+from typing import Any, cast
+
+import asyncpg  # pyright: ignore[reportMissingTypeStubs] - it has no type information
+from pgqueuer import PgQueuer
+from pgqueuer.errors import FailingListenerError, RetryRequested
+from pgqueuer.executors import AbstractEntrypointExecutor, EntrypointExecutorParameters
+from pgqueuer.models import Context, Job, TableChangedEvent
+from pgqueuer.types import QueueExecutionMode
+
+from treefold_orm._base.errors import ConfigurationError
+from treefold_orm._drivers.postgres import PostgresDatabase
+from treefold_orm._jobs import engine, running
+from treefold_orm._jobs.process import here
+from treefold_orm._jobs.running import JobFailed, log_outcome
+from treefold_orm._jobs.schedules import Schedule
+from treefold_orm._runtime.connections import aclose_all, database_for
+
+log = running.log
+
+LONGEST_BACKOFF = 3600.0
+LONGEST_PAUSE = 30.0
+"""Seconds between two attempts to reach a database that is away."""
+CANCEL_TIMEOUT = 1.0
+"""Seconds that a job has to end after it was cancelled."""
+WAKE_MARGIN = 0.05
+"""Seconds after a job is due again: the clocks of this process and the database differ."""
+
+_AWAY = (
+    OSError,
+    TimeoutError,
+    FailingListenerError,
+    cast("type[Exception]", asyncpg.PostgresError),
+    cast("type[Exception]", asyncpg.InterfaceError),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """Options of a worker.
+
+    Attributes:
+        concurrency: jobs that run at once in this process.
+        attempts: how often a job is run until it is kept as failed.
+        backoff: seconds until the second attempt; each further one waits twice as long.
+        grace: seconds that running jobs have to end after SIGTERM.
+        lost_after: seconds without a sign of life after which a job is taken from its worker.
+        drain: end when no job waits.
+    """
+
+    concurrency: int = 10
+    attempts: int = 5
+    backoff: float = 5.0
+    grace: float = 20.0
+    lost_after: float = 30.0
+    drain: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("concurrency", "attempts", "lost_after"):
+            if getattr(self, name) <= 0:
+                raise ConfigurationError(
+                    f"--{name.replace('_', '-')} must be above 0, got {getattr(self, name):g}"
+                )
+        for name in ("backoff", "grace"):
+            if getattr(self, name) < 0:
+                raise ConfigurationError(f"--{name} must not be below 0, got {getattr(self, name)}")
+
+    def delay(self, attempt: int) -> float:
+        """Return the seconds to wait after a failed attempt, counted from 1."""
+        return min(self.backoff * 2.0 ** min(attempt - 1, 30), LONGEST_BACKOFF)
+
+
+class Worker:
+    """Runs the jobs of the default database in this process until it is stopped.
+
+    Attributes:
+        put_back: how many running jobs the end of the grace period has put back into the queue.
+    """
+
+    def __init__(self, options: Options, schedules: list[Schedule]) -> None:
+        self.put_back = 0
+        self._options = options
+        self._schedules = [] if options.drain else schedules
+        self._seats = asyncio.Semaphore(options.concurrency)
+        self._running: dict[asyncio.Task[None], str] = {}
+        self._waking: set[asyncio.Task[None]] = set()
+        self._stopping = asyncio.Event()
+        self._released = asyncio.Event()
+        self._queue: PgQueuer | None = None
+
+    # -- begin and end ----------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Work until SIGTERM or SIGINT, or with `drain` until no job waits.
+
+        Raises:
+            ConfigurationError: the database lacks the tables.
+        """
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with contextlib.suppress(NotImplementedError):  # on Windows the process just ends
+                loop.add_signal_handler(number, self.stop, number)
+        counted = f"{self._options.concurrency} jobs at once, {len(self._schedules)} schedules"
+        log.info("worker started: %s", counted)
+        try:
+            await self._work()
+        finally:
+            await aclose_all()
+        log.info("worker stopped")
+
+    def stop(self, number: int = signal.SIGTERM) -> None:
+        """Take no further job; after the grace period, put those that still run back."""
+        if self._stopping.is_set():
+            log.warning("second signal: terminated immediately, running jobs are run again later")
+            logging.shutdown()
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+            return
+        self._stopping.set()
+        names = ", ".join(sorted(self._running.values())) or "none"
+        log.info("worker stopping, grace %g s, running jobs: %s", self._options.grace, names)
+        if self._queue is not None:
+            self._queue.shutdown.set()
+        asyncio.get_running_loop().call_later(self._options.grace, self._released.set)
+
+    async def _work(self) -> None:
+        pause = 1.0
+        while not self._stopping.is_set():
+            begun = perf_counter()
+            try:
+                await self._take_jobs()
+            except _AWAY as error:
+                if perf_counter() - begun > LONGEST_PAUSE:
+                    pause = 1.0
+                reason = f"{type(error).__name__}: {error}"
+                log.warning("no connection to the queue, again in %g s: %s", pause, reason)
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._stopping.wait(), pause)
+                pause = min(pause * 2, LONGEST_PAUSE)
+            else:
+                if self._options.drain:
+                    return
+
+    async def _take_jobs(self) -> None:
+        database = cast("PostgresDatabase", database_for(engine.ALIAS))
+        pool: Any = await cast("Any", asyncpg).create_pool(
+            **database.connect_arguments, min_size=2, max_size=4, command_timeout=60
+        )
+        try:
+            self._queue = queue = PgQueuer.from_asyncpg_pool(pool)
+            await self._prepare(queue)
+            if self._stopping.is_set():
+                return
+            options = self._options
+            run = queue.run if self._schedules else queue.qm.run
+            await run(
+                dequeue_timeout=timedelta(seconds=min(options.lost_after / 3, 30)),
+                batch_size=max(1, min(options.concurrency // 2, 10)),
+                mode=QueueExecutionMode("drain" if options.drain else "continuous"),
+                max_concurrent_tasks=max(options.concurrency, 2),
+                shutdown_on_listener_failure=True,
+                heartbeat_timeout=timedelta(seconds=options.lost_after),
+            )
+        finally:
+            self._queue = None
+            with contextlib.suppress(Exception):
+                await asyncio.wait_for(pool.close(), 2)
+            pool.terminate()
+
+    async def _prepare(self, queue: PgQueuer) -> None:
+        try:
+            await queue.qm.verify_structure()
+        except RuntimeError as error:
+            failure = ConfigurationError(f"{engine.NO_TABLES} ({error})")
+        else:
+            failure = None
+        if failure is not None:
+            raise failure
+        queue.qm.register_executor(engine.ENTRYPOINT, _Executor(_PARAMETERS, self.execute))
+        for schedule in self._schedules:
+            digest = sha256(schedule.name.encode()).hexdigest()
+            name = f"{schedule.call.function} {digest[:12]}"
+            queue.schedule(name, schedule.cron)(partial(_keep, schedule, digest))
+
+    # -- one job ----------------------------------------------------------------------------------
+
+    async def execute(self, job: Job) -> None:
+        """Run a job that was claimed.
+
+        Raises:
+            RetryRequested: it is to be run again.
+            JobFailed: it has failed for good.
+        """
+        async with self._seats:
+            if self._stopping.is_set():
+                raise RetryRequested(reason="the worker ended before the job began")
+            try:
+                call = engine.call_in(job)
+            except ValueError as error:
+                log.error("job %d cannot be read, kept as failed: %s", job.id, error)
+                raise JobFailed(str(error)) from error
+            here.enter_request(call.request_id)
+            await self._check_lost(job, call.function)
+            start = perf_counter()
+            task = asyncio.ensure_future(running.arun(call))
+            self._running[task] = call.function
+            try:
+                await self._finish(task)
+            except JobFailed as error:
+                self._fail(job, call, start, error)
+            except asyncio.CancelledError:
+                self.put_back += 1
+                log_outcome(call, "unfinished, put back", start, level=logging.WARNING)
+                raise RetryRequested(reason="the worker ended while the job ran") from None
+            finally:
+                del self._running[task]
+            attempt = f" at attempt {job.attempts + 1}" if job.attempts else ""
+            log_outcome(call, f"done{attempt}", start)
+
+    async def _finish(self, task: asyncio.Task[None]) -> None:
+        end = asyncio.ensure_future(self._released.wait())
+        try:
+            await asyncio.wait({task, end}, return_when=asyncio.FIRST_COMPLETED)
+            if not task.done():
+                task.cancel()
+                await asyncio.wait({task}, timeout=CANCEL_TIMEOUT)
+            if not task.done():
+                raise asyncio.CancelledError
+            task.result()
+        finally:
+            end.cancel()
+
+    def _fail(self, job: Job, call: engine.Call, start: float, error: JobFailed) -> None:
+        attempt, most = job.attempts + 1, self._options.attempts
+        if attempt >= most:
+            outcome = f"failed at attempt {attempt} of {most}, kept as job {job.id}"
+            log_outcome(call, outcome, start, error=error)
+            raise error
+        delay = self._options.delay(attempt)
+        outcome = f"failed at attempt {attempt} of {most} ({error}), again in {delay:g} s"
+        log_outcome(call, outcome, start, level=logging.WARNING)
+        self._wake_after(delay + WAKE_MARGIN)
+        raise RetryRequested(timedelta(seconds=delay), str(error)) from error
+
+    def _wake_after(self, seconds: float) -> None:
+        """Notify the workers of the queue then: PgQueuer does not when a job becomes due."""
+
+        def wake() -> None:
+            if self._queue is not None:
+                task = asyncio.ensure_future(_notify(self._queue))
+                self._waking.add(task)
+                task.add_done_callback(self._waking.discard)
+
+        asyncio.get_running_loop().call_later(seconds, wake)
+
+    async def _check_lost(self, job: Job, function: str) -> None:
+        """Fail a job that ends its workers: each time it was claimed and not heard of again."""
+        age = datetime.now(UTC) - job.created
+        if age.total_seconds() < self._options.lost_after:
+            return
+        claims = 0
+        for step in await engine.history(job.id):
+            claims = claims + 1 if step.status == "picked" else 0
+        if claims > self._options.attempts:
+            text = f"its worker was lost {claims - 1} times while it ran"
+            log.error("JOB %s failed, %s, kept as job %d", function, text, job.id)
+            raise JobFailed(text)
+
+
+async def _notify(queue: PgQueuer) -> None:
+    event = TableChangedEvent(
+        channel=queue.channel,
+        sent_at=datetime.now(UTC),
+        type="table_changed_event",
+        operation="update",
+        table=queue.qm.queries.qbe.settings.queue_table,
+    )
+    with contextlib.suppress(*_AWAY):  # the queue is looked at now and then without it
+        await queue.connection.notify(queue.channel, event.model_dump_json())
+
+
+async def _keep(schedule: Schedule, digest: str, _: object) -> None:
+    await engine.ainsert(schedule.call, once=digest)
+
+
+@dataclass
+class _Executor(AbstractEntrypointExecutor):
+    """Hands every job of the queue to a worker."""
+
+    run: Any
+
+    async def execute(self, job: Job, context: Context) -> None:
+        await self.run(job)
+
+
+async def _never(job: Job) -> None:
+    raise NotImplementedError(job)
+
+
+_PARAMETERS = EntrypointExecutorParameters(concurrency_limit=0, func=_never, on_failure="hold")
+
+
+def share_log() -> None:
+    """Write the warnings of PgQueuer where the lines of jobs go; failed jobs have a line there."""
+    theirs = logging.getLogger("pgqueuer")
+    theirs.setLevel(logging.WARNING)
+    theirs.addFilter(lambda record: "entrypoint/job-id" not in str(record.msg))
+    for handler in logging.getLogger("treefold").handlers:
+        theirs.addHandler(handler)

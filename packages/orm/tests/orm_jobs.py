@@ -1,0 +1,85 @@
+"""Functions that the tests of jobs enqueue, and a worker process: `python orm_jobs.py ADDRESS`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import threading
+import time
+from typing import Any
+
+from treefold_orm import araw, configure
+from treefold_orm.jobs import aenqueue
+
+seen: list[Any] = []
+"""What the jobs of this process have noted."""
+
+
+async def note(value: Any, **more: Any) -> None:
+    seen.append((value, more) if more else value)
+
+
+def note_plainly(value: Any) -> None:
+    seen.append((value, threading.current_thread() is threading.main_thread()))
+
+
+async def fail(message: str, password: str = "") -> None:
+    seen.append(message)
+    raise ValueError(message)
+
+
+async def fail_until(attempts: int) -> None:
+    seen.append("attempt")
+    if len(seen) < attempts:
+        raise ValueError("not yet")
+
+
+def leave() -> None:
+    raise SystemExit(3)
+
+
+async def cancel_itself() -> None:
+    raise asyncio.CancelledError
+
+
+async def wait(seconds: float) -> None:
+    seen.append("begun")
+    await asyncio.sleep(seconds)
+    seen.append("ended")
+
+
+def block(seconds: float) -> None:
+    seen.append("begun")
+    time.sleep(seconds)
+
+
+async def enqueue_another(value: Any) -> None:
+    await aenqueue(note, value)
+
+
+async def run_row(number: int) -> None:
+    await asyncio.sleep(0.01)
+    await araw("INSERT INTO job_runs VALUES (:number, :pid)", number=number, pid=os.getpid())
+
+
+async def end_process() -> None:
+    os._exit(9)
+
+
+def generate() -> Any:
+    yield 1
+
+
+class Sender:
+    def send(self) -> None: ...
+
+    @staticmethod
+    def send_all() -> None: ...
+
+
+if __name__ == "__main__":
+    from treefold_orm._jobs.worker import Options, Worker
+
+    configure(database=sys.argv[1])
+    asyncio.run(Worker(Options(concurrency=4, lost_after=float(sys.argv[2])), []).run())

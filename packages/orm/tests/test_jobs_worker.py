@@ -1,0 +1,309 @@
+"""Jobs: a worker runs what was kept, again where it failed, and loses nothing when it dies."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import orm_jobs
+import pytest
+from orm_queue import Queue, new_queue
+
+from treefold_orm import ConfigurationError, close_all, configure, transaction
+from treefold_orm._jobs import engine
+from treefold_orm._jobs.process import here
+from treefold_orm._jobs.schedules import load_schedules
+from treefold_orm._jobs.worker import Options, Worker
+from treefold_orm._runtime.connections import _databases
+from treefold_orm.jobs import Schedule, aenqueue, enqueue
+
+KILLS = int(os.environ.get("TREEFOLD_JOB_KILLS", "2"))
+
+
+@pytest.fixture(scope="module")
+def job_database(postgres_dsn: str) -> Iterator[Queue]:
+    with new_queue(postgres_dsn) as queue:
+        yield queue
+
+
+@pytest.fixture
+def queue(job_database: Queue) -> Iterator[Queue]:
+    """An empty queue, in the default database."""
+    job_database.empty()
+    configure(database=job_database.dsn)
+    orm_jobs.seen.clear()
+    yield job_database
+    here.log, here.dev, here.loop = None, False, None
+    close_all()
+    _databases.clear()
+
+
+def worker(**options: Any) -> Worker:
+    given: dict[str, Any] = {"drain": True, "backoff": 0.0, **options}
+    return Worker(Options(**given), [])
+
+
+async def test_a_worker_runs_what_was_kept_and_forgets_it(queue: Queue) -> None:
+    await aenqueue(orm_jobs.note, 1, more=[None])
+    await aenqueue(orm_jobs.note_plainly, 2)
+    await aenqueue(orm_jobs.enqueue_another, 3)
+    await worker().run()
+    assert sorted(orm_jobs.seen, key=str) == [(1, {"more": [None]}), (2, False), 3]
+    assert queue.states() is None
+
+
+async def test_a_failing_job_is_tried_again_and_then_kept_as_failed(
+    queue: Queue, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, "treefold.jobs"):
+        await aenqueue(orm_jobs.fail, "no address")
+        await worker(attempts=3, backoff=0.05).run()
+    assert orm_jobs.seen == ["no address"] * 3
+    assert queue.states() == "failed 2"
+    lines = [r.getMessage() for r in caplog.records if r.getMessage().startswith("JOB")]
+    assert "failed at attempt 1 of 3 (ValueError: no address), again in 0.05 s" in lines[0]
+    assert "failed at attempt 2 of 3 (ValueError: no address), again in 0.1 s" in lines[1]
+    assert "failed at attempt 3 of 3, kept as job" in lines[2]
+    (job,) = await engine.failed_jobs(10)
+    assert await engine.last_error(job.id) == "ValueError: no address"
+
+
+async def test_a_failed_job_can_be_put_back(queue: Queue) -> None:
+    await aenqueue(orm_jobs.fail_until, 2)
+    await worker(attempts=1).run()
+    assert queue.states() == "failed 0"
+    await engine.requeue([queue.value("SELECT id FROM pgqueuer")])
+    assert await engine.waiting() == {"queued": 1}
+    await worker(attempts=1).run()
+    assert queue.states() is None
+
+
+@pytest.mark.parametrize("fn", [orm_jobs.leave, orm_jobs.cancel_itself])
+async def test_a_job_cannot_end_its_worker(queue: Queue, fn: Callable[[], Any]) -> None:
+    await aenqueue(fn)
+    await aenqueue(orm_jobs.note, 1)
+    await worker(attempts=1).run()
+    assert orm_jobs.seen == [1]
+    assert queue.states() == "failed 0"
+
+
+async def test_a_job_of_an_unknown_function_or_payload_is_kept_as_failed(queue: Queue) -> None:
+    await aenqueue(orm_jobs.note, 1)
+    queue.run(
+        """UPDATE pgqueuer SET payload = '{"function": "gone:f", "args": [], "kwargs": {}}'"""
+    )
+    await aenqueue(orm_jobs.note, 1)
+    queue.run("UPDATE pgqueuer SET payload = 'x' WHERE id = (SELECT max(id) FROM pgqueuer)")
+    await worker(attempts=1).run()
+    assert queue.states() == "failed 0, failed 0"
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+async def test_no_more_jobs_run_at_once_than_asked_for(queue: Queue, concurrency: int) -> None:
+    for _ in range(6):
+        await aenqueue(orm_jobs.wait, 0.03)
+    await worker(concurrency=concurrency).run()
+    running = most = 0
+    for what in orm_jobs.seen:
+        running += 1 if what == "begun" else -1
+        most = max(most, running)
+    assert (len(orm_jobs.seen), most) == (12, concurrency)
+
+
+async def until(condition: Callable[[], Any]) -> None:
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.01)
+
+
+async def stopped(working: Worker, task: asyncio.Task[None]) -> None:
+    working.stop(signal.SIGTERM)
+    await asyncio.wait_for(task, 10)
+
+
+async def test_a_job_that_is_enqueued_wakes_a_waiting_worker(queue: Queue) -> None:
+    working = worker(drain=False)
+    task = asyncio.ensure_future(working.run())
+    await until(lambda: working._queue is not None and working._queue.qm.entrypoint_registry)
+    await asyncio.sleep(0.1)
+    begun = time.monotonic()
+    await aenqueue(orm_jobs.note, 1)
+    await until(lambda: orm_jobs.seen)
+    assert time.monotonic() - begun < 2
+    await stopped(working, task)
+
+
+async def test_a_stopped_worker_finishes_its_jobs_and_begins_no_other(queue: Queue) -> None:
+    await aenqueue(orm_jobs.wait, 0.2)
+    working = worker(concurrency=1, drain=False)
+    task = asyncio.ensure_future(working.run())
+    await until(lambda: orm_jobs.seen)
+    await aenqueue(orm_jobs.note, "another")
+    await stopped(working, task)
+    assert orm_jobs.seen == ["begun", "ended"]
+    assert (queue.states() or "").startswith("queued")
+    assert working.put_back == 0
+
+
+@pytest.mark.parametrize("fn", [orm_jobs.wait, orm_jobs.block])
+async def test_after_the_grace_period_a_running_job_is_put_back(
+    queue: Queue, fn: Callable[[float], Any]
+) -> None:
+    await aenqueue(fn, 1.0)
+    working = worker(drain=False, grace=0.05)
+    task = asyncio.ensure_future(working.run())
+    await until(lambda: orm_jobs.seen)
+    await stopped(working, task)
+    assert orm_jobs.seen == ["begun"]
+    assert queue.states() == "queued 1"
+    assert working.put_back == 1
+
+
+async def test_a_job_that_loses_its_worker_each_time_fails_in_the_end(queue: Queue) -> None:
+    await aenqueue(orm_jobs.note, 1)
+    queue.run(
+        "UPDATE pgqueuer SET created = now() - interval '1 hour';"
+        "INSERT INTO pgqueuer_log (job_id, status, priority, entrypoint)"
+        " SELECT id, 'picked', 0, 'treefold' FROM pgqueuer, generate_series(1, 3)"
+    )
+    await worker(attempts=3).run()
+    assert (orm_jobs.seen, queue.states()) == ([], "failed 0")
+    (job,) = await engine.failed_jobs(10)
+    assert await engine.last_error(job.id) == "its worker was lost 3 times while it ran"
+
+
+async def test_the_queue_waits_for_a_database_that_is_away(
+    queue: Queue, caplog: pytest.LogCaptureFixture
+) -> None:
+    await aenqueue(orm_jobs.note, 1)
+    working = worker()
+    first: Any = working._take_jobs
+
+    async def refused() -> None:
+        working._take_jobs = first
+        raise ConnectionRefusedError("not there")
+
+    working._take_jobs = refused
+    with caplog.at_level(logging.INFO, "treefold.jobs"):
+        await working.run()
+    assert orm_jobs.seen == [1]
+    assert "no connection to the queue, again in 1 s: ConnectionRefusedError" in caplog.text
+
+
+def test_killed_workers_lose_no_accepted_job(queue: Queue) -> None:
+    accepted = 15 * KILLS
+    for number in range(accepted):
+        with transaction(rollback=number % 10 == 9):
+            enqueue(orm_jobs.run_row, number)
+    kept = {number for number in range(accepted) if number % 10 != 9}
+    command = [sys.executable, str(Path(orm_jobs.__file__)), queue.dsn, "1.0"]
+
+    def done() -> int:
+        return queue.value("SELECT count(DISTINCT number) FROM job_runs")
+
+    code = None
+    for kill in range(KILLS + 1):
+        process = subprocess.Popen(command)
+        wanted = len(kept) if kill == KILLS else done() + 4
+        deadline = time.monotonic() + 30
+        while done() < min(wanted, len(kept)):
+            assert time.monotonic() < deadline, queue.value("SELECT count(*) FROM pgqueuer")
+            assert process.poll() is None
+            time.sleep(0.01)
+        if kill < KILLS:
+            process.kill()
+        else:
+            while queue.value("SELECT count(*) FROM pgqueuer"):
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
+            process.terminate()
+        code = process.wait(10)
+    assert code == 0
+    rows = queue.value("SELECT json_agg(DISTINCT number) FROM job_runs")
+    assert set(json.loads(rows)) == kept
+
+
+# -- schedules ------------------------------------------------------------------------------------
+
+
+async def test_a_schedule_enqueues_its_job_when_it_is_due(queue: Queue) -> None:
+    schedules = [Schedule("* * * * * *", orm_jobs.note, 1), Schedule("0 0 1 1 *", orm_jobs.note, 2)]
+    working = Worker(Options(lost_after=5.0), schedules)
+    task = asyncio.ensure_future(working.run())
+    await until(lambda: orm_jobs.seen)
+    await stopped(working, task)
+    assert set(orm_jobs.seen) == {1}
+
+
+async def test_a_schedule_is_passed_over_while_its_last_job_waits(queue: Queue) -> None:
+    schedule = Schedule("* * * * *", orm_jobs.note, 1)
+    for _ in range(2):
+        await engine.ainsert(schedule.call, once="digest")
+    assert await engine.waiting() == {"queued": 1}
+
+
+@pytest.mark.parametrize("cron", ["* * *", "every day", "99 * * * *", 5])
+def test_a_schedule_that_cannot_be_read_is_refused(cron: Any) -> None:
+    with pytest.raises(ConfigurationError, match="must have five fields of cron"):
+        Schedule(cron, orm_jobs.note, 1)
+
+
+def test_the_call_of_a_schedule_is_checked_where_it_is_declared() -> None:
+    with pytest.raises(TypeError, match="lambda"):
+        Schedule("* * * * *", lambda: None)
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("", "must set schedules = "),
+        ("schedules = ['x']", "must hold Schedule objects, got 'x'"),
+        (
+            "import orm_jobs\nfrom treefold_orm.jobs import Schedule\n"
+            "schedules = [Schedule('* * * * *', orm_jobs.note, 1)] * 2",
+            "is declared twice",
+        ),
+    ],
+)
+def test_a_wrong_list_of_schedules_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, text: str
+) -> None:
+    (tmp_path / "schedules.py").write_text(source)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.delitem(sys.modules, "schedules", raising=False)
+    with pytest.raises(ConfigurationError, match=text):
+        load_schedules()
+    monkeypatch.delitem(sys.modules, "schedules", raising=False)
+
+
+# -- options --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"concurrency": 0}, "--concurrency must be above 0, got 0"),
+        ({"attempts": -1}, "--attempts must be above 0, got -1"),
+        ({"lost_after": 0}, "--lost-after must be above 0, got 0"),
+        ({"backoff": -1.0}, "--backoff must not be below 0, got -1.0"),
+    ],
+)
+def test_an_option_that_cannot_work_is_refused(options: dict[str, Any], text: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        Options(**options)
+    assert str(caught.value) == text
+
+
+def test_each_attempt_waits_twice_as_long_up_to_an_hour() -> None:
+    options = Options(backoff=5.0)
+    assert [options.delay(n) for n in (1, 2, 3, 20, 5000)] == [5, 10, 20, 3600, 3600]
