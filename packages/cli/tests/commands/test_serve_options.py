@@ -144,20 +144,31 @@ os.execv(sys.executable, [sys.executable, "-m", "treefold_cli", "serve", *sys.ar
 """
 
 
+@contextlib.contextmanager
+def handed_over(
+    root: Path, listener: socket.socket, workers: str
+) -> Generator["subprocess.Popen[bytes]"]:
+    """A server on a socket that a service manager made; it is killed if the block fails."""
+    with subprocess.Popen(
+        [sys.executable, "-c", HAND_OVER, str(listener.fileno()), "--workers", workers],
+        cwd=root,
+        env={**os.environ, "LISTEN_FDS": "1"},
+        pass_fds=[listener.fileno()],
+        stderr=subprocess.PIPE,
+    ) as process:
+        try:
+            yield process
+        except BaseException:
+            process.kill()
+            raise
+
+
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_socket_of_a_service_manager_is_taken(root: Path, workers: str):
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        listener.set_inheritable(True)
-        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        arguments = [str(listener.fileno()), "--workers", workers]
-        process = subprocess.Popen(
-            [sys.executable, "-c", HAND_OVER, *arguments],
-            cwd=root,
-            env={**os.environ, "LISTEN_FDS": "1"},
-            pass_fds=[listener.fileno()],
-            stderr=subprocess.PIPE,
-        )
-    with process:
+    listener = socket.create_server(("127.0.0.1", 0))
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    with listener, handed_over(root, listener, workers) as process:
+        listener.close()
         assert ask(url)["scheme"] == "http"  # it waited in the queue of the socket
         process.send_signal(signal.SIGTERM)
         assert process.communicate(timeout=30)[1].count(b"GET /v1/hello 200 ") == 1
@@ -167,16 +178,13 @@ def test_a_socket_of_a_service_manager_is_taken(root: Path, workers: str):
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_service_manager_can_start_a_next_server_on_its_socket(root: Path, workers: str):
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        url, number = f"http://127.0.0.1:{listener.getsockname()[1]}", str(listener.fileno())
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         for _ in range(2):
-            with subprocess.Popen(
-                [sys.executable, "-c", HAND_OVER, number, "--workers", workers],
-                cwd=root,
-                env={**os.environ, "LISTEN_FDS": "1"},
-                pass_fds=[listener.fileno()],
-            ) as process:
+            with handed_over(root, listener, workers) as process:
                 assert ask(url)["scheme"] == "http"
                 process.send_signal(signal.SIGTERM)
+                process.communicate(timeout=30)
+            assert process.returncode == 0
 
 
 @pytest.mark.usefixtures("hangups")
