@@ -14,7 +14,14 @@ PAGES = sorted(set(DOCS.glob("**/*.md")) - set(TUTORIAL) - set(DOCS.glob("refere
 IN_MEMORY = 'configure("sqlite", ":memory:")'
 ON_BOTH = [
     f"guides/{name}.md"
-    for name in ("differences-from-django", "fields", "models", "queries", "transactions")
+    for name in (
+        "differences-from-django",
+        "fields",
+        "managers",
+        "models",
+        "queries",
+        "transactions",
+    )
 ]
 """Pages whose examples mean the same on PostgreSQL."""
 
