@@ -7,6 +7,7 @@ the sdist and the wheel of a package into a folder.
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import tarfile
@@ -79,11 +80,18 @@ class Suite:
             env=variables,
             stdout=subprocess.PIPE,
             text=True,
+            preexec_fn=heed_signals if os.name == "posix" else None,
         ) as tested:
             for line in tested.stdout or ():
                 print(line, end="", flush=True)
                 last = line.strip("= \n") or last
         return tested.returncode, last
+
+
+def heed_signals() -> None:
+    """Undo what a shell ignores for a program in the background: tests send these signals."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
 
 
 @cache
