@@ -31,7 +31,7 @@ RELOAD = 3.0
 """Seconds that a saved file may take until `dev` says that it is served."""
 
 NEW_MODULE = 0.2
-"""The same for a new file in `Services/` or `Models/`, which no file imports yet."""
+"""The same for a new file in `Services/`, which no file imports yet."""
 
 COMMAND = 60.0
 """Seconds after which a command that has not ended fails."""
@@ -45,7 +45,7 @@ _DATABASE = re.compile(r"postgresql://[\w.:@-]*/(?P<name>\w+)")
 _INSTALL = re.compile(
     r"(?:python -m )?pip install|uv (?:add|pip install)|pipx install|python -m venv"
 )
-_RELOADING = re.compile(r"reload|restart|changed|failed|broken", re.IGNORECASE)
+_RELOADING = re.compile(r"reload|restart|changed|failed|broken|pending", re.IGNORECASE)
 _RESTARTED = re.compile(r"\(restarted\)|failed|broken|ERROR")
 _SERVED_FOLDERS = ("Api/", "Services/", "Models/", "Middleware/", "hooks.py")
 
@@ -125,7 +125,7 @@ class PageSession:
     def _save(self, block: Block) -> None:
         text = self._here(block.text)
         file = self.terminal.folder / block.file
-        is_new = not file.exists() and not {"Services", "Models"}.isdisjoint(file.parts)
+        is_new = "Services" in file.parts and not file.exists()
         if block.adds:
             text = file.read_text(encoding="utf-8") + "\n" + text.partition("\n")[2]
         marks = {
@@ -184,7 +184,7 @@ class PageSession:
             self.close_prompt()
             self._begin_prompt().ask("shell", "", 0)
             return
-        if _SERVER.match(typed):
+        if _SERVER.match(typed) or typed.endswith(" &"):
             self._start(command)
             return
         done = subprocess.run(
@@ -227,10 +227,10 @@ class PageSession:
     # Servers
 
     def _start(self, command: Command) -> None:
-        typed = self._here(command.typed)
+        typed = self._here(command.typed).removesuffix(" &")
         explicit = re.search(r"(?:--port[ =]|:|http\.server )([38]\d\d\d)\b", command.typed)
         documented = explicit[1] if explicit else "8000"
-        if "worker" in typed.split()[:3]:
+        if "worker" in typed.split()[:3] or not _SERVER.match(typed):
             documented = "worker"  # it listens nowhere, and runs beside the server
         port = self._port(documented)
         if former := self._servers.pop(documented, None):
@@ -251,17 +251,17 @@ class PageSession:
         self._read_log(command.shown, server)
 
     def _read_log(self, shown: list[str], server: Server | None = None) -> None:
-        """Wait until the lines are in the output of the server that was started last."""
-        if server is None:
-            if not self._servers:
-                self._fail("A block of a log needs a server that runs")
-            server = list(self._servers.values())[-1]
+        """Wait until the lines are in the output of a server: the given one, or any that runs."""
+        servers = [server] if server else list(self._servers.values())
+        if not servers:
+            self._fail("A block of a log needs a server that runs")
         deadline = time.monotonic() + START
-        while not is_printed(
-            shown, printed := self._there(server.lines.text()).splitlines(), among=True
-        ):
+        while True:
+            written = [self._there(one.lines.text()).splitlines() for one in servers]
+            if any(is_printed(shown, printed, among=True) for printed in written):
+                return
             if time.monotonic() > deadline:
-                text = "\n".join(printed)
+                text = "\n".join(line for printed in written for line in printed)
                 self._fail("the page shows:\n" + "\n".join(shown) + f"\nthe server wrote:\n{text}")
             time.sleep(0.02)
 
