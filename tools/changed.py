@@ -12,8 +12,6 @@ from repository import ROOT, git, packages
 
 NONE = ("tests-integration/", "README.md", "LICENSE", "docs/")
 """Read by integration tests alone, which always run."""
-READERS = {"docs/": {"orm"}}
-"""Packages whose own tests read files outside of them."""
 NEW_BRANCH = "0" * 40
 """The commit before the first one of a branch, as hosts of repositories spell it."""
 
@@ -40,8 +38,7 @@ def touched_by(file: str, folders: set[str]) -> set[str]:
     kind, _, rest = file.partition("/")
     if kind == "packages" and rest.partition("/")[0] in folders:
         return {rest.partition("/")[0]}
-    readers = {name for start, names in READERS.items() if file.startswith(start) for name in names}
-    return readers & folders if file.startswith(NONE) else folders
+    return set() if file.startswith(NONE) else folders
 
 
 def with_dependents(root: Path, touched: set[str]) -> set[str]:
