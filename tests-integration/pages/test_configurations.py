@@ -29,7 +29,13 @@ def test_the_configurations_of_the_deployment_page_are_found(
         for block in tool.configurations(ROOT / "docs", tmp_path)
         if block.page == "guides/deployment.md"
     }
-    assert set(found) == {"nginx.conf", "shop.socket", "shop.service", "Dockerfile"}
+    assert set(found) == {
+        "nginx.conf",
+        "shop.socket",
+        "shop.service",
+        "shop-worker.service",
+        "Dockerfile",
+    }
     assert "\nExecStart=/srv/shop/.venv/bin/treefold serve" in found["shop.service"]
 
 

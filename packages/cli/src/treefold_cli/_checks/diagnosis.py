@@ -38,6 +38,7 @@ _PREFIX = "treefold"
 _EXTRAS: Mapping[str, tuple[str, ...]] = {
     "watch": ("watchfiles",),
     "postgres": ("asyncpg",),
+    "jobs": ("pgqueuer",),
     "files": ("python-multipart",),
     "redis": ("redis",),
     "pydantic": ("pydantic",),

@@ -147,9 +147,11 @@ class Worker:
             try:
                 await self._take_jobs()
             except _AWAY as error:
+                if self._stopping.is_set():
+                    return  # PgQueuer fails to hand a connection back that was lost before
                 if perf_counter() - begun > LONGEST_PAUSE:
                     pause = 1.0
-                reason = f"{type(error).__name__}: {error}"
+                reason = f"{type(error).__name__}: {error}".removesuffix(": ")
                 log.warning("no connection to the queue, again in %g s: %s", pause, reason)
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._stopping.wait(), pause)
