@@ -9,7 +9,8 @@ import pytest
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 MODULES = (
     *("treefold", "treefold.asgi", "treefold.auth", "treefold.cache", "treefold.logging"),
-    *("treefold.middleware", "treefold.migrations", "treefold.orm", "treefold.testing"),
+    *("treefold.middleware", "treefold.migrations", "treefold.orm", "treefold.jobs"),
+    "treefold.testing",
     *("treefold_http", "treefold_http.openapi", "treefold_http.reload"),
 )
 _CODE = re.compile(r"^```.*?^```|`(?:[^`\n]|\n(?!\n))+`", re.DOTALL | re.MULTILINE)

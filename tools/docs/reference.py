@@ -22,7 +22,13 @@ MODULES = {
         *("treefold.testing", "treefold.logging", "treefold.asgi"),
     ),
     "treefold.orm": (
-        *("treefold.orm", "treefold_orm.fields", "treefold_orm.testing", "treefold_orm.schema"),
+        *(
+            "treefold.orm",
+            "treefold.jobs",
+            "treefold_orm.fields",
+            "treefold_orm.testing",
+            "treefold_orm.schema",
+        ),
     ),
     "treefold.migrations": ("treefold.migrations",),
     "Packages": (

@@ -18,7 +18,7 @@ P = ParamSpec("P")
 
 
 def enqueue(fn: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> None:
-    """Keep a call of a function for the workers, which run it after this code at least once.
+    """Keep a call of a function, which a worker runs later, at least once.
 
     In a `transaction()` it is kept if that commits, else at once. In a test, and on SQLite with
     `dev=True`, it runs in this process instead, after the commit.
