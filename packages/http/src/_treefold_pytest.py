@@ -93,17 +93,12 @@ def make_application(root: Path) -> Application:
 
     Like the databases of a run: sessions and tokens work in tests without a secret of production.
     """
-    import dataclasses
-    import secrets
-
     from treefold_http import Application, Settings, TreefoldError
 
     try:
-        settings = Settings.load(root)
+        settings = Settings.load(root).with_secret()
     except TreefoldError:
         return Application(root)  # its boot reports the error
-    if settings.secret_key is None:
-        settings = dataclasses.replace(settings, secret_key=secrets.token_urlsafe(48))
     return Application(root, settings=settings)
 
 

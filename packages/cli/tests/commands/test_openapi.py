@@ -23,6 +23,20 @@ def test_the_document_of_all_versions_is_printed_as_json(treefold: Treefold, pro
     assert list(document["paths"]) == ["/v1/user/{id}", "/v2/user"]
 
 
+def test_a_project_with_sessions_is_described_without_a_secret(
+    treefold: Treefold, project: Project, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.delenv("TREEFOLD_SECRET_KEY", raising=False)
+    root = project("v1/User/Get.py")
+    (root / "Middleware").mkdir()
+    (root / "Middleware/__init__.py").write_text(
+        "from treefold_http.middleware import Sessions\n\nmiddlewares = [Sessions()]\n"
+    )
+    code, out, _ = treefold("openapi")
+
+    assert (code, list(json.loads(out)["paths"])) == (0, ["/v1/user"])
+
+
 def test_one_version_is_printed_alone(treefold: Treefold, project: Project):
     project("v1/User/Get.py", "v2/User/Post.py")
     code, out, _ = treefold("openapi", "--version", "v2")

@@ -7,6 +7,7 @@ document.
 import contextlib
 import json
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -82,14 +83,14 @@ def _format_of(out: str) -> str:
 def _read_document(
     app_dir: str, version: str | None, *, asyncapi: bool, unversioned: bool
 ) -> dict[str, Any]:
-    from treefold_http import Application, TreefoldError
+    from treefold_http import Application, Settings, TreefoldError
     from treefold_http.openapi import asyncapi_document, openapi_document
     from treefold_logging import flush
 
-    app = Application(app_dir)
     try:
         quiet = contextlib.redirect_stdout(sys.stderr)
         with quiet, translated(TreefoldError), working("Describing"):
+            app = Application(app_dir, settings=Settings.load(Path(app_dir)).with_secret())
             app.boot()
             try:
                 if asyncapi:

@@ -13,6 +13,7 @@ import logging
 import math
 import os
 import re
+import secrets
 import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -176,6 +177,15 @@ class Settings:
         values.update(_from_environment(cls.variables(app_dir), values))
         values.update({name: value for name, value in arguments.items() if value is not None})
         return cls.of(values)
+
+    def with_secret(self) -> Settings:
+        """Return these settings, with a random `secret_key` if they have none.
+
+        For tests and tools, which boot a project without serving it to anyone.
+        """
+        if self.secret_key is not None:
+            return self
+        return dataclasses.replace(self, secret_key=secrets.token_urlsafe(48))
 
     @staticmethod
     def variables(app_dir: Path) -> Mapping[str, str]:
