@@ -114,7 +114,7 @@ answers `{{"status":"ok"}}`, from `Api/v1/Health/Get.py`.
 | `treefold create 'order/[id]' get` | writes `Api/v1/Order/[id]/Get.py`: `GET /v1/order/{{id}}` |
 | `treefold routes` | lists every method, URL and its file |
 | `treefold check` | reports duplicate routes, broken handlers and skipped files |
-| `treefold test` | runs the tests in `Tests/`, after `pip install "treefold[test]"` |
+| `treefold test` | runs the tests in `Tests/`, after `pip install pytest "treefold[test]"` |
 | `treefold serve` | runs the application in production |
 
 ## Layout
