@@ -341,7 +341,7 @@ class Prompt:
         reading, writing = os.pipe()
         program = Path(__file__).with_name("python_prompt.py")
         self._process = subprocess.Popen(
-            [sys.executable, "-W", "error", program, str(folder), str(writing)],
+            [sys.executable, program, str(folder), str(writing)],
             env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,

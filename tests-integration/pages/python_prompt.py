@@ -15,6 +15,7 @@ import os
 import sys
 import traceback
 import types
+import warnings
 from typing import Any
 
 CHECK = doctest.OutputChecker()
@@ -81,6 +82,7 @@ def main() -> None:
     folder, descriptor = sys.argv[1], int(sys.argv[2])
     os.chdir(folder)
     sys.path[0] = folder
+    warnings.filterwarnings("error", module=r"(page|treefold\w*)(\.|$)")
     prompt = Prompt()
     with os.fdopen(descriptor, "w", encoding="utf-8") as answers:
         for request in sys.stdin:
