@@ -46,7 +46,7 @@ def check_postgres() -> None:
     if database.name != "postgres":
         raise ConfigurationError(
             f"Jobs need PostgreSQL, and the database {ALIAS!r} is SQLite; configure PostgreSQL, or"
-            " run with dev=True, where jobs run in the process that enqueues them"
+            " use 'treefold dev' (dev=True), where jobs run in the process that enqueues them"
         )
 
 
