@@ -322,9 +322,9 @@ class Server:
         return True
 
     def stop(self) -> None:
-        """Stop it as Ctrl-C does."""
+        """Stop it as Ctrl-C does; a process that was started in the background ignores SIGINT."""
         if self._process.poll() is None:
-            os.killpg(self._process.pid, signal.SIGINT)
+            os.killpg(self._process.pid, signal.SIGTERM)
             try:
                 self._process.wait(START)
             except subprocess.TimeoutExpired:
