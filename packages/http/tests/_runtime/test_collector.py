@@ -8,7 +8,6 @@ import pytest
 
 from treefold_http import Application, BootError
 from treefold_http._runtime.collector import paused_collection
-from treefold_http.testing import TestClient
 
 
 @pytest.fixture(autouse=True)
@@ -25,12 +24,11 @@ def write_hook(root: Path, text: str) -> None:
 
 
 def test_no_collection_starts_while_a_project_is_read(tmp_path: Path):
-    handler = tmp_path / "Api/v1/Threshold/Get.py"
-    handler.parent.mkdir(parents=True)
-    handler.write_text("import gc\nSEEN = gc.get_threshold()[0]\ndef handler(): return [SEEN]\n")
     before = gc.get_threshold()
-    with TestClient(Application(tmp_path)) as client:
-        assert client.get("/v1/threshold").json() == [0]
+    record = "Path(__file__).with_name('seen').write_text(str(gc.get_threshold()[0]))"
+    write_hook(tmp_path, f"from pathlib import Path\n{record}")
+    Application(tmp_path).boot()
+    assert (tmp_path / "seen").read_text() == "0"
     assert gc.get_threshold() == before
     assert before[0] > 0
 
