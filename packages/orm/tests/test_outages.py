@@ -118,7 +118,7 @@ async def test_r_03_a_restart_fails_soon_and_is_over_soon(
         assert len(after) <= SIZE
         assert not [failed for failed in after if failed > begun + 2.0]
         passed = [done for done in traffic.passed if begun < done < end]
-        assert len(passed) > 50  # of 200 a second: fewer on a busy machine
+        assert len(passed) > 20  # of 200 a second: fewer on a busy machine
 
 
 async def test_r_03_idle_connections_of_a_restarted_server_are_replaced(

@@ -197,7 +197,13 @@ class SQLiteSession(Session):
         """Leave everything to the parent process."""
         if self._worker is not None:
             self._worker.hold(None)  # its finaliser would warn about a connection that is not ours
+        # kept alive: SQLite must not close it here, and Python 3.13 would warn that nothing did
+        _inherited.append(self._raw)
         self._worker = self._raw = None
+
+
+_inherited: list[Connection | None] = []
+"""Connections of the process that this one was forked from."""
 
 
 def _use_wal(raw: Connection) -> None:
