@@ -618,8 +618,9 @@ def test_s28_nothing_overtakes_the_answer_before_it(
         with Wire(server) as other:
             other.send(RELEASE)
             other.rest()
-        received = wire.up_to(b"0\r\n\r\n")
-        body, _, behind = received.rpartition(b"0\r\n\r\n")
+        # a request id may end in 0, and a head with it: the last chunk is a line of its own
+        received = wire.up_to(b"\r\n0\r\n\r\n")
+        body, _, behind = received.partition(b"\r\n0\r\n\r\n")
         assert body.count(b"HTTP/1.1 ") == (0 if running == "stream" else 1)
         assert body.rstrip().endswith(b"last")
         if b"\r\n\r\n" not in behind:
