@@ -146,7 +146,9 @@ async def test_a_cancellation_from_outside_that_a_producer_swallows_is_its_own_a
     sending = asyncio.ensure_future(pump(content(), here.request, here.exchange.send))
     await waiting.wait()
     sending.cancel()
-    assert await sending == b"last words"
+    last = await sending  # empty where the machine was slow, and the words went out before the end
+    assert last is not None
+    assert here.exchange.answer.body + last == b"last words"
 
 
 @in_a_loop

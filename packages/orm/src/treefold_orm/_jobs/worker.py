@@ -117,8 +117,8 @@ class Worker:
         for number in (signal.SIGTERM, signal.SIGINT):
             with contextlib.suppress(NotImplementedError):  # on Windows the process just ends
                 loop.add_signal_handler(number, self.stop, number)
-        counted = f"{self._options.concurrency} jobs at once, {len(self._schedules)} schedules"
-        log.info("worker started: %s", counted)
+        most, due = self._options.concurrency, len(self._schedules)
+        log.info("worker started: concurrency %d, schedules %d", most, due)
         try:
             await self._work()
         finally:
