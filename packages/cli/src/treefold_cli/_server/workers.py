@@ -11,7 +11,7 @@ import socket
 import sys
 import time
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
 from types import FrameType
@@ -48,6 +48,7 @@ def run_workers(
     *,
     workers: int,
     settings: Settings,
+    on_start: Callable[[], None],
     is_kept: bool = False,
 ) -> None:
     """Serve with several processes until a stop signal; a process that ends is replaced.
@@ -57,6 +58,7 @@ def run_workers(
         listener: the bound socket, shared by all processes.
         workers: number of processes.
         settings: those of the project.
+        on_start: called before the first process starts; from then on, stop signals are obeyed.
         is_kept: another process keeps the socket: connections wait there for the next server.
 
     Raises:
@@ -65,7 +67,7 @@ def run_workers(
     os.environ[PROCESSES_VARIABLE] = str(workers)
     config = server_config(factory, workers=workers, settings=settings)
     try:
-        Workers(config, listener, leaves_queue=is_kept).run()
+        Workers(config, listener, leaves_queue=is_kept).run(on_start)
     finally:
         listener.close()
         flush()
@@ -117,13 +119,17 @@ class Workers:
         self._retry_at = 0.0
         self._woken, self._wake = socket.socketpair()
 
-    def run(self) -> None:
+    def run(self, on_start: Callable[[], None]) -> None:
         """Serve until a stop signal.
+
+        Args:
+            on_start: called once signals are obeyed.
 
         Raises:
             CommandError: the application did not start.
         """
         self._listen_for_signals()
+        on_start()
         self._start_missing()
         try:
             while self._stopped_at is None:

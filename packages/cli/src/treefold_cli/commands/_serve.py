@@ -116,13 +116,23 @@ def _serve_in_processes(
 
     configure(log_format=app.settings.log_format, level=app.settings.log_level)
     where, workers = _address(app, listener), app.settings.serve.workers
-    get_logger().info("starting %d processes on %s", workers, where)
-    flush()
     # The factory in each worker process reads the project folder, the mode and options from these.
     os.environ.update(as_variables(values), TREEFOLD_APP_DIR=str(app.root), TREEFOLD_DEV="0")
     if is_public(listener):
         os.environ[PUBLIC_VARIABLE] = where
-    run_workers(factory, listener, workers=workers, settings=app.settings, is_kept=is_kept)
+
+    def tell() -> None:
+        get_logger().info("starting %d processes on %s", workers, where)
+        flush()
+
+    run_workers(
+        factory,
+        listener,
+        workers=workers,
+        settings=app.settings,
+        on_start=tell,
+        is_kept=is_kept,
+    )
 
 
 def _address(app: "Application", listener: "socket") -> str:
