@@ -32,7 +32,7 @@ import orm_calls
 import orm_data
 import plot
 from boot_floor import await_bytecode
-from http_cases import CASES, App, Case, bare, project
+from http_cases import CASES, HELLO, App, Case, bare, project
 from orm_measuring import on_one_cpu, timed
 
 from treefold_http import Application
@@ -128,7 +128,7 @@ async def _rounds(apps: Mapping[str, App], case: Case, rounds: int) -> dict[str,
 
 def boot_figures(rounds: int) -> dict[str, float]:
     """Return milliseconds of CPU for import and 1,000 routes, over an empty interpreter."""
-    with project(1000) as root:
+    with project(1000, {"v1/Hello/Get.py": HELLO}) as root:
         ours = f"from treefold import Application\nApplication({str(root)!r}).boot()\n"
         programs = {"treefold": ours} | {n: http_apps.BOOTS[n] for n in installed(http_apps.PEERS)}
         spent: dict[str, list[float]] = {name: [] for name in programs}
@@ -140,13 +140,11 @@ def boot_figures(rounds: int) -> dict[str, float]:
 
 
 def _cpu(program: str) -> float:
-    before = os.times()
+    """Return the seconds of CPU of a new process until the program has reached its end."""
     environment = os.environ | {"TREEFOLD_LOG_LEVEL": "CRITICAL", "PYTHONDONTWRITEBYTECODE": ""}
-    subprocess.run([sys.executable, "-c", program], check=True, env=environment)
-    after = os.times()
-    return (after.children_user - before.children_user) + (
-        after.children_system - before.children_system
-    )
+    command = [sys.executable, "-c", f"{program}\nimport time; print(time.process_time())"]
+    done = subprocess.run(command, check=True, env=environment, stdout=subprocess.PIPE, text=True)
+    return float(done.stdout.splitlines()[-1])
 
 
 async def orm_figures(address: str, raw: Driver, rounds: int) -> Figures:
