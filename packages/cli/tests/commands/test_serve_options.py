@@ -415,6 +415,20 @@ def test_a_worker_that_is_killed_is_one_line_and_replaced(start: Start, root: Pa
     assert len(re.findall(line, server.output)) == 1
 
 
+def test_a_worker_that_ends_while_it_is_asked_is_replaced_at_once(start: Start, root: Path):
+    server = serving(start("serve", "--workers", "2", cwd=root))
+    while server.output.count("booted in") < 2:
+        server.wait_for("booted in")
+    asked = ask(server.url)["process"]
+    os.kill(asked, signal.SIGSTOP)
+    time.sleep(0.7)  # the supervisor asks each process twice a second, and waits 5 s for an answer
+    os.kill(asked, signal.SIGKILL)
+    began = time.monotonic()
+    server.wait_for(rf"worker process {asked} was ended by SIGKILL")
+    assert time.monotonic() - began < 3
+    assert server.stop() == 0
+
+
 def test_a_replacement_that_does_not_start_leaves_the_others_serving(start: Start, root: Path):
     server = serving(start("serve", "--workers", "2", cwd=root))
     while server.output.count("booted in") < 2:  # the other would load the broken file

@@ -107,7 +107,7 @@ PRIVATE_NAMES = (
     PrivateNames(
         "uvicorn.supervisors.multiprocess:Process",
         (
-            *("process", "server", "target", "start", "ping", "is_ready"),
+            *("process", "server", "target", "start", "ping", "is_ready", "parent_conn"),
             *("terminate", "kill", "join", "exitcode"),
         ),
         ("_server.workers",),

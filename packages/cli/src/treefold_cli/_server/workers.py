@@ -6,6 +6,7 @@ and end one. A stop signal ends all, each after its requests.
 
 import multiprocessing.connection
 import os
+import pickle
 import signal
 import socket
 import sys
@@ -95,6 +96,20 @@ class WorkerProcess(Process):
     def sentinel(self) -> int:
         """A file that is readable once the process has ended."""
         return self.process.sentinel
+
+    @property
+    def has_ended(self) -> bool:
+        """True once the process has closed its files; `is_alive()` may be True a moment longer."""
+        return bool(multiprocessing.connection.wait([self.sentinel], 0))
+
+    def ping(self, timeout: float = 5) -> bool:
+        """Return True if the process answers within so many seconds; False at once if it ends."""
+        try:
+            self.parent_conn.send(b"ping")
+            ready = multiprocessing.connection.wait([self.parent_conn, self.sentinel], timeout)
+            return self.parent_conn in ready and self.parent_conn.recv() is not None
+        except (OSError, EOFError, pickle.UnpicklingError):  # it was killed while it answered
+            return False
 
 
 class Workers:
@@ -237,10 +252,10 @@ class Workers:
 
     def _is_serving(self, process: WorkerProcess) -> bool:
         seconds = self._config.timeout_worker_healthcheck
-        if not process.process.is_alive():
+        if process.ping(seconds):
+            return True
+        if process.has_ended:
             return False
-        if process.ping(seconds) or not process.process.is_alive():
-            return process.process.is_alive()
         get_logger().error(
             "worker process %d did not answer for %d s and is replaced", process.pid, seconds
         )
