@@ -45,7 +45,13 @@ class Figure:
 
     def __str__(self) -> str:
         sign = ">=" if self.least else "<="
-        return f"{self.name}: {self.value:,.4g} {self.unit} (bar {sign} {self.bar:,g})"
+        return f"{self.name}: {self.shown} (bar {sign} {self.bar:,g})"
+
+    @property
+    def shown(self) -> str:
+        """The value in three digits at least, with its unit."""
+        digits = ",.0f" if self.value >= 1000 else ".3g"
+        return f"{self.value:{digits}} {self.unit}".strip()
 
 
 def leaks_nothing(scale: float) -> list[Figure]:
