@@ -8,6 +8,9 @@ import gc
 from collections.abc import Generator
 from contextlib import contextmanager
 
+_NEVER = 2**31 - 1
+"""More objects than a boot makes; 0 would look like the wish of a project to collect nothing."""
+
 
 @contextmanager
 def paused_collection() -> Generator[None]:
@@ -16,12 +19,12 @@ def paused_collection() -> Generator[None]:
     Thresholds that code inside the block sets are kept, and so is `gc.disable()`.
     """
     before = gc.get_threshold()
-    if before[0] == 0:
+    if before[0] in {0, _NEVER}:
         yield
         return
-    gc.set_threshold(0, *before[1:])
+    gc.set_threshold(_NEVER, *before[1:])
     try:
         yield
     finally:
-        if gc.get_threshold()[0] == 0:
+        if gc.get_threshold()[0] == _NEVER:
             gc.set_threshold(*before)
