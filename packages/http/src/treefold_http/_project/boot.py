@@ -36,7 +36,6 @@ from treefold_http._project.source_loader import write_bytecode
 from treefold_http._responses.endpoints import CallNext
 from treefold_http._responses.response import Response
 from treefold_http._runtime.boot_report import BootError, BootReport, BrokenFile
-from treefold_http._runtime.collector import paused_collection
 from treefold_http._wire.json import keep_pydantic_dataclasses
 from treefold_http._wire.root_path import below_root
 from treefold_logging import get_logger, request_target
@@ -152,9 +151,8 @@ def load_project(
     started = time.perf_counter()
     findings = Findings(str(app.root.resolve()), former, list(broken))
     mounted = app.mounts.snapshot()
-    with paused_collection():
-        sources = _read_sources(app, findings, modules_before, same_tree=same_tree)
-        project = _plan_project(app, sources, findings)
+    sources = _read_sources(app, findings, modules_before, same_tree=same_tree)
+    project = _plan_project(app, sources, findings)
     write_bytecode()
     _log(project, former, time.perf_counter() - started)
     if findings.fatal:
