@@ -51,7 +51,11 @@ def check_postgres() -> None:
 
 
 class _Connection:
-    """A driver of PgQueuer over the connections of the ORM, async."""
+    """A driver of PgQueuer over the connections of the ORM, async.
+
+    Enqueueing and listing use `fetch` and `execute` alone. The members that raise belong to a
+    consumer; the worker has a driver of PgQueuer's own for them.
+    """
 
     async def fetch(self, query: str, *args: object) -> list[dict[str, object]]:
         return await arun(ALIAS, _rows(query, args), write=True)
