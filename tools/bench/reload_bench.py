@@ -1,7 +1,7 @@
 """Milliseconds from a save to its answer by size of tree, and the memory of 200 reloads.
 
 `python tools/bench/reload_bench.py` runs `treefold dev` over trees of 50, 1,000 and 5,000 routes. A
-service and a provider reach one route; `Middleware/` reaches all of them, and has no bar.
+service and a provider reach one route; `Middleware/` reaches all of them.
 """
 
 import http.client
@@ -77,15 +77,11 @@ def measure(routes: int) -> None:
                 median = statistics.median(took[:SAVES]) * 1000
                 line = f"save to served, {routes:5} routes, {file:22} {median:6.0f} ms"
                 grown = memory(process.pid) - before
-                bar = (
-                    f"all {routes + 1} planned"
-                    if file.startswith("Mid")
-                    else f"bar {BARS[routes]} ms"
-                )
+                bar = f"bar {BARS[routes]} ms"
                 kept = f"memory {grown:+.1f} MB after {count} reloads"
                 if count == RELOADS:
                     kept += f" (bar {MEMORY} MB)"
-                print(f"{line}  {bar:16}  {kept}")
+                print(f"{line}  {bar:10}  {kept}")
             process.terminate()
 
 

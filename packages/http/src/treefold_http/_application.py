@@ -23,10 +23,11 @@ from treefold_http._injection.context import InjectionContext
 from treefold_http._injection.overrides import Overrides
 from treefold_http._injection.providers import Key, Provider, Providers, ProviderScope
 from treefold_http._injection.resolver import Injection
-from treefold_http._project.boot import LoadedProject, load_project, plan_routes
+from treefold_http._project.boot import LoadedProject, load_project
 from treefold_http._project.installed import Installed
 from treefold_http._project.mounts import Mountable, Mounts
 from treefold_http._project.plans import Plan
+from treefold_http._project.route_plans import plan_routes
 from treefold_http._requests.log_payload import log_connection, read_ahead
 from treefold_http._requests.request import Request
 from treefold_http._responses.coercion import PLAIN, to_response

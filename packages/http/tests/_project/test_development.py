@@ -44,7 +44,7 @@ class Watcher:
 
 def told(app: Application, watcher: Watcher, ask: Ask, target: str, **options: Any) -> Answer:
     """Ask with the layer of a terminal in front of the application's middleware."""
-    from treefold_http._project.boot import plan_routes
+    from treefold_http._project.route_plans import plan_routes
 
     entry = Development([watcher.watch], write=watcher.write)
     app.boot()

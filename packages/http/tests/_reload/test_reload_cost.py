@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from http_reloading import CHAIN, Live, MakeLive, X, Y, handler
+from http_reloading import CHAIN, Live, MakeLive, X, Y, handler, header
+
+from treefold_http._project.plans import Plan
 
 
-def plans(app: Live) -> dict[str, object]:
+def plans(app: Live) -> dict[str, Plan]:
     project = app.app.project
     return {route.file: project.plans[route] for route in project.table.routes}
 
@@ -100,3 +102,85 @@ def test_a_file_that_did_not_load_is_tried_again_at_the_next_save(live: MakeLive
     app.edit({"Services/late.py": "n = 7\n"})
     assert app.get("/v1/x") == [7]
     assert plans(app)["v1/X/Get.py"] is not None
+
+
+TOLD = """
+    class Told:
+        def after(self, request, response):
+            response.headers["X-Told"] = "{n}"
+    middlewares = [Told()]
+"""
+
+
+def test_other_middleware_is_put_around_the_handlers_as_they_were_planned(live: MakeLive) -> None:
+    own = """
+        async def inside(request, call_next):
+            response = await call_next(request)
+            response.headers["X-Inside"] = "yes"
+            return response
+        middlewares = [inside]
+        status_code = 201
+        def handler(n: int):
+            return {"n": n, "secret": 1}
+        response_model = dict[str, int]
+    """
+    app = live({X: own, Y: handler("1"), "Middleware/__init__.py": TOLD.format(n=1)})
+    before = plans(app)
+    app.edit({"Middleware/__init__.py": TOLD.format(n=2)})
+    after = plans(app)
+    assert all(after[file].inner is before[file].inner for file in after)
+    answer = app.answer("/v1/x?n=5")
+    assert (answer.status, answer.json()) == (201, {"n": 5, "secret": 1})
+    assert answer.fields("x-inside") == ["yes"]
+    assert answer.fields("x-told") == app.answer("/v1/y").fields("x-told") == ["2"]
+    assert app.answer("/v1/x?n=no").fields("x-told") == ["2"]
+
+
+def test_one_save_of_middleware_providers_and_a_handler(live: MakeLive) -> None:
+    app = live(
+        {
+            X: "def handler(word):\n    return [word]\n",
+            Y: handler("1"),
+            "Api/v1/Z/Get.py": handler("1"),
+            "providers.py": "providers = {'word': lambda: 1}\n",
+            "Middleware/__init__.py": TOLD.format(n=1),
+        }
+    )
+    app.edit(
+        {
+            Y: handler("2"),
+            "providers.py": "providers = {'word': lambda: 2}\n",
+            "Middleware/__init__.py": TOLD.format(n=2),
+        }
+    )
+    answers = {target: app.answer(target) for target in ("/v1/x", "/v1/y", "/v1/z")}
+    assert [each.json() for each in answers.values()] == [[2], [2], [1]]
+    assert all(each.fields("x-told") == ["2"] for each in answers.values())
+
+
+def test_a_last_good_version_has_the_middleware_of_now(live: MakeLive) -> None:
+    app = live({X: handler("1"), Y: handler("1"), "Middleware/__init__.py": TOLD.format(n=1)})
+    app.edit({"Middleware/__init__.py": TOLD.format(n=2)})
+    app.edit({X: "1 / 0\n"})
+    assert (app.get("/v1/x"), app.answer("/v1/x").fields("x-told")) == ([1], ["2"])
+    app.edit({"Middleware/__init__.py": TOLD.format(n=3)})
+    assert (app.get("/v1/x"), app.answer("/v1/x").fields("x-told")) == ([1], ["3"])
+    assert "ZeroDivisionError" in (header(app.answer("/v1/y"), "x-treefold-broken") or "")
+    app.edit({X: handler("4")})
+    assert (app.get("/v1/x"), app.answer("/v1/x").fields("x-told")) == ([4], ["3"])
+    assert header(app.answer("/v1/y"), "x-treefold-broken") is None
+
+
+BOTH = "from treefold_http.middleware import Sessions, CSRF\n"
+
+
+def test_middleware_that_does_not_go_with_a_module_s_own_keeps_the_former(live: MakeLive) -> None:
+    own = BOTH + "middlewares = [Sessions(secret='x' * 32)]\n" + handler("1")
+    app = live({X: own, Y: handler("1"), "Middleware/__init__.py": TOLD.format(n=1)})
+    app.edit({"Middleware/__init__.py": BOTH + "middlewares = [CSRF()]\n"})
+    assert [broken.file for broken in app.app.report.broken] == ["v1/X/Get.py"]
+    assert "list it after Sessions" in app.app.report.broken[0].error
+    assert (app.get("/v1/x"), app.answer("/v1/x").fields("x-told")) == ([1], ["1"])
+    app.edit({"Middleware/__init__.py": TOLD.format(n=2)})
+    assert app.app.report.broken == ()
+    assert (app.get("/v1/x"), app.answer("/v1/x").fields("x-told")) == ([1], ["2"])

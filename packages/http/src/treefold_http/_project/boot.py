@@ -11,7 +11,7 @@ import logging
 import sys
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from treefold_http._failures.error_format import ErrorFormat
@@ -21,20 +21,18 @@ from treefold_http._project.fallbacks import ScopedFallbacks, plan_fallback, pla
 from treefold_http._project.findings import IS_FINDING, Findings, cause_of
 from treefold_http._project.handlers import HandlerModule, load_handler
 from treefold_http._project.masked_paths import MaskedPaths
-from treefold_http._project.middleware_chain import compose, entries_for
+from treefold_http._project.middleware_chain import entries_for
 from treefold_http._project.modules import ModuleSpace, note_computed_imports
-from treefold_http._project.plans import WEBSOCKET, Plan, broken_plan, make_plan
+from treefold_http._project.plans import Plan
 from treefold_http._project.reuse import (
     handler_names,
     has_no_own_middleware,
-    is_wrapped_alike,
     routes_asking,
     routes_to_load,
     same_objects,
 )
+from treefold_http._project.route_plans import good_plans, plan_routes, telling, wrap_routes
 from treefold_http._project.source_loader import write_bytecode
-from treefold_http._responses.endpoints import CallNext
-from treefold_http._responses.response import Response
 from treefold_http._runtime.boot_report import BootError, BootReport, BrokenFile
 from treefold_http._wire.json import keep_pydantic_dataclasses
 from treefold_http._wire.root_path import below_root
@@ -45,7 +43,6 @@ if TYPE_CHECKING:
     from treefold_http._injection.providers import Key
     from treefold_http._project.runtime import ProjectRuntime
     from treefold_http._requests.connection import Connection
-    from treefold_http._requests.request import Request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +167,7 @@ class _Sources:
         routes: the routes to plan.
         modules: the handler modules of all routes.
         middlewares: the middleware of every request.
+        is_wrapped_alike: True if that is the former project's.
     """
 
     table: RouteTable
@@ -179,6 +177,7 @@ class _Sources:
     routes: Sequence[Route]
     modules: dict[Route, HandlerModule | BrokenFile]
     middlewares: Sequence[Any]
+    is_wrapped_alike: bool
 
 
 def _read_sources(
@@ -206,7 +205,7 @@ def _read_sources(
         _load_again(space, name, findings)
     _encode_as_declared(space, None if kept is None else modules_before)
     middlewares = _with_development(app, files, former) if app.dev else files.middlewares
-    if kept is not None and not is_wrapped_alike(kept, middlewares, files):
+    if kept is not None and not same_objects(kept.extensions, files.extensions):
         kept, routes = None, table.routes
     elif kept is not None:
         asking = routes_asking(kept, providers, app.providers.declared)
@@ -219,6 +218,7 @@ def _read_sources(
         routes=routes,
         modules=modules,
         middlewares=middlewares,
+        is_wrapped_alike=kept is not None and same_objects(kept.middlewares, middlewares),
     )
 
 
@@ -228,14 +228,22 @@ def _plan_project(app: ProjectRuntime, sources: _Sources, findings: Findings) ->
     chosen = {route: sources.modules[route] for route in sources.routes}
     plans = {} if kept is None else dict(kept.bare_plans)
     asked = {} if kept is None else dict(kept.asked)
+    good = {} if kept is None else dict(kept.good)
+    if kept is not None and not sources.is_wrapped_alike:
+        others = {r: module for r, module in sources.modules.items() if r not in chosen}
+        wrapped = wrap_routes(app, plans, others, middlewares)
+        chosen |= {route: others[route] for route in others.keys() - wrapped.keys()}
+        plans |= wrapped
+        good |= {r.file: (good[r.file][0], p) for r, p in wrapped.items() if r.file in good}
     plans |= plan_routes(app, chosen, middlewares, findings, asked if app.dev else None)
     modules = sources.modules | chosen
-    good = _good(kept, chosen, plans, findings) if app.dev else {}
+    if app.dev:
+        good = good_plans(good, chosen, plans, findings)
     fallback = plan_fallback(app, entries_for(None, middlewares))
     told = plans
     if app.dev and findings.broken:
-        told = {route: _telling(app, plan, findings) for route, plan in plans.items()}
-        fallback = _telling(app, fallback, findings)
+        told = {route: telling(app, plan, findings) for route, plan in plans.items()}
+        fallback = telling(app, fallback, findings)
     default_version = _default_version(app, sources.table, findings)
     return LoadedProject(
         table=sources.table,
@@ -245,7 +253,9 @@ def _plan_project(app: ProjectRuntime, sources: _Sources, findings: Findings) ->
         asked=asked,
         fallback=fallback,
         scoped_fallbacks=kept.scoped_fallbacks
-        if kept is not None and has_no_own_middleware(kept.modules, chosen)
+        if kept is not None
+        and sources.is_wrapped_alike
+        and has_no_own_middleware(kept.modules, chosen)
         else plan_scoped_fallbacks(app, modules, middlewares),
         modules=modules,
         middlewares=middlewares,
@@ -280,43 +290,6 @@ def _scan(app: ProjectRuntime) -> RouteTable:
         raise BootError(str(error)) from error
 
 
-def plan_routes(
-    app: ProjectRuntime,
-    modules: dict[Route, HandlerModule | BrokenFile],
-    middlewares: Sequence[Any],
-    findings: Findings | None = None,
-    asked: dict[Route, frozenset[Key]] | None = None,
-) -> dict[Route, Plan]:
-    """Compose the plan of every route; a route whose parameters cannot be provided is broken.
-
-    In a reload, a broken file keeps its last good module, written back to `modules`, and also its
-    last good plan if no plan can be composed from that module now.
-
-    Args:
-        asked: receives the keys of the providers that each plan has looked for.
-    """
-    findings = findings or Findings(str(app.root))
-    plans: dict[Route, Plan] = {}
-    for route, module in list(modules.items()):
-        if isinstance(module, HandlerModule):
-            with app.providers.lookups(route, asked):
-                try:
-                    plans[route] = make_plan(app, route, module, middlewares)
-                    continue
-                except Exception as error:  # reading a signature runs user code
-                    module = findings.add(route.file, error)
-        good = findings.last_good(route.file)
-        if good is None:
-            plans[route] = broken_plan(app, route, module.error, middlewares)
-            continue
-        modules[route], former = good
-        try:
-            plans[route] = make_plan(app, route, good[0], middlewares)
-        except Exception:  # a provider is gone: the former plan still holds it
-            plans[route] = replace(former, route=route)
-    return plans
-
-
 def load_error(app: ProjectRuntime, table: RouteTable, route: Route, files: BootFiles) -> str:
     """Return why the file of a route cannot serve, in one line; empty if it can.
 
@@ -330,36 +303,6 @@ def load_error(app: ProjectRuntime, table: RouteTable, route: Route, files: Boot
     modules = {route: _load(space, route, table.packages, findings)}
     plan_routes(app, modules, files.middlewares, findings)
     return findings.broken[0].error if findings.broken else ""
-
-
-def _good(
-    kept: LoadedProject | None,
-    modules: dict[Route, HandlerModule | BrokenFile],
-    plans: dict[Route, Plan],
-    findings: Findings,
-) -> dict[str, tuple[HandlerModule, Plan]]:
-    lost = {broken.file for broken in findings.broken if not broken.kept}
-    good = {} if kept is None else dict(kept.good)
-    for route, module in modules.items():
-        good.pop(route.file, None)
-        if isinstance(module, HandlerModule) and route.file not in lost:
-            good[route.file] = (module, plans[route])
-    return good
-
-
-def _telling(app: ProjectRuntime, plan: Plan, findings: Findings) -> Plan:
-    """The same plan with a response header that names the broken file; only with `dev=True`."""
-    if plan.route is not None and plan.route.method == WEBSOCKET:
-        return plan
-    first = findings.broken[0]
-    text = f"{first.cause}: {first.error}".encode("ascii", "backslashreplace").decode()
-
-    async def tell(request: Request, call_next: CallNext) -> Response:
-        response = await call_next(request)
-        response.headers["X-Treefold-Broken"] = text
-        return response
-
-    return replace(plan, run=compose(app, [tell], plan.run, status=plan.status))
 
 
 def _load(

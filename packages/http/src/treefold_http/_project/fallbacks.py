@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
-from treefold_http._project.middleware_chain import compose, entries_for, layers_for
+from treefold_http._project.middleware_chain import Under, compose, entries_for, layers_for
 from treefold_http._project.plans import WEBSOCKET, Plan
 from treefold_http._responses.response import Response
 from treefold_http._wire.errors import (
@@ -92,7 +92,10 @@ def plan_scoped_fallbacks(
 
     below: dict[str, Plan] = {}
     preflights: dict[Route, Plan] = {}
+    is_scoped = any(isinstance(entry, Under) for entry in middlewares)
     for route, module in modules.items():
+        if not is_scoped and not getattr(module, "middlewares", ()):
+            continue
         covering = entries_for(route, middlewares)
         if len(covering) > len(common):
             below[route.template] = plan(covering)

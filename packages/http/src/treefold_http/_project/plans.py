@@ -42,9 +42,15 @@ WEBSOCKET = "WEBSOCKET"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Plan(RoutePlan):
-    """The plan of one route, with what its handler takes and gives."""
+    """The plan of one route.
+
+    Attributes:
+        contract: what its handler takes and gives.
+        inner: `run` without middleware; None if there is no handler.
+    """
 
     contract: Contract = OPAQUE
+    inner: Callable[[Any], Any] | None = None
 
 
 def make_plan(
@@ -60,7 +66,7 @@ def make_plan(
     """
     if module.middlewares:
         prepare_entries(app, module.middlewares, app.extensions)
-    entries = layers_for(route, entries_for(route, [*outer, *module.middlewares]))
+    entries = _entries(route, module, outer)
     if route.method != WEBSOCKET:
         check_return_type(module.handler, module.response_model)
     run, contract = _endpoint(app, route, module.handler)
@@ -83,20 +89,31 @@ def make_plan(
         run = _streamed(run, route, module)
     if module.timeout is not None:
         run = _within(run, module.timeout)
-    if route.method == WEBSOCKET:
-        run = compose_sockets(entries, run)
-    elif entries:
-        run = compose(app, entries, run, status=module.status_code)
     return Plan(
         route=route,
         contract=contract,
-        run=run,
+        run=_wrapped(app, route, entries, run, module.status_code),
+        inner=run,
         status=module.status_code,
         max_body=app.settings.max_body if module.max_body is None else module.max_body,
         form_limits=_form_limits(app.settings.max_body, module.max_body),
         masked=_masked(route),
         log_payload=module.log_payload,
     )
+
+
+def wrap_plan(app: ProjectRuntime, plan: Plan, module: HandlerModule, outer: Sequence[Any]) -> Plan:
+    """Return the plan of a route with other middleware of the project around its handler.
+
+    The chain is composed at the first request: after a save, few routes are asked.
+
+    Raises:
+        Exception: any exception of an entry.
+    """
+    if plan.route is None or plan.inner is None:
+        raise ValueError("A plan without a handler cannot be wrapped; plan its route")
+    entries = _entries(plan.route, module, outer)
+    return replace(plan, run=_LateChain(app, plan.route, entries, plan.inner, module.status_code))
 
 
 def broken_plan(app: ProjectRuntime, route: Route, error: str, outer: Sequence[Any]) -> Plan:
@@ -107,11 +124,40 @@ def broken_plan(app: ProjectRuntime, route: Route, error: str, outer: Sequence[A
         raise HTTPError(500, detail)
 
     entries = layers_for(route, entries_for(route, outer))
-    if route.method == WEBSOCKET:
-        chain = compose_sockets(entries, run)
-    else:
-        chain = compose(app, entries, run) if entries else run
+    chain = _wrapped(app, route, entries, run, None)
     return Plan(route=route, run=chain, max_body=app.settings.max_body, masked=_masked(route))
+
+
+def _entries(route: Route, module: HandlerModule, outer: Sequence[Any]) -> list[Any]:
+    return layers_for(route, entries_for(route, [*outer, *module.middlewares]))
+
+
+def _wrapped(
+    app: ProjectRuntime,
+    route: Route,
+    entries: Sequence[Any],
+    run: Callable[[Any], Any],
+    status: int | None,
+) -> Callable[[Any], Any]:
+    """Compose a route's middleware around its endpoint, which has no middleware yet."""
+    if route.method == WEBSOCKET:
+        return compose_sockets(entries, run)
+    return compose(app, entries, run, status=status) if entries else run
+
+
+class _LateChain:
+    """A chain that is composed at its first call; arguments as `_wrapped`."""
+
+    __slots__ = ("_arguments", "_chain")
+
+    def __init__(self, *arguments: Any) -> None:
+        self._arguments = arguments
+        self._chain: Callable[[Any], Any] | None = None
+
+    def __call__(self, connection: Any) -> Any:
+        if self._chain is None:
+            self._chain = _wrapped(*self._arguments)
+        return self._chain(connection)
 
 
 def _endpoint(

@@ -5,7 +5,7 @@ A save changes a few modules: the cost of its reload must not grow with the numb
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from treefold_http._project.modules import dotted
@@ -14,7 +14,6 @@ from treefold_router import Route, RouteTable
 if TYPE_CHECKING:
     from treefold_http._injection.providers import Key, Provider
     from treefold_http._project.boot import LoadedProject
-    from treefold_http._project.boot_files import BootFiles
 
 
 def handler_names(table: RouteTable) -> dict[str, list[Route]]:
@@ -30,19 +29,6 @@ def routes_to_load(former: LoadedProject, stale: Collection[str]) -> list[Route]
     failed = {f"Api/{broken.file}" for broken in former.report.broken}
     names = {*stale, *(dotted(file.removesuffix(".py")) for file in failed)}
     return [route for name in names & former.handlers.keys() for route in former.handlers[name]]
-
-
-def is_wrapped_alike(former: LoadedProject, middlewares: Sequence[Any], files: BootFiles) -> bool:
-    """Return True if an unchanged handler has the same middleware as before.
-
-    Args:
-        former: the project that serves.
-        middlewares: the middleware of every request.
-        files: the boot files as they are now.
-    """
-    return same_objects(former.middlewares, middlewares) and same_objects(
-        former.extensions, files.extensions
-    )
 
 
 def routes_asking(

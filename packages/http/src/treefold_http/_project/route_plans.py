@@ -1,0 +1,109 @@
+"""Plan the routes of a project: all of them at boot, those that a save has changed in a reload."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from treefold_http._project.findings import Findings
+from treefold_http._project.handlers import HandlerModule
+from treefold_http._project.middleware_chain import compose
+from treefold_http._project.plans import WEBSOCKET, Plan, broken_plan, make_plan, wrap_plan
+from treefold_http._responses.endpoints import CallNext
+from treefold_http._responses.response import Response
+from treefold_router import Route
+
+if TYPE_CHECKING:
+    from treefold_http._injection.providers import Key
+    from treefold_http._project.runtime import ProjectRuntime
+    from treefold_http._requests.request import Request
+    from treefold_http._runtime.boot_report import BrokenFile
+
+
+def plan_routes(
+    app: ProjectRuntime,
+    modules: dict[Route, HandlerModule | BrokenFile],
+    middlewares: Sequence[Any],
+    findings: Findings | None = None,
+    asked: dict[Route, frozenset[Key]] | None = None,
+) -> dict[Route, Plan]:
+    """Compose the plan of every route; a route whose parameters cannot be provided is broken.
+
+    In a reload, a broken file keeps its last good module, written back to `modules`, and also its
+    last good plan if no plan can be composed from that module now.
+
+    Args:
+        asked: receives the keys of the providers that each plan has looked for.
+    """
+    findings = findings or Findings(str(app.root))
+    plans: dict[Route, Plan] = {}
+    for route, module in list(modules.items()):
+        if isinstance(module, HandlerModule):
+            with app.providers.lookups(route, asked):
+                try:
+                    plans[route] = make_plan(app, route, module, middlewares)
+                    continue
+                except Exception as error:  # reading a signature runs user code
+                    module = findings.add(route.file, error)
+        good = findings.last_good(route.file)
+        if good is None:
+            plans[route] = broken_plan(app, route, module.error, middlewares)
+            continue
+        modules[route], former = good
+        try:
+            plans[route] = make_plan(app, route, good[0], middlewares)
+        except Exception:  # a provider is gone: the former plan still holds it
+            plans[route] = replace(former, route=route)
+    return plans
+
+
+def wrap_routes(
+    app: ProjectRuntime,
+    plans: Mapping[Route, Plan],
+    modules: Mapping[Route, HandlerModule | BrokenFile],
+    middlewares: Sequence[Any],
+) -> dict[Route, Plan]:
+    """Compose other middleware of the project around the planned handlers of routes.
+
+    Returns:
+        The new plans; a route is missing if it must be planned anew, which reports its failure.
+    """
+    wrapped: dict[Route, Plan] = {}
+    for route, module in modules.items():
+        if isinstance(module, HandlerModule):
+            with suppress(Exception):  # an entry beside the handler may miss one outside
+                wrapped[route] = wrap_plan(app, plans[route], module, middlewares)
+    return wrapped
+
+
+def good_plans(
+    former: Mapping[str, tuple[HandlerModule, Plan]],
+    modules: dict[Route, HandlerModule | BrokenFile],
+    plans: dict[Route, Plan],
+    findings: Findings,
+) -> dict[str, tuple[HandlerModule, Plan]]:
+    """Return, by file, the last module and plan that loaded, once routes are planned."""
+    lost = {broken.file for broken in findings.broken if not broken.kept}
+    good = dict(former)
+    for route, module in modules.items():
+        good.pop(route.file, None)
+        if isinstance(module, HandlerModule) and route.file not in lost:
+            good[route.file] = (module, plans[route])
+    return good
+
+
+def telling(app: ProjectRuntime, plan: Plan, findings: Findings) -> Plan:
+    """The same plan with a response header that names the broken file; only with `dev=True`."""
+    if plan.route is not None and plan.route.method == WEBSOCKET:
+        return plan
+    first = findings.broken[0]
+    text = f"{first.cause}: {first.error}".encode("ascii", "backslashreplace").decode()
+
+    async def tell(request: Request, call_next: CallNext) -> Response:
+        response = await call_next(request)
+        response.headers["X-Treefold-Broken"] = text
+        return response
+
+    return replace(plan, run=compose(app, [tell], plan.run, status=plan.status))
