@@ -99,6 +99,28 @@ def test_s99_a_client_is_told_what_is_left_and_when_to_come_back(
     assert answers[3].json()["detail"] == "Too many requests; try again in 1200 s"
 
 
+@pytest.mark.parametrize(
+    ("outer", "inner", "names"),
+    [
+        ("RateLimit('9/min')", "RateLimit('3/hour')", ["default", "default-2"]),
+        ("RateLimit('9/min', name='a')", "RateLimit('3/hour', name='a')", ["a", "a-2"]),
+        ("RateLimit('9/min', name='all')", "RateLimit('3/hour')", ["all", "default"]),
+        ("under('/v1/user', RateLimit('9/min'))", "RateLimit('3/hour')", ["default"]),
+    ],
+)
+def test_limits_of_one_name_on_one_route_are_numbered(
+    project: Project, ask: Ask, outer: str, inner: str, names: list[str]
+) -> None:
+    limited = f"from treefold_http.middleware import RateLimit\nmiddlewares = [{inner}]\n{OK}"
+    code = f"from treefold_http.middleware import *\nmiddlewares = [{outer}]\n"
+    app = project({"Api/v1/Limited/Get.py": limited, "Middleware/__init__.py": code})
+
+    answer = ask(app, "GET", "/v1/limited")
+    fields = [answer.fields("ratelimit-policy"), answer.fields("ratelimit")]
+
+    assert [[field.split('"')[1] for field in found] for found in fields] == [names, names]
+
+
 def test_s99_who_waits_as_long_as_told_is_let_in(project: Project, ask: Ask) -> None:
     app = application(project, "RateLimit('1/s')")
 

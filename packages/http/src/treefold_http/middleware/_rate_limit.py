@@ -6,6 +6,7 @@ requests count in the same one. Without Redis the limit is that of one process.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -54,7 +55,8 @@ class RateLimit:
         redis: URL of a Redis server; True is that of the setting `redis_url`.
         without_redis: `pass` lets requests through while Redis does not answer, `refuse` answers
             503; either within 100 ms.
-        name: in the fields and in the keys on Redis; entries with one name and one rate share.
+        name: in the fields and in the keys on Redis; entries with one name and one rate share. In
+            the fields of one response, later limits of a name are numbered: `default-2`.
         max_keys: clients that are remembered without Redis, for each entry.
 
     Raises:
@@ -92,7 +94,7 @@ class RateLimit:
         can_fail = redis and not self.passes
         self.openapi_responses = {429: refusal, 503: refusal} if can_fail else {429: refusal}
         self.openapi_headers = {
-            "RateLimit-Policy": f"The limit: {_POLICY}: `{_policy_of(self)}`",
+            "RateLimit-Policy": f"The limit: {_POLICY}: `{_policy_of(self, name)}`",
             "RateLimit": _LEFT,
         }
         if isinstance(redis, str):
@@ -127,28 +129,32 @@ class RateLimit:
 
     def for_route(self, route: Route | None, entries: Sequence[Any]) -> Any:
         """Return the limit of a route."""
-        bucket = _Bucket(self, route)
+        bucket = _Bucket(self, route, self._label_among(entries))
         if self._limits is not None:
-            return _OnRedis(bucket, self._limits)
+            return _OnRedis(bucket, self._limits, self.name)
         return _InMemory(bucket, self._table)
 
+    def _label_among(self, entries: Sequence[Any]) -> str:
+        outer = itertools.takewhile(lambda entry: entry is not self, entries)
+        same = sum(isinstance(entry, RateLimit) and entry.name == self.name for entry in outer)
+        return f"{self.name}-{same + 1}" if same else self.name
 
-def _policy_of(limit: RateLimit) -> str:
-    return f'"{limit.name}";q={limit.rate.burst};w={limit.rate.window}'
+
+def _policy_of(limit: RateLimit, label: str) -> str:
+    return f'"{label}";q={limit.rate.burst};w={limit.rate.window}'
 
 
 class _Bucket:
     """Names the bucket of a request at one route, and tells the client of it."""
 
-    def __init__(self, limit: RateLimit, route: Route | None) -> None:
+    def __init__(self, limit: RateLimit, route: Route | None, label: str) -> None:
         self._key = limit.key
         self._is_miss = route is None and limit.per_route
         self._end = f" {route.template}" if route is not None and limit.per_route else ""
         self.rate = limit.rate
-        self.name = limit.name
         self.passes = limit.passes
-        self._policy = encode_header("ratelimit-policy", _policy_of(limit))
-        self._format = f'"{limit.name}";r=%d;t=%d'.encode()
+        self._policy = encode_header("ratelimit-policy", _policy_of(limit, label))
+        self._format = f'"{label}";r=%d;t=%d'.encode()
 
     def key_of(self, connection: Connection) -> str:
         client = connection.scope.get("client")
@@ -201,12 +207,12 @@ class _InMemory(Check):
 
 
 class _OnRedis:
-    def __init__(self, bucket: _Bucket, limits: RedisLimits) -> None:
+    def __init__(self, bucket: _Bucket, limits: RedisLimits, name: str) -> None:
         self._bucket = bucket
         self._limits = limits
         self._interval = max(1, bucket.rate.interval // 1000)
         self._capacity = self._interval * bucket.rate.burst
-        self._name = f"{bucket.name}:{self._interval}:{bucket.rate.burst}"
+        self._name = f"{name}:{self._interval}:{bucket.rate.burst}"
 
     async def http(self, request: Request, call_next: CallNext) -> Response:
         await self._take(request)
