@@ -1,4 +1,7 @@
-"""Refuse hard-to-read words in docstrings and comments below `src` of the given folders."""
+"""Refuse hard-to-read words in docstrings and comments below `src` of the given folders.
+
+Without folders, those of all packages.
+"""
 
 import ast
 import re
@@ -16,7 +19,8 @@ PHRASES = re.compile(
 
 
 def main() -> None:
-    files = {file for folder in sys.argv[1:] for file in Path(folder).rglob("*.py")}
+    folders = sys.argv[1:] or ["packages"]
+    files = {file for folder in folders for file in Path(folder).rglob("*.py")}
     sources = sorted(file for file in files if "src" in file.parts)
     findings = [line for file in sources for line in check(file)]
     for finding in findings:
