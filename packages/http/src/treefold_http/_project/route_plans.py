@@ -68,7 +68,7 @@ def wrap_routes(
     """Compose other middleware of the project around the planned handlers of routes.
 
     Returns:
-        The new plans; a route is missing if it must be planned anew, which reports its failure.
+        The new plans; a route is missing if it must be planned again, which reports its failure.
     """
     wrapped: dict[Route, Plan] = {}
     for route, module in modules.items():
