@@ -16,7 +16,7 @@ from run_support import (
     place as place,
 )
 
-from treefold_migrations import HistoryError, RunError
+from treefold_migrations import FileError, HistoryError, RunError
 from treefold_migrations._commands.running import (
     amigrate,
     migrate,
@@ -130,3 +130,11 @@ def test_the_script_of_a_file_makes_the_schema_that_migrate_makes(
     by_hand.close()
     made = place.ask("SELECT name, sql FROM sqlite_master ORDER BY name")
     assert found == [row for row in made if "treefold_migrations" not in row[0]]
+
+
+def test_a_folder_that_is_not_there_may_be_meant_as_a_target(place: Place, files: Files) -> None:
+    two(files)
+    for command in (migrate, rollback):
+        with pytest.raises(FileError, match=r"no folder '0002_fill'.*'migrations', '0002_fill'"):
+            command("0002_fill")
+    assert migrate(files.folder.parent / "none" / "migrations") == []

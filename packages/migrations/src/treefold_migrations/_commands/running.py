@@ -5,9 +5,12 @@ They report to `say`, one line at a time; nothing is printed here.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
+from treefold_migrations._base.errors import FileError
 from treefold_migrations._commands.files import Folder, Say, quiet
+from treefold_migrations._files.history import History
 from treefold_migrations._files.loading import load_folder
 from treefold_migrations._run import schedule
 from treefold_migrations._run.events import Event
@@ -48,6 +51,9 @@ def migrate(
         limits: How long locking steps wait and run.
         wait: Seconds to wait for another run.
         interrupted: The choice for an interrupted step that may not run twice.
+
+    Raises:
+        FileError: The folder is missing, and is not called `migrations`.
     """
     runner = _runner(folder, database, say, limits, wait, interrupted)
     runs = runner.migrate(target, phase=phase, fake=fake, plan=plan)
@@ -165,12 +171,27 @@ def _runner(
 
     return Runner(
         database,
-        load_folder(folder),
+        _history(folder),
         listener=listen,
         limits=limits,
         wait=wait,
         interrupted=interrupted,
     )
+
+
+def _history(folder: Folder) -> History:
+    """Load a folder; one that is missing has no migrations yet if it has the usual name.
+
+    Raises:
+        FileError: There is no folder of another name, which may be meant as a target.
+    """
+    path = Path(folder)
+    if not path.exists() and path.name != "migrations":
+        raise FileError(
+            f"There is no folder {str(folder)!r}; the folder of the migrations comes first, then"
+            f" the target: migrate('migrations', {path.name!r})"
+        )
+    return load_folder(folder)
 
 
 def _conclude(runs: list[FileRun], verb: str, say: Say, *, fake: bool, plan: bool) -> None:
