@@ -79,7 +79,8 @@ class Settings:
         auto_options: answer OPTIONS from the route table where there is no `Options.py`.
         log_format: `text` or `json`.
         log_level: the least level that is written, such as `INFO`.
-        max_body: the most bytes of a request body; a handler module's `max_body` wins.
+        max_body: the most bytes of a request body, except that a multipart form may have 32 MiB; a
+            handler module's `max_body` wins over both.
         limit_concurrency: the most requests that one process works on; above it the server answers
             503. Open sockets and idle connections do not count.
         grace: seconds that shutdown waits for running work.
@@ -87,7 +88,7 @@ class Settings:
         ws_allowed_origins: origins besides the site's own that may open a socket.
         secret_key: signs cookies and tokens; at least 32 bytes.
         secret_key_fallbacks: former secrets whose signatures still count.
-        redis_url: the Redis of sessions, caches and limits that name none of their own.
+        redis_url: the Redis of `Sessions(store="redis")` and `RateLimit(redis=True)`.
         databases: alias to database URL, for `treefold-orm`.
         test_databases: alias to the URL of the database that tests use instead; the table
             `[test.databases]`. Without one, tests make their own.
