@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from treefold_http import Application
+from treefold_http import Application, Settings
 
 Ask = Callable[..., Any]
 Project = Callable[..., Application]
@@ -52,6 +52,18 @@ def test_a_path_without_a_version_is_explained_in_the_default_version(
     page = text_of(ask(app, "GET", "/helth", headers=BROWSER))
     assert "none in the path, default_version is v1" in page
     assert "no default_version serves it" not in page
+
+
+@pytest.mark.parametrize("root_path", ["", "/shop"])
+def test_the_page_links_to_the_docs(project: Project, ask: Ask, root_path: str) -> None:
+    app = project(FILES, dev=True, settings=Settings(root_path=root_path))
+    page = text_of(ask(app, "GET", f"{root_path}/", headers=BROWSER))
+    assert f'<a href="{root_path}/docs">{root_path}/docs</a>' in page
+
+
+def test_without_docs_the_page_links_to_nothing(project: Project, ask: Ask) -> None:
+    app = project(FILES, dev=True, settings=Settings(docs=False))
+    assert "<a " not in text_of(ask(app, "GET", "/", headers=BROWSER))
 
 
 def test_everything_is_escaped_and_nothing_runs(project: Project, ask: Ask) -> None:

@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Iterable
 from html import escape
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from treefold_http._responses.response import Response
 from treefold_http._wire.root_path import below_root
@@ -46,7 +47,7 @@ footer {{ margin-top: 2rem; font-size: .85rem; opacity: .75 }}
 </table>
 </main>
 <footer>Shown to browsers in development only; other clients get the problem document. The same in a
-terminal: <code>{command}</code>. Request {id}</footer>
+terminal: <code>{command}</code>.{docs} Request {id}</footer>
 </body>
 </html>
 """
@@ -82,9 +83,15 @@ def miss_page(error: HTTPError, connection: Connection) -> Response | None:
         "id": connection.id,
     }
     safe = {name: escape(text) for name, text in shown.items()}
-    text = _PAGE.format(rows=_rows(explanation_lines(found)), **safe)
+    docs = _link_to_docs(scope.get("root_path", "")) if app.has_docs else ""
+    text = _PAGE.format(rows=_rows(explanation_lines(found)), docs=docs, **safe)
     body = text.encode("utf-8", "backslashreplace").decode()
     return Response.html(body, status=error.status, headers={**_HEADERS, **error.headers})
+
+
+def _link_to_docs(root_path: str) -> str:
+    address = quote(root_path.rstrip("/") + "/docs")
+    return f' All routes: <a href="{escape(address)}">{escape(address)}</a>.'
 
 
 def _wants_html(fields: Iterable[str]) -> bool:

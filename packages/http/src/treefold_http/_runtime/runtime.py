@@ -40,6 +40,11 @@ class Runtime(Protocol):
     disconnects: DisconnectWatcher
 
     @property
+    def has_docs(self) -> bool:
+        """True if the OpenAPI documents and docs are served."""
+        ...
+
+    @property
     def settings(self) -> Settings:
         """The settings of the application."""
         ...

@@ -30,11 +30,6 @@ class Host(ProjectRuntime, Protocol):
     sockets: OpenSockets
 
     @property
-    def has_docs(self) -> bool:
-        """True if the OpenAPI documents and docs are served."""
-        ...
-
-    @property
     def project(self) -> LoadedProject:
         """The loaded project that serves requests; the first access boots."""
         ...
