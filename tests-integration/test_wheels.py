@@ -6,6 +6,7 @@ Building needs no network. Third parties come from the package index.
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -24,7 +25,10 @@ from packaging.metadata import Metadata
 from serving import Lines, migrate
 
 sys.path.append(str(Path(__file__).parent.parent / "tools"))
+sys.path.append(str(Path(__file__).parent / "pages"))
 
+from page_blocks import read_blocks
+from page_session import PageSession
 from suites import SUITES, build, distribution_of, module_of
 
 PACKAGES = sorted(SUITES)
@@ -340,6 +344,31 @@ asyncio.run(main())
     status, body = umbrella.python(code).split(" ", 1)
     assert status == "200"
     assert "status" in json.loads(body)
+
+
+def test_the_first_page_works_from_the_wheels_with_the_extras_of_the_tutorial(
+    repository: Path, wheels: Path, tmp_path: Path
+) -> None:
+    start = repository / "docs" / "start"
+    tutorial = (start / "01-first-endpoint.md").read_text(encoding="utf-8")
+    (line,) = re.findall(r"^\$ pip install (.*)$", tutorial, re.MULTILINE)
+    environment = Environment(tmp_path / "venv")
+    environment.install("--constraint", wheels / "constraints.txt", *shlex.split(line))
+    (tmp_path / "work").mkdir()
+    session = PageSession(tmp_path / "work", no_server, no_server)
+    outside = {"PATH": f"{environment.programs}{os.pathsep}{os.defpath}", "HOME": str(tmp_path)}
+    session.terminal.environment = outside | {"TERMINAL_PWD": str(tmp_path / "pwd")}
+    try:
+        for block in read_blocks((start / "index.md").read_text(encoding="utf-8")):
+            session.run("index.md", block)
+        assert session.terminal.folder == tmp_path / "work" / "notes"
+        assert "1 passed" in session.terminal.run("treefold test -q")
+    finally:
+        session.close()
+
+
+def no_server() -> str:
+    pytest.fail("The first page needs no server of a database")
 
 
 def test_the_wheel_of_the_docs_holds_the_page_compressed_and_the_licences(wheels: Path) -> None:

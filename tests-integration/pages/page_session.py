@@ -43,7 +43,8 @@ _SERVER = re.compile(
 _ADDRESS = re.compile(r"(?P<host>127\.0\.0\.1|localhost):(?P<port>[38]\d\d\d)\b")
 _DATABASE = re.compile(r"postgresql://[\w.:@-]*/(?P<name>\w+)")
 _INSTALL = re.compile(
-    r"(?:python -m )?pip install|uv (?:add|pip install)|pipx install|python -m venv"
+    r"(?:python -m )?pip install|uv (?:add|pip install)|pipx install|git clone"
+    r"|python3 -m venv|\. \S+/bin/activate"
 )
 _RELOADING = re.compile(r"reload|restart|changed|failed|broken|pending", re.IGNORECASE)
 _RESTARTED = re.compile(r"\(restarted\)|failed|broken|ERROR")

@@ -114,10 +114,10 @@ def test_the_other_folders_hold_one_empty_placeholder(tmp_path: Path, folder: st
 
 def test_the_readme_says_how_to_run_it(tmp_path: Path):
     text = (create_project("my-shop", tmp_path) / "README.md").read_text(encoding="utf-8")
-    test = 'pip install pytest "treefold[test]"'
+    test = 'pip install "treefold[test]"'
     for line in (
         "# my-shop\n",
-        "pip install treefold\n",
+        'pip install "treefold[watch]"\n',
         "treefold dev\n",
         "curl http://127.0.0",
         test,

@@ -278,7 +278,7 @@ def test_no_test_and_no_route_are_told_apart(forked: Executable, root: Path):
 @pytest.mark.parametrize(
     ("module", "command", "message"),
     [
-        ("pytest", "test", "pytest is not installed; pip install pytest 'treefold[test]'"),
+        ("pytest", "test", "pytest is not installed; pip install 'treefold[test]'"),
         ("mypy", "typecheck --with mypy", "mypy is not installed; pip install mypy"),
         ("mypy pyright", "typecheck", "No type checker is installed; pip install mypy, or pyright"),
     ],

@@ -95,9 +95,12 @@ An API built with treefold: the folders under `Api/` are the routes.
 ## Run
 
 ```
-pip install treefold
+python3 -m venv .venv && . .venv/bin/activate
+pip install "treefold[watch]"
 treefold dev
 ```
+
+With models, run `treefold makemigrations` first, then `treefold dev --migrate`.
 
 In a second terminal:
 
@@ -114,7 +117,7 @@ answers `{{"status":"ok"}}`, from `Api/v1/Health/Get.py`.
 | `treefold create 'order/[id]' get` | writes `Api/v1/Order/[id]/Get.py`: `GET /v1/order/{{id}}` |
 | `treefold routes` | lists every method, URL and its file |
 | `treefold check` | reports duplicate routes, broken handlers and skipped files |
-| `treefold test` | runs the tests in `Tests/`, after `pip install pytest "treefold[test]"` |
+| `treefold test` | runs the tests in `Tests/`, after `pip install "treefold[test]"` |
 | `treefold serve` | runs the application in production |
 
 ## Layout

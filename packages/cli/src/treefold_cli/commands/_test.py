@@ -54,7 +54,7 @@ def test(
     exit code is that of pytest.
     """
     find_api(app_dir)
-    require("pytest", install="pytest 'treefold[test]'")
+    require("pytest", install="'treefold[test]'")
     root = Path(app_dir).absolute()
     given = [_as_typed(argument) for argument in arguments or []]
     environment = dict(os.environ)
