@@ -1,4 +1,4 @@
-"""`python tools/run.py demo` is `hatch run demo` on a machine that has nothing but Python and pip.
+"""`python3 tools/run.py demo` is `hatch run demo` on a machine that has nothing but Python and pip.
 
 Standard library only. It keeps one environment with a pinned hatch in the user's cache folder and
 hands over to it; hatch makes every other environment. What can be run is listed in `hatch.toml`.
@@ -59,7 +59,7 @@ def main() -> None:
     if sys.version_info < (3, 11):  # noqa: UP036 - the one file that an older Python may meet
         sys.exit(f"treefold needs Python 3.11 or newer, this is {sys.version.split()[0]}")
     if len(sys.argv) < 2:
-        sys.exit("usage: python tools/run.py demo|test|SCRIPT [ARGUMENT ...]  (see hatch.toml)")
+        sys.exit("usage: python3 tools/run.py demo|test|SCRIPT [ARGUMENT ...]  (see hatch.toml)")
     if not works():
         install()
     os.chdir(ROOT)
