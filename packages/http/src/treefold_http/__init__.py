@@ -80,5 +80,5 @@ from treefold_http._wire.errors import (
 if not TYPE_CHECKING:  # checkers read the imports above, and cannot evaluate this
     __all__ = [
         "__version__",
-        *sorted(name for name in dir() if name[0] != "_" and name != "TYPE_CHECKING"),
+        *sorted(name for name in dir() if name[0].isalpha() and name != "TYPE_CHECKING"),
     ]

@@ -307,3 +307,13 @@ def test_s95_a_table_of_blocked_keys_takes_another() -> None:
 
 def _resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+
+def test_applications_of_one_folder_count_for_themselves(project: Project, ask: Ask) -> None:
+    """Tests begin with a fresh count where each makes an application of the same project."""
+    first = application(project, "RateLimit('1/hour')")
+    statuses = [ask(first, "GET", "/v1/login").status for _ in range(2)]
+    second = Application(first.root)
+    second.boot()
+    assert [*statuses, ask(second, "GET", "/v1/login").status] == [200, 429, 200]
+    assert ask(first, "GET", "/v1/login").status == 429

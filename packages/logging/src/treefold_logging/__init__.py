@@ -30,5 +30,5 @@ from treefold_logging._words import is_sensitive as is_sensitive
 if not TYPE_CHECKING:  # checkers read the imports above, and cannot evaluate this
     __all__ = [
         "__version__",
-        *sorted(name for name in dir() if name[0] != "_" and name != "TYPE_CHECKING"),
+        *sorted(name for name in dir() if name[0].isalpha() and name != "TYPE_CHECKING"),
     ]

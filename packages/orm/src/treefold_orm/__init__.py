@@ -224,7 +224,7 @@ _MODULES = {
     "_terms.search_index": "SearchIndex",
 }
 _LATER = {name: module for module, names in _MODULES.items() for name in names.split()}
-_AT_ONCE = {name for name in globals() if not name.startswith("_")} - {"TYPE_CHECKING"}
+_AT_ONCE = {name for name in globals() if name[0].isalpha()} - {"TYPE_CHECKING"}
 
 if not TYPE_CHECKING:  # checkers read the imports above, and cannot evaluate this
     __all__ = sorted({"__version__", *_AT_ONCE, *_LATER})

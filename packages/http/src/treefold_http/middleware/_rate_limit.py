@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
+from weakref import WeakKeyDictionary
 
 from treefold_http._project.middleware_chain import Check
 from treefold_http._redis import RedisUnavailable
@@ -87,6 +88,8 @@ class RateLimit:
         self.key = key
         self.per_route = per_route
         self.passes = without_redis == "pass"
+        self._max_keys = max_keys
+        self._tables: WeakKeyDictionary[Runtime, MemoryTable] = WeakKeyDictionary()
         self._table = MemoryTable(self.rate, max_keys)
         self._limits: RedisLimits | None = None
         self._redis = redis
@@ -112,12 +115,15 @@ class RateLimit:
         self._limits = RedisLimits(url, effect=f"rate limits {effect}")
 
     def prepare(self, app: Runtime, extensions: Sequence[Any]) -> None:
-        """Look up the Redis of the settings, if it is needed.
+        """Begin a count for an application, or look up the Redis of its settings.
+
+        Applications in one process, as in tests, may have the modules of a project in common.
 
         Raises:
-            TreefoldError: if the settings name none.
+            TreefoldError: if the settings name no Redis where it is needed.
         """
         del extensions
+        self._table = self._tables.setdefault(app, MemoryTable(self.rate, self._max_keys))
         if self._redis is not True or self._limits is not None:
             return
         if app.settings.redis_url is None:
