@@ -1,10 +1,11 @@
 """`python tools/alone.py [PACKAGE ...] [--python VERSION ...] [--dist FOLDER] [OPTION ...]`.
 
 Tests packages as users have them: each is built, its wheel is installed into an empty environment
-with its declared requirements and nothing but wheels, and its own tests run there. Without a name
-all packages are tested, without `--python` on the interpreter that runs this. With `--dist` nothing
-is built: the wheels in the folder are tested, and all others come from the package index. Any other
-option, and what follows it, is for pytest.
+with its declared requirements and nothing but wheels, and its own tests run there. The package
+`integration` stands for the tests of whole applications, with all wheels. Without a name all others
+are tested, without `--python` on the interpreter that runs this. With `--dist` nothing is built:
+the wheels in the folder are tested, and all others come from the package index. Any other option,
+and what follows it, is for pytest.
 """
 
 import os
@@ -15,6 +16,7 @@ import tempfile
 from pathlib import Path
 
 from suites import (
+    INTEGRATION,
     ROOT,
     SUITES,
     Suite,
@@ -75,7 +77,8 @@ def run(
     ]
     only = ("--only-binary", ":all:", "--constraint", constraints)
     uv("pip", "install", "--quiet", "--python", python, *only, *wanted, *suite.tools)
-    where = f"import {module_of(suite.package)} as package; print(package.__file__)"
+    module = "treefold" if suite.package == INTEGRATION else module_of(suite.package)
+    where = f"import {module} as package; print(package.__file__)"
     done = subprocess.run(
         [python, "-c", where], cwd=folder, env=clean(), capture_output=True, text=True, check=True
     )

@@ -34,10 +34,13 @@ SUITES: dict[str, list[str]] = {
 }
 """The hatch environments in which each package is tested; the last one has the most extras."""
 
+INTEGRATION = "integration"
+"""The name of the suite of whole applications, among those of packages."""
+
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """The tests of one package in one hatch environment."""
+    """The tests of one package, or of whole applications, in one hatch environment."""
 
     package: str
     environment: str
@@ -67,7 +70,9 @@ class Suite:
 
     def run(self, python: Path, options: list[str]) -> tuple[int, str]:
         """Run the tests with an interpreter; return the exit code and the last line of pytest."""
-        tests = [f"packages/{self.package}/tests", "-p", "no:valkey", "-n", "2", "--dist=loadfile"]
+        tests = ["packages/cli/tests/with_extras", "tests-integration"]
+        if self.package != INTEGRATION:
+            tests = [f"packages/{self.package}/tests", "-n", "2", "--dist=loadfile"]
         if self.environment == "iso":
             tests.append("--ignore-glob=*/with_extras")
         search = os.pathsep.join([os.fspath(python.parent), os.environ["PATH"]])
@@ -75,7 +80,7 @@ class Suite:
         variables = {k: v for k, v in os.environ.items() if k not in outside} | {"PATH": search}
         last = ""
         with subprocess.Popen(
-            [python, "-m", "pytest", *tests, *options],
+            [python, "-m", "pytest", "-p", "no:valkey", *tests, *options],
             cwd=ROOT,
             env=variables,
             stdout=subprocess.PIPE,
@@ -117,9 +122,10 @@ def arguments(words: list[str], *known: str) -> tuple[list[str], dict[str, list[
 
 def suites_of(names: list[str]) -> list[Suite]:
     """Return the suites of some packages, of all without a name."""
-    if unknown := [name for name in names if name not in SUITES]:
-        sys.exit(f"Unknown package {', '.join(unknown)}; use one of {', '.join(SUITES)}")
-    return [Suite(name, each) for name in names or SUITES for each in SUITES[name]]
+    known = SUITES | {INTEGRATION: ["default"]}
+    if unknown := [name for name in names if name not in known]:
+        sys.exit(f"Unknown package {', '.join(unknown)}; use one of {', '.join(known)}")
+    return [Suite(name, each) for name in names or SUITES for each in known[name]]
 
 
 def distribution_of(folder: str) -> str:
