@@ -55,7 +55,7 @@ def write(found: dict[str, list[Figure]], scale: float, seconds: float) -> None:
             first = f"{number} {ROWS[number][0]}" if position == 0 else ""
             sign = "at least" if figure.least else "at most"
             missed = "" if figure.holds else " (missed)"
-            bar = f"{sign} {figure.bar:,g} {figure.unit}".strip()
+            bar = f"{sign} {figure.bar:,.10g} {figure.unit}".strip()
             lines.append(f"| {first} | {figure.name} | {figure.shown}{missed} | {bar} |")
     page = PAGE.read_text(encoding="utf-8")
     before, _, rest = page.partition(BEGIN)

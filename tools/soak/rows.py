@@ -45,7 +45,7 @@ class Figure:
 
     def __str__(self) -> str:
         sign = ">=" if self.least else "<="
-        return f"{self.name}: {self.shown} (bar {sign} {self.bar:,g})"
+        return f"{self.name}: {self.shown} (bar {sign} {self.bar:,.10g})"
 
     @property
     def shown(self) -> str:
@@ -110,6 +110,7 @@ async def _idle_connections(scale: float) -> list[Figure]:
         before = server.holding()
         began = time.monotonic()
         opened = [await asyncio.open_connection(*server.address) for _ in range(wanted)]
+        await asyncio.sleep(2)  # the last ones are connected before the server accepts them
         during, tally = server.holding(), Tally()
         for _ in range(50):
             await keep_asking(
