@@ -44,7 +44,7 @@ PATTERNS = {
     "thread": ("", "import threading\nthreading.Thread(target=int).start()\n"),
     "atexit": ("", "import atexit\natexit.register(int)\natexit.unregister(int)\n"),
     "signal": ("", "import signal\nsignal.signal(signal.SIGUSR2, signal.SIG_IGN)\n"),
-    "sqlite3": ("", "import sqlite3\nconnection = sqlite3.connect(':memory:')\n"),
+    "sqlite3": ("", "import sqlite3\nsqlite3.connect(':memory:').close()\n"),
     "log handler": (
         "",
         "import logging\nlog = logging.getLogger('own')\nlog.addHandler(logging.NullHandler())\n",
@@ -72,7 +72,7 @@ def test_a_module_that_enters_something_elsewhere_restarts(live: MakeLive, patte
         ),
         ("class Base: pass\n", "from Services.registry import Base\nclass Own(Base): pass\n"),
         ("found = []\n", "from Services.registry import found\nn = len(found)\n"),
-        ("", "import sqlite3\nx = sqlite3.connect(':memory:', check_same_thread=False)\n"),
+        ("", "import sqlite3\nsqlite3.connect(':memory:', check_same_thread=False).close()\n"),
     ],
     ids=["plain", "decorator", "subclass", "reader", "connection for all threads"],
 )

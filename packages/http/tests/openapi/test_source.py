@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from http_reloading import X, Y
@@ -12,6 +12,9 @@ from http_reloading import X, Y
 from treefold_http import Application, Depends, EventStream, HTTPError, NotFound
 from treefold_http.openapi import openapi_document
 from treefold_http.openapi._source import SourceReader
+
+if TYPE_CHECKING:
+    from conftest import Lines
 
 Operation = Callable[..., dict[str, Any]]
 _Call = Callable[[Any], Any]
@@ -117,19 +120,18 @@ def test_a_function_without_a_source_reads_nothing() -> None:
 
 
 def test_a_file_that_changes_after_its_import_is_not_read(
-    project: Callable[..., Application], caplog: pytest.LogCaptureFixture
+    project: Callable[..., Application], lines: Lines
 ) -> None:
     before = f"{HEAD}async def handler(request): raise NotFound('x')\n"
     app = project({X: before, Y: before})
     app.boot()
     (app.root / X).write_text(before.replace("NotFound", "Conflict"), encoding="utf-8")
-    with caplog.at_level(logging.WARNING, logger="treefold"):
-        paths = openapi_document(app)["paths"]
+    paths = openapi_document(app)["paths"]
 
     assert error_statuses(paths["/v1/x"]["get"]) == set()
     assert error_statuses(paths["/v1/y"]["get"]) == {"404"}
-    (record,) = [record for record in caplog.records if record.levelno == logging.WARNING]
-    assert record.getMessage().startswith(f"{app.root / X} changed after it was imported; ")
+    (text,) = lines.texts(logging.WARNING)
+    assert text.startswith(f"{app.root / X} changed after it was imported; ")
 
 
 def test_a_reloaded_file_is_read_as_it_was_compiled(live: Callable[..., Any]) -> None:

@@ -216,6 +216,7 @@ def test_the_key_may_be_one_of_the_settings(project: Project, ask: Ask) -> None:
         (KEY, "none", r"must be one such as 'HS256' or 'RS256', got 'none'"),
         ([], "HS256", r"must be a key, or a list of at least one"),
     ],
+    ids=["short", "short for HS512", "PEM", "no PEM", "private", "no algorithm", "none"],
 )
 def test_a_key_that_does_not_fit_is_refused_where_it_is_given(
     key: Any, algorithm: Any, message: str
