@@ -107,7 +107,8 @@ def source(folder: str, floor: str | None, temporary: Path) -> Path:
 
 def relaxed(tool: str, floors: dict[str, str]) -> str:
     name = tool.partition("==")[0]
-    return f"{name}>={floors[TIED[name]]}" if TIED.get(name) in floors else tool
+    tied = TIED.get(name, name)  # a tool may be a requirement too
+    return f"{name}>={floors[tied]}" if tied in floors else tool
 
 
 def above_their_floors(floors: dict[str, str], python: Path) -> list[str]:
