@@ -82,16 +82,17 @@ def test_middleware_of_one_module_comes_and_goes_with_it(live: MakeLive) -> None
     assert app.answer("/v1/x").fields("x-told") == []
 
 
-def test_project_middleware_that_changes_is_around_every_route(live: MakeLive) -> None:
-    source = """
-        async def tell(request, call_next):
-            response = await call_next(request)
+TOLD = """
+    class Told:
+        def after(self, request, response):
             response.headers["X-Told"] = "{n}"
-            return response
-        middlewares = [tell]
-    """
-    app = live({X: handler("1"), Y: handler("1"), "Middleware/__init__.py": source.format(n=1)})
-    app.edit({"Middleware/__init__.py": source.format(n=2)})
+    middlewares = [Told()]
+"""
+
+
+def test_project_middleware_that_changes_is_around_every_route(live: MakeLive) -> None:
+    app = live({X: handler("1"), Y: handler("1"), "Middleware/__init__.py": TOLD.format(n=1)})
+    app.edit({"Middleware/__init__.py": TOLD.format(n=2)})
     for target in ("/v1/x", "/v1/y", "/v1/gone"):
         assert app.answer(target).fields("x-told") == ["2"]
 
@@ -102,14 +103,6 @@ def test_a_file_that_did_not_load_is_tried_again_at_the_next_save(live: MakeLive
     app.edit({"Services/late.py": "n = 7\n"})
     assert app.get("/v1/x") == [7]
     assert plans(app)["v1/X/Get.py"] is not None
-
-
-TOLD = """
-    class Told:
-        def after(self, request, response):
-            response.headers["X-Told"] = "{n}"
-    middlewares = [Told()]
-"""
 
 
 def test_other_middleware_is_put_around_the_handlers_as_they_were_planned(live: MakeLive) -> None:
