@@ -90,7 +90,7 @@ class RateLimit:
         self.passes = without_redis == "pass"
         self._max_keys = max_keys
         self._tables: WeakKeyDictionary[Runtime, MemoryTable] = WeakKeyDictionary()
-        self._table = MemoryTable(self.rate, max_keys)
+        self._last: tuple[Runtime | None, MemoryTable] = (None, MemoryTable(self.rate, max_keys))
         self._limits: RedisLimits | None = None
         self._redis = redis
         refusal = {"headers": {"Retry-After": _SECONDS}}
@@ -115,15 +115,12 @@ class RateLimit:
         self._limits = RedisLimits(url, effect=f"rate limits {effect}")
 
     def prepare(self, app: Runtime, extensions: Sequence[Any]) -> None:
-        """Begin a count for an application, or look up the Redis of its settings.
-
-        Applications in one process, as in tests, may have the modules of a project in common.
+        """Look up the Redis of the settings, if it is needed.
 
         Raises:
             TreefoldError: if the settings name no Redis where it is needed.
         """
         del extensions
-        self._table = self._tables.setdefault(app, MemoryTable(self.rate, self._max_keys))
         if self._redis is not True or self._limits is not None:
             return
         if app.settings.redis_url is None:
@@ -138,7 +135,18 @@ class RateLimit:
         bucket = _Bucket(self, route, self._label_among(entries))
         if self._limits is not None:
             return _OnRedis(bucket, self._limits, self.name)
-        return _InMemory(bucket, self._table)
+        return _InMemory(bucket, self)
+
+    def table_of(self, app: Runtime) -> MemoryTable:
+        """Return the counts of an application.
+
+        Applications in one process, as in tests, may have the modules of a project in common.
+        """
+        last, table = self._last
+        if last is not app:
+            table = self._tables.setdefault(app, MemoryTable(self.rate, self._max_keys))
+            self._last = (app, table)
+        return table
 
     def _label_among(self, entries: Sequence[Any]) -> str:
         outer = itertools.takewhile(lambda entry: entry is not self, entries)
@@ -203,12 +211,12 @@ def _template_of_miss(connection: Connection) -> str:
 
 
 class _InMemory(Check):
-    def __init__(self, bucket: _Bucket, table: MemoryTable) -> None:
+    def __init__(self, bucket: _Bucket, limit: RateLimit) -> None:
         self._bucket = bucket
-        self._table = table
+        self._table_of = limit.table_of
 
     def before(self, connection: Connection) -> None:
-        wait, used = self._table.take(self._bucket.key_of(connection))
+        wait, used = self._table_of(connection.app).take(self._bucket.key_of(connection))
         self._bucket.tell(connection, wait, used)
 
 
