@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import functools
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from treefold_orm._base.errors import FieldError
@@ -90,9 +91,7 @@ def truncated(unit: str, text: str | None, name: str) -> str | None:
         # within a day the clock's distance from UTC stays what it was
         local = local.replace(**_CLOCK[unit])
     else:
-        local = local.replace(hour=0, minute=0, second=0, **_FIRST.get(unit, {}))
-        if unit == "week":
-            local -= dt.timedelta(days=local.weekday())
+        local = _FIRST_DAY[unit](local.replace(hour=0, minute=0, second=0))
         # a midnight that clocks skip counts before the change, one that comes twice after it
         distance = min(local.replace(fold=fold).utcoffset() or dt.timedelta() for fold in (0, 1))
     begin = local.replace(tzinfo=dt.timezone(distance or dt.timedelta())).astimezone(dt.UTC)
@@ -100,7 +99,14 @@ def truncated(unit: str, text: str | None, name: str) -> str | None:
 
 
 _CLOCK: dict[str, Any] = {"hour": {"minute": 0, "second": 0}, "minute": {"second": 0}, "second": {}}
-_FIRST: dict[str, Any] = {"year": {"month": 1, "day": 1}, "month": {"day": 1}}
+# by key, without a default: a unit that is missing here must fail, not come back as the day
+_FIRST_DAY: dict[str, Callable[[dt.datetime], dt.datetime]] = {
+    "year": lambda day: day.replace(month=1, day=1),
+    "quarter": lambda day: day.replace(month=(day.month - 1) // 3 * 3 + 1, day=1),
+    "month": lambda day: day.replace(day=1),
+    "week": lambda day: day - dt.timedelta(days=day.weekday()),
+    "day": lambda day: day,
+}
 
 
 @functools.lru_cache(maxsize=256)
