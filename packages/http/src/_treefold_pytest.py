@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
+import secrets
 import sys
 from collections.abc import Callable, Coroutine, Generator, Iterator
 from contextlib import contextmanager
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from treefold_http.testing import AsyncTestClient, TestClient
 
 _NAME = "treefold_app_dir"
+_TEST_RUN = "TREEFOLD_TEST_RUN"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -30,6 +33,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--treefold-app-dir", dest=_NAME, default=None, metavar="DIR", help=about
     )
     parser.addini(_NAME, about, default="")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose names of this run in Redis, also for the processes that its tests start.
+
+    Before the tests are imported: a module may use a cache.
+    """
+    before = os.environ.get(_TEST_RUN)
+    os.environ[_TEST_RUN] = f"test-{secrets.token_hex(4)}"
+    config.add_cleanup(lambda: _restore(before))
+
+
+def _restore(before: str | None) -> None:
+    os.environ.pop(_TEST_RUN, None)
+    if before is not None:
+        os.environ[_TEST_RUN] = before
 
 
 @pytest.hookimpl(wrapper=True, trylast=True)

@@ -133,3 +133,12 @@ def _everything(leader: int) -> str:
     except OSError:  # Linux says so at the end of a terminal
         pass
     return shown.decode()
+
+
+def test_its_names_in_redis_are_those_of_production(forked: Executable, root: Path):
+    program = "print(app.dev, app.names.own)"
+    done = forked("shell", "-c", program, cwd=root)
+    assert done.stdout == f"True treefold:{root.name}:production:\n"
+
+    done = forked("shell", "-c", program, cwd=root, TREEFOLD_ENVIRONMENT="staging")
+    assert done.stdout == f"True treefold:{root.name}:staging:\n"

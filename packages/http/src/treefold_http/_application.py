@@ -40,8 +40,15 @@ from treefold_http._responses.response import (
 )
 from treefold_http._runtime.background import BackgroundOwner
 from treefold_http._runtime.boot_report import BootReport
+from treefold_http._runtime.current_application import (
+    entered,
+    entering,
+    has_several,
+    note_made,
+)
 from treefold_http._runtime.disconnect_watcher import DisconnectWatcher
 from treefold_http._runtime.exit_callbacks import is_outer_cancellation
+from treefold_http._runtime.name_space import NameSpace
 from treefold_http._runtime.server_lines import mask_server_lines
 from treefold_http._runtime.settings import Settings
 from treefold_http._runtime.threads import WorkerThreads
@@ -116,8 +123,11 @@ class Application:
         self._default_version = default_version
         self._given_settings = settings
         self._settings: Settings | None = None
+        self._names: NameSpace | None = None
+        self._is_tested = False
         self._project: LoadedProject | None = None
         self.probes: Mapping[bytes, Plan] = {}
+        note_made(self)
 
     @property
     def settings(self) -> Settings:
@@ -133,6 +143,20 @@ class Application:
                 settings = dataclasses.replace(settings, default_version=self._default_version)
             self._settings = settings
         return settings
+
+    @property
+    def names(self) -> NameSpace:
+        """Its names in Redis: of the settings `name` and `environment`, or their defaults."""
+        names = self._names
+        if names is None:
+            names = self._names = NameSpace.of(
+                self.settings, self.root, dev=self.dev, is_test=self._is_tested
+            )
+        return names
+
+    def use_test_names(self) -> None:
+        """Take names of this test run: a test never meets a deployment on one Redis."""
+        self._is_tested, self._names = True, None
 
     @property
     def has_docs(self) -> bool:
@@ -181,29 +205,33 @@ class Application:
             SettingsError: when a setting is wrong.
         """
         if self._project is None:
-            configure(
-                log_format=self.settings.log_format,
-                level=self.settings.log_level,
-                json_encoder=quick_encode,
-            )
-            mask_server_lines(self)
-            if self.settings.caches:
-                from treefold_http.cache._aliases import configure_caches
+            with entering(self):
+                self._boot()
 
-                configure_caches(self.settings.caches)
-            if self.dev and self.has_docs:
-                keep_tail()  # before the boot, so that the docs show its log lines
-            self.exchange_project(load_project(self))
-            if self.settings.health:
-                from treefold_http._built_in.health import Health
+    def _boot(self) -> None:
+        configure(
+            log_format=self.settings.log_format,
+            level=self.settings.log_level,
+            json_encoder=quick_encode,
+        )
+        mask_server_lines(self)
+        if self.settings.caches:
+            from treefold_http.cache._aliases import configure_caches
 
-                self.probes = Health(self).plans
-            if self.has_docs:  # imported here: an application without docs does not pay for them
-                from treefold_http._built_in.docs import serve_docs
-                from treefold_http.openapi import serve_documents
+            configure_caches(self.settings.caches)
+        if self.dev and self.has_docs:
+            keep_tail()  # before the boot, so that the docs show its log lines
+        self.exchange_project(load_project(self))
+        if self.settings.health:
+            from treefold_http._built_in.health import Health
 
-                serve_documents(self)
-                serve_docs(self)
+            self.probes = Health(self).plans
+        if self.has_docs:  # imported here: an application without docs does not pay for them
+            from treefold_http._built_in.docs import serve_docs
+            from treefold_http.openapi import serve_documents
+
+            serve_documents(self)
+            serve_docs(self)
 
     def provide(
         self, key: Key, factory: Callable[..., Any], scope: ProviderScope = "request"
@@ -354,6 +382,10 @@ class Application:
             return None
         if not self.lifespan.started:
             await self.lifespan.start()
+        if has_several() and entered.get() is not self:
+            with entering(self):
+                await self(scope, receive, send)
+            return None
         if self.settings.root_path:
             scope = place_below(scope, self.settings.root_path)
         if scope["type"] == "http":

@@ -13,6 +13,9 @@ from treefold_http import Settings, SettingsError
 from treefold_http._runtime.serve_settings import ServeSettings
 
 FULL: dict[str, Any] = {
+    "name": "shop",
+    "environment": "staging",
+    "same_databases": ("10.0.0.5:6432/shop",),
     "default_version": "latest",
     "docs": True,
     "health": True,
@@ -40,6 +43,9 @@ FULL: dict[str, Any] = {
 }
 
 TOML = """
+name = "shop"
+environment = "staging"
+same_databases = ["10.0.0.5:6432/shop"]
 default_version = "latest"
 docs = true
 health = true
@@ -87,6 +93,9 @@ def values(settings: Settings) -> dict[str, Any]:
 def test_without_any_source_the_defaults_hold(tmp_path: Path) -> None:
     assert Settings.load(tmp_path) == Settings()
     assert values(Settings()) == {
+        "name": None,
+        "environment": None,
+        "same_databases": (),
         "default_version": None,
         "docs": None,
         "health": False,
@@ -135,6 +144,9 @@ def test_every_setting_is_read_from_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, text in {
+        "NAME": "shop",
+        "ENVIRONMENT": "staging",
+        "SAME_DATABASES": "10.0.0.5:6432/shop",
         "DEFAULT_VERSION": "latest",
         "DOCS": "on",
         "HEALTH": "yes",
@@ -236,7 +248,7 @@ def test_names_of_other_programs_in_the_environment_are_left_alone(
         ("max_bdy", "did you mean 'max_body'?"),
         ("default-version", "did you mean 'default_version'?"),
         ("database", "did you mean 'databases'?"),
-        ("zzz", "known settings: default_version, docs, health,"),
+        ("zzz", "known settings: name, environment, default_version,"),
     ],
 )
 def test_an_unknown_name_is_refused_with_the_nearest_one(

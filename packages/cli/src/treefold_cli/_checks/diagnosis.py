@@ -54,7 +54,7 @@ _FOR_DEVELOPMENT = ("test",)
 """Extras that a server has no use for: their absence is no finding."""
 _KNOWN_VARIABLES = frozenset(
     {
-        *("TREEFOLD_APP_DIR", "TREEFOLD_DEV"),
+        *("TREEFOLD_APP_DIR", "TREEFOLD_DEV", "TREEFOLD_TEST_RUN"),
         *("TREEFOLD_DATABASE_URL", "TREEFOLD_TEST_DATABASE_URL", "TREEFOLD_CACHE_URL"),
     }
 )

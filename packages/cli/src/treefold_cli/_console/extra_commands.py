@@ -9,7 +9,8 @@ A package declares them in its metadata, and nothing of it is imported before it
 The value is a function like those in `commands/`, or a plain one (`plain_commands`): its
 signature is the options, its docstring the help, its result the exit code. A name of two words is a
 command in a group. A function with a true attribute `needs_project` runs with the settings of the
-project read, its extensions set up and its models imported.
+project read, its extensions set up and its models imported; its option `dev` is that of the
+application.
 """
 
 from collections.abc import Callable, Mapping
@@ -64,7 +65,7 @@ def _prepare_command(function: Callable[..., Any]) -> Callable[..., Any]:
     def in_project(*arguments: Any, **options: Any) -> Any:
         from treefold_cli._console.project import loaded_project
 
-        with loaded_project(options.get("app_dir", ".")):
+        with loaded_project(options.get("app_dir", "."), dev=options.get("dev", False)):
             return command(*arguments, **options)
 
     return in_project

@@ -96,11 +96,12 @@ def find_api(app_dir: str) -> Path:
 
 
 @contextlib.contextmanager
-def loaded_project(app_dir: str) -> Generator[None, None, None]:
+def loaded_project(app_dir: str, *, dev: bool = False) -> Generator[None, None, None]:
     """Run a block with the extensions of a project set up and its models imported.
 
     Args:
         app_dir: the application root as it was typed.
+        dev: load it as `treefold dev` does.
 
     Raises:
         CommandError: `app_dir` is no folder, or an extension or a model cannot be used.
@@ -112,7 +113,7 @@ def loaded_project(app_dir: str) -> Generator[None, None, None]:
     from treefold_http.extensions import load_models, release
     from treefold_logging import flush
 
-    app = Application(app_dir)
+    app = Application(app_dir, dev=dev)
     try:
         # Output of models goes to standard error, not into the output of the command.
         with translated(TreefoldError), contextlib.redirect_stdout(sys.stderr):

@@ -4,10 +4,12 @@ Boots the application and lists the available names; the prompt with `await` is 
 `_console.python_prompt`. Nothing is served: startup hooks do not run.
 """
 
+import dataclasses
 import inspect
 import sys
 from collections.abc import Mapping
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,6 +18,9 @@ from treefold_cli._console.options import AppDir
 from treefold_cli._console.output import count
 from treefold_cli._console.progress import working
 from treefold_cli._console.project import find_api
+
+if TYPE_CHECKING:
+    from treefold_http import Application
 
 
 def shell(
@@ -26,17 +31,18 @@ def shell(
 ) -> int:
     """Open a Python prompt with the project loaded.
 
+    The names in Redis are those of production, unless the setting environment says otherwise.
     The name app is the application, and every class of Models/ has its own name; await works.
     Code from a pipe, or after -c, runs as one program: exit code 1 when it raises.
     """
     find_api(app_dir)
     from treefold_cli._console.python_prompt import run_program, run_prompt
-    from treefold_http import Application, TreefoldError
+    from treefold_http import TreefoldError
     from treefold_logging import flush
 
-    app = Application(app_dir, dev=True)
     try:
         with translated(TreefoldError), working("Loading"):
+            app = _open_application(app_dir)
             app.boot()
     finally:
         flush()  # print the log of the boot first
@@ -48,6 +54,17 @@ def shell(
     routes = count(app.report.routes, "route")
     run_prompt(names, banner=f"app: {app.root}, {routes}; models: {known}; await works")
     return OK
+
+
+def _open_application(app_dir: str) -> "Application":
+    """Return the application with the conveniences of development, but the names of production."""
+    from treefold_http import Application, Settings
+
+    settings = Settings.load(Path(app_dir))
+    environment = settings.environment or "production"
+    return Application(
+        app_dir, dev=True, settings=dataclasses.replace(settings, environment=environment)
+    )
 
 
 def _model_classes() -> Mapping[str, type]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from treefold_http._injection.resolver import Injection, plan_call
 from treefold_http._runtime.background import BackgroundTasks
+from treefold_http._runtime.current_application import entering
 from treefold_http._runtime.exit_callbacks import ExitCallback, run_exit_callbacks
 
 if TYPE_CHECKING:
@@ -57,7 +58,12 @@ class InjectionContext:
         self.app.background.start(self.background)
 
     async def __aenter__(self) -> InjectionContext:
+        self._entering = entering(self.app)
+        self._entering.__enter__()
         return self
 
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        await self.close(error)
+        try:
+            await self.close(error)
+        finally:
+            self._entering.__exit__(None, None, None)

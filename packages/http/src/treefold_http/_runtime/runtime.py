@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from treefold_http._runtime.background import BackgroundOwner
     from treefold_http._runtime.disconnect_watcher import DisconnectWatcher
+    from treefold_http._runtime.name_space import NameSpace
     from treefold_http._runtime.settings import Settings
     from treefold_http._runtime.threads import WorkerThreads
     from treefold_http._wire.datastructures import State
@@ -47,6 +48,11 @@ class Runtime(Protocol):
     @property
     def settings(self) -> Settings:
         """The settings of the application."""
+        ...
+
+    @property
+    def names(self) -> NameSpace:
+        """Its names in Redis."""
         ...
 
     @property

@@ -46,6 +46,9 @@ SPELLINGS = dict.fromkeys(["true", "1", "on", "yes"], True) | dict.fromkeys(
 _is_prefix = re.compile(r"(?!/v[0-9]+(?:/|$))(?:/(?!\.{1,2}(?:/|$))[\w.~-]+)+", re.ASCII).fullmatch
 """A version could not be told from a version of the application itself."""
 
+_is_name = re.compile(r"[\w.-]{1,64}", re.ASCII).fullmatch
+"""Names with a colon could be taken for those of another application and environment."""
+
 
 class VariableText(str):
     """The text of an environment variable, which is converted to the type of its setting.
@@ -70,6 +73,10 @@ class Settings:
     """The settings that can be configured from outside the code.
 
     Attributes:
+        name: begins every name of this application in Redis. None for the name of the project in
+            `pyproject.toml`, or else that of the root folder.
+        environment: the second part of these names, such as `staging`. None for `development` under
+            `treefold dev` and `production` in every other process; a test run has one of its own.
         default_version: serve unversioned requests from `latest` or a fixed `vN`; off when None.
         docs: serve the docs UI and the OpenAPI documents; None follows `dev`.
         health: serve `/livez` and `/readyz`.
@@ -92,6 +99,8 @@ class Settings:
         databases: alias to database URL, for `treefold-orm`.
         test_databases: alias to the URL of the database that tests use instead; the table
             `[test.databases]`. Without one, tests make their own.
+        same_databases: other addresses of the database `default`, such as `10.0.0.5:6432/shop`, by
+            which processes of this deployment reach it.
         caches: alias to address of a cache: `memory://` or a Redis URL.
         serve: settings of the server `treefold serve`; the table `[serve]`.
         app: settings of the project's own, as they are written; the table `[app]`. Their model is
@@ -102,6 +111,8 @@ class Settings:
             project has models or a `databases` setting.
     """
 
+    name: str | None = None
+    environment: str | None = None
     default_version: str | None = None
     docs: bool | None = None
     health: bool = False
@@ -120,6 +131,7 @@ class Settings:
     redis_url: str | None = None
     databases: Mapping[str, str] = field(default_factory=lambda: _NO_DATABASES)
     test_databases: Mapping[str, str] = field(default_factory=lambda: _NO_DATABASES)
+    same_databases: tuple[str, ...] = ()
     caches: Mapping[str, str] = field(default_factory=lambda: _NO_DATABASES)
     serve: ServeSettings = field(default_factory=ServeSettings)
     app: Mapping[str, Any] = field(default_factory=lambda: _NO_DATABASES)
@@ -128,6 +140,13 @@ class Settings:
     installed_extensions: bool | None = None
 
     def __post_init__(self) -> None:
+        for name in ("name", "environment"):
+            value = getattr(self, name)
+            if value is not None and not _is_name(value):
+                raise SettingsError(
+                    f"Setting {name} must be 1 to 64 letters, digits, '.', '_' or '-', got"
+                    f" {value!r}"
+                )
         version = self.default_version
         if version is not None and version != "latest" and not re.fullmatch("v[0-9]+", version):
             raise SettingsError(
@@ -206,6 +225,20 @@ class Settings:
         """
         types = typing.get_type_hints(cls)
         return cls(**{name: _checked(name, value, types, source) for name, value in values.items()})
+
+
+def read_project_name(app_dir: Path) -> str | None:
+    """Return the name of the project in `pyproject.toml`; None without one.
+
+    Raises:
+        SettingsError: the file cannot be read.
+    """
+    path = app_dir / "pyproject.toml"
+    if not path.is_file():
+        return None
+    project: object = _read_toml(path).get("project")
+    name = cast("dict[str, Any]", project).get("name") if isinstance(project, dict) else None
+    return name if isinstance(name, str) and name else None
 
 
 def _from_files(app_dir: Path) -> dict[str, Any]:

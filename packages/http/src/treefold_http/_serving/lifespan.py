@@ -21,6 +21,12 @@ from treefold_http._extensions.calls import explain
 from treefold_http._redis.client import close_shared
 from treefold_http._runtime.background import run_anywhere
 from treefold_http._runtime.boot_report import BootError, TreefoldError
+from treefold_http._runtime.current_application import (
+    add_running,
+    entering,
+    has_several,
+    remove_running,
+)
 from treefold_http._runtime.exit_callbacks import is_outer_cancellation
 from treefold_http._runtime.threads import release_disk_threads
 from treefold_http._runtime.unhandled import is_test, report_to_test_client
@@ -120,6 +126,10 @@ class Lifespan:
         """Drain background work, run the shutdown hooks, end the threads, flush the log; once."""
         if self._starting is None:
             return
+        with entering(self.app):
+            await self._stop()
+
+    async def _stop(self) -> None:
         self.begin_shutdown()
         await self.app.background.drain(self.app.settings.grace)
         await self._run_undo()
@@ -127,12 +137,18 @@ class Lifespan:
         if "treefold_http.cache" in sys.modules:  # otherwise no cache was used
             sys.modules["treefold_http.cache"].clear_memory()
         self._starting = None
-        self.started = self.is_direct = False
+        self.started = False
+        remove_running(self)
+        self.choose_path()
         self.app.threads.shutdown()
         release_disk_threads()
         flush()
 
     async def _start(self) -> None:
+        with entering(self.app):  # this task's context: hooks, and the tasks that they start
+            await self._start_parts()
+
+    async def _start_parts(self) -> None:
         app = self.app
         self.stopping = asyncio.Event()  # bound to the running loop
         self._undo.append(self._end_installed)  # first in, so that extensions end last
@@ -157,7 +173,11 @@ class Lifespan:
             await self._attempt(mounted.lifespan.startup, f"of the mount {mounted.prefix}")
             self._undo.append(partial(self._end, mounted.lifespan.shutdown))
         self.started = True
-        self.is_direct = not app.settings.root_path
+        add_running(self)
+
+    def choose_path(self) -> None:
+        """Serve requests directly, unless they have a prefix or several applications run."""
+        self.is_direct = self.started and not self.app.settings.root_path and not has_several()
 
     async def _end_installed(self) -> None:
         for extension in reversed(self.app.installed):

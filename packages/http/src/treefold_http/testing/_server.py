@@ -37,6 +37,8 @@ class Server:
         self, app: Served, *, overrides: Replacements | None, raise_app_errors: bool
     ) -> None:
         self.app = app if callable(app) else Application(app)
+        if isinstance(self.app, Application):
+            self.app.use_test_names()
         self.raise_app_errors = raise_app_errors
         self.threads = WorkerThreads()
         self._overrides = dict(overrides or {})

@@ -54,6 +54,7 @@ def worker(
     grace: float = 20.0,
     lost_after: float = 30.0,
     drain: bool = False,
+    dev: bool = False,
     app_dir: str = ".",
 ) -> int:
     """Run the jobs that the application has enqueued, and its schedules.
@@ -67,6 +68,7 @@ def worker(
         grace: Seconds that running jobs have to end.
         lost_after: Seconds without a sign of life after which another worker takes a job.
         drain: End when no job waits; schedules are left out.
+        dev: Work beside 'treefold dev': use the names of development in Redis.
         app_dir: The project.
     """
     from treefold_orm._jobs.worker import Options, Worker, share_log

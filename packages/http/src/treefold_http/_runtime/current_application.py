@@ -1,0 +1,116 @@
+"""Which application the running code belongs to, for objects that a module makes for itself.
+
+A cache or a `Rooms` of a module is found by handlers, hooks, jobs and scripts alike, and keeps what
+it knows apart for each application. In a process with one application that one is meant, and a
+request does nothing for it. While several run, each request enters its own.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Protocol
+
+from treefold_http._runtime.name_space import NameSpace, find_names
+
+if TYPE_CHECKING:
+    from treefold_http._runtime.runtime import Runtime
+
+
+class Running(Protocol):
+    """The lifespan of an application that has started."""
+
+    @property
+    def app(self) -> Runtime:
+        """Its application."""
+        ...
+
+    def choose_path(self) -> None:
+        """Decide again whether a request can be served without a step before it."""
+        ...
+
+
+entered: ContextVar[Runtime | None] = ContextVar("treefold_application", default=None)
+_running: list[weakref.ref[Running]] = []
+_latest: list[weakref.ref[Runtime]] = []
+
+
+@contextmanager
+def entering(app: Runtime) -> Generator[None]:
+    """Run a block as code of an application, threads and tasks that it starts included."""
+    former = entered.get()
+    entered.set(app)
+    try:
+        yield
+    finally:
+        entered.set(former)  # not a token: a generator may end in another context
+
+
+def note_made(app: Runtime) -> None:
+    """Note the application that was made last: without another one that runs it is current."""
+    _latest[:] = [weakref.ref(app)]
+
+
+def add_running(lifespan: Running) -> None:
+    """Note a started application."""
+    _keep_running(without=lifespan)
+    _running.append(weakref.ref(lifespan))
+    _choose_paths()
+
+
+def remove_running(lifespan: Running) -> None:
+    """Forget an application that stops."""
+    _keep_running(without=lifespan)
+    _choose_paths()
+
+
+def has_several() -> bool:
+    """Return True while several applications run in this process."""
+    return len(_running) > 1
+
+
+def current_application() -> Runtime | None:
+    """Return the application that the running code belongs to; None without any.
+
+    Outside of requests, hooks and scopes it is the one that runs, or was made last.
+
+    Raises:
+        RuntimeError: outside of them, while applications of different names run.
+    """
+    if (app := entered.get()) is not None:
+        return app
+    if running := _find_running():
+        if len({app.names for app in running}) > 1:
+            raise RuntimeError(
+                "Several applications run in this process, and this code belongs to none of them;"
+                " run it inside of `async with app.scope():`"
+            )
+        return running[-1]
+    return next((app for ref in _latest if (app := ref()) is not None), None)
+
+
+def current_names() -> NameSpace:
+    """Return the names of the current application, or of the project of a script.
+
+    Raises:
+        RuntimeError: as `current_application`.
+        TreefoldError: there is no application and no project.
+    """
+    app = current_application()
+    return find_names() if app is None else app.names
+
+
+def _find_running() -> list[Runtime]:
+    return [lifespan.app for ref in _running if (lifespan := ref()) is not None]
+
+
+def _keep_running(*, without: Running) -> None:
+    _running[:] = [ref for ref in _running if ref() is not None and ref() is not without]
+
+
+def _choose_paths() -> None:
+    for ref in _running:
+        if (lifespan := ref()) is not None:
+            lifespan.choose_path()

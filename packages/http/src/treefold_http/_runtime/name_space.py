@@ -1,0 +1,132 @@
+"""The names of one application in what several share: keys and channels of Redis, and its locks.
+
+`treefold:shop:production:session:...` is a key of the application `shop` in production. Nothing
+here connects to a server; `_redis.own_redis` makes the keys.
+
+| Process | Environment, unless the setting `environment` says otherwise |
+|---|---|
+| `treefold dev`, `worker --dev`, `Application(dev=True)` | `development` |
+| a test run: pytest with the plugin, or an application of a `TestClient` | `test-` and a number |
+| `serve`, `worker`, `shell`, scripts, another server | `production` |
+
+A test run keeps its number also where the setting names an environment: a variable that is meant
+for a deployment must not lead tests to its sessions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+from treefold_http._runtime.boot_report import TreefoldError
+from treefold_http._runtime.settings import Settings, read_project_name
+
+TEST_RUN = "TREEFOLD_TEST_RUN"
+"""The variable that the pytest plugin sets, for this process and those that it starts."""
+
+_LONGEST = 64
+_process_run = f"test-{secrets.token_hex(4)}"
+
+
+@dataclass(frozen=True, slots=True)
+class NameSpace:
+    """The names of one application in one environment.
+
+    Attributes:
+        name, environment: as in the settings, or their defaults.
+        is_test: True in a test run.
+        is_folder: True if the name is that of a folder, which the next release may not have.
+        secrets: sign what its processes tell each other, the newest first.
+        databases: addresses of its database, without logins; any of them tells it apart.
+    """
+
+    name: str
+    environment: str
+    is_test: bool = field(default=False, compare=False)
+    is_folder: bool = field(default=False, compare=False)
+    secrets: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    databases: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def own(self) -> str:
+        """The beginning of every name that this application alone uses."""
+        return f"treefold:{self.name}:{self.environment}:"
+
+    @property
+    def shared(self) -> str:
+        """The beginning of names that all applications of the environment use, if asked to."""
+        return f"treefold-shared:{self.environment}:"
+
+    @classmethod
+    def of(
+        cls, settings: Settings, root: Path, *, dev: bool = False, is_test: bool = False
+    ) -> NameSpace:
+        """Return the names of an application.
+
+        Args:
+            root: its root folder.
+            dev: True in development.
+            is_test: True for an application that a test client calls.
+        """
+        name = settings.name or read_project_name(root)
+        run = os.environ.get(TEST_RUN) or (_process_run if is_test else None)
+        environment = settings.environment
+        if run is not None:
+            environment = f"{run}.{environment}" if environment else run
+        first = () if settings.secret_key is None else (settings.secret_key,)
+        return cls(
+            _as_name(name or root.resolve().name),
+            environment or ("development" if dev else "production"),
+            is_test=run is not None,
+            is_folder=name is None,
+            secrets=(*first, *settings.secret_key_fallbacks),
+            databases=_database_addresses(settings),
+        )
+
+
+def find_names() -> NameSpace:
+    """Return the names of the project of this process, for a script without an application.
+
+    Raises:
+        TreefoldError: neither `TREEFOLD_APP_DIR` nor the working directory is a project.
+    """
+    root = Path(os.environ.get("TREEFOLD_APP_DIR", ".")).absolute()
+    if not (root / "Api").is_dir():
+        raise TreefoldError(
+            f"Names in Redis must belong to an application, got none in {str(root)!r}; make one"
+            " first with Application(folder), or set TREEFOLD_APP_DIR"
+        )
+    return NameSpace.of(Settings.load(root), root)
+
+
+def _as_name(text: str) -> str:
+    """Return a text without colons and the signs of patterns, different for different texts."""
+    name = quote(text, safe="") or "root"
+    if len(name) <= _LONGEST:
+        return name
+    return f"{name[: _LONGEST - 9]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+def _database_addresses(settings: Settings) -> tuple[str, ...]:
+    """Return the addresses of the database `default`, or without one of all of them together."""
+    addresses = dict(settings.databases)
+    chosen = [addresses["default"]] if "default" in addresses else sorted(addresses.values())
+    own = " ".join(map(_without_login, chosen))
+    return (own, *settings.same_databases) if own else settings.same_databases
+
+
+def _without_login(address: str) -> str:
+    """Return `host:port/name` of a server, or the path of a file."""
+    scheme, _, rest = address.partition("://")
+    if scheme.startswith("sqlite"):
+        path = rest.partition("?")[0].removeprefix("/")
+        return path if path.startswith(":") or not path else str(Path(path).absolute())
+    try:
+        parts = urlsplit(address)
+        return f"{parts.hostname or 'localhost'}:{parts.port or 5432}{parts.path}"
+    except ValueError:  # the database reports it
+        return scheme
