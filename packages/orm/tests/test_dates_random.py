@@ -21,7 +21,7 @@ from treefold_orm._functions.dates import PARTS, UNITS
 UTC = dt.UTC
 MOMENTS = int(os.environ.get("TREEFOLD_DATE_MOMENTS", "60"))
 ZONE_STEP = 1 if MOMENTS > 60 else 4  # the zones of groups, of which each is three statements
-CLOCK = {"hour": 4, "minute": 5, "second": 6}
+CLOCK = {"hour": "%Y-%m-%d %H", "minute": "%Y-%m-%d %H:%M", "second": "%Y-%m-%d %H:%M:%S"}
 ZONES: list[dt.tzinfo] = [
     *map(
         zoneinfo.ZoneInfo,
@@ -91,7 +91,7 @@ def cut(moment: dt.datetime, unit: str, zone: dt.tzinfo) -> dt.datetime:
     local = moment.astimezone(zone)
     distance = local.utcoffset() or dt.timedelta()
     if unit in CLOCK:
-        wall = dt.datetime(*local.timetuple()[: CLOCK[unit]])
+        wall = dt.datetime.strptime(local.strftime(CLOCK[unit]), CLOCK[unit])
         return (wall - distance).replace(tzinfo=UTC)
     wall = dt.datetime.combine(first_day(local.date(), unit), dt.time(0))
     # a midnight that clocks skip counts before the change, one that comes twice after it
@@ -168,7 +168,7 @@ async def test_every_part_and_unit_in_utc(db: Any, half: Any, moments: list[dt.d
     for name, parts in taken.items():
         wanted: dict[str, Any] = {f"p_{part}": Extract(name, part) for part in parts}  # pyright: ignore[reportArgumentType] - the names are literals
         units = UNITS if name == "moment" else UNITS[:5] if name == "day" else ()
-        wanted |= {f"u_{unit}": Trunc(name, unit) for unit in units}  # pyright: ignore[reportArgumentType] - the names are literals
+        wanted |= {f"u_{unit}": Trunc(name, unit) for unit in units}
         for row in await half.rows(Everything.objects.values(m=F(name), **wanted)):
             for label, got in row.items():
                 kind, _, word = label.partition("_")
