@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
-from datetime import date
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -137,18 +137,21 @@ def test_a_disk_that_is_full_is_one_line_and_leaves_nothing(forked: Executable, 
 def test_versions_are_listed(forked: Executable, root: Path):
     forked("version", "create", "10", cwd=root)
     forked("version", "create", "9", "--from", "1", "--empty", cwd=root)
+    noon = datetime(2024, 2, 29, 12).timestamp()
+    for path in root.rglob("*"):
+        os.utime(path, (noon, noon))
     done = forked("version", "list", cwd=root)
     lines = [re.sub(" +", " ", line) for line in done.stdout.splitlines()]
-    today = date.today().isoformat()
     assert lines == [
-        f"v1 3 routes 1 service since {today}",
-        f"v9 3 routes 0 services since {today}",
-        f"v10 3 routes 1 service since {today} latest",
+        "v1 3 routes 1 service since 2024-02-29",
+        "v9 3 routes 0 services since 2024-02-29",
+        "v10 3 routes 1 service since 2024-02-29 latest",
     ]
 
 
 def test_versions_are_data_too(forked: Executable, root: Path):
-    os.utime(root / "Api/v1/Chat/Ws.py", (86400 * 365, 86400 * 365))
+    noon = datetime(1971, 1, 1, 12).timestamp()
+    os.utime(root / "Api/v1/Chat/Ws.py", (noon, noon))
     (root / "Api/v2").mkdir()
     done = forked("version", "list", "--json", cwd=root)
     assert json.loads(done.stdout) == [

@@ -16,13 +16,22 @@ if TYPE_CHECKING:
 Project = Callable[..., Application]
 Ask = Callable[..., "Answer"]
 
-OWN = socket.gethostname()
 HANDLER = "async def handler(request):\n    return {}\n"
+OWN = (
+    "from treefold_http._project.development import LocalHosts\n"
+    "middlewares = [LocalHosts({name!r})]\n"
+)
 TRUSTED = "from treefold_http.middleware import TrustedHosts\n"
 
 
 def asked(app: Application, ask: Ask, host: str, target: str = "/v1/x") -> int:
     return ask(app, "GET", target, headers=[("host", host)], host=False).status
+
+
+def machine_named(project: Project, name: str) -> Application:
+    """Return an application as development makes it on a machine of that name."""
+    files = {"Api/v1/X/Get.py": HANDLER, "Middleware/__init__.py": OWN.format(name=name)}
+    return project(files, dev=True)
 
 
 @pytest.mark.parametrize("target", ["/v1/x", "/v1/nothing", "/openapi.json"])
@@ -36,19 +45,37 @@ def asked(app: Application, ask: Ask, host: str, target: str = "/v1/x") -> int:
 def test_s117_a_foreign_name_is_refused_in_development(
     project: Project, ask: Ask, host: str, target: str
 ) -> None:
-    assert asked(project({"Api/v1/X/Get.py": HANDLER}, dev=True), ask, host, target) == 400
+    assert asked(machine_named(project, "workshop"), ask, host, target) == 400
 
 
 @pytest.mark.parametrize(
     "host",
     [
         *("localhost", "LOCALHOST:8000", "shop.localhost", "localhost."),
-        *(OWN, f"{OWN.upper()}:8000", f"{OWN.partition('.')[0]}.local"),
         *("127.0.0.1:8000", "192.168.1.20", "[::1]:8000", "[::1]"),
     ],
 )
 def test_s117_local_names_and_addresses_are_answered(project: Project, ask: Ask, host: str) -> None:
     assert asked(project({"Api/v1/X/Get.py": HANDLER}, dev=True), ask, host) == 200
+
+
+@pytest.mark.parametrize(
+    ("name", "host"),
+    [
+        *(("workshop", "workshop"), ("workshop", "WORKSHOP:8000"), ("workshop", "workshop.local")),
+        *(("laptop.lan", "laptop.lan"), ("laptop.lan", "laptop.local")),
+        *(("4711", "4711"), ("4711", "4711:8000"), ("4711", "4711.local")),
+    ],
+)
+def test_s117_the_name_of_this_machine_is_answered(
+    project: Project, ask: Ask, name: str, host: str
+) -> None:
+    assert asked(machine_named(project, name), ask, host) == 200
+
+
+def test_s117_the_operating_system_names_this_machine(project: Project, ask: Ask) -> None:
+    app = project({"Api/v1/X/Get.py": HANDLER}, dev=True)
+    assert asked(app, ask, socket.gethostname()) == 200
 
 
 def test_a_client_of_another_framework_is_told_which_host_to_send(

@@ -7,7 +7,6 @@ changes. Without `dev=True` nothing of this is in any chain.
 
 from __future__ import annotations
 
-import functools
 import ipaddress
 import socket
 from collections.abc import Callable, Sequence
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from treefold_http._project.middleware_chain import Check, until_over
 from treefold_http._runtime.unhandled import is_test
 from treefold_http._wire.errors import BadRequest
+from treefold_http._wire.host_names import split_host
 from treefold_logging import log_summary, request_target, shows_summaries
 
 if TYPE_CHECKING:
@@ -89,15 +89,24 @@ class LocalHosts(Check):
     A foreign web page can resolve its own host name to this machine (DNS rebinding) and read the
     responses of a development server. Production lists its hosts with `TrustedHosts`; so may a
     project that is developed under a public name, and then this middleware is not used.
+
+    Args:
+        own: the host name of this machine; it is served whole, and with `.local` behind its first
+            label. By default the name that the operating system gives.
     """
+
+    checks_hosts = True
+
+    def __init__(self, own: str | None = None) -> None:
+        own = (socket.gethostname() if own is None else own).lower()
+        self._own = {own, f"{own.partition('.')[0]}.local"} if own else set[str]()
 
     def before(self, connection: Connection) -> None:
         """Refuse a request or a socket whose host is neither a local name nor an address."""
-        host = connection.host
-        name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
+        name, _ = split_host(connection.host)
         if name == _TEST and is_test(connection.scope):
             return
-        if not _is_local(name.lower().removesuffix(".")):
+        if name not in self._own and not _is_local(name):
             raise BadRequest(
                 "In development the names of this machine and addresses are answered, not"
                 f" {name!r}; use 'localhost', or list it in TrustedHosts in Middleware/__init__.py"
@@ -105,17 +114,10 @@ class LocalHosts(Check):
 
 
 def _is_local(name: str) -> bool:
-    if name == "localhost" or name.endswith(".localhost") or name in _own_names():
+    if name == "localhost" or name.endswith(".localhost"):
         return True
     try:
         ipaddress.ip_address(name.strip("[]"))
     except ValueError:
         return False
     return True
-
-
-@functools.cache
-def _own_names() -> frozenset[str]:
-    """Return the host name of this machine, whole and with `.local` behind its first label."""
-    own = socket.gethostname().lower()
-    return frozenset((own, f"{own.partition('.')[0]}.local")) - {""}

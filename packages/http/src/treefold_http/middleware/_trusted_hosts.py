@@ -6,13 +6,13 @@ forwards is read by `ProxyHeaders`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from treefold_http._project.middleware_chain import Check
 from treefold_http._runtime.unhandled import is_test
 from treefold_http._wire.errors import BadRequest
+from treefold_http._wire.host_names import split_host
 from treefold_http._wire.request_guard import is_host
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _TEST = "testserver"
 _KNOWN_LIMIT = 1024
-_split = re.compile(r"(\[[^]]*\]|[^:]*)(?::([0-9]+))?").fullmatch
 
 
 class TrustedHosts(Check):
@@ -59,7 +58,7 @@ class TrustedHosts(Check):
                 "A trusted host must be a name such as 'api.example.com' or"
                 f" '*.example.com', got {name!r}"
             )
-        host, port = _parts(host)
+        host, port = split_host(host)
         if below:
             self._below.append((f".{host}", port))
         else:
@@ -72,7 +71,7 @@ class TrustedHosts(Check):
             return True
         if not host.isascii() or not is_host(encoded):
             return False
-        name, port = _parts(host)
+        name, port = split_host(host)
         if name.startswith(".") or ".." in name:  # an empty label
             return False
         if (
@@ -87,7 +86,7 @@ class TrustedHosts(Check):
 
     def _check(self, connection: Connection) -> None:
         host = connection.host
-        if self.allows(host) or (connection.app.dev and _parts(host)[0] in LOOPBACK):
+        if self.allows(host) or (connection.app.dev and split_host(host)[0] in LOOPBACK):
             return
         if host == _TEST and is_test(connection.scope):
             return
@@ -97,11 +96,3 @@ class TrustedHosts(Check):
         """Refuse a request for any other host."""
         if connection.fields.get(b"host") not in self._known:
             self._check(connection)
-
-
-def _parts(host: str) -> tuple[str, str]:
-    """Return the host in lower case without a trailing dot, and the port or an empty string."""
-    match = _split(host)
-    if match is None:
-        return "", ""
-    return match[1].lower().removesuffix("."), match[2] or ""
