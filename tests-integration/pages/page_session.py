@@ -25,7 +25,7 @@ from page_blocks import Block, Command, read_commands
 from serving import Lines
 from terminal import Terminal
 
-START = 15.0
+START = 60.0
 """Seconds within which a server must listen, and a log line must be written."""
 RELOAD = 3.0
 """Seconds that a saved file may take until `dev` says that it is served."""
@@ -33,7 +33,7 @@ RELOAD = 3.0
 NEW_MODULE = 0.2
 """The same for a new file in `Services/`, which no file imports yet."""
 
-COMMAND = 60.0
+COMMAND = 300.0
 """Seconds after which a command that has not ended fails."""
 
 _SERVER = re.compile(
