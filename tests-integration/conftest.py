@@ -22,7 +22,13 @@ sys.path.append(str(Path(__file__).parent.parent / "packages" / "cli" / "tests")
 
 import orm_postgres
 from forked_commands import ForkServer
+from run_notes import print_notes
 from serving import KINDS, NewDatabase, Serve, Served, start, write_tree
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what the run leaves to say."""
+    print_notes(terminalreporter)
 
 
 @pytest.fixture(scope="session")

@@ -1,14 +1,17 @@
 """`python tools/lanes.py a,b c,d -- ARGUMENT ...` runs hatch scripts in lanes, side by side.
 
 The scripts of one lane follow each other, all with the same arguments. The first lane is watched
-as it runs; what another one prints comes whole when it has ended. Nothing is skipped: a script that
-fails ends its lane, and the command with its exit code after the others.
+as it runs; what another one prints comes whole when it has ended. No script is left out: one that
+fails ends its lane, and the command with its exit code after the others. The notes of test runs,
+such as the browser tests that were skipped on a machine without one, are the last lines.
 """
 
+import os
 import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import IO
 
 
@@ -18,6 +21,17 @@ def main() -> None:
     lanes, arguments = words[:split], words[split + 1 :]
     if not lanes:
         sys.exit("usage: python tools/lanes.py SCRIPT[,SCRIPT ...] ... [-- ARGUMENT ...]")
+    with tempfile.TemporaryDirectory() as folder:
+        notes = Path(folder, "notes")
+        notes.touch()
+        os.environ["TREEFOLD_TEST_NOTES"] = os.fspath(notes)
+        codes = run_lanes(lanes, arguments)
+        for line in dict.fromkeys(notes.read_text(encoding="utf-8").splitlines()):
+            print(line)
+    sys.exit(next(filter(None, codes), 0))
+
+
+def run_lanes(lanes: list[str], arguments: list[str]) -> list[int]:
     with ThreadPoolExecutor(len(lanes)) as threads:
         beside = [threads.submit(buffered, lane, arguments) for lane in lanes[1:]]
         codes = [run(lanes[0], arguments, None)]
@@ -26,7 +40,7 @@ def main() -> None:
             sys.stdout.write(printed)
             sys.stdout.flush()
             codes.append(code)
-    sys.exit(next(filter(None, codes), 0))
+    return codes
 
 
 def buffered(lane: str, arguments: list[str]) -> tuple[int, str]:
