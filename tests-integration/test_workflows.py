@@ -49,8 +49,8 @@ def test_every_command_of_a_job_exists(repository: Path, name: str) -> None:
     text = text_of(repository, name)
     ran = set(re.findall(r"python tools/run\.py (\S+)", text))
     assert ran <= scripts.keys() | PROGRAMS
-    for tool in re.findall(r"python (tools/\w+\.py)", text):
-        assert (repository / tool).is_file()
+    for tool in re.findall(r"python (tools/[\w./]+)", text):
+        assert (repository / tool).exists()
 
 
 def test_jobs_write_nothing_but_where_a_release_needs_it(repository: Path) -> None:
@@ -73,7 +73,7 @@ def test_a_release_is_published_after_its_tests_on_every_supported_version(
     repository: Path,
 ) -> None:
     jobs = jobs_of(repository, "release")
-    assert jobs["publish"]["needs"] == "verify"
+    assert jobs["publish"]["needs"] == ["verify", "elsewhere"]
     assert jobs["verify"]["needs"] == ["plan", "build"]
     manifest = tomllib.loads((repository / "packages" / "treefold" / "pyproject.toml").read_text())
     classifiers = " ".join(manifest["project"]["classifiers"])
@@ -81,6 +81,17 @@ def test_a_release_is_published_after_its_tests_on_every_supported_version(
     assert jobs["verify"]["strategy"]["matrix"]["python"] == supported
     tested = jobs_of(repository, "ci")["unit"]["strategy"]["matrix"]["python"]
     assert tested == [*supported, "3.14", "3.14t"]
+
+
+def test_a_release_is_tested_under_every_condition_of_elsewhere(repository: Path) -> None:
+    jobs = jobs_of(repository, "release")
+    (command,) = [step["run"] for step in jobs["plan"]["steps"] if step.get("id") == "plan"]
+    assert 'echo "conditions=$(python tools/elsewhere --names)" >> "$GITHUB_OUTPUT"' in command
+    matrix = jobs["elsewhere"]["strategy"]["matrix"]
+    assert matrix == {"condition": "${{ fromJSON(needs.plan.outputs.conditions) }}"}
+    step = jobs["elsewhere"]["steps"][-1]
+    assert step["run"] == 'python tools/run.py elsewhere "$CONDITION"'
+    assert step["env"] == {"CONDITION": "${{ matrix.condition }}"}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""The quick suites and the pages under other conditions: other days, users, folders, machines."""
