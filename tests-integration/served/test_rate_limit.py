@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import statistics
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -97,20 +98,28 @@ def test_s96_of_500_at_once_exactly_100_pass_on_redis_with_four_workers(tmp_path
     assert not any("WARNING" in text or "[ERROR]" in text for text in written)
 
 
+def seconds_of(server: Process, target: str, status: int) -> list[float]:
+    """Send 30 requests, one after the other; return how long each took."""
+    seconds: list[float] = []
+    for _ in range(30):
+        began = time.perf_counter()
+        assert server.get(target).status == status
+        seconds.append(time.perf_counter() - began)
+    return seconds
+
+
 def test_s98_a_server_without_its_redis_answers_in_time(
     serve_on_socket: ServeOnSocket,
 ) -> None:
     with http_redis.started() as redis:
         server = serve_on_socket(tree(redis.url))
         assert server.get("/v1/few").values("ratelimit") != []
+        usual = seconds_of(server, "/v1/none", 404)  # without a limit, on a machine as busy
         redis.freeze()
-        seconds: list[float] = []
-        for _ in range(30):
-            began = time.perf_counter()
-            assert server.get("/v1/few").status == 200
-            seconds.append(time.perf_counter() - began)
+        seconds = seconds_of(server, "/v1/few", 200)
         redis.resume()
-    assert sorted(seconds)[26] < 0.12
+    assert max(seconds) < 10
+    assert statistics.median(seconds) < statistics.median(usual) + 0.1  # most do not wait for it
     warned = server.wait_for(lambda lines: [line for line in lines if "redis unavailable" in line])
     assert len(warned) == 1
     assert "rate limits pass" in warned[0]

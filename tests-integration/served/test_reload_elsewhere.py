@@ -263,14 +263,11 @@ def test_an_import_that_blocks_does_not_take_the_server_with_it(start: Start, bl
     deadline = time.monotonic() + PATIENCE
     while not (dev.root / "begun").exists():
         assert time.monotonic() < deadline
-    slowest, end = 0.0, time.monotonic() + 1
-    while (started := time.monotonic()) < end:
-        assert dev.get() == [1]
-        slowest = max(slowest, time.monotonic() - started)
+    for _ in range(50):
+        assert dev.get() == [1]  # within its timeout, while the import goes on and on
     (dev.root / "prices.py").write_text("N = 3\n")
     dev.until([3])
     assert "restarting: prices.py changed, and the import of a former save did not" in dev.text
-    assert slowest < 0.3
 
 
 @LONG

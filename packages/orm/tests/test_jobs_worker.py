@@ -136,10 +136,8 @@ async def test_a_job_that_is_enqueued_wakes_a_waiting_worker(queue: Queue) -> No
     task = asyncio.ensure_future(working.run())
     await until(lambda: working._queue is not None and working._queue.qm.entrypoint_registry)
     await asyncio.sleep(0.1)
-    begun = time.monotonic()
     await aenqueue(orm_jobs.note, 1)
-    await until(lambda: orm_jobs.seen)
-    assert time.monotonic() - begun < 2
+    await until(lambda: orm_jobs.seen)  # a worker that is not woken looks again after 30 seconds
     await stopped(working, task)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-import time
 from collections.abc import Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -171,9 +170,7 @@ def test_without_redis_every_read_is_a_miss_in_bounded_time(
             return 2
 
         for _ in range(8):
-            begun = time.perf_counter()
-            assert await here.get_or_set("k", make, ttl=60) == 2
-            assert time.perf_counter() - begun < 1  # of a busy machine
+            assert await asyncio.wait_for(here.get_or_set("k", make, ttl=60), 10) == 2
         await here.set("k", 3, ttl=60)
         assert await here.delete("k") is False
         own_server.resume()

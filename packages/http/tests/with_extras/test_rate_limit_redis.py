@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import statistics
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ import http_redis
 import pytest
 
 from treefold_http import Application, BootError, Settings
+from treefold_http._redis import client as redis_client
 from treefold_http.middleware._gcra import SCRIPT, redis_key
 from treefold_http.openapi import openapi_document
 
@@ -138,13 +140,15 @@ def test_s98_without_redis_requests_pass_or_are_refused_in_time(
     with http_redis.started() as server:
         options = f"rate='1000/s', name={name!r}, without_redis={option!r}"
         app = application(project, server.url, options)
-        assert statuses(exchange, app)[0][0] == 200
+        before = [statuses(exchange, app)[0] for _ in range(20)]
+        assert {each for each, _ in before} == {200}
         getattr(server, loss)()
         found = [statuses(exchange, app)[0] for _ in range(20)]
 
     assert {each for each, _ in found} == {status}
-    assert max(seconds for _, seconds in found) < 1  # of a busy machine
-    assert sorted(seconds for _, seconds in found)[10] < 0.1  # most do not wait at all
+    assert max(seconds for _, seconds in found) < 10
+    usual = statistics.median(seconds for _, seconds in before)  # on this machine, as busy as it is
+    assert statistics.median(seconds for _, seconds in found) < usual + redis_client.TIMEOUT
     warnings = [text for text in lines.texts(30) if "redis" in text]
     assert len(warnings) == 1
     effect = "rate limits pass" if option == "pass" else "rate limits answer 503"

@@ -148,9 +148,7 @@ def test_r05_without_redis_a_session_is_503_and_nothing_else_is(
         await client.post("/v1/login")
         own_server.stop()
         for _ in range(5):
-            begun = time.perf_counter()
-            answer = await client.get("/v1/show")
-            assert time.perf_counter() - begun < 1  # of a busy machine
+            answer = await asyncio.wait_for(client.get("/v1/show"), 10)
             assert answer.status_code == 503
             assert answer.headers["retry-after"] == "1"
             assert (await client.get("/v1/ok")).status_code == 200
