@@ -9,6 +9,8 @@ import threading
 import time
 from typing import Any
 
+import hostile_outcomes
+
 from treefold_orm import araw, configure
 from treefold_orm.jobs import aenqueue
 
@@ -37,6 +39,10 @@ async def fail_until(attempts: int) -> None:
 
 def leave() -> None:
     raise SystemExit(3)
+
+
+def take_first_of_none() -> None:
+    next(iter(()))
 
 
 async def cancel_itself() -> None:
@@ -69,6 +75,17 @@ async def end_process() -> None:
 
 def generate() -> Any:
     yield 1
+
+
+def end_hostile(number: int) -> Any:
+    """End as no outcome is expected to end; the number chooses how."""
+    seen.append(number)
+    return hostile_outcomes.end(number)
+
+
+async def end_hostile_async(number: int) -> Any:
+    seen.append(number)
+    return hostile_outcomes.end(number)
 
 
 class Sender:

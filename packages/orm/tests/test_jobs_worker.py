@@ -6,14 +6,17 @@ import asyncio
 import json
 import logging
 import os
+import random
 import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import hostile_outcomes
 import orm_jobs
 import pytest
 from orm_queue import Queue, new_queue
@@ -27,6 +30,7 @@ from treefold_orm._runtime.connections import _databases
 from treefold_orm.jobs import Schedule, aenqueue, enqueue
 
 KILLS = int(os.environ.get("TREEFOLD_JOB_KILLS", "2"))
+HOSTILE = int(os.environ.get("TREEFOLD_JOB_OUTCOMES", "40"))
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +54,20 @@ def queue(job_database: Queue) -> Iterator[Queue]:
 def worker(**options: Any) -> Worker:
     given: dict[str, Any] = {"drain": True, "backoff": 0.0, **options}
     return Worker(Options(**given), [])
+
+
+@pytest.fixture
+def short_log() -> Iterator[None]:
+    """The lines of jobs without tracebacks, whose text pytest-xdist could not send as UTF-8."""
+
+    def without_traceback(record: logging.LogRecord) -> bool:
+        record.exc_info = None
+        return True
+
+    logger = logging.getLogger("treefold.jobs")
+    logger.addFilter(without_traceback)
+    yield
+    logger.removeFilter(without_traceback)
 
 
 async def test_a_worker_runs_what_was_kept_and_forgets_it(queue: Queue) -> None:
@@ -87,11 +105,13 @@ async def test_a_failed_job_can_be_put_back(queue: Queue) -> None:
     assert queue.states() is None
 
 
-@pytest.mark.parametrize("fn", [orm_jobs.leave, orm_jobs.cancel_itself])
-async def test_a_job_cannot_end_its_worker(queue: Queue, fn: Callable[[], Any]) -> None:
+@pytest.mark.parametrize(
+    "fn", [orm_jobs.leave, orm_jobs.cancel_itself, orm_jobs.take_first_of_none]
+)
+async def test_a_job_cannot_end_or_block_its_worker(queue: Queue, fn: Callable[[], Any]) -> None:
     await aenqueue(fn)
     await aenqueue(orm_jobs.note, 1)
-    await worker(attempts=1).run()
+    await asyncio.wait_for(worker(attempts=1).run(), 20)
     assert orm_jobs.seen == [1]
     assert queue.states() == "failed 0"
 
@@ -105,6 +125,45 @@ async def test_a_job_of_an_unknown_function_or_payload_is_kept_as_failed(queue: 
     queue.run("UPDATE pgqueuer SET payload = 'x' WHERE id = (SELECT max(id) FROM pgqueuer)")
     await worker(attempts=1).run()
     assert queue.states() == "failed 0, failed 0"
+
+
+@pytest.mark.usefixtures("short_log")
+async def test_an_error_that_no_database_keeps_stays_with_its_job(queue: Queue) -> None:
+    """A lone surrogate once kept the outcomes of all neighbours out of the queue."""
+    for text in ("file \udcff.txt", "nul \0 byte"):
+        await aenqueue(orm_jobs.fail, text)
+    for number in range(8):
+        await aenqueue(orm_jobs.note, number)
+    await asyncio.wait_for(worker(attempts=2, backoff=0.01).run(), 20)
+    assert sorted(orm_jobs.seen, key=str) == sorted(
+        [*range(8), *["file \udcff.txt", "nul \0 byte"] * 2], key=str
+    )
+    assert queue.states() == "failed 1, failed 1"
+    errors = [await engine.last_error(job.id) for job in await engine.failed_jobs(10)]
+    assert sorted(errors) == [r"ValueError: file \udcff.txt", r"ValueError: nul \x00 byte"]
+
+
+@pytest.mark.usefixtures("short_log")
+async def test_hostile_ends_are_recorded_once_and_alone(
+    queue: Queue, caplog: pytest.LogCaptureFixture
+) -> None:
+    draw = random.Random(28)
+    ends = [draw.randrange(10**9) for _ in range(HOSTILE)]
+    for number in ends:
+        await aenqueue(draw.choice([orm_jobs.end_hostile, orm_jobs.end_hostile_async]), number)
+        await aenqueue(orm_jobs.note, -number)
+    with caplog.at_level(logging.INFO, "treefold.jobs"):
+        await asyncio.wait_for(worker(attempts=3, backoff=0.001).run(), 20 + HOSTILE)
+    failing = [number for number in ends if hostile_outcomes.is_failure(number)]
+    runs = Counter(orm_jobs.seen)
+    assert runs == Counter([-n for n in ends] + ends + failing * 2)
+    assert queue.value("SELECT count(*) FROM pgqueuer WHERE status = 'failed'") == len(failing)
+    assert queue.value("SELECT count(*) FROM pgqueuer") == len(failing)
+    ended = "SELECT status || ' ' || count(*) FROM pgqueuer_log WHERE status = 'successful'"
+    done = 2 * HOSTILE - len(failing)
+    assert queue.value(f"{ended} GROUP BY status") == f"successful {done}"
+    assert sum("kept as job" in record.getMessage() for record in caplog.records) == len(failing)
+    assert all([await engine.last_error(job.id) for job in await engine.failed_jobs(10**6)])
 
 
 @pytest.mark.parametrize("concurrency", [1, 3])

@@ -15,6 +15,7 @@ from time import perf_counter
 from typing import Any
 
 from treefold_orm._base.errors import ORMError
+from treefold_orm._jobs import outcomes
 from treefold_orm._jobs.call import Call
 from treefold_orm._jobs.process import here
 
@@ -51,7 +52,9 @@ async def arun(call: Call) -> None:
         if inspect.iscoroutinefunction(function):
             await function(*call.args, **call.kwargs)
             return
-        outcome = await asyncio.to_thread(function, *call.args, **call.kwargs)
+        outcome, error = await asyncio.to_thread(_call_in_thread, function, call)
+        if error is not None:
+            raise error
         if inspect.isawaitable(outcome):
             await outcome
     except asyncio.CancelledError as error:
@@ -63,6 +66,15 @@ async def arun(call: Call) -> None:
         raise _failed(error) from error
 
 
+def _call_in_thread(
+    function: Callable[..., Any], call: Call
+) -> tuple[Any, None] | tuple[None, BaseException]:
+    try:
+        return function(*call.args, **call.kwargs), None
+    except BaseException as error:
+        return None, error  # a StopIteration that is raised never reaches a future, which waits on
+
+
 def is_async(call: Call) -> bool:
     """Return True if the function is async; False if it is plain or cannot be imported."""
     with contextlib.suppress(Exception):
@@ -71,7 +83,7 @@ def is_async(call: Call) -> bool:
 
 
 def _failed(error: BaseException) -> JobFailed:
-    return JobFailed(f"{type(error).__name__}: {error}")
+    return JobFailed(outcomes.describe_error(error))
 
 
 def log_outcome(
@@ -106,5 +118,6 @@ def shown(call: Call) -> str:
     with contextlib.suppress(Exception):  # a function that is gone has no names for them
         function: Callable[..., Any] = call.resolve()
         arguments = inspect.signature(function).bind(*call.args, **call.kwargs).arguments
-    text = json.dumps(here.log.mask(dict(arguments)), default=str, ensure_ascii=False)
+    dumped = json.dumps(here.log.mask(dict(arguments)), default=str, ensure_ascii=False)
+    text = outcomes.clean_text(dumped)
     return f" {text}" if len(text) <= LONGEST_LINE else f" {text[:LONGEST_LINE]}..."

@@ -28,6 +28,7 @@ from pgqueuer.types import QueueExecutionMode
 from treefold_orm._base.errors import ConfigurationError
 from treefold_orm._drivers.postgres import PostgresDatabase
 from treefold_orm._jobs import engine, running
+from treefold_orm._jobs.outcomes import describe_error, recordable
 from treefold_orm._jobs.process import here
 from treefold_orm._jobs.running import JobFailed, log_outcome
 from treefold_orm._jobs.schedules import Schedule
@@ -309,7 +310,18 @@ class _Executor(AbstractEntrypointExecutor):
     run: Any
 
     async def execute(self, job: Job, context: Context) -> None:
-        await self.run(job)
+        made: Exception
+        try:
+            await self.run(job)
+            return
+        except RetryRequested as retry:
+            made, source = RetryRequested(retry.delay, retry.reason), retry.__cause__
+        except JobFailed as error:
+            made, source = JobFailed(str(error)), error
+        except Exception as error:
+            made, source = JobFailed(describe_error(error)), error
+        # outside of the handlers, which would leave what was raised in the context
+        raise recordable(made, source)
 
 
 async def _never(job: Job) -> None:
