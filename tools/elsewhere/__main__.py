@@ -1,14 +1,16 @@
-"""`python tools/elsewhere [NAME ...] [--only WORD]`: the quick suites under other conditions.
+"""`python tools/elsewhere [NAME ...]`: the quick suites and the pages under other conditions.
 
 Without a name every condition of `conditions.py`, one after the other. What a condition needs of
 the machine is looked for first; if something is missing it is named, and nothing runs. After each
-suite nothing may be left behind (`leftovers.py`). `--only pages` runs the suites with that word.
+suite nothing may be left behind (`leftovers.py`). `--only pages --options="-k jobs"` runs the
+suites with that word, and hands on the options.
 `--list` explains the conditions, `--names` prints their names as JSON. The exit code is 1 if a
 suite has failed or has left something.
 """
 
 import argparse
 import json
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,7 +33,9 @@ def main() -> None:
     require_needs(chosen)
     from elsewhere.runs import run_condition  # it needs the environment, the lists do not
 
-    lines = [run_condition(condition, options.only) for condition in chosen]
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what was made is removed then too
+
+    lines = [run_condition(condition, options.only, options.options) for condition in chosen]
     print("\nelsewhere:", *lines, sep="\n")
     sys.exit(any("FAILED" in line for line in lines))
 
@@ -40,6 +44,7 @@ def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="hatch run elsewhere")
     parser.add_argument("conditions", nargs="*", metavar="NAME")
     parser.add_argument("--only", default="", metavar="WORD", help="suites with that word")
+    parser.add_argument("--options", default="", metavar="TEXT", help="more words for each suite")
     parser.add_argument("--list", action="store_true", help="explain the conditions")
     parser.add_argument("--names", action="store_true", help="the names as JSON")
     return parser.parse_args()

@@ -14,11 +14,12 @@ LIMIT = 40 * 60.0
 """Seconds after which a suite counts as one that hangs."""
 
 
-def run_condition(condition: Condition, only: str = "") -> str:
+def run_condition(condition: Condition, only: str = "", options: str = "") -> str:
     """Run the suites of a condition, also after one that has failed; return a line about them.
 
     Args:
         only: a word of the suites that are run, such as `pages`.
+        options: what is typed after the words of a suite.
     """
     if not (chosen := [suite for suite in condition.runs if only in suite]):
         return f"{condition.name}: FAILED, no suite has the word {only!r}"
@@ -29,7 +30,7 @@ def run_condition(condition: Condition, only: str = "") -> str:
     with tempfile.TemporaryDirectory(prefix="elsewhere-", ignore_cleanup_errors=True) as name:
         world = make_world(condition, Path(name))
         for suite in chosen:
-            findings += run_suite(world, suite)
+            findings += run_suite(world, f"{suite} {options}".strip())
     minutes = (time.monotonic() - began) / 60
     outcome = "FAILED" + "".join(f"\n    {line}" for line in findings) if findings else "passed"
     return f"{condition.name}, {minutes:.1f} minutes: {outcome}"

@@ -50,9 +50,9 @@ class World:
 
     def prepare(self, words: list[str]) -> int:
         """Make the environment of a suite: with a network, and without any shift of the clock."""
-        script = words[-1] if words[0].startswith("+") else words[0]
-        named = f"{script.partition(':')[0]}:" if ":" in script else ""
         matrix = words[:1] if words[0].startswith("+") else []
+        environment, colon, _ = words[len(matrix)].partition(":")
+        named = f"{environment}:" if colon else ""
         return self._run([*matrix, f"{named}python", "-c", "pass"], self.user, self.variables)
 
     def run(self, words: list[str], limit: float) -> int:

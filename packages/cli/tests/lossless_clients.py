@@ -26,7 +26,7 @@ def wait_until_served(address: tuple[str, int]) -> None:
     """Wait until a server accepts connections."""
     while True:
         try:
-            socket.create_connection(address, timeout=20).close()
+            socket.create_connection(address, timeout=60).close()
         except ConnectionRefusedError:
             time.sleep(0.02)
         else:

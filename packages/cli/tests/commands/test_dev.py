@@ -19,7 +19,7 @@ Start = Callable[..., Any]
 
 
 def get(url: str) -> Any:
-    with urllib.request.urlopen(url, timeout=20) as answer:
+    with urllib.request.urlopen(url, timeout=60) as answer:
         return json.load(answer)
 
 

@@ -30,7 +30,7 @@ def write(root: Path, name: str, text: str) -> None:
 
 
 def connect(url: str) -> "closing[http.client.HTTPConnection]":
-    return closing(http.client.HTTPConnection(urllib.parse.urlsplit(url).netloc, timeout=20))
+    return closing(http.client.HTTPConnection(urllib.parse.urlsplit(url).netloc, timeout=60))
 
 
 def get(connection: http.client.HTTPConnection, path: str) -> http.client.HTTPResponse:

@@ -54,7 +54,7 @@ class UnixConnection(http.client.HTTPConnection):
     """HTTP over a Unix socket."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__("localhost", timeout=20)
+        super().__init__("localhost", timeout=60)
         self.path = path
 
     def connect(self) -> None:
@@ -73,7 +73,7 @@ def ask(url: str, path: str = "/v1/hello", **headers: str) -> dict[str, Any]:
     """The JSON of an answer."""
     import json
 
-    connection = http.client.HTTPConnection(address_of(url), timeout=20)
+    connection = http.client.HTTPConnection(address_of(url), timeout=60)
     with contextlib.closing(connection):
         connection.request("GET", path, headers=headers)
         return json.loads(connection.getresponse().read())
@@ -205,7 +205,7 @@ def test_a_unix_socket_is_removed_at_the_end_of_a_restarted_server(
 @pytest.mark.usefixtures("hangups")
 def test_a_hangup_waits_for_requests_as_long_as_a_stop_does(start: Start, root: Path):
     server = serving(start("serve", cwd=root))
-    with contextlib.closing(http.client.HTTPConnection(address_of(server.url), timeout=20)) as slow:
+    with contextlib.closing(http.client.HTTPConnection(address_of(server.url), timeout=60)) as slow:
         slow.request("GET", "/v1/wait?seconds=6")
         server.wait_for("inside")
         server.process.send_signal(signal.SIGHUP)
@@ -222,9 +222,11 @@ def test_a_socket_is_taken_by_its_number(root: Path):
             cwd=root,
             pass_fds=[listener.fileno()],
         )
-    with process:
-        assert ask(url)["scheme"] == "http"
-        process.send_signal(signal.SIGTERM)
+    with process:  # which waits for its end
+        try:
+            assert ask(url)["scheme"] == "http"
+        finally:
+            process.send_signal(signal.SIGTERM)
     assert process.returncode == 0
 
 
@@ -266,7 +268,7 @@ def test_two_sockets_of_a_service_manager_are_refused(
 
 def fetch_tls(address: tuple[str, int], context: ssl.SSLContext) -> str:
     """The answer over TLS."""
-    connection = http.client.HTTPSConnection("localhost", address[1], timeout=20, context=context)
+    connection = http.client.HTTPSConnection("localhost", address[1], timeout=60, context=context)
     with contextlib.closing(connection):
         connection.request("GET", "/v1/hello")
         return connection.getresponse().read().decode()
@@ -326,7 +328,7 @@ def test_the_limit_of_requests_belongs_to_the_server(
         monkeypatch.setenv(place, "1")
     option = ["--limit-concurrency", "1"] if place == "--option" else []
     server = serving(start("serve", *option, cwd=root))
-    with contextlib.closing(http.client.HTTPConnection(address_of(server.url), timeout=20)) as busy:
+    with contextlib.closing(http.client.HTTPConnection(address_of(server.url), timeout=60)) as busy:
         busy.request("GET", "/v1/wait?seconds=1")
         server.wait_for("inside")
         assert ask(server.url)["status"] == 503
@@ -337,7 +339,7 @@ def test_the_limit_of_requests_belongs_to_the_server(
 def test_grace_ends_what_takes_longer(start: Start, root: Path, workers: str):
     server = serving(start("serve", "--grace", "0.3", "--workers", workers, cwd=root))
     with contextlib.closing(
-        http.client.HTTPConnection(address_of(server.url), timeout=20)
+        http.client.HTTPConnection(address_of(server.url), timeout=60)
     ) as connection:
         connection.request("GET", "/v1/wait?seconds=600")
         server.wait_for("inside")
@@ -445,7 +447,7 @@ def test_a_replacement_that_does_not_start_leaves_the_others_serving(start: Star
 def test_a_process_group_and_its_parent_may_both_stop_it(start: Start, root: Path):
     server = serving(start("serve", "--workers", "2", cwd=root))
     with contextlib.closing(
-        http.client.HTTPConnection(address_of(server.url), timeout=20)
+        http.client.HTTPConnection(address_of(server.url), timeout=60)
     ) as connection:
         connection.request("GET", "/v1/wait?seconds=0.7")
         server.wait_for("inside")

@@ -32,6 +32,6 @@ def test_dev_applies_what_a_change_brings(start: Start, behind: Path):
     (behind / "wanted").write_text("one two three bad")
     (behind / "migrations" / "0004_bad.py").write_text("")
     server.wait_for("not applied: step bad cannot be made")
-    with urllib.request.urlopen(f"{server.url}/v1/health", timeout=20) as answer:
+    with urllib.request.urlopen(f"{server.url}/v1/health", timeout=60) as answer:
         assert "Health" in json.load(answer)["file"]
     assert server.stop() == 0
