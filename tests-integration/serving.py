@@ -352,6 +352,8 @@ class Process(Served):
         self.root = root
         self.kind = kind
         environment = {k: v for k, v in os.environ.items() if not k.startswith("TREEFOLD_")}
+        # The Redis may be one of other runs: the names are those of this one.
+        environment["TREEFOLD_TEST_RUN"] = os.environ.get("TREEFOLD_TEST_RUN", "")
         environment["PYTHONWARNINGS"] = "default"  # shown, so that `stop` finds them
         if default_version is not None:
             environment["TREEFOLD_DEFAULT_VERSION"] = default_version

@@ -188,7 +188,9 @@ def fleet(postgres_server: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
             for file, source in TREE.items()
         }
         root = write_tree(tmp_path_factory.mktemp("scale"), tree)
-        variables = {"TREEFOLD_SECRET_KEY": secrets.token_hex(32)}
+        secret = secrets.token_hex(32)
+        # The names of a deployment, not those of this test run: both servers claim them.
+        variables = {"TREEFOLD_SECRET_KEY": secret, "TREEFOLD_NAME": name, "TREEFOLD_TEST_RUN": ""}
         servers = [
             Process(
                 root,

@@ -32,6 +32,7 @@ from http_reloading import Live
 from treefold_http import Application, Request, WebSocket
 from treefold_http._injection.resolver import plan_call
 from treefold_http._runtime.exit_callbacks import run_exit_callbacks
+from treefold_http._runtime.name_space import TEST_RUN
 from treefold_http.openapi import openapi_document
 from treefold_logging import flush, get_logger
 
@@ -287,7 +288,7 @@ _AFTER: Mapping[str, set[str]] = {
 def _alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No settings from outside; the level as it was; lines written before capture ends."""
     for name in list(os.environ):
-        if name.startswith("TREEFOLD_"):
+        if name.startswith("TREEFOLD_") and name != TEST_RUN:
             monkeypatch.delenv(name)
     level = get_logger().level
     yield

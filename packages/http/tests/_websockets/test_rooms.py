@@ -26,10 +26,11 @@ def in_rooms(tmp_path: Path, socket: type[Socket]) -> Callable[..., None]:
 
     def run(work: Work, **options: Any) -> None:
         opened: list[WebSocket] = []
+        app = Application(tmp_path)
 
         async def open_one() -> tuple[Socket, WebSocket]:
             client = socket("/v1/x", stays=True)
-            websocket = await client.open(Application(tmp_path))
+            websocket = await client.open(app)
             await websocket.accept()
             opened.append(websocket)
             return client, websocket
@@ -150,7 +151,7 @@ def test_a_room_full_of_messages_does_not_change_how_a_handler_ends(
         async def handler(websocket):
             await websocket.accept()
             await rooms.join("a", websocket)
-            rooms._deliver("a", "waits")
+            rooms._of[websocket.app].deliver("a", "waits")
         """,
         "Api/v1/X/Socket.py",
     )

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from http_redis import Server, connected, started
 
+from treefold_http import Application
 from treefold_http._redis import close_shared
+from treefold_http._runtime.current_application import entering
 from treefold_http.cache import Cache
 from treefold_http.cache._cache import Backend
 from treefold_http.cache._redis import RedisBackend
@@ -34,6 +36,8 @@ def run(url: str, work: Work, alias: str | None = None) -> None:
     def open_backend(given: str) -> Backend:
         return RedisBackend(url, given)
 
+    app = Application("shop")
+
     async def main() -> None:
         async with asyncio.timeout(30):
             try:
@@ -41,7 +45,8 @@ def run(url: str, work: Work, alias: str | None = None) -> None:
             finally:
                 await close_shared()
 
-    asyncio.run(main())
+    with entering(app):
+        asyncio.run(main())
 
 
 @pytest.mark.parametrize("value", [None, True, 0, 1.5, "ä\0\n", [], {"a": [1, None]}, 10**30])
@@ -132,7 +137,7 @@ def test_s54_what_somebody_else_wrote_is_a_miss(own_server: Server, lines: Lines
     async def work(here: Cache, _: Cache) -> None:
         await here.set("k", 1, ttl=60)
         with connected(own_server.url) as redis:
-            (key,) = redis.keys("treefold:cache:*value*")
+            (key,) = redis.keys("treefold:*:cache:*value*")
             for garbage in (
                 b"cos\nsystem\n(S'x'\ntR.",
                 b"\x80\x04\x95.",

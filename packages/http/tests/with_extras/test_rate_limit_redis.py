@@ -14,7 +14,7 @@ import pytest
 
 from treefold_http import Application, BootError, Settings
 from treefold_http._redis import client as redis_client
-from treefold_http.middleware._gcra import SCRIPT, redis_key
+from treefold_http.middleware._gcra import SCRIPT
 from treefold_http.openapi import openapi_document
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ TREE = {
 def application(project: Project, url: str, options: str, root: str = "project") -> Application:
     code = "from treefold_http.middleware import RateLimit\n"
     code += f"middlewares = [RateLimit(redis={url!r}, {options})]\n"
-    return project({**TREE, "Middleware/__init__.py": code}, root=root)
+    tree = {**TREE, "Middleware/__init__.py": code, "treefold.toml": "name = 'shop'\n"}
+    return project(tree, root=root)
 
 
 @pytest.fixture
@@ -57,7 +58,7 @@ def statuses(
     return asyncio.run(main())
 
 
-def test_s96_two_applications_share_a_limit_exactly(
+def test_s96_two_processes_share_a_limit_exactly(
     project: Project, exchange: type[Exchange], redis_url: str, name: str
 ) -> None:
     options = f"rate='100/hour', burst=100, name={name!r}"
@@ -104,7 +105,7 @@ def test_s71_handshakes_count_on_redis(
 def test_s99_a_time_that_cannot_be_locks_nobody_out(
     redis_url: str, name: str, stored: str, waits: bool
 ) -> None:
-    key = redis_key(name, "client")
+    key = f"treefold:shop:test:limit:{name}"
     with http_redis.connected(redis_url) as client:
         client.set(key, stored)
         ((wait, used),) = client.eval(SCRIPT, 1, key, 1_000_000, 5_000_000)
@@ -117,7 +118,7 @@ def test_s99_a_time_that_cannot_be_locks_nobody_out(
 
 
 def test_s99_redis_forgets_a_key_when_its_use_is_over(redis_url: str, name: str) -> None:
-    key = redis_key(name, "client")
+    key = f"treefold:shop:test:limit:{name}"
     with http_redis.connected(redis_url) as client:
         both = client.eval(SCRIPT, 3, key, key, key, *[200_000, 400_000] * 3)
         assert both == [[0, 200_000], [0, 400_000], [200_000, 400_000]]

@@ -16,6 +16,7 @@ import pytest
 from http_redis import Gate, connected, free_port
 
 from treefold_http import Application, Rooms, WebSocket
+from treefold_http._sessions.signing import Signer
 from treefold_http._websockets import relay
 
 if TYPE_CHECKING:
@@ -38,9 +39,11 @@ def room() -> str:
 def run(tmp_path: Path, socket: type[Socket]) -> Callable[[Work], None]:
     """Run something in a loop of its own, with as many accepted sockets as wanted."""
 
+    app = Application(tmp_path)
+
     async def open_one() -> tuple[Socket, WebSocket]:
         client = socket("/v1/x", stays=True)
-        websocket = await client.open(Application(tmp_path))
+        websocket = await client.open(app)
         await websocket.accept()
         return client, websocket
 
@@ -157,9 +160,14 @@ def test_what_is_no_room_message_is_passed_over(
 ) -> None:
     async def work(open_one: Open) -> None:
         async with joined(open_one, room, redis_url) as [(rooms, client)]:
+            _, websocket = await open_one()
+            beginning = f"{websocket.app.names.own}room:0:".encode()
+            signer = Signer([websocket.app.names.own.encode()], ("room", beginning.decode()))
             with connected(redis_url) as publisher:
-                publisher.publish(f"treefold:room:{room}", garbage)
-                publisher.publish(b"treefold:room:\xff", '{"text":"a"}')
+                for end, content in ((room.encode(), garbage), (b"\xff", b'{"text":"a"}')):
+                    channel = beginning + end
+                    signature = signer.sign(channel + b"\0" + content).encode()
+                    publisher.publish(channel, b"%b %b" % (signature, content))
             await rooms.broadcast(room, "after")
             await client.until("send")
             assert client.texts == ["after"]

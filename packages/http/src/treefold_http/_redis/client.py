@@ -8,13 +8,19 @@ failure (a cache miss, a 503, an unlimited request).
 from __future__ import annotations
 
 import asyncio
+import atexit
+import contextlib
 import importlib
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any, TypeAlias, TypeVar, cast
 from weakref import WeakKeyDictionary
 
+from treefold_http._redis import claims
+from treefold_http._redis.claims import Claim
 from treefold_http._runtime.boot_report import TreefoldError, import_extra
+from treefold_http._runtime.name_space import NameSpace
 from treefold_logging import get_logger
 
 Word: TypeAlias = str | bytes | int | float
@@ -64,6 +70,7 @@ class SharedRedis:
         self._away_until = 0.0
         self._is_told = False
         self._warned = float("-inf")
+        self._claims: dict[str, tuple[Claim, float]] = {}
 
     def add_effect(self, effect: str) -> None:
         """Add an effect of failures to the warning, such as `sessions answer 503`."""
@@ -139,6 +146,51 @@ class SharedRedis:
             RedisUnavailable: as `execute_blocking`.
         """
         return self._blockingly(lambda client: client.eval(source, len(keys), *keys, *arguments))
+
+    def is_claim_due(self, names: NameSpace) -> bool:
+        """Return True if `claim` has to ask the server before the names are used."""
+        if names.is_test:
+            return False
+        known = self._claims.get(names.own)
+        return known is None or time.monotonic() >= known[1] or not known[0].covers(names)
+
+    async def claim(self, names: NameSpace) -> None:
+        """Claim the names of an application for its deployment.
+
+        Raises:
+            RedisUnavailable: as `execute`.
+            SettingsError: another deployment uses them.
+        """
+        claim = Claim(names)
+        self._keep_claim(claim, await self._bounded(partial(_send_claim, claim=claim)))
+
+    def claim_blocking(self, names: NameSpace) -> None:
+        """As `claim`, from a worker thread."""
+        claim = Claim(names)
+        self._keep_claim(claim, self._blockingly(partial(_send_claim, claim=claim)))
+
+    async def release(self, names: NameSpace) -> None:
+        """End the claim to the names of an application that stops."""
+        if (known := self._claims.pop(names.own, None)) is not None:
+            with contextlib.suppress(RedisUnavailable):
+                await self.execute(*known[0].release)
+
+    def release_blocking(self) -> None:
+        """End all claims of this process, which ends; a lost server costs 100 ms."""
+        known, self._claims = self._claims, {}
+        if not known:
+            return
+        options = {"socket_timeout": TIMEOUT, "socket_connect_timeout": TIMEOUT}
+        client = open_blocking_redis(self._url, retries=0, **options)
+        with contextlib.suppress(*self._failures):  # the server forgets them by itself
+            for claim, _ in known.values():
+                client.execute_command(*claim.release)
+
+    def _keep_claim(self, claim: Claim, reply: Any) -> None:
+        claim.check(reply)
+        if not self._claims:
+            atexit.register(self.release_blocking)
+        self._claims[claim.names.own] = (claim, time.monotonic() + claims.RENEW_AFTER)
 
     async def ping(self) -> None:
         """Check that the server answers, also during the pause after a failure.
@@ -270,6 +322,8 @@ class _TimeLimit:
 
 
 _shared: dict[str, SharedRedis] = {}
+_claiming: dict[str, SharedRedis] = {}
+"""Clients of servers that are used by other means, and have only the claims of names here."""
 
 
 def shared_redis(url: str, *, effect: str) -> SharedRedis:
@@ -289,14 +343,52 @@ def shared_redis(url: str, *, effect: str) -> SharedRedis:
     return found
 
 
+def _send_claim(client: Any, *, claim: Claim) -> Any:
+    return client.eval(claims.SCRIPT, 1, claim.key, *claim.arguments)
+
+
+async def ensure_claim(url: str, names: NameSpace) -> None:
+    """Claim names on a server whose commands are sent by another client, such as subscribers.
+
+    Raises:
+        SettingsError: another deployment uses them.
+    """
+    found = _shared.get(url) or _claiming.get(url)
+    if found is None:
+        found = _claiming[url] = SharedRedis(url)
+    if found.is_claim_due(names):
+        with contextlib.suppress(RedisUnavailable):  # the other client reports it
+            await found.claim(names)
+
+
 def known_redis() -> list[SharedRedis]:
     """Return every client of this process, for the readiness probe."""
     return list(_shared.values())
 
 
-async def close_shared() -> None:
-    """Close the connections of the running event loop; called at shutdown."""
+async def claim_known(names: NameSpace) -> None:
+    """Claim the names of an application at its start, on every server that it is to use.
+
+    A server that is away is asked at the first use.
+
+    Raises:
+        SettingsError: another deployment uses them.
+    """
     for client in _shared.values():
+        if client.is_claim_due(names):
+            with contextlib.suppress(RedisUnavailable):
+                await client.claim(names)
+
+
+async def close_shared(names: NameSpace | None = None) -> None:
+    """Close the connections of the running event loop; called at shutdown.
+
+    Args:
+        names: those of the application that ends; its claims to them end too.
+    """
+    for client in (*_shared.values(), *_claiming.values()):
+        if names is not None:
+            await client.release(names)
         await client.close()
 
 
@@ -318,6 +410,12 @@ def check_url(url: str, feature: str) -> None:
         ValueError: if the URL is not one of Redis.
     """
     import_redis(feature).ConnectionPool.from_url(url)
+
+
+def database_number(url: str) -> int:
+    """Return the number of the database that a URL names; channels are common to all of them."""
+    pool: Any = import_redis("Redis").ConnectionPool.from_url(url)
+    return int(pool.connection_kwargs.get("db") or 0)
 
 
 def open_redis(url: str, *, retries: int, **options: Any) -> Any:

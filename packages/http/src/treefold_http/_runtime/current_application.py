@@ -27,6 +27,11 @@ class Running(Protocol):
         """Its application."""
         ...
 
+    @property
+    def is_running(self) -> bool:
+        """True until it stops, or its event loop is closed without a stop."""
+        ...
+
     def choose_path(self) -> None:
         """Decide again whether a request can be served without a step before it."""
         ...
@@ -103,11 +108,13 @@ def current_names() -> NameSpace:
 
 
 def _find_running() -> list[Runtime]:
-    return [lifespan.app for ref in _running if (lifespan := ref()) is not None]
+    found = (ref() for ref in _running)
+    return [lifespan.app for lifespan in found if lifespan is not None and lifespan.is_running]
 
 
 def _keep_running(*, without: Running) -> None:
-    _running[:] = [ref for ref in _running if ref() is not None and ref() is not without]
+    kept = [(ref, lifespan) for ref in _running if (lifespan := ref()) is not None]
+    _running[:] = [ref for ref, one in kept if one.is_running and one is not without]
 
 
 def _choose_paths() -> None:

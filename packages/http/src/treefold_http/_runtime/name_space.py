@@ -42,6 +42,8 @@ class NameSpace:
         is_folder: True if the name is that of a folder, which the next release may not have.
         secrets: sign what its processes tell each other, the newest first.
         databases: addresses of its database, without logins; any of them tells it apart.
+        own: begins every name that this application alone uses.
+        shared: begins names that all applications of the environment use, if they ask for it.
     """
 
     name: str
@@ -50,16 +52,12 @@ class NameSpace:
     is_folder: bool = field(default=False, compare=False)
     secrets: tuple[str, ...] = field(default=(), compare=False, repr=False)
     databases: tuple[str, ...] = field(default=(), compare=False)
+    own: str = field(init=False, compare=False)
+    shared: str = field(init=False, compare=False)
 
-    @property
-    def own(self) -> str:
-        """The beginning of every name that this application alone uses."""
-        return f"treefold:{self.name}:{self.environment}:"
-
-    @property
-    def shared(self) -> str:
-        """The beginning of names that all applications of the environment use, if asked to."""
-        return f"treefold-shared:{self.environment}:"
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "own", f"treefold:{self.name}:{self.environment}:")
+        object.__setattr__(self, "shared", f"treefold-shared:{self.environment}:")
 
     @classmethod
     def of(

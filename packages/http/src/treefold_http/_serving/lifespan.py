@@ -18,7 +18,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from treefold_http._extensions.calls import explain
-from treefold_http._redis.client import close_shared
+from treefold_http._redis.client import claim_known, close_shared
 from treefold_http._runtime.background import run_anywhere
 from treefold_http._runtime.boot_report import BootError, TreefoldError
 from treefold_http._runtime.current_application import (
@@ -58,6 +58,7 @@ class Lifespan:
         self.started = False
         self.is_direct = False
         self.stopping = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._starting: asyncio.Future[None] | None = None
         self._undo: list[Callable[[], Awaitable[None]]] = []
 
@@ -133,7 +134,7 @@ class Lifespan:
         self.begin_shutdown()
         await self.app.background.drain(self.app.settings.grace)
         await self._run_undo()
-        await close_shared()
+        await close_shared(self.app.names)
         if "treefold_http.cache" in sys.modules:  # otherwise no cache was used
             sys.modules["treefold_http.cache"].clear_memory()
         self._starting = None
@@ -157,6 +158,11 @@ class Lifespan:
         except BaseException:
             await self._run_undo()  # a module may have opened a database connection
             raise
+        try:
+            await claim_known(app.names)
+        except TreefoldError:
+            await self._run_undo()
+            raise
         for extension in app.installed:
             await self._attempt(getattr(extension, "startup", None))
         self._undo.append(partial(self._end, app.providers.close))
@@ -172,8 +178,13 @@ class Lifespan:
         for mounted in mounted_apps(app):
             await self._attempt(mounted.lifespan.startup, f"of the mount {mounted.prefix}")
             self._undo.append(partial(self._end, mounted.lifespan.shutdown))
-        self.started = True
+        self.started, self._loop = True, asyncio.get_running_loop()
         add_running(self)
+
+    @property
+    def is_running(self) -> bool:
+        """True until it stops, or its event loop is closed without a stop."""
+        return self.started and self._loop is not None and not self._loop.is_closed()
 
     def choose_path(self) -> None:
         """Serve requests directly, unless they have a prefix or several applications run."""

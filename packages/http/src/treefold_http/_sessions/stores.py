@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from time import monotonic
 
-from treefold_http._redis import shared_redis
+from treefold_http._redis import OwnRedis
+from treefold_http._runtime.name_space import NameSpace
 
 MAX_BYTES = 32 * 1024 * 1024
 _ENTRY_OVERHEAD = 400
@@ -107,38 +109,44 @@ class RedisSessions:
 
     Args:
         url: of the server.
+        find_names: returns the names of their application.
+        shared: keep them for all applications of the environment.
 
     Raises:
         TreefoldError: if the `redis` extra is not installed.
         ValueError: if the URL is not one of Redis.
     """
 
-    def __init__(self, url: str) -> None:
-        self._redis = shared_redis(url, effect="sessions answer 503")
+    def __init__(
+        self, url: str, find_names: Callable[[], NameSpace], *, shared: bool = False
+    ) -> None:
+        self._redis = OwnRedis(
+            url, effect="sessions answer 503", find_names=find_names, shared=shared
+        )
 
     async def get(self, key: str) -> bytes | None:
         """Return the value, or None if it is absent."""
-        return await self._redis.execute("GET", _PREFIX + key)
+        return await self._redis.execute("GET", self._key(key))
 
     async def set(self, key: str, value: bytes, *, seconds: float) -> None:
         """Write the value, whether or not the key has one."""
-        await self._redis.execute("SET", _PREFIX + key, value, "PX", _ms(seconds))
+        await self._redis.execute("SET", self._key(key), value, "PX", _ms(seconds))
 
     async def replace(self, key: str, value: bytes, *, seconds: float) -> bool:
         """Write the value if the key has one; return False if it is absent."""
-        done = await self._redis.execute("SET", _PREFIX + key, value, "PX", _ms(seconds), "XX")
+        done = await self._redis.execute("SET", self._key(key), value, "PX", _ms(seconds), "XX")
         return done is not None
 
     async def delete(self, key: str) -> bool:
         """Remove the value; return True if there was one."""
-        return bool(await self._redis.execute("DEL", _PREFIX + key))
+        return bool(await self._redis.execute("DEL", self._key(key)))
 
     async def touch(self, key: str, *, seconds: float) -> bool:
         """Set the expiry to `seconds` from now; return False if the key is absent."""
-        return bool(await self._redis.execute("PEXPIRE", _PREFIX + key, _ms(seconds)))
+        return bool(await self._redis.execute("PEXPIRE", self._key(key), _ms(seconds)))
 
-
-_PREFIX = "treefold:session:"
+    def _key(self, key: str) -> str:
+        return self._redis.key("session", key)
 
 
 def _ms(seconds: float) -> int:

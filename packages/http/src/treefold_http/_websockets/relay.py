@@ -2,6 +2,10 @@
 
 A subscriber that loses its connection reconnects. While Redis is unavailable a message reaches only
 the rooms of this worker, and one warning is logged. `_websockets.rooms` manages the rooms.
+
+A server has one set of channels for all its databases, so a channel names the application, its
+environment and the number of the database: `treefold:shop:production:room:0:lobby`. Any client of
+the server can publish, so a message begins with a signature over channel and content.
 """
 
 from __future__ import annotations
@@ -10,38 +14,65 @@ import asyncio
 import base64
 import contextlib
 import json
+import time
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from treefold_http._redis.client import check_url, import_redis, open_redis
+from treefold_http._redis.client import (
+    check_url,
+    database_number,
+    ensure_claim,
+    import_redis,
+    open_redis,
+)
+from treefold_http._redis.own_redis import own_key
+from treefold_http._runtime.boot_report import SettingsError
+from treefold_http._runtime.name_space import NameSpace
+from treefold_http._sessions.signing import MAKE_ONE, Signer, check_secret
 from treefold_logging import get_logger
 
 RoomMessage: TypeAlias = str | bytes
 
-_CHANNEL = "treefold:room:"
+FEATURE = "Rooms(redis=...)"
 _FIRST_WAIT, _LONGEST_WAIT = 0.1, 5.0
 _TIMEOUT = 5.0
 _PAUSE = 1.0
 """Seconds between attempts after a failure, so that broadcasts do not wait for a lost host."""
 
 
+_WARN_EVERY = 10.0
+
+
 class Relay:
-    """Passes the messages of rooms between workers.
+    """Passes the messages of rooms between the workers of an application.
 
     Args:
         url: the URL of the Redis server.
         deliver: called with the room and the message of any worker, this one included.
+        names: those of the application.
+        shared: reach all applications of the environment that say so.
 
     Raises:
-        TreefoldError: when the `redis` extra is not installed.
+        TreefoldError: when the `redis` extra is not installed, or in production without a secret.
         ValueError: when the URL is not one of Redis.
     """
 
-    def __init__(self, url: str, deliver: Callable[[str, RoomMessage], None]) -> None:
-        check_url(url, "Rooms(redis=...)")
-        self._redis = import_redis("Rooms(redis=...)")
+    def __init__(
+        self,
+        url: str,
+        deliver: Callable[[str, RoomMessage], None],
+        *,
+        names: NameSpace,
+        shared: bool,
+    ) -> None:
+        self._redis = import_redis(FEATURE)
         self._url = url
         self._deliver = deliver
+        self._names = None if shared else names
+        kind = f"room:{database_number(url)}"
+        self._channel = own_key(names, kind, "", shared=shared)
+        self._signer = Signer(signing_secrets(names), ("room", self._channel))
+        self._warned = float("-inf")
         self._publisher: Any = None
         self._publisher_loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
@@ -51,7 +82,12 @@ class Relay:
         self._pause_until = 0.0
 
     async def listen(self) -> None:
-        """Subscribe, once; return when subscribed or when Redis is known to be unavailable."""
+        """Subscribe, once; return when subscribed or when Redis is known to be unavailable.
+
+        Raises:
+            SettingsError: another deployment uses the names of this application.
+        """
+        await self._check_claim()
         if self._task is None or self._task.done():  # done: its event loop has ended
             self._tried = asyncio.Event()
             self._task = asyncio.ensure_future(self._keep_listening(self._tried))
@@ -62,14 +98,19 @@ class Relay:
 
         Returns:
             True if the subscriber of this worker receives the message; False also without Redis.
+
+        Raises:
+            SettingsError: as `listen`.
         """
         loop = asyncio.get_running_loop()
         if self._away and loop.time() < self._pause_until:
             return False
         if self._publisher_loop is not loop:  # connections belong to an event loop
             self._publisher, self._publisher_loop = self._client(1, socket_timeout=_TIMEOUT), loop
+        await self._check_claim()
+        channel = (self._channel + room).encode("utf-8", "surrogatepass")
         try:
-            await self._publisher.publish(_CHANNEL + room, _packed(message))
+            await self._publisher.publish(channel, self._signed(channel, message))
         except (self._redis.RedisError, OSError) as error:
             self._pause_until = loop.time() + _PAUSE
             self._lose(error)
@@ -99,7 +140,7 @@ class Relay:
                 async with client.pubsub() as channel:
                     messages = channel.listen()
                     async with asyncio.timeout(_TIMEOUT):
-                        await channel.psubscribe(f"{_CHANNEL}*")
+                        await channel.psubscribe(f"{self._channel}*")
                         await anext(messages)  # the confirmation of the subscription
                     self._listening, wait = True, _FIRST_WAIT
                     self._find()
@@ -117,6 +158,10 @@ class Relay:
             await asyncio.sleep(wait)
             wait = min(wait * 2, _LONGEST_WAIT)
 
+    async def _check_claim(self) -> None:
+        if self._names is not None:
+            await ensure_claim(self._url, self._names)
+
     def _lose(self, error: BaseException) -> None:
         if not self._away:
             get_logger().warning("rooms lost redis, messages reach this worker only: %s", error)
@@ -130,12 +175,62 @@ class Relay:
 
     def _take(self, message: dict[str, Any]) -> None:
         try:
-            room = message["channel"].decode().removeprefix(_CHANNEL)
-            content = _unpacked(message["data"])
+            channel: bytes = message["channel"]
+            room = channel.decode("utf-8", "surrogatepass").removeprefix(self._channel)
+            signature, _, data = bytes(message["data"]).partition(b" ")
+            if not self._signer.verify(channel + b"\0" + data, signature.decode("ascii")):
+                self._warn_of_signature()
+                return
+            content = _unpacked(data)
         except (ValueError, KeyError, TypeError) as error:  # from a foreign writer to the channel
             get_logger().warning("a room message from redis cannot be read: %r", error)
             return
         self._deliver(room, content)
+
+    def _signed(self, channel: bytes, message: RoomMessage) -> bytes:
+        data = _packed(message).encode()
+        return b"%b %b" % (self._signer.sign(channel + b"\0" + data).encode(), data)
+
+    def _warn_of_signature(self) -> None:
+        now = time.monotonic()
+        if now - self._warned >= _WARN_EVERY:
+            self._warned = now
+            get_logger().warning(
+                "a room message from redis is not signed with secret_key or one of"
+                " secret_key_fallbacks, dropped; the processes of a deployment need the same"
+            )
+
+
+def check_relay(url: str, names: NameSpace | None) -> None:
+    """Check what a relay needs, as far as it is known where `Rooms` is made.
+
+    Raises:
+        TreefoldError: when the `redis` extra is not installed, or in production without a secret.
+        ValueError: when the URL is not one of Redis.
+    """
+    check_url(url, FEATURE)
+    if names is not None:
+        signing_secrets(names)
+
+
+def signing_secrets(names: NameSpace) -> list[bytes]:
+    """Return the secrets of room messages, the newest first.
+
+    Without a secret, messages in development and tests are signed with the names alone: they tell
+    applications apart, not attackers.
+
+    Raises:
+        TreefoldError: in any other environment without a secret, or for a short one.
+    """
+    if names.secrets:
+        for secret in names.secrets:
+            check_secret(secret)
+        return [secret.encode() for secret in names.secrets]
+    if names.is_test or names.environment == "development":
+        return [names.own.encode()]
+    raise SettingsError(
+        f"{FEATURE} needs a secret that signs messages; set TREEFOLD_SECRET_KEY and {MAKE_ONE}"
+    )
 
 
 def _packed(message: RoomMessage) -> str:

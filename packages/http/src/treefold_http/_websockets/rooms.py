@@ -11,12 +11,19 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import cast
+from typing import TYPE_CHECKING, cast
+from weakref import WeakKeyDictionary
 
 from treefold_http._runtime.boot_report import TreefoldError
-from treefold_http._websockets.relay import Relay, RoomMessage
+from treefold_http._runtime.current_application import current_application, entered
+from treefold_http._runtime.name_space import find_names
+from treefold_http._websockets.relay import Relay, RoomMessage, check_relay
 from treefold_http._websockets.websocket import OVERLOADED, WebSocket, WebSocketDisconnect
 from treefold_logging import get_logger
+
+if TYPE_CHECKING:
+    from treefold_http._runtime.name_space import NameSpace
+    from treefold_http._runtime.runtime import Runtime
 
 QUEUE = 32
 
@@ -24,26 +31,38 @@ QUEUE = 32
 class Rooms:
     """Groups of sockets with join, leave and broadcast (rulings, 'WebSocket').
 
+    Applications of one process that have a module in common do not share its rooms.
+
     Args:
-        redis: a Redis URL; messages then reach the rooms of every worker. None for this process.
+        redis: a Redis URL; messages then reach the rooms of every worker of the application. None
+            for this process.
         queue: how many messages may wait for one socket.
+        shared: reach the rooms of all applications of the environment that say so, on one database
+            of Redis; they need one `secret_key`.
 
     Raises:
-        TreefoldError: when `redis` is set and the `redis` extra is not installed, or it is not set
-            and several processes serve.
-        ValueError: when the URL is not one of Redis.
+        TreefoldError: when `redis` is set and the `redis` extra is not installed, or production has
+            no `secret_key` that signs the messages; or when it is not set and several processes
+            serve.
+        ValueError: when the URL is not one of Redis, or for `shared` without one.
     """
 
-    def __init__(self, redis: str | None = None, *, queue: int = QUEUE) -> None:
+    def __init__(
+        self, redis: str | None = None, *, queue: int = QUEUE, shared: bool = False
+    ) -> None:
         if redis is None and int(os.environ.get("TREEFOLD_WORKER_PROCESSES", "1")) > 1:
             raise TreefoldError(
                 "Rooms() reaches only the sockets of its own process, and several processes serve;"
                 " give it redis='redis://...', or serve with one process"
             )
-        self._queue = queue
-        self._rooms: dict[str, dict[WebSocket, _Member]] = {}
-        self._members: dict[WebSocket, _Member] = {}
-        self._relay = Relay(redis, self._deliver) if redis is not None else None
+        if shared and redis is None:
+            raise ValueError("Rooms(shared=True) must have redis='redis://...', got none")
+        if redis is not None:
+            app = entered.get()  # a boot imports the module
+            check_relay(redis, None if app is None else app.names)
+        self._redis, self._queue, self._shared = redis, queue, shared
+        self._of: WeakKeyDictionary[Runtime, _OwnRooms] = WeakKeyDictionary()
+        self._of_script: _OwnRooms | None = None
 
     async def join(self, room: str, websocket: WebSocket) -> None:
         """Add an accepted socket to a room; it is removed when its handler ends.
@@ -51,34 +70,17 @@ class Rooms:
         Raises:
             RuntimeError: when the socket is not accepted.
             WebSocketDisconnect: when it is closed.
+            SettingsError: when another deployment uses the names of this application in Redis.
         """
-        websocket.check_open()
-        if self._relay is not None:
-            await self._relay.listen()
-        member = self._members.get(websocket)
-        if member is None:
-            member = self._members[websocket] = _Member(websocket, self._queue)
-
-            async def leave(error: BaseException | None) -> None:
-                await self.forget(websocket)
-
-            websocket.on_exit(leave)
-        self._rooms.setdefault(room, {})[websocket] = member
+        await self._rooms_of(websocket.app).join(room, websocket)
 
     async def leave(self, room: str, websocket: WebSocket) -> None:
         """Remove a socket from a room; do nothing if it is not a member."""
-        members = self._rooms.get(room, {})
-        members.pop(websocket, None)
-        if not members:
-            self._rooms.pop(room, None)
+        self._rooms_of(websocket.app).leave(room, websocket)
 
     async def forget(self, websocket: WebSocket) -> None:
         """Remove a socket from every room."""
-        for room in [name for name, members in self._rooms.items() if websocket in members]:
-            await self.leave(room, websocket)
-        member = self._members.pop(websocket, None)
-        if member is not None:
-            await member.stop()
+        await self._rooms_of(websocket.app).forget(websocket)
 
     @asynccontextmanager
     async def joined(self, room: str, websocket: WebSocket) -> AsyncGenerator[None]:
@@ -92,29 +94,110 @@ class Rooms:
     async def broadcast(self, room: str, message: RoomMessage) -> None:
         """Queue text or bytes for every socket of a room; does not wait for the clients.
 
+        From a job, a script or a schedule as from a handler: with `redis` the message reaches the
+        sockets of every process.
+
         Raises:
             TypeError: when the message is neither.
+            RuntimeError: outside of requests and scopes, when several applications run here.
+            SettingsError: as `join`.
         """
         if not isinstance(cast("object", message), (str, bytes)):
             raise TypeError(
                 f"A room message must be str or bytes, got {type(message).__qualname__!r}"
             )
-        if self._relay is None or not await self._relay.publish(room, message):
-            self._deliver(room, message)
+        await self._current_rooms().broadcast(room, message)
         await asyncio.sleep(0)  # lets members send: a loop of broadcasts must not fill their queues
 
     def members(self, room: str) -> list[WebSocket]:
-        """Return the sockets of a room that this process serves."""
-        return list(self._rooms.get(room, ()))
+        """Return the sockets of a room that this process serves.
+
+        Raises:
+            RuntimeError: as `broadcast`.
+        """
+        return self._current_rooms().members(room)
 
     async def close(self) -> None:
-        """End the subscriber; to be called by a shutdown hook or an extension."""
-        if self._relay is not None:
-            await self._relay.close()
+        """End the subscribers; to be called by a shutdown hook or an extension."""
+        for own in [*self._of.values(), *([self._of_script] if self._of_script else ())]:
+            await own.close()
 
-    def _deliver(self, room: str, message: RoomMessage) -> None:
+    def _rooms_of(self, app: Runtime) -> _OwnRooms:
+        found = self._of.get(app)
+        if found is None:
+            found = self._of[app] = self._make(app.names if self._redis is not None else None)
+        return found
+
+    def _current_rooms(self) -> _OwnRooms:
+        app = current_application()
+        if app is not None:
+            return self._rooms_of(app)
+        if self._of_script is None:
+            self._of_script = self._make(find_names() if self._redis is not None else None)
+        return self._of_script
+
+    def _make(self, names: NameSpace | None) -> _OwnRooms:
+        own = _OwnRooms(self._queue)
+        if self._redis is not None and names is not None:
+            own.relay = Relay(self._redis, own.deliver, names=names, shared=self._shared)
+        return own
+
+
+class _OwnRooms:
+    """The rooms of one application, with the members that this process serves.
+
+    Attributes:
+        relay: passes messages on to other workers; None for this process.
+    """
+
+    relay: Relay | None = None
+
+    def __init__(self, queue: int) -> None:
+        self._queue = queue
+        self._rooms: dict[str, dict[WebSocket, _Member]] = {}
+        self._members: dict[WebSocket, _Member] = {}
+
+    async def join(self, room: str, websocket: WebSocket) -> None:
+        websocket.check_open()
+        if self.relay is not None:
+            await self.relay.listen()
+        member = self._members.get(websocket)
+        if member is None:
+            member = self._members[websocket] = _Member(websocket, self._queue)
+
+            async def leave(error: BaseException | None) -> None:
+                await self.forget(websocket)
+
+            websocket.on_exit(leave)
+        self._rooms.setdefault(room, {})[websocket] = member
+
+    def leave(self, room: str, websocket: WebSocket) -> None:
+        members = self._rooms.get(room, {})
+        members.pop(websocket, None)
+        if not members:
+            self._rooms.pop(room, None)
+
+    async def forget(self, websocket: WebSocket) -> None:
+        for room in [name for name, members in self._rooms.items() if websocket in members]:
+            self.leave(room, websocket)
+        member = self._members.pop(websocket, None)
+        if member is not None:
+            await member.stop()
+
+    async def broadcast(self, room: str, message: RoomMessage) -> None:
+        if self.relay is None or not await self.relay.publish(room, message):
+            self.deliver(room, message)
+
+    def members(self, room: str) -> list[WebSocket]:
+        return list(self._rooms.get(room, ()))
+
+    def deliver(self, room: str, message: RoomMessage) -> None:
         for member in list(self._rooms.get(room, {}).values()):
             member.put(message)
+
+    async def close(self) -> None:
+        if self.relay is not None:
+            await self.relay.close()
 
 
 class _Member:

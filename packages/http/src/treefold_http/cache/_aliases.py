@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit, urlunsplit
 
 from treefold_http._runtime.boot_report import SettingsError
 from treefold_http.cache._cache import Cache
@@ -36,7 +36,8 @@ def configure_cache(alias: str, address: str) -> None:
     """Set the address of an alias; a second call replaces the first.
 
     Args:
-        address: `memory://`, `memory://?max_bytes=1000000`, or the URL of a Redis server.
+        address: `memory://`, `memory://?max_bytes=1000000`, or the URL of a Redis server; there,
+            `?shared=true` keeps values for all applications of the environment that say so.
 
     Raises:
         SettingsError: for an address that is none of these.
@@ -80,17 +81,36 @@ def _open(alias: str) -> Backend:
         return MemoryBackend()
     if address.startswith("memory:"):
         return MemoryBackend(_max_bytes(alias, address))
-    return RedisBackend(address, alias)
+    url, shared = _split_shared(alias, address)
+    return RedisBackend(url, alias, shared=shared)
 
 
 def _check(alias: str, address: str) -> None:
     if address.startswith("memory:"):
         _max_bytes(alias, address)
-    elif not address.startswith(("redis://", "rediss://", "unix://")):
+    elif address.startswith(("redis://", "rediss://", "unix://")):
+        _split_shared(alias, address)
+    else:
         raise SettingsError(
             f"The address of cache {alias!r} must begin with memory:, redis://, rediss://"
             " or unix://; correct the setting caches"
         )
+
+
+def _split_shared(alias: str, address: str) -> tuple[str, bool]:
+    """Return the URL of a server without our option `shared`, and that option."""
+    parts = urlsplit(address)
+    options = parse_qsl(parts.query, keep_blank_values=True)
+    given = [value for name, value in options if name == "shared"]
+    if any(value not in ("true", "false") for value in given):
+        raise SettingsError(
+            f"Option shared of cache {alias!r} must be true or false, got {given[0]!r}; correct the"
+            " setting caches"
+        )
+    if not given:
+        return address, False
+    rest = urlencode([option for option in options if option[0] != "shared"])
+    return urlunsplit(parts._replace(query=rest)), given[-1] == "true"
 
 
 def _max_bytes(alias: str, address: str) -> int:

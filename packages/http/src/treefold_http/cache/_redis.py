@@ -13,7 +13,8 @@ import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeAlias
 
-from treefold_http._redis import RedisUnavailable, SharedRedis, shared_redis
+from treefold_http._redis import OwnRedis, RedisUnavailable
+from treefold_http._runtime.current_application import current_names
 
 Tokens: TypeAlias = "list[bytes] | None"
 Stored: TypeAlias = "Tokens | int"
@@ -56,6 +57,7 @@ class RedisBackend:
     Args:
         url: of the server.
         alias: the name of the cache; two caches of one server do not see each other.
+        shared: keep values for all applications of the environment.
 
     Raises:
         TreefoldError: if the `redis` extra is not installed.
@@ -64,9 +66,9 @@ class RedisBackend:
 
     waits = True
 
-    def __init__(self, url: str, alias: str) -> None:
-        self._redis: SharedRedis = shared_redis(url, effect="caches miss")
-        self._prefix = f"treefold:cache:{hashed(alias)[:16]}:"
+    def __init__(self, url: str, alias: str, *, shared: bool = False) -> None:
+        self._redis = OwnRedis(url, effect="caches miss", find_names=current_names, shared=shared)
+        self._alias = hashed(alias)[:16]
         self._unsent: dict[str, tuple[str, ...]] = {}
 
     def read(self, key: str, tags: Sequence[str]) -> tuple[bytes | None, Tokens]:
@@ -140,8 +142,10 @@ class RedisBackend:
             self._unsent.pop(command[1], None)
             self._unsent[command[1]] = command
         if len(self._unsent) > _UNSENT:
-            renewal = self._renewal(_ALL)
-            self._unsent = {renewal[1]: renewal}
+            # Of each application of this process: all its values become a miss.
+            beginnings = {key.rsplit(":", 2)[0] for key in self._unsent}
+            renewals = map(_renewal, (f"{one}:tag:{hashed(_ALL)}" for one in beginnings))
+            self._unsent = {renewal[1]: renewal for renewal in renewals}
 
     @staticmethod
     def _heard(replies: list[Any] | None) -> Any:
@@ -165,13 +169,13 @@ class RedisBackend:
                 del self._unsent[command[1]]
 
     def _renewal(self, tag: str) -> tuple[str, ...]:
-        return ("SET", self._key(tag, "tag"), secrets.token_hex(8), "PX", str(_TAG_LIFE))
+        return _renewal(self._key(tag, "tag"))
 
     def _keys(self, key: str, tags: Sequence[str]) -> list[str]:
         return [self._key(key), *(self._key(tag, "tag") for tag in (_ALL, *tags))]
 
     def _key(self, name: str, kind: str = "value") -> str:
-        return f"{self._prefix}{kind}:{hashed(name)}"
+        return self._redis.key(f"cache:{self._alias}:{kind}", hashed(name))
 
     @staticmethod
     def _or_none(send: Callable[[], Any]) -> Any:
@@ -183,6 +187,10 @@ class RedisBackend:
 
 _ALL = "\0all"
 """The tag of every entry; `clear` replaces it. The names of an application have no NUL."""
+
+
+def _renewal(key: str) -> tuple[str, ...]:
+    return ("SET", key, secrets.token_hex(8), "PX", str(_TAG_LIFE))
 
 
 def hashed(name: str) -> str:

@@ -147,7 +147,6 @@ A key is counted by its interval and its capacity. A clock that was set back loc
 """
 
 
-def redis_key(name: str, key: str) -> str:
-    """Return the Redis key of a counter; it does not reveal the client."""
-    digest = hashlib.blake2b(key.encode("utf-8", "replace"), digest_size=16).hexdigest()
-    return f"treefold:limit:{name}:{digest}"
+def client_digest(key: str) -> str:
+    """Return the part of a Redis key that tells clients apart; it does not reveal the client."""
+    return hashlib.blake2b(key.encode("utf-8", "replace"), digest_size=16).hexdigest()

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakKeyDictionary
 
 from treefold_http._project.middleware_chain import Check
-from treefold_http._redis import RedisUnavailable
+from treefold_http._redis import RedisUnavailable, own_key
 from treefold_http._runtime.boot_report import TreefoldError
 from treefold_http._wire.errors import ServiceUnavailable, TooManyRequests
 from treefold_http._wire.header_fields import encode_header
 from treefold_http._wire.root_path import below_root
 from treefold_http.middleware._addresses import UNIX, bucket_of
-from treefold_http.middleware._gcra import MemoryTable, parse_rate, redis_key
+from treefold_http.middleware._gcra import MemoryTable, client_digest, parse_rate
 
 if TYPE_CHECKING:
     from treefold_http._requests.connection import Connection
@@ -54,6 +54,8 @@ class RateLimit:
             address.
         per_route: count each route by itself; False counts all that this entry covers together.
         redis: URL of a Redis server; True is that of the setting `redis_url`.
+        shared: count together with the other applications of the environment on this Redis that say
+            so; each application counts for itself otherwise.
         without_redis: `pass` lets requests through while Redis does not answer, `refuse` answers
             503; either within 100 ms.
         name: in the fields and in the keys on Redis; entries with one name and one rate share. In
@@ -73,6 +75,7 @@ class RateLimit:
         key: KeyOf | None = None,
         per_route: bool = True,
         redis: str | bool = False,
+        shared: bool = False,
         without_redis: Literal["pass", "refuse"] = "pass",
         name: str = "default",
         max_keys: int = MAX_KEYS,
@@ -81,6 +84,8 @@ class RateLimit:
             raise ValueError(f"RateLimit name must be letters and digits, got {name!r}")
         if without_redis not in ("pass", "refuse"):
             raise ValueError(f"without_redis must be 'pass' or 'refuse', got {without_redis!r}")
+        if shared and not redis:
+            raise ValueError("RateLimit(shared=True) must have redis=, got none")
         if max_keys < 1:
             raise ValueError(f"RateLimit max_keys must be at least 1, got {max_keys!r}")
         self.rate = parse_rate(rate, burst)
@@ -93,6 +98,7 @@ class RateLimit:
         self._last: tuple[Runtime | None, MemoryTable] = (None, MemoryTable(self.rate, max_keys))
         self._limits: RedisLimits | None = None
         self._redis = redis
+        self.shared = shared
         refusal = {"headers": {"Retry-After": _SECONDS}}
         can_fail = redis and not self.passes
         self.openapi_responses = {429: refusal, 503: refusal} if can_fail else {429: refusal}
@@ -134,7 +140,7 @@ class RateLimit:
         """Return the limit of a route."""
         bucket = _Bucket(self, route, self._label_among(entries))
         if self._limits is not None:
-            return _OnRedis(bucket, self._limits, self.name)
+            return _OnRedis(bucket, self._limits, self)
         return _InMemory(bucket, self)
 
     def table_of(self, app: Runtime) -> MemoryTable:
@@ -221,12 +227,13 @@ class _InMemory(Check):
 
 
 class _OnRedis:
-    def __init__(self, bucket: _Bucket, limits: RedisLimits, name: str) -> None:
+    def __init__(self, bucket: _Bucket, limits: RedisLimits, limit: RateLimit) -> None:
         self._bucket = bucket
         self._limits = limits
         self._interval = max(1, bucket.rate.interval // 1000)
         self._capacity = self._interval * bucket.rate.burst
-        self._name = f"{name}:{self._interval}:{bucket.rate.burst}"
+        self._kind = f"limit:{limit.name}:{self._interval}:{bucket.rate.burst}"
+        self._shared = limit.shared
 
     async def http(self, request: Request, call_next: CallNext) -> Response:
         await self._take(request)
@@ -238,8 +245,12 @@ class _OnRedis:
 
     async def _take(self, connection: Connection) -> None:
         bucket = self._bucket
-        key = redis_key(self._name, bucket.key_of(connection))
+        names = connection.app.names
+        client = client_digest(bucket.key_of(connection))
+        key = own_key(names, self._kind, client, shared=self._shared)
         try:
+            if not self._shared:
+                await self._limits.claim(names)
             wait, used = await self._limits.take(key, self._interval, self._capacity)
         except RedisUnavailable:
             if bucket.passes:

@@ -12,6 +12,7 @@ from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
 from treefold_http._redis import RedisUnavailable, SharedRedis, shared_redis
+from treefold_http._runtime.name_space import NameSpace
 from treefold_http.middleware._gcra import SCRIPT
 
 Reply: TypeAlias = tuple[int, int]
@@ -51,6 +52,16 @@ class RedisLimits:
     def __init__(self, url: str, *, effect: str) -> None:
         self._redis: SharedRedis = shared_redis(url, effect=effect)
         self._queues: WeakKeyDictionary[asyncio.AbstractEventLoop, _Queue] = WeakKeyDictionary()
+
+    async def claim(self, names: NameSpace) -> None:
+        """Make sure that no other deployment counts under the names of an application.
+
+        Raises:
+            RedisUnavailable: after 100 ms at most.
+            SettingsError: another one does.
+        """
+        if self._redis.is_claim_due(names):
+            await self._redis.claim(names)
 
     async def take(self, key: str, interval: int, capacity: int) -> Reply:
         """Count one request of a key.

@@ -47,6 +47,8 @@ class Sessions:
             project), `cookie` (signed, readable by the client, cannot be revoked), or an object as
             `extensions.SessionStore`. With `redis` given it is Redis.
         redis: the URL of a Redis server.
+        shared: keep sessions on Redis for all applications of the environment that say so; they
+            need one secret and one cookie.
         secret: signs cookies and tokens; several with the newest first. Without it the settings
             `secret_key` and `secret_key_fallbacks` do.
         cookie: the name of the cookie, without a prefix.
@@ -76,6 +78,7 @@ class Sessions:
         *,
         store: StoreName | SessionStore | None = None,
         redis: str | None = None,
+        shared: bool = False,
         secret: str | Sequence[str] | None = None,
         cookie: str = "session",
         domain: str | None = None,
@@ -100,8 +103,11 @@ class Sessions:
             raise ValueError(
                 f"Sessions cannot have both redis= and store={store!r}; leave one of them out"
             )
+        if shared and not (redis or store == "redis"):
+            raise ValueError("Sessions(shared=True) must have store='redis' or redis=, got neither")
         self._store: StoreName | SessionStore = store or ("redis" if redis else "memory")
         self._redis = redis
+        self._shared = shared
         self._secrets = [secret] if isinstance(secret, str) else list(secret or ())
         if partitioned is None:
             partitioned = samesite == "none"
@@ -152,7 +158,7 @@ class Sessions:
                     "Sessions(store='redis') needs an address; set TREEFOLD_REDIS_URL, or pass"
                     " redis='redis://...'"
                 )
-            return RedisSessions(url)
+            return RedisSessions(url, lambda: app.names, shared=self._shared)
         if self._store == "database":
             found = session_store_of(extensions)
             if found is None:

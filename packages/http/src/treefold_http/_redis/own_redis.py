@@ -1,0 +1,89 @@
+"""The part of a Redis that belongs to one application: every key begins with its names.
+
+Sessions, limits and caches make their keys here and nowhere else, so that two applications, two
+environments and tests never meet on one server, and the processes of one deployment do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from treefold_http._redis.client import SharedRedis, Word, shared_redis
+from treefold_http._runtime.name_space import NameSpace
+
+
+class OwnRedis:
+    """Commands on the keys of an application.
+
+    Args:
+        url: of the server.
+        effect: the effect of a failure, for the warning.
+        find_names: returns the names of the application that the running code belongs to.
+        shared: use names that all applications of the environment have.
+
+    Raises:
+        TreefoldError: if the `redis` extra is not installed.
+        ValueError: if the URL is not one of Redis.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        effect: str,
+        find_names: Callable[[], NameSpace],
+        shared: bool = False,
+    ) -> None:
+        self._redis: SharedRedis = shared_redis(url, effect=effect)
+        self._find_names = find_names
+        self._shared = shared
+
+    def key(self, kind: str, name: str) -> str:
+        """Return the key of a name, such as that of a session."""
+        return own_key(self._find_names(), kind, name, shared=self._shared)
+
+    async def execute(self, *command: Word) -> Any:
+        """As `SharedRedis.execute`.
+
+        Raises:
+            RedisUnavailable: after 100 ms at most.
+            SettingsError: another deployment uses the names.
+        """
+        await self._claim()
+        return await self._redis.execute(*command)
+
+    async def pipeline(self, commands: Sequence[Sequence[Word]]) -> list[Any]:
+        """As `SharedRedis.pipeline`."""
+        await self._claim()
+        return await self._redis.pipeline(commands)
+
+    async def script(self, source: str, keys: Sequence[str], arguments: Sequence[Word] = ()) -> Any:
+        """As `SharedRedis.script`."""
+        await self._claim()
+        return await self._redis.script(source, keys, arguments)
+
+    def pipeline_blocking(self, commands: Sequence[Sequence[Word]]) -> list[Any]:
+        """As `SharedRedis.pipeline_blocking`."""
+        self._claim_blocking()
+        return self._redis.pipeline_blocking(commands)
+
+    def script_blocking(
+        self, source: str, keys: Sequence[str], arguments: Sequence[Word] = ()
+    ) -> Any:
+        """As `SharedRedis.script_blocking`."""
+        self._claim_blocking()
+        return self._redis.script_blocking(source, keys, arguments)
+
+    async def _claim(self) -> None:
+        if not self._shared and self._redis.is_claim_due(names := self._find_names()):
+            await self._redis.claim(names)
+
+    def _claim_blocking(self) -> None:
+        if not self._shared and self._redis.is_claim_due(names := self._find_names()):
+            self._redis.claim_blocking(names)
+
+
+def own_key(names: NameSpace, kind: str, name: str, *, shared: bool) -> str:
+    """Return a key of an application, or one that all applications of its environment use."""
+    return f"{names.shared if shared else names.own}{kind}:{name}"
