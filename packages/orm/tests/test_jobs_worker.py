@@ -13,6 +13,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from orm_queue import Queue, new_queue
 
 from treefold_orm import ConfigurationError, close_all, configure, transaction
 from treefold_orm._jobs import engine
-from treefold_orm._jobs.process import here
+from treefold_orm._jobs.process import here, name_queue
 from treefold_orm._jobs.schedules import load_schedules
 from treefold_orm._jobs.worker import Options, Worker
 from treefold_orm._runtime.connections import _databases
@@ -46,7 +47,7 @@ def queue(job_database: Queue) -> Iterator[Queue]:
     configure(database=job_database.dsn)
     orm_jobs.seen.clear()
     yield job_database
-    here.log, here.dev, here.loop = None, False, None
+    here.log, here.dev, here.loop, here.queue = None, False, None, "treefold"
     close_all()
     _databases.clear()
 
@@ -364,3 +365,64 @@ def test_an_option_that_cannot_work_is_refused(options: dict[str, Any], text: st
 def test_each_attempt_waits_twice_as_long_up_to_an_hour() -> None:
     options = Options(backoff=5.0)
     assert [options.delay(n) for n in (1, 2, 3, 20, 5000)] == [5, 10, 20, 3600, 3600]
+
+
+# -- two applications on one database
+
+
+async def test_a_worker_takes_the_jobs_of_its_application_and_names_the_others(
+    queue: Queue, caplog: pytest.LogCaptureFixture
+) -> None:
+    for here.queue in ("treefold:shop:production", "treefold:shop:development"):
+        await aenqueue(orm_jobs.note, here.queue)
+        await aenqueue(orm_jobs.fail, "lost")
+    here.queue = "treefold:shop:production"
+    await worker(attempts=1).run()
+
+    assert orm_jobs.seen == ["treefold:shop:production", "lost"]
+    assert await engine.waiting() == {"failed": 1}
+    assert [job.entrypoint for job in await engine.failed_jobs(1)] == [here.queue]
+    told = [text for text in caplog.messages if "jobs wait" in text]
+    assert told == [
+        "2 jobs wait in queue treefold:shop:development, which this worker"
+        " (treefold:shop:production) does not take; its name is that of the settings name and"
+        " environment, and of development with --dev"
+    ]
+
+
+async def test_failed_jobs_of_others_do_not_hide_those_of_an_application(queue: Queue) -> None:
+    for here.queue in ("treefold:a", *["treefold:b"] * 5):
+        await aenqueue(orm_jobs.fail, "lost")
+        await worker(attempts=1).run()
+    here.queue = "treefold:a"
+    assert len(await engine.failed_jobs(1)) == 1
+
+
+async def test_a_schedule_of_two_applications_is_kept_for_each(queue: Queue) -> None:
+    call = Schedule("* * * * *", orm_jobs.note, 1).call
+    for here.queue in ("treefold:a", "treefold:b", "treefold:b"):
+        await engine.ainsert(call, once="the same")
+    assert queue.value("SELECT count(*) FROM pgqueuer") == 2
+
+
+@dataclass
+class Names:
+    """As `app.names` of treefold-http."""
+
+    own: str
+    environment: str
+    is_folder: bool
+
+
+@pytest.mark.parametrize(
+    ("names", "queue"),
+    [
+        (None, "treefold"),
+        (Names("treefold:shop:production:", "production", False), "treefold:shop:production"),
+        (Names("treefold:release-7:production:", "production", True), "treefold:production"),
+    ],
+)
+def test_a_queue_has_the_names_of_the_settings_not_of_a_folder(
+    names: Names | None, queue: str
+) -> None:
+    assert name_queue(names) == queue

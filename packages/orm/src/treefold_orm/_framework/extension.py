@@ -20,7 +20,7 @@ from treefold_orm._base import errors
 from treefold_orm._base.records import replaced
 from treefold_orm._drivers.base import Database
 from treefold_orm._fields.meta import registry
-from treefold_orm._jobs.process import LogContext, here
+from treefold_orm._jobs.process import LogContext, here, name_queue
 from treefold_orm._runtime.addresses import check_address, masked
 from treefold_orm._runtime.connections import _databases, aclose_all, configure, is_diverted
 from treefold_orm._runtime.context import EMPTY, Context, current
@@ -98,6 +98,7 @@ class Databases:
         self._root = app.root
         self._addresses = dict(app.settings.databases)
         here.dev = bool(getattr(app, "dev", False))
+        here.queue = name_queue(getattr(app, "names", None))
         if is_diverted():
             from treefold_orm._framework.own_databases import name_for_tests
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from treefold_orm._base.errors import ConfigurationError, DatabaseError
 from treefold_orm._base.statement import Operation, Statement
 from treefold_orm._jobs.call import Call
+from treefold_orm._jobs.process import QUEUE, here
 from treefold_orm._runtime.connections import database_for
 from treefold_orm._runtime.run import arun, run
 
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from pgqueuer.models import Job, Log
 
 ALIAS = "default"
-ENTRYPOINT = "treefold"
-"""The one entry point of all jobs: the function is in the payload."""
 INSTALL = "Jobs need PgQueuer: pip install 'treefold-orm[jobs]'"
 NO_TABLES = "Jobs need the tables of PgQueuer: run 'treefold makemigrations' and 'treefold migrate'"
 
@@ -107,7 +106,7 @@ def insert(call: Call) -> None:
     from pgqueuer.queries import SyncQueries
 
     SyncQueries(_BlockingConnection()).enqueue(
-        ENTRYPOINT, call.to_json().encode(), headers=_headers(call)
+        here.queue, call.to_json().encode(), headers=_headers(call)
     )
 
 
@@ -120,10 +119,10 @@ async def ainsert(call: Call, *, once: str | None = None) -> None:
     from pgqueuer.queries import Queries
 
     await Queries(_Connection()).enqueue(
-        ENTRYPOINT,
+        here.queue,
         call.to_json().encode(),
         headers=_headers(call),
-        dedupe_key=once,
+        dedupe_key=once and f"{here.queue} {once}",
         on_conflict="skip",
     )
 
@@ -143,10 +142,15 @@ def call_in(job: Job) -> Call:
 
 
 async def failed_jobs(limit: int) -> list[Job]:
-    """Return the jobs that have failed for good, the newest first."""
+    """Return the jobs of this application that have failed for good, the newest first."""
     from pgqueuer.queries import Queries
 
-    return await Queries(_Connection()).list_failed_jobs(limit)
+    while True:
+        found = await Queries(_Connection()).list_failed_jobs(limit)
+        own = [job for job in found if job.entrypoint == here.queue]
+        if len(found) < limit or len(own) == len(found):
+            return own
+        limit *= 4  # between those of other applications
 
 
 async def history(job_id: int) -> list[Log]:
@@ -172,12 +176,25 @@ async def requeue(ids: Sequence[int]) -> None:
 
 
 async def waiting() -> dict[str, int]:
-    """Return how many jobs there are in each state."""
+    """Return how many jobs of this application there are in each state."""
     from pgqueuer.queries import Queries
 
     found: dict[str, int] = {}
     for entry in await Queries(_Connection()).queue_size():
-        found[entry.status] = found.get(entry.status, 0) + entry.count
+        if entry.entrypoint == here.queue:
+            found[entry.status] = found.get(entry.status, 0) + entry.count
+    return found
+
+
+async def waiting_elsewhere() -> dict[str, int]:
+    """Return how many jobs wait under other names in this database, by the name of their queue."""
+    from pgqueuer.queries import Queries
+
+    found: dict[str, int] = {}
+    for entry in await Queries(_Connection()).queue_size():
+        name = entry.entrypoint
+        if name != here.queue and name.partition(":")[0] == QUEUE and entry.status == "queued":
+            found[name] = found.get(name, 0) + entry.count
     return found
 
 

@@ -10,6 +10,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+QUEUE = "treefold"
+"""Begins the names of all queues; that of code without an application."""
 OUTSIDE = "-"
 """The request id outside of any request."""
 
@@ -33,8 +35,13 @@ class LogContext(Protocol):
 
 @dataclass
 class Process:
-    """This process; the last application that was set up in it counts."""
+    """This process; the last application that was set up in it counts.
 
+    Attributes:
+        queue: the name under which its jobs wait: applications may have one database.
+    """
+
+    queue: str = QUEUE
     log: LogContext | None = None
     dev: bool = False
     loop: asyncio.AbstractEventLoop | None = None
@@ -48,6 +55,21 @@ class Process:
         """Set the id that the log lines of the current context carry."""
         if self.log is not None and request_id:
             self.log.request_id.set(request_id)
+
+
+def name_queue(names: Any) -> str:
+    """Return the queue of an application.
+
+    A name that is that of a folder is left out: the next release may lie in another one, and must
+    find the jobs of this one.
+
+    Args:
+        names: `app.names`, or None without them.
+    """
+    if names is None:
+        return QUEUE
+    own: str = names.own.rstrip(":")
+    return f"{QUEUE}:{names.environment}" if names.is_folder else own
 
 
 here = Process()

@@ -196,9 +196,15 @@ class Worker:
             failure = None
         if failure is not None:
             raise failure
-        queue.qm.register_executor(engine.ENTRYPOINT, _Executor(_PARAMETERS, self.execute))
+        queue.qm.register_executor(here.queue, _Executor(_PARAMETERS, self.execute))
+        for name, count in (await engine.waiting_elsewhere()).items():
+            log.warning(
+                "%d jobs wait in queue %s, which this worker (%s) does not take; its name is that"
+                " of the settings name and environment, and of development with --dev",
+                *(count, name, here.queue),
+            )
         for schedule in self._schedules:
-            digest = sha256(schedule.name.encode()).hexdigest()
+            digest = sha256(f"{here.queue} {schedule.name}".encode()).hexdigest()
             name = f"{schedule.call.function} {digest[:12]}"
             queue.schedule(name, schedule.cron)(partial(_keep, schedule, digest))
 
