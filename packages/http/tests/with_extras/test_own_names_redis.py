@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import secrets
+import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,7 +19,8 @@ from treefold_http._redis import client, close_shared
 from treefold_http._redis.client import SharedRedis
 from treefold_http._runtime.current_application import entering
 from treefold_http._runtime.name_space import TEST_RUN
-from treefold_http.cache import configure_cache, get_cache
+from treefold_http.cache import Cache, configure_cache, get_cache
+from treefold_http.cache._redis import RedisBackend
 from treefold_http.testing import TestClient
 
 if TYPE_CHECKING:
@@ -535,3 +537,69 @@ def test_neither_secret_nor_login_is_on_the_server(tmp_path: Path, url: str) -> 
     assert b"one:5432/shop" in member
     for hidden in (SECRET.encode(), b"ann", b"pw1234"):
         assert hidden not in member
+
+
+# -- code without a boot
+
+
+READ_AND_CLEAR = """
+import asyncio
+from treefold_http.cache import get_cache
+
+async def main():
+    print(await get_cache().get("k"), await get_cache().clear())
+
+asyncio.run(main())
+"""
+
+
+def test_a_script_uses_the_cache_and_the_names_of_its_project(tmp_path: Path, url: str) -> None:
+    written = f"name = 'shop'\nsecret_key = '{SECRET}'\n[caches]\ndefault = '{url}'\n"
+    root = write(tmp_path, {"treefold.toml": written, "Api/v1/Get.py": OK})
+    cache, app = Cache("default", lambda alias: RedisBackend(url, alias)), Application(root)
+
+    async def main() -> None:
+        await cache.set("k", 1, ttl=60)
+        script = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-c", READ_AND_CLEAR), cwd=root, stdout=asyncio.subprocess.PIPE
+        )
+        assert (await script.communicate())[0] == b"1 True\n"
+        assert await cache.get("k") is None
+        await close_shared()
+
+    with entering(app):
+        asyncio.run(main())
+
+
+SCRIPT = """
+import asyncio
+from treefold_http import Rooms
+
+async def main():
+    rooms = Rooms(redis={url!r})
+    await rooms.broadcast("lobby", "from a script")
+    await rooms.close()
+
+asyncio.run(main())
+"""
+
+
+def test_a_broadcast_of_a_script_reaches_the_sockets_of_its_project(
+    tmp_path: Path, url: str, in_room: Joined
+) -> None:
+    written = f"name = 'shop'\nsecret_key = '{SECRET}'\n"
+    root = write(tmp_path, {"treefold.toml": written, "Api/v1/Get.py": OK})
+    rooms = Rooms(redis=url)
+
+    async def work() -> None:
+        async with in_room(rooms, Application(root)) as a:
+            script = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-c", SCRIPT.format(url=url)), cwd=root
+            )
+            assert await script.wait() == 0
+            await a.until("send")
+            assert a.texts == ["from a script"]
+
+    send(work())
+    with connected(url) as redis:  # a script that ends in order has ended its claim
+        assert len(redis.zrange("treefold:shop:production:deployment", 0, -1)) == 1

@@ -92,13 +92,27 @@ def find_names() -> NameSpace:
     Raises:
         TreefoldError: neither `TREEFOLD_APP_DIR` nor the working directory is a project.
     """
-    root = Path(os.environ.get("TREEFOLD_APP_DIR", ".")).absolute()
-    if not (root / "Api").is_dir():
+    settings, root = find_settings(), _project_folder()
+    if settings is None:
         raise TreefoldError(
             f"Names in Redis must belong to an application, got none in {str(root)!r}; make one"
             " first with Application(folder), or set TREEFOLD_APP_DIR"
         )
-    return NameSpace.of(Settings.load(root), root)
+    return NameSpace.of(settings, root)
+
+
+def find_settings() -> Settings | None:
+    """Return the settings of the project of this process; None where there is no project.
+
+    Raises:
+        SettingsError: they cannot be read.
+    """
+    root = _project_folder()
+    return Settings.load(root) if (root / "Api").is_dir() else None
+
+
+def _project_folder() -> Path:
+    return Path(os.environ.get("TREEFOLD_APP_DIR", ".")).absolute()
 
 
 def _as_name(text: str) -> str:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit, urlunsplit
 
 from treefold_http._runtime.boot_report import SettingsError
+from treefold_http._runtime.current_application import current_application
+from treefold_http._runtime.name_space import find_settings
 from treefold_http.cache._cache import Cache
 from treefold_http.cache._memory import MAX_BYTES, MemoryBackend
 from treefold_http.cache._redis import RedisBackend
@@ -70,7 +72,7 @@ def aliases_in_memory() -> list[str]:
 
 
 def _open(alias: str) -> Backend:
-    address = _addresses.get(alias)
+    address = _addresses.get(alias) or _address_in_settings(alias)
     if address is None and alias != DEFAULT:
         known = ", ".join(sorted({DEFAULT, *_addresses}))
         raise SettingsError(
@@ -83,6 +85,16 @@ def _open(alias: str) -> Backend:
         return MemoryBackend(_max_bytes(alias, address))
     url, shared = _split_shared(alias, address)
     return RedisBackend(url, alias, shared=shared)
+
+
+def _address_in_settings(alias: str) -> str | None:
+    """Return the address for code that runs without a boot: of a job, or of a script."""
+    app = current_application()
+    settings = find_settings() if app is None else app.settings
+    if settings is None or alias not in settings.caches:
+        return None
+    _check(alias, settings.caches[alias])
+    return settings.caches[alias]
 
 
 def _check(alias: str, address: str) -> None:
