@@ -14,9 +14,12 @@ import pytest
 from treefold_http import Application, BootError, Settings, SettingsError
 from treefold_http._session_keepers import keepers
 from treefold_http._sessions import stores
+from treefold_http._sessions.records import SessionRecord
 from treefold_http._sessions.signing import Signer
 from treefold_http._sessions.stores import MemorySessions
 from treefold_http.middleware import Sessions
+from treefold_http.middleware._sessions import _memories
+from treefold_logging import flush
 
 if TYPE_CHECKING:
     from packages.http.tests.conftest import Answer, Exchange, Lines, Socket
@@ -233,6 +236,102 @@ def test_s68_the_memory_is_bounded_and_drops_the_least_recently_used() -> None:
         assert await store.get("k1999") is not None
 
     asyncio.run(main())
+
+
+def record_of(user: str | None, size: int = 100) -> bytes:
+    return SessionRecord("id", time.time(), user, {"v": "x" * size}).encode()
+
+
+def test_s68_anonymous_sessions_give_way_before_those_of_users() -> None:
+    async def main() -> None:
+        store = MemorySessions(max_bytes=100_000)
+        for n in range(100):
+            await store.set(f"user {n}", record_of("ann"), seconds=60)
+        for n in range(5000):
+            await store.set(f"anonymous {n}", record_of(None), seconds=60)
+        assert [n for n in range(100) if await store.get(f"user {n}") is None] == []
+        assert await store.get("anonymous 0") is None
+        assert await store.get("anonymous 4999") is not None
+
+    asyncio.run(main())
+
+
+def test_s68_users_leave_room_for_those_who_log_in() -> None:
+    async def main() -> None:
+        store = MemorySessions(max_bytes=100_000)
+        for n in range(20):
+            await store.set(f"anonymous {n}", record_of(None), seconds=60)
+        for n in range(5000):
+            await store.set(f"user {n}", record_of("ann"), seconds=60)
+        assert [n for n in range(20) if await store.get(f"anonymous {n}") is None] == []
+        assert await store.get("user 0") is None
+        assert await store.get("user 4999") is not None
+
+    asyncio.run(main())
+
+
+def test_s68_a_session_that_gets_a_user_is_counted_once() -> None:
+    async def main() -> None:
+        store = MemorySessions(max_bytes=100_000)
+        anonymous, of_user = record_of(None), record_of("ann")
+        for _ in range(2000):
+            await store.set("k", anonymous, seconds=60)
+            await store.replace("k", of_user, seconds=60)
+        assert (store._users.bytes, store._anonymous.bytes) == (len(of_user) + 400, 0)
+        await store.delete("k")
+        assert (len(store), store._users.bytes) == (0, 0)
+
+    asyncio.run(main())
+
+
+def test_s68_pages_with_tokens_do_not_log_users_out(project: Project, ask: Ask) -> None:
+    token = "async def handler(request): return request.session.csrf_token()"
+    app = project({**TREE, "Api/v1/Form/Get.py": token}, settings=SETTINGS)
+    _memories.setdefault(app, {})["session"] = MemorySessions(max_bytes=100_000)
+    user = Client(app, ask)
+    user.post("/v1/login", {"user": "ann"})
+    for _ in range(400):
+        assert Client(app, ask).get("/v1/form").status == 200
+    assert user.shown()["user"] == "ann"
+
+
+def test_s68_one_value_does_not_empty_the_store() -> None:
+    async def main() -> None:
+        store = MemorySessions(max_bytes=100_000)
+        await store.set("kept", record_of("ann"), seconds=60)
+        with pytest.raises(ValueError, match="must have at most 12500 bytes, got 12"):
+            await store.set("large", record_of("bob", 12_100), seconds=60)
+        assert await store.get("kept") is not None
+        assert await store.get("large") is None
+
+    asyncio.run(main())
+
+
+def test_s68_a_session_of_many_bytes_is_an_error_that_says_so(
+    client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    client.post("/v1/count")
+    answer = client.post("/v1/put", "'x' * 300_000")
+    assert answer.status == 500
+    assert client.shown()["data"] == {"n": 1}
+    flush()
+    assert "A session must have at most 262144 bytes, got 3000" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("Sessions()", "Sessions(store='cookie')"), ("Sessions(store='cookie')", "Sessions()")],
+)
+def test_a_cookie_of_another_store_is_nobody_and_no_error(
+    project: Project, ask: Ask, before: str, after: str
+) -> None:
+    """The store of a project changes, and its secret stays."""
+    old = Client(project(tree(before), root="old", settings=SETTINGS), ask)
+    new = Client(project(tree(after), root="new", settings=SETTINGS), ask)
+    old.post("/v1/login", {"user": "ann"})
+    new.cookies = old.cookies
+    assert new.shown() == {"data": {}, "user": None}
+    assert new.post("/v1/count").json() == {"n": 1, "user": None, "new": True}
 
 
 def test_a_stored_value_that_has_expired_is_absent_for_every_method() -> None:

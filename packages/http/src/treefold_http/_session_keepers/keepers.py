@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from time import monotonic, time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from treefold_http._redis import RedisUnavailable
 from treefold_http._session_keepers.cookies import CookieForm
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 TOUCHES = 20_000
 """Sessions whose last extension a process remembers."""
+MAX_VALUE = 256 * 1024
+"""Bytes of one session: a client that makes it grow takes little of the store from the others."""
 RENEW_AFTER = 8
 """A session is extended after an eighth of its idle timeout, not with every request."""
 
@@ -64,8 +66,10 @@ class Keeper(ABC):
         loop: the event loop that serves; a plain function waits for it.
         csrf: makes and verifies tokens.
         trusted_origins: other origins that may log a user in; None for all of them.
+        kind: where sessions are kept; a cookie of one kind has no meaning for the other.
     """
 
+    kind: ClassVar[str]
     waits = False
     loop: asyncio.AbstractEventLoop | None = None
     trusted_origins: frozenset[str] | None = None
@@ -74,7 +78,7 @@ class Keeper(ABC):
     def __init__(self, secrets: Sequence[bytes], cookie: CookieForm, lifetimes: Lifetimes) -> None:
         self.cookie = cookie
         self.csrf = CsrfTokens(secrets, cookie.name)
-        self._signer = Signer(secrets, ("session", cookie.name))
+        self._signer = Signer(secrets, ("session", self.kind, cookie.name))
         self._lifetimes = lifetimes
 
     def open(self, connection: Connection, *, is_read_only: bool) -> Session:
@@ -134,6 +138,8 @@ class Keeper(ABC):
 class StoreKeeper(Keeper):
     """Keeps sessions in a store; the cookie has an id."""
 
+    kind = "stored"
+
     def __init__(
         self,
         secrets: Sequence[bytes],
@@ -186,14 +192,17 @@ class StoreKeeper(Keeper):
             if value == stored:
                 await self._extend(record.id, seconds)
             else:  # False: a concurrent logout has removed the session, which stays removed
+                _check_size(value)
                 await self._store.replace(hashed(record.id), value, seconds=seconds)
             return None
         if not session.is_worth_keeping(record):
             return None
+        value = record.encode()
+        _check_size(value)
         existed = former is None or await self._store.delete(hashed(former))
         if not (existed or session.is_login):
             return None  # a concurrent logout: a new id must not revive the session
-        await self._store.set(hashed(record.id), record.encode(), seconds=seconds)
+        await self._store.set(hashed(record.id), value, seconds=seconds)
         return f"{record.id}.{self._signer.sign(record.id.encode())}"
 
     async def _extend(self, id: str, seconds: float) -> None:
@@ -219,6 +228,8 @@ class StoreKeeper(Keeper):
 
 class CookieKeeper(Keeper):
     """Keeps sessions in the cookie, signed and readable by the client; nothing can revoke them."""
+
+    kind = "cookie"
 
     def read(self, connection: Connection) -> tuple[SessionRecord, bytes] | None:
         text, _, signature = self.cookie.read(connection).rpartition(".")
@@ -247,6 +258,14 @@ class CookieKeeper(Keeper):
         if stored is None:
             return session.is_worth_keeping(record)
         return session.former_id is not None or record.encode() != stored
+
+
+def _check_size(value: bytes) -> None:
+    if len(value) > MAX_VALUE:
+        raise ValueError(
+            f"A session must have at most {MAX_VALUE} bytes, got {len(value)}; keep large values in"
+            " a database or a cache, and their key in the session"
+        )
 
 
 def _unavailable() -> ServiceUnavailable:

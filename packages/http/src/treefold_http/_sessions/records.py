@@ -6,6 +6,7 @@ when the session is saved.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
@@ -43,6 +44,14 @@ class SessionRecord:
             check_json(value, f"Session value {name!r}")
         document = {"created": self.created, "user": self.user, "data": self.data}
         return dumps(document)
+
+
+_has_no_user = re.compile(rb'\{"created": ?[0-9.e+-]+, ?"user": ?null[,}]').match
+
+
+def is_anonymous(value: bytes) -> bool:
+    """Return True for the bytes of a record without a user; only their beginning is read."""
+    return _has_no_user(value) is not None
 
 
 def decode_record(id: str, value: bytes) -> SessionRecord | None:

@@ -14,6 +14,7 @@ from time import monotonic
 
 from treefold_http._redis import OwnRedis
 from treefold_http._runtime.name_space import NameSpace
+from treefold_http._sessions.records import is_anonymous
 
 MAX_BYTES = 32 * 1024 * 1024
 _ENTRY_OVERHEAD = 400
@@ -23,16 +24,18 @@ _ENTRY_OVERHEAD = 400
 class MemorySessions:
     """Keeps sessions in this process; evicts the least recently used ones when it is full.
 
+    Sessions without a user are evicted first, down to a quarter of the bytes. Every request for a
+    form makes one, and must not end the sessions of users; and a login needs room for one.
     Other workers do not see them, and a restart ends them.
 
     Args:
-        max_bytes: the most bytes of all entries together.
+        max_bytes: the most bytes of all entries together; one may have an eighth of it.
     """
 
     def __init__(self, *, max_bytes: int = MAX_BYTES) -> None:
         self._max_bytes = max_bytes
-        self._bytes = 0
-        self._rows: OrderedDict[str, tuple[bytes, float]] = OrderedDict()
+        self._rows: dict[str, tuple[bytes, float]] = {}
+        self._users, self._anonymous = _Order(), _Order()
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
@@ -88,20 +91,45 @@ class MemorySessions:
         if row[1] <= monotonic():
             self._remove(key)
             return None
-        self._rows.move_to_end(key)
+        self._order_of(row[0]).move_to_end(key)
         return row
 
     def _write(self, key: str, value: bytes, seconds: float) -> None:
+        size = len(value) + _ENTRY_OVERHEAD
+        if size > self._max_bytes // 8:
+            raise ValueError(
+                f"A session in memory must have at most {self._max_bytes // 8} bytes, got {size};"
+                " keep large values elsewhere, and their key in the session"
+            )
         self._remove(key)
         self._rows[key] = (value, monotonic() + seconds)
-        self._bytes += len(value) + _ENTRY_OVERHEAD
-        while self._bytes > self._max_bytes and len(self._rows) > 1:
-            self._remove(next(iter(self._rows)))
+        self._order_of(value).add(key, size)
+        while self._users.bytes + self._anonymous.bytes > self._max_bytes:
+            gives_way = self._anonymous
+            if self._anonymous.bytes <= self._max_bytes // 4 and self._users:
+                gives_way = self._users
+            self._remove(next(iter(gives_way)))
 
     def _remove(self, key: str) -> None:
         row = self._rows.pop(key, None)
         if row is not None:
-            self._bytes -= len(row[0]) + _ENTRY_OVERHEAD
+            self._order_of(row[0]).discard(key)
+
+    def _order_of(self, value: bytes) -> _Order:
+        return self._anonymous if is_anonymous(value) else self._users
+
+
+class _Order(OrderedDict[str, int]):
+    """Keys by their last use, each with its bytes."""
+
+    bytes = 0
+
+    def add(self, key: str, size: int) -> None:
+        self[key] = size
+        self.bytes += size
+
+    def discard(self, key: str) -> None:
+        self.bytes -= self.pop(key)
 
 
 class RedisSessions:
