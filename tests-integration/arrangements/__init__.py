@@ -1,0 +1,1 @@
+"""Deployments drawn beside each other, and an oracle that knows what they may share."""
