@@ -1,0 +1,6 @@
+from treefold.cache import cached
+
+
+@cached(60)
+async def handler() -> list[str]:
+    return ["The Dispossessed"]

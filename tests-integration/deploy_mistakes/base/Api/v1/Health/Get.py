@@ -1,0 +1,2 @@
+async def handler(request):
+    return {"status": "ok"}
