@@ -80,6 +80,8 @@ def _default(value: object) -> str:
 def _variable(name: str, *, serve: bool) -> str:
     if serve:
         return SERVE_PREFIX + name.upper()
+    if name == "silenced":
+        return ""  # a table that no variable sets
     if name in ADDRESS_VARIABLES:
         return ADDRESS_VARIABLES[name]
     return f"{APP_PREFIX}<NAME>" if name == "app" else f"TREEFOLD_{name.upper()}"
@@ -96,7 +98,8 @@ def tables() -> str:
 
 
 def _line(row: Row) -> str:
-    cells = (f"`{row.name}`", row.kind, row.default, f"`{row.variable}`", row.text)
+    variable = f"`{row.variable}`" if row.variable else "none"
+    cells = (f"`{row.name}`", row.kind, row.default, variable, row.text)
     return f"| {' | '.join(cells)} |"
 
 

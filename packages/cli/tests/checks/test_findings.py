@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -87,8 +88,50 @@ def test_github_commands_cannot_be_injected():
 
 @pytest.mark.parametrize("kind", Kind)
 def test_only_a_skipped_file_is_no_failure_and_strict_leaves_out_none(kind: Kind):
-    assert kind.fails(strict=False) is (kind is not Kind.SKIPPED)
-    assert kind.fails(strict=True)
+    problem = Problem(kind, "something")
+    assert problem.fails(strict=False) is (kind is not Kind.SKIPPED)
+    assert problem.fails(strict=True)
+
+
+OPEN = Problem(
+    Kind.DEPLOY,
+    "any Host is answered on 0.0.0.0:80",
+    ("Middleware/__init__.py",),
+    code="hosts-any",
+    attack="sends a Host of his own",
+    write="TrustedHosts(['api.example.com'])",
+)
+SLOW = replace(OPEN, code="slow-clients", is_severe=False)
+
+
+def test_a_mere_warning_of_a_deployment_fails_only_if_strict():
+    assert [OPEN.fails(strict=False), SLOW.fails(strict=False)] == [True, False]
+    assert SLOW.fails(strict=True)
+
+
+def test_text_of_a_deployment_says_what_an_attacker_does_and_what_to_write():
+    assert lines("text", [OPEN, SLOW]) == [
+        "[deploy] hosts-any (severe): any Host is answered on 0.0.0.0:80",
+        "  an attacker sends a Host of his own",
+        "  write in Middleware/__init__.py:",
+        "    TrustedHosts(['api.example.com'])",
+        "[deploy] slow-clients (warning): any Host is answered on 0.0.0.0:80",
+        "  an attacker sends a Host of his own",
+        "  write in Middleware/__init__.py:",
+        "    TrustedHosts(['api.example.com'])",
+        "7 routes: 0 duplicate, 0 broken, 0 skipped, 2 of the deployment",
+    ]
+
+
+def test_other_formats_of_a_deployment_carry_the_same():
+    (record,) = json.loads(lines("json", [SLOW])[0])["problems"]
+    assert (record["kind"], record["code"], record["is_severe"]) == ("deploy", SLOW.code, False)
+    assert (record["attack"], record["write"]) == (SLOW.attack, SLOW.write)
+    assert lines("github", [OPEN, SLOW]) == [
+        f"::{level} file=Middleware/__init__.py::[deploy] any Host is answered on 0.0.0.0:80"
+        f" ({code}); an attacker sends a Host of his own; write: TrustedHosts(['api.example.com'])"
+        for level, code in (("error", "hosts-any"), ("warning", "slow-clients"))
+    ]
 
 
 def test_a_skipped_file_is_an_error_of_a_strict_report():

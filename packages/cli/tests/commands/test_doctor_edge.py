@@ -1,4 +1,4 @@
-"""`treefold doctor` on middleware: CORS that a browser will not follow, extras that are missing."""
+"""`treefold doctor`: middleware that does not boot, extras that are missing."""
 
 import json
 import subprocess
@@ -14,15 +14,13 @@ Executable = Callable[..., "subprocess.CompletedProcess[str]"]
 Told = tuple[str, str, str]
 
 APP = "https://app.example.com"
-CREDENTIALS = f"CORS([{APP!r}], allow_credentials=True)"
-HOSTS = "TrustedHosts(['api.example.com'])"
 
 
 @pytest.fixture
 def told(project: Project, forked: Executable) -> Callable[..., list[Told]]:
     """What `doctor` finds in a project behind a list of middleware, about one topic."""
 
-    def ask(entries: str, topic: str = "cors", **files: str) -> list[Told]:
+    def ask(entries: str, topic: str, **files: str) -> list[Told]:
         root = project("v1/Book/Get.py", "v1/Book/Post.py")
         (root / "treefold.toml").write_text('secret_key = "0123456789abcdef0123456789abcdef"\n')
         code = f"from treefold_http.middleware import *\nmiddlewares = [{entries}]\n"
@@ -37,31 +35,6 @@ def told(project: Project, forked: Executable) -> Callable[..., list[Told]]:
         return [(f["status"], f["text"], f["advice"]) for f in found if f["topic"] == topic]
 
     return ask
-
-
-@pytest.mark.parametrize(
-    "entries",
-    [
-        "",
-        "CORS(['*'])",
-        f"CORS([{APP!r}]), RateLimit('5/s')",
-        f"CORS([{APP!r}]), Sessions(), {HOSTS}",
-        f"{HOSTS}, {CREDENTIALS}, Sessions(trusted_origins=[{APP!r}])",
-        f"{HOSTS}, {CREDENTIALS}, Sessions(), CSRF(trusted_origins=[{APP!r}])",
-        f"{CREDENTIALS}, Sessions(csrf=False)",
-        "CORS(['http://localhost:5173'], allow_credentials=True), Sessions()",
-        "TrustedHosts(['api.example.org']), CORS(['https://app.example.com'],"
-        " allow_credentials=True), Sessions(samesite='none', csrf=False)",
-        "TrustedHosts(['api.shop.co.uk']), CORS(['https://app.shop.co.uk'],"
-        " allow_credentials=True), Sessions(csrf=False)",
-        f"under('/v1/book', {CREDENTIALS}), under('/v1/user', Sessions())",
-        f"under('/v1/a', CORS([{APP!r}])), under('/v1/b', CORS(['*']))",
-        f"CORS([{APP!r}]), under('/v1/b', CORS(['https://other.example.com']))",
-        "CORS(['*'], allow_headers=['*'])",
-    ],
-)
-def test_cors_that_works_is_no_finding(told: Callable[..., list[Told]], entries: str):
-    assert told(entries) == []
 
 
 @pytest.mark.parametrize(
@@ -91,110 +64,6 @@ def test_what_refuses_to_boot_fails_with_its_reason(
     assert status == "fail"
     assert text.startswith("Middleware/__init__.py: ")
     assert message in text
-
-
-def test_pages_of_another_site_have_no_session(told: Callable[..., list[Told]]):
-    for origin, samesite in (("https://app.example.org", "lax"), ("https://203.0.113.7", "strict")):
-        cors = f"CORS([{origin!r}], allow_credentials=True)"
-        sessions = f"Sessions(csrf=False, samesite={samesite!r})"
-        assert told(f"{HOSTS}, {cors}, {sessions}") == [
-            (
-                "warn",
-                f"CORS allows credentials for {origin!r}, which is another site than"
-                " 'api.example.com': its pages have no session, whose cookie is"
-                f" SameSite={samesite.capitalize()}",
-                "serve both below one domain, or set Sessions(samesite='none')",
-            )
-        ]
-
-
-def test_the_domain_of_the_cookie_is_a_site_too(told: Callable[..., list[Told]]):
-    cors = "CORS(['https://*.example.org'], allow_credentials=True)"
-    ((_, text, _),) = told(f"{cors}, Sessions(csrf=False, domain='example.com')")
-    assert "'https://*.example.org', which is another site than 'example.com'" in text
-
-
-def test_pages_without_tls_have_no_session(told: Callable[..., list[Told]]):
-    cors = "CORS(['http://app.example.com:8080'], allow_credentials=True)"
-    assert told(f"{cors}, Sessions(csrf=False)") == [
-        (
-            "warn",
-            "CORS allows credentials for 'http://app.example.com:8080', whose pages are sent"
-            " without TLS: browsers send them no cookie that is Secure and SameSite=Lax",
-            "serve them at 'https://app.example.com:8080'",
-        )
-    ]
-
-
-@pytest.mark.parametrize("guard", ["", ", CSRF()"])
-def test_pages_that_csrf_does_not_trust_cannot_change_anything(
-    told: Callable[..., list[Told]], guard: str
-):
-    assert told(f"{HOSTS}, {CREDENTIALS}, Sessions(){guard}") == [
-        (
-            "warn",
-            f"CORS allows credentials for {APP!r}, which CSRF does not trust:"
-            " POST, PUT, PATCH and DELETE with a session are 403",
-            f"add {APP!r} to trusted_origins of Sessions or CSRF",
-        )
-    ]
-    below = "CORS(['https://*.example.com'], allow_credentials=True)"
-    ((_, _, advice),) = told(f"{below}, Sessions(){guard}")
-    assert advice == "add its origins by name to trusted_origins of Sessions or CSRF"
-
-
-def test_two_entries_for_one_origin_fail(told: Callable[..., list[Told]]):
-    cases = {
-        f"CORS([{APP!r}]), CORS(['*'])": (repr(APP), "for every route"),
-        f"CORS([{APP!r}]), under('/v1/Book/[isbn]', CORS(['https://*.example.com']))": (
-            repr(APP),
-            "below /v1/book/{isbn}",
-        ),
-        "CORS(['*']), under('/v1', CORS(['*']))": ("every origin", "below /v1"),
-    }
-    for entries, (origin, where) in cases.items():
-        text = f"two CORS entries allow {origin} {where}: browsers refuse such answers"
-        assert told(entries) == [("fail", text, "leave one of them for each route")]
-
-
-def test_methods_and_fields_that_no_preflight_grants(told: Callable[..., list[Told]]):
-    assert told("CORS(['*'], allow_methods=['post'])") == [
-        (
-            "fail",
-            "CORS(allow_methods=['post']) allows nothing: methods are in capitals",
-            "write 'POST'",
-        )
-    ]
-    assert told("CORS(['*'], allow_headers=['Authorization'])") == [
-        (
-            "warn",
-            "CORS(allow_headers=['Authorization']) leaves Content-Type out: pages cannot send JSON",
-            "add 'Content-Type'",
-        )
-    ]
-
-
-def test_tokens_that_pages_cannot_send(told: Callable[..., list[Told]]):
-    service = {
-        "Services/who.py": "from treefold_http import auth\n"
-        "signed_in = auth.bearer(lambda token: None)\n"
-    }
-    assert told("CORS(['*'])", **service) == [
-        (
-            "warn",
-            "CORS(allow_headers=['Content-Type']) leaves Authorization out:"
-            " pages cannot send a token",
-            "add 'Authorization'",
-        )
-    ]
-    assert told("CORS(['*'], allow_headers=['Content-Type', 'authorization'])", **service) == []
-
-
-def test_a_limit_outside_of_cors_is_told(told: Callable[..., list[Told]]):
-    text = "RateLimit comes before CORS: pages cannot read its 429"
-    for entries in ("RateLimit('5/s'), CORS(['*'])", "RateLimit('5/s'), under('/v1', CORS(['*']))"):
-        assert told(entries) == [("warn", text, "list CORS first")]
-    assert told("under('/v1/a', RateLimit('5/s')), under('/v1/b', CORS(['*']))") == []
 
 
 def test_boot_files_and_handlers_may_print_and_no_hook_runs(project: Project, forked: Executable):

@@ -385,14 +385,21 @@ def test_a_number_of_processes_that_is_none_is_wrong_use(
         ("127.0.0.1", "", False),
     ],
 )
-def test_d08_an_open_server_without_trusted_hosts_says_so(
+def test_d08_a_server_that_others_reach_tells_of_severe_findings(
     start: Start, project: Project, host: str, entries: str, warned: bool
 ):
     root = project("v1/Health/Get.py")
     text = f"from treefold_http.middleware import TrustedHosts\n\nmiddlewares = [{entries}]\n"
     write(root, "Middleware/__init__.py", text)
     server = start("serve", "--host", host, cwd=root).started()
-    assert ("[WARNING] any Host is answered on http://0.0.0.0:" in server.output) is warned
+    if warned:
+        server.wait_for(
+            r"\[WARNING\] hosts-any: any Host is answered on 0.0.0.0:0; write in"
+            r" Middleware/__init__.py: TrustedHosts\(\['api.example.com'\]\)"
+        )
+    assert server.stop() == 0
+    assert ("hosts-any" in server.output) is warned
+    assert "headers-missing" not in server.output  # a mere warning
 
 
 def test_d07_the_limit_is_a_setting(

@@ -822,7 +822,7 @@ def test_a_store_that_has_to_be_waited_for_is_asked_once_and_only_for_a_signed_c
     client = Client(project(files, settings=SETTINGS), ask)
     client.app.boot()
     (sessions,) = client.app.project.listed
-    store: Any = sessions._store
+    store: Any = sessions.store
     client.get("/v1/ok")
     client.cookies = {"__Host-session": "a.b"}
     client.get("/v1/load")

@@ -17,7 +17,12 @@ from typing import TYPE_CHECKING
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-from treefold_cli._checks.redis_login import DriverMissing, Unreachable, check_redis
+from treefold_cli._checks.redis_login import (
+    DriverMissing,
+    Unreachable,
+    check_redis,
+    redis_addresses,
+)
 from treefold_cli._console.errors import one_line
 from treefold_cli._console.output import count
 
@@ -203,7 +208,7 @@ def read_settings(root: Path) -> "tuple[Settings | None, list[Finding]]":
     from treefold_http import Settings, SettingsError
 
     settable = {f"TREEFOLD_{name.upper()}" for name in Settings.__slots__}
-    settable -= {"TREEFOLD_APP", "TREEFOLD_SERVE"}
+    settable -= {"TREEFOLD_APP", "TREEFOLD_SERVE", "TREEFOLD_SILENCED"}
     settable |= {f"TREEFOLD_SERVE_{name.upper()}" for name in Settings().serve.__slots__}
     found: list[Finding] = []
     try:
@@ -291,18 +296,16 @@ def check_extensions(root: Path, settings: "Settings") -> Iterator[Finding]:
                 yield Finding(FAIL, "models", one_line(error))
 
 
-def check_boot(root: Path, settings: "Settings", used: Collection[str]) -> Iterator[Finding]:
-    """Boot the project without serving it; report broken files, and check `Middleware/`.
+def check_boot(root: Path, settings: "Settings") -> Iterator[Finding]:
+    """Boot the project without serving it; report broken files.
 
     Args:
         root: the project.
         settings: its settings.
-        used: names of `treefold.auth` that it uses.
     """
     import asyncio
 
     from treefold_cli._checks.broken_files import shown_name
-    from treefold_cli._checks.cors import check_cors
     from treefold_http import Application, BootError, TreefoldError
     from treefold_http.extensions import release
     from treefold_router import RouterError, RouteTable
@@ -316,9 +319,9 @@ def check_boot(root: Path, settings: "Settings", used: Collection[str]) -> Itera
         # Output of modules goes to standard error; an exception becomes a finding.
         with contextlib.redirect_stdout(sys.stderr), _kept_level():
             app.boot()
-        report, is_booted = app.report, True
+        report = app.report
     except TreefoldError as error:
-        report, is_booted = error.report if isinstance(error, BootError) else None, False
+        report = error.report if isinstance(error, BootError) else None
         if report is None:
             yield Finding(FAIL, "boot", one_line(error))
             return
@@ -330,12 +333,6 @@ def check_boot(root: Path, settings: "Settings", used: Collection[str]) -> Itera
             yield Finding(FAIL, "settings", broken.error)
         elif broken.file.endswith(".py") and not broken.file.startswith("Models"):
             yield Finding(FAIL, "boot", f"{shown_name(broken, table)}: {broken.error}")
-    if is_booted:
-        yield from check_cors(
-            app.project.listed,
-            methods={route.method for route in table.routes},
-            sends_tokens=not {"jwt", "bearer"}.isdisjoint(used),
-        )
 
 
 @contextlib.contextmanager
@@ -357,16 +354,8 @@ _LONGEST = 10.0
 
 def check_redis_urls(read: "Settings | None") -> Iterator[Finding]:
     """Check the connection to each Redis of environment and settings, once per server."""
-    named = [(name, os.environ.get(name)) for name in ("TREEFOLD_REDIS_URL", "REDIS_URL")]
-    named = [each for each in named if each[1]][:1]
-    if read is not None:
-        named.append(("setting redis_url", read.redis_url))
-        named += [(f"cache {alias!r}", url) for alias, url in read.caches.items()]
-    asked: set[str] = set()
-    for name, url in named:
-        if url and url not in asked and not url.startswith("memory:"):
-            asked.add(url)
-            yield _ask_redis(name, url)
+    for name, url in redis_addresses(read):
+        yield _ask_redis(name, url)
 
 
 def _ask_redis(name: str, url: str) -> Finding:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import Enum
+from typing import Any
 
 from treefold_cli._console.output import count
 
@@ -20,10 +21,7 @@ class Kind(Enum):
     SKIPPED = "skipped"
     LINT = "lint"
     NOTE = "note"
-
-    def fails(self, *, strict: bool) -> bool:
-        """Return True if a problem of this kind fails `check`; skipped files only if strict."""
-        return strict or self is not Kind.SKIPPED
+    DEPLOY = "deploy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +35,9 @@ class Problem:
         code: the name of the lint rule, if it is one.
         detail: more lines, such as a traceback; only JSON carries them.
         line: the line in the last file, from 1, where it is known.
+        attack: of a finding of a deployment, what an attacker does with it.
+        write: of such a finding, the line to write into the file.
+        is_severe: False for such a finding that is only a warning.
     """
 
     kind: Kind
@@ -45,6 +46,13 @@ class Problem:
     code: str = ""
     detail: str = ""
     line: int | None = None
+    attack: str = ""
+    write: str = ""
+    is_severe: bool = True
+
+    def fails(self, *, strict: bool) -> bool:
+        """Return True if it fails `check`; a skipped file or a mere warning only if strict."""
+        return strict or (self.kind is not Kind.SKIPPED and self.is_severe)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +72,7 @@ class Report:
     @property
     def has_failed(self) -> bool:
         """True if the exit code is that of a failure."""
-        return any(problem.kind.fails(strict=self.strict) for problem in self.problems)
+        return any(problem.fails(strict=self.strict) for problem in self.problems)
 
 
 def render(report: Report, *, form: str) -> Iterator[str]:
@@ -82,6 +90,9 @@ def render(report: Report, *, form: str) -> Iterator[str]:
 
 def _render_text(report: Report) -> Iterator[str]:
     for problem in report.problems:
+        if problem.kind is Kind.DEPLOY:
+            yield from _deployment_lines(problem)
+            continue
         if len(problem.files) == 1:
             yield f"[{problem.kind.value}] {problem.files[0]}: {problem.message}"
             continue
@@ -89,6 +100,14 @@ def _render_text(report: Report) -> Iterator[str]:
         for file in problem.files:
             yield f"  {file}"
     yield _summary_line(report)
+
+
+def _deployment_lines(problem: Problem) -> Iterator[str]:
+    severity = "severe" if problem.is_severe else "warning"
+    yield f"[{problem.kind.value}] {problem.code} ({severity}): {problem.message}"
+    yield f"  an attacker {problem.attack}"
+    yield f"  write in {''.join(problem.files)}:"
+    yield from (f"    {line}" for line in problem.write.splitlines())
 
 
 def _summary_line(report: Report) -> str:
@@ -99,16 +118,29 @@ def _summary_line(report: Report) -> str:
 
 
 def _render_json(report: Report) -> Iterator[str]:
-    records = [asdict(problem) | {"kind": problem.kind.value} for problem in report.problems]
+    records = [_record(problem) for problem in report.problems]
     yield json.dumps({"ok": not report.has_failed, "routes": report.routes, "problems": records})
+
+
+def _record(problem: Problem) -> dict[str, Any]:
+    record = asdict(problem) | {"kind": problem.kind.value}
+    if problem.kind is not Kind.DEPLOY:
+        record = {name: value for name, value in record.items() if name not in _OF_DEPLOYMENT}
+    return record
+
+
+_OF_DEPLOYMENT = ("attack", "write", "is_severe")
 
 
 def _render_github(report: Report) -> Iterator[str]:
     # https://docs.github.com/actions/reference/workflow-commands-for-github-actions
     for problem in report.problems:
-        level = "error" if problem.kind.fails(strict=report.strict) else "warning"
+        level = "error" if problem.fails(strict=report.strict) else "warning"
         names = f": {', '.join(problem.files)}" if len(problem.files) > 1 else ""
-        message = _escape_command(f"[{problem.kind.value}] {problem.message}{names}")
+        text = f"[{problem.kind.value}] {problem.message}{names}"
+        if problem.kind is Kind.DEPLOY:
+            text += f" ({problem.code}); an attacker {problem.attack}; write: {problem.write}"
+        message = _escape_command(text)
         # One annotation for each finding: that of a clash is at the file that is visited last.
         name = _escape_command("".join(problem.files[-1:])).replace(":", "%3A").replace(",", "%2C")
         line = f",line={problem.line}" if problem.line is not None else ""
@@ -126,6 +158,7 @@ _PLURAL: Mapping[Kind, str] = {
     Kind.SKIPPED: "skipped",
     Kind.LINT: "lint",
     Kind.NOTE: "note",
+    Kind.DEPLOY: "of the deployment",
 }
 _RENDERERS: Mapping[str, Callable[[Report], Iterator[str]]] = {
     "text": _render_text,

@@ -5,8 +5,13 @@ no text of the driver or of the server reaches a finding.
 """
 
 import importlib
+import os
+from collections.abc import Iterator
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from treefold_http import Settings
 
 TIMEOUT = 2.0
 """Seconds for connecting, and for each reply, until a server counts as unreachable."""
@@ -44,6 +49,20 @@ class Unreachable(Exception):
 
 class DriverMissing(Unreachable):
     """redis-py is not installed, so the server cannot be asked."""
+
+
+def redis_addresses(settings: "Settings | None") -> Iterator[tuple[str, str]]:
+    """Yield each Redis of the environment and of settings once: what names it, and its URL."""
+    named = [(name, os.environ.get(name)) for name in ("TREEFOLD_REDIS_URL", "REDIS_URL")]
+    named = [each for each in named if each[1]][:1]
+    if settings is not None:
+        named.append(("setting redis_url", settings.redis_url))
+        named += [(f"cache {alias!r}", url) for alias, url in settings.caches.items()]
+    seen: set[str] = set()
+    for name, url in named:
+        if url and url not in seen and not url.startswith("memory:"):
+            seen.add(url)
+            yield name, url
 
 
 def check_redis(url: str) -> str:

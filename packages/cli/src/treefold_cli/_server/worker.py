@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
-from treefold_cli._checks.any_host import ANY_HOST, PUBLIC_VARIABLE, accepts_any_host
 from treefold_cli._checks.broken_files import refusal, reported_findings
+from treefold_cli._checks.deployment import start_warning
+from treefold_cli._checks.public_address import PUBLIC_VARIABLE
 from treefold_cli._server.workers import PROCESSES_VARIABLE, accept_interrupt
 from treefold_http import Application, BootError
 from treefold_logging import get_logger
@@ -74,9 +75,8 @@ class WorkerApplication(Application):
             raise BootError(refusal(len(self.report.broken)), self.report)
         if self._logs:
             self._logs = False
-            where = os.environ.get(PUBLIC_VARIABLE)
-            if where is not None and accepts_any_host(self):
-                get_logger().warning(ANY_HOST, where)
+            if PUBLIC_VARIABLE in os.environ:
+                start_warning(self)
             if own := list(dict.fromkeys(_state_in_memory(self))):
                 get_logger().warning("each process has its own %s", ", ".join(own))
 

@@ -17,10 +17,11 @@ from typing import Annotated
 import typer
 
 from treefold_cli._checks.broken_files import line_in, reported_findings, shown_name
+from treefold_cli._checks.deployment import deploy_problems
 from treefold_cli._checks.findings import FORMATS, Kind, Problem, Report, render
 from treefold_cli._console.completion import complete_choices
 from treefold_cli._console.errors import FAILURE, OK, translated
-from treefold_cli._console.options import AppDir, read_choice
+from treefold_cli._console.options import AppDir, AsJson, read_choice
 from treefold_cli._console.output import complain, write
 from treefold_cli._console.progress import working
 from treefold_cli._console.project import find_api
@@ -41,16 +42,24 @@ def check(
             autocompletion=complete_choices(*FORMATS),
         ),
     ] = "text",
+    as_json: AsJson = False,
+    deploy: Annotated[
+        bool,
+        typer.Option("--deploy", help="Report what an attacker can use, in this environment, too."),
+    ] = False,
 ) -> int:
     """Report duplicate routes, broken handlers and skipped files.
 
-    Exit code 1 for a duplicate or a broken handler, with --strict for any finding.
+    Exit code 1 for a duplicate or a broken handler, with --deploy for a severe finding of the
+    deployment, with --strict for any finding. --deploy reads the environment: run it where the
+    application is served, with the variables of the server.
     """
-    form = read_choice(output, "--format", choices=FORMATS)
+    form = "json" if as_json else read_choice(output, "--format", choices=FORMATS)
     api = find_api(app_dir)
     with translated(RouterError):
         table = RouteTable.scan(api)
-    problems = [*_table_problems(table), *_boot_problems(app_dir, table, strict=strict)]
+    found = _boot_problems(app_dir, table, strict=strict, deploy=deploy)
+    problems = [*_table_problems(table), *found]
     if strict:
         problems += (
             Problem(Kind.LINT, finding.message, _below_root(finding.files), code=finding.code)
@@ -82,7 +91,9 @@ def _table_problems(table: RouteTable) -> Iterator[Problem]:
         yield Problem(Kind.SKIPPED, skipped.reason, _below_root((skipped.file,)))
 
 
-def _boot_problems(app_dir: str, table: RouteTable, *, strict: bool) -> Iterator[Problem]:
+def _boot_problems(
+    app_dir: str, table: RouteTable, *, strict: bool, deploy: bool
+) -> Iterator[Problem]:
     from treefold_http import Application, BootError, TreefoldError
     from treefold_logging import flush, scrub
 
@@ -105,6 +116,8 @@ def _boot_problems(app_dir: str, table: RouteTable, *, strict: bool) -> Iterator
         known = (file,) if file.endswith(".py") else ()  # `databases` is not a file
         line = line_in(broken, file)
         yield Problem(Kind.BROKEN, broken.error, known, detail=broken.traceback, line=line)
+    if deploy:
+        yield from deploy_problems(app, is_booted=is_booted)
     if strict:
         yield from (Problem(Kind.NOTE, note) for note in report.notes)
         if is_booted:  # without routes there are no documents

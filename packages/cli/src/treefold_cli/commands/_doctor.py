@@ -63,5 +63,5 @@ def _all_findings(root: Path) -> Iterator["Finding"]:
     yield from diagnosis.check_secrets(read)
     if read is not None:
         yield from diagnosis.check_extensions(root, read)
-        yield from diagnosis.check_boot(root, read, used)
+        yield from diagnosis.check_boot(root, read)
     yield from diagnosis.check_redis_urls(read)

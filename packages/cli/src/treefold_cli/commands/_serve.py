@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from treefold_cli._checks.any_host import ANY_HOST, PUBLIC_VARIABLE, accepts_any_host, is_public
 from treefold_cli._checks.broken_files import require_sound
+from treefold_cli._checks.deployment import start_warning
+from treefold_cli._checks.public_address import PUBLIC_VARIABLE, is_public
 from treefold_cli._console.errors import OK, CommandError, translated
 from treefold_cli._console.options import AppDir
 from treefold_cli._console.project import find_api
@@ -91,12 +92,16 @@ def _serve_alone(
     if not allow_broken:
         require_sound(app)
     where = _address(app, listener)
-    if is_public(listener) and accepts_any_host(app):
-        get_logger().warning(ANY_HOST, where)
+
+    def tell() -> None:
+        get_logger().info("serving on %s", where)
+        if is_public(listener):
+            start_warning(app)
+
     return run(
         app,
         listener.dup(),
-        on_start=lambda: get_logger().info("serving on %s", where),
+        on_start=tell,
         settings=app.settings,
         restarts_on_hangup=True,
         is_kept=is_kept,

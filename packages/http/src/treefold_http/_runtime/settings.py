@@ -35,6 +35,8 @@ ADDRESS_VARIABLES = {
 """Settings that map aliases to addresses, and the variable that sets their `default`."""
 _SECRETS = ("secret_key", "secret_key_fallbacks", "redis_url")
 """Settings that no message shows."""
+_TABLES = (*ADDRESS_VARIABLES, "app", "serve", "silenced")
+"""Settings that are tables: no variable of their name sets them."""
 APP_PREFIX = "TREEFOLD_APP__"
 """Begins the variable of a setting of the project's own; two, because `TREEFOLD_APP_DIR` is one of
 the framework."""
@@ -103,6 +105,8 @@ class Settings:
             which processes of this deployment reach it.
         caches: alias to address of a cache: `memory://` or a Redis URL.
         serve: settings of the server `treefold serve`; the table `[serve]`.
+        silenced: findings of `check --deploy` that it leaves out, each with the reason; the table
+            `[silenced]`.
         app: settings of the project's own, as they are written; the table `[app]`. Their model is
             `app_settings` of `settings.py`.
         watch: folders besides the root, such as `../lib`, whose changes restart `treefold dev`.
@@ -134,6 +138,7 @@ class Settings:
     same_databases: tuple[str, ...] = ()
     caches: Mapping[str, str] = field(default_factory=lambda: _NO_DATABASES)
     serve: ServeSettings = field(default_factory=ServeSettings)
+    silenced: Mapping[str, str] = field(default_factory=lambda: _NO_DATABASES)
     app: Mapping[str, Any] = field(default_factory=lambda: _NO_DATABASES)
     watch: tuple[str, ...] = ()
     watch_include: tuple[str, ...] = ()
@@ -167,6 +172,9 @@ class Settings:
             value = getattr(self, name)
             if not 0 <= value < math.inf:
                 raise SettingsError(f"Setting {name} must be a finite number from 0, got {value!r}")
+        for name, reason in self.silenced.items():
+            if not reason.strip():
+                raise SettingsError(f"Setting silenced.{name} must be a reason, got {reason!r}")
         if self.log_level.upper() not in logging.getLevelNamesMapping():
             raise SettingsError(
                 "Setting log_level must be a level such as 'INFO' or 'WARNING', got"
@@ -300,7 +308,7 @@ def _from_environment(environment: Mapping[str, str], given: Mapping[str, Any]) 
     values: dict[str, Any] = {}
     for name in types:
         variable = f"TREEFOLD_{name.upper()}"
-        if variable in environment and name not in (*ADDRESS_VARIABLES, "app", "serve"):
+        if variable in environment and name not in _TABLES:
             values[name] = _from_text(environment[variable], name, types[name], variable)
     for name, variable in ADDRESS_VARIABLES.items():
         if url := environment.get(variable):
@@ -381,6 +389,8 @@ def _wrong(name: str, value: Any, wanted: Any, source: str) -> SettingsError:
     if name in ADDRESS_VARIABLES:  # its values carry passwords
         text = f'Setting {name} in {source} must be a table of alias = "url"'
         return SettingsError(text)
+    if name == "silenced":
+        return SettingsError(f'Setting silenced in {source} must be a table of finding = "reason"')
     if name == "app":
         return SettingsError(f"Setting app in {source} must be a table; write [app]")
     shown_value = "a value of a wrong type" if name in _SECRETS else in_toml(value)

@@ -64,6 +64,11 @@ class Rooms:
         self._of: WeakKeyDictionary[Runtime, _OwnRooms] = WeakKeyDictionary()
         self._of_script: _OwnRooms | None = None
 
+    @property
+    def is_in_memory(self) -> bool:
+        """True if messages reach the sockets of this process only."""
+        return self._redis is None
+
     async def join(self, room: str, websocket: WebSocket) -> None:
         """Add an accepted socket to a room; it is removed when its handler ends.
 

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
         login as login,
         logout as logout,
     )
+    from treefold_http.auth._password_rules import (
+        PasswordRules as PasswordRules,
+        WeakPassword as WeakPassword,
+    )
     from treefold_http.auth._passwords import (
         PasswordCheck as PasswordCheck,
         ahash_password as ahash_password,
@@ -31,6 +35,7 @@ _HOMES = {
     "_credentials": "api_key bearer",
     "_jwt": "jwt",
     "_login": "current_user login logout",
+    "_password_rules": "PasswordRules WeakPassword",
     "_passwords": "PasswordCheck ahash_password averify_password hash_password verify_password",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}

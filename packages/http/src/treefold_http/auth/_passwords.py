@@ -16,12 +16,16 @@ import os
 import re
 import threading
 import unicodedata
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
 
 from treefold_http._runtime.boot_report import TreefoldError
+
+if TYPE_CHECKING:
+    from treefold_http.auth._password_rules import PasswordRules
 
 LONGEST = 1024
 """Characters of a password; a longer one is refused before it costs anything."""
@@ -50,12 +54,25 @@ class PasswordCheck:
         return self.is_right
 
 
-def hash_password(password: str) -> str:
+def hash_password(
+    password: str,
+    *,
+    rules: PasswordRules | None = None,
+    attributes: Mapping[str, str | None] | None = None,
+) -> str:
     """Return a hash to store, with a salt of its own; in an `async def` use `ahash_password`.
+
+    Args:
+        password: the password.
+        rules: refuse a password that is too short, common, or like an attribute of its user.
+        attributes: what others know of the user, by name, such as `{"email": user.email}`.
 
     Raises:
         ValueError: for an empty password, or one of more than 1,024 characters.
+        WeakPassword: for a password that the rules refuse; the response is 422.
     """
+    if rules is not None and len(password) <= LONGEST:
+        rules.check(password, attributes)
     if not 0 < len(password) <= LONGEST:
         raise ValueError(f"A password must have 1 to {LONGEST} characters, got {len(password)}")
     with _turns:
@@ -85,9 +102,15 @@ def verify_password(password: str, hashed: str | None) -> PasswordCheck:
         return PasswordCheck(True, _new_hash(given) if _is_out_of_date(hashed) else None)
 
 
-async def ahash_password(password: str) -> str:
+async def ahash_password(
+    password: str,
+    *,
+    rules: PasswordRules | None = None,
+    attributes: Mapping[str, str | None] | None = None,
+) -> str:
     """As `hash_password`, without holding up the event loop."""
-    return await asyncio.get_running_loop().run_in_executor(_threads(), hash_password, password)
+    work = partial(hash_password, password, rules=rules, attributes=attributes)
+    return await asyncio.get_running_loop().run_in_executor(_threads(), work)
 
 
 async def averify_password(password: str, hashed: str | None) -> PasswordCheck:

@@ -23,6 +23,10 @@ UNIX = "unix"
 class Networks:
     """A set of addresses and networks, and `unix` for peers on a Unix socket.
 
+    Attributes:
+        unix: True if peers on a Unix socket are in it.
+        networks: the networks; an address is a network of one.
+
     Raises:
         ValueError: for a text that is not an address or network, or without any.
     """
@@ -31,12 +35,12 @@ class Networks:
         if isinstance(names, str) or not names:
             raise ValueError(f"{of} must list networks such as ['10.0.0.0/8'], got {names!r}")
         self.unix = UNIX in names
-        self._networks = [ipaddress.ip_network(name) for name in names if name != UNIX]
+        self.networks = [ipaddress.ip_network(name) for name in names if name != UNIX]
 
     def __contains__(self, address: IPAddress | None) -> bool:
         if address is None:
             return self.unix
-        return any(address in network for network in self._networks)
+        return any(address in network for network in self.networks)
 
 
 def parse_address(text: str) -> IPAddress | None:

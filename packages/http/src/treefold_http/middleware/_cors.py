@@ -51,6 +51,8 @@ class CORS:
     Attributes:
         origins, methods, headers: as they were given.
         has_credentials: True if browsers may send cookies.
+        pattern: the regular expression of origins; None for none.
+        reaches_private_network: the argument `allow_private_network`.
 
     Raises:
         ValueError: for an origin, a method or a header name that is none; for `*` or `null` with
@@ -89,10 +91,10 @@ class CORS:
         self._any_origin = "*" in allow_origins
         self._exact = {_serialized(one) for one in allow_origins if "*" not in one}
         self._below = [_below(one) for one in allow_origins if "*" in one and one != "*"]
-        self._pattern = re.compile(allow_origin_pattern) if allow_origin_pattern else None
+        self.pattern = re.compile(allow_origin_pattern) if allow_origin_pattern else None
         self._any_header = "*" in allow_headers
         self._headers = {name.lower() for name in allow_headers}
-        self._private_network = allow_private_network
+        self.reaches_private_network = allow_private_network
         allowed = (b"access-control-allow-credentials", b"true")
         self._granted: RawHeaders = [allowed] if allow_credentials else []
         exposed = _joined(expose_headers)
@@ -107,7 +109,7 @@ class CORS:
             self._any_origin
             or origin in self._exact
             or any(_is_below(origin, *pair) for pair in self._below)
-            or (self._pattern is not None and self._pattern.fullmatch(origin) is not None)
+            or (self.pattern is not None and self.pattern.fullmatch(origin) is not None)
         )
 
     def before(self, request: Request) -> Response | None:
@@ -154,7 +156,7 @@ class CORS:
         if names := self._headers_for(request):
             raw.append((b"access-control-allow-headers", names))
         asks_private = b"access-control-request-private-network" in request.fields
-        if self._private_network and asks_private:
+        if self.reaches_private_network and asks_private:
             raw.append((b"access-control-allow-private-network", b"true"))
         answer.raw_headers.extend([*raw, *self._preflight, _VARY_PREFLIGHT])
         return answer

@@ -35,6 +35,10 @@ class CSRF:
         field: the form field that carries it, in urlencoded forms.
         cookies: guard only requests that carry one of these cookies; None guards those with any.
 
+    Attributes:
+        trusted: the other origins.
+        cookies: the argument.
+
     Raises:
         ValueError: for an origin that is not one.
     """
@@ -50,7 +54,7 @@ class CSRF:
         self.trusted = check_origins(trusted_origins, "CSRF trusted_origins")
         self._header = header
         self._field = field
-        self._cookies = cookies
+        self.cookies = cookies
 
     def for_route(self, route: Route | None, entries: Sequence[Any]) -> Any:
         """Return the middleware for one route: none for safe methods, which need no check."""
@@ -64,7 +68,7 @@ class CSRF:
         return await call_next(request)
 
     async def _check(self, request: Request) -> None:
-        if self._cookies is not None and not any(n in request.cookies for n in self._cookies):
+        if self.cookies is not None and not any(n in request.cookies for n in self.cookies):
             return
         trusted = source_is_trusted(request, self.trusted)
         if trusted is False:

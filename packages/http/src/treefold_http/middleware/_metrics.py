@@ -44,6 +44,10 @@ class Metrics:
         allowed: addresses or networks that may read them; others get 404.
         buckets: upper bounds of the durations, in seconds; the first of a process count.
 
+    Attributes:
+        path: the argument.
+        allowed: the networks that may read them.
+
     Raises:
         TreefoldError: if the `metrics` extra is not installed.
         ValueError: for a path without a slash, or a text that is not a network.
@@ -58,8 +62,9 @@ class Metrics:
     ) -> None:
         if path is not None and not path.startswith("/"):
             raise ValueError(f"Metrics path must start with '/', got {path!r}")
+        self.path = path
         self._path = None if path is None else path.encode()
-        self._allowed = Networks(allowed, of="Metrics")
+        self.allowed = Networks(allowed, of="Metrics")
         self._library = _import_library()
         self._families = _families(buckets)
 
@@ -77,7 +82,7 @@ class Metrics:
             return False
         if below_root(request.raw_path, request.root_path) != self._path:
             return False
-        if parse_address(client_of(request.scope)) not in self._allowed:
+        if parse_address(client_of(request.scope)) not in self.allowed:
             raise NotFound(NOTHING_HERE)
         return True
 

@@ -31,13 +31,17 @@ class ProxyHeaders:
             Unix socket.
         host: also trust `X-Forwarded-Host`.
 
+    Attributes:
+        trusted: the networks of the proxies.
+        has_host: the argument `host`.
+
     Raises:
         ValueError: for an invalid address or network, or when none is given.
     """
 
     def __init__(self, trusted: Sequence[str], *, host: bool = False) -> None:
-        self._trusted = Networks(trusted, of="ProxyHeaders")
-        self._host = host
+        self.trusted = Networks(trusted, of="ProxyHeaders")
+        self.has_host = host
 
     def adjust(self, connection: Connection) -> None:
         """Set the client address, scheme and host of a connection from the fields of its proxy.
@@ -47,7 +51,7 @@ class ProxyHeaders:
         """
         scope = connection.scope
         peer = scope.get("client")
-        if (parse_address(peer[0]) if peer else None) not in self._trusted:
+        if (parse_address(peer[0]) if peer else None) not in self.trusted:
             return
         headers = connection.headers
         client = self._client(headers.getlist("x-forwarded-for"))
@@ -57,7 +61,7 @@ class ProxyHeaders:
         if protocol in _SECURE:
             kind = "ws" if scope["type"] == "websocket" else "http"
             scope["scheme"] = f"{kind}s" if _SECURE[protocol] else kind
-        if self._host and (host := _last(headers.getlist("x-forwarded-host"))):
+        if self.has_host and (host := _last(headers.getlist("x-forwarded-host"))):
             _replace_host(connection, host)
 
     def _client(self, fields: list[str]) -> IPAddress | None:
@@ -67,7 +71,7 @@ class ProxyHeaders:
             if address is None:
                 break
             client = address
-            if address not in self._trusted:
+            if address not in self.trusted:
                 break
         return client
 

@@ -41,6 +41,10 @@ class SecurityHeaders:
         hsts_subdomains: the same for every name below this one.
         more: further fields.
 
+    Attributes:
+        fields: names in small letters and values, without `Strict-Transport-Security`.
+        hsts_seconds: the seconds of that field; 0 without it.
+
     Raises:
         ValueError: for a field that cannot be sent, or an `hsts_max_age` below 0.
     """
@@ -66,6 +70,8 @@ class SecurityHeaders:
             "cross-origin-resource-policy": resource_policy,
             **(more or {}),
         }
+        self.fields = {name.lower(): text for name, text in fields.items() if text}
+        self.hsts_seconds = hsts_max_age if hsts else 0
         self._fields = [encode_header(name, text) for name, text in fields.items() if text]
         subdomains = "; includeSubDomains" if hsts_subdomains else ""
         field = encode_header("strict-transport-security", f"max-age={hsts_max_age}{subdomains}")

@@ -66,6 +66,7 @@ class Sessions:
         trusted_origins: other origins whose pages may send requests with the session.
 
     Attributes:
+        store: the name of its store, or an object.
         cookie: how its cookie looks.
         guard: the `CSRF` that is put in where the list has none; None with `csrf=False`.
 
@@ -105,7 +106,7 @@ class Sessions:
             )
         if shared and not (redis or store == "redis"):
             raise ValueError("Sessions(shared=True) must have store='redis' or redis=, got neither")
-        self._store: StoreName | SessionStore = store or ("redis" if redis else "memory")
+        self.store: StoreName | SessionStore = store or ("redis" if redis else "memory")
         self._redis = redis
         self._shared = shared
         self._secrets = [secret] if isinstance(secret, str) else list(secret or ())
@@ -121,12 +122,12 @@ class Sessions:
         )
         self._keepers: WeakKeyDictionary[Runtime, Keeper] = WeakKeyDictionary()
         self._last: tuple[Runtime | None, Any] = (None, None)
-        self._waits = not (self.is_in_memory or self._store == "cookie")
+        self._waits = not (self.is_in_memory or self.store == "cookie")
 
     @property
     def is_in_memory(self) -> bool:
         """True if each process has sessions of its own."""
-        return self._store == "memory" or isinstance(self._store, MemorySessions)
+        return self.store == "memory" or isinstance(self.store, MemorySessions)
 
     def prepare(self, app: Runtime, extensions: Sequence[Any]) -> None:
         """Make ready for an application; called at boot.
@@ -140,7 +141,7 @@ class Sessions:
         if not given and settings.secret_key is not None:
             given = [settings.secret_key, *settings.secret_key_fallbacks]
         secrets = usable_secrets(given, dev=app.dev)
-        if self._store == "cookie":
+        if self.store == "cookie":
             keeper: Keeper = CookieKeeper(secrets, self.cookie, self._lifetimes)
         else:
             store = self._find_store(app, extensions)
@@ -149,9 +150,9 @@ class Sessions:
         self._keepers[app] = keeper
 
     def _find_store(self, app: Runtime, extensions: Sequence[Any]) -> SessionStore:
-        if self._store == "memory":
+        if self.store == "memory":
             return _memory_of(app, self.cookie.name)
-        if self._store == "redis":
+        if self.store == "redis":
             url = self._redis or app.settings.redis_url
             if not url:
                 raise SettingsError(
@@ -159,7 +160,7 @@ class Sessions:
                     " redis='redis://...'"
                 )
             return RedisSessions(url, lambda: app.names, shared=self._shared)
-        if self._store == "database":
+        if self.store == "database":
             found = session_store_of(extensions)
             if found is None:
                 raise SettingsError(
@@ -167,7 +168,7 @@ class Sessions:
                     " databases, or choose another store"
                 )
             return found
-        return self._store  # pyright: ignore[reportReturnType] - no name is left
+        return self.store  # pyright: ignore[reportReturnType] - no name is left
 
     def beside(self, entries: Sequence[Any]) -> Sequence[Any]:
         """Return the `CSRF` that has to run inside of it, unless the list has one.

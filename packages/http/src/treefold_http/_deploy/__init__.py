@@ -1,0 +1,1 @@
+"""Checks of a deployment: mistakes in settings, code and environment, as data."""

@@ -1,0 +1,65 @@
+"""Answers: members of declared types that no client should get."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from inspect import Parameter
+
+from treefold_http._deploy.deployment import Deployment, ServedRoute, plain_name
+from treefold_http._deploy.finding import SEVERE, Finding, Kind
+from treefold_http._deploy.members import members_in
+from treefold_http._types import tree
+from treefold_http._types.parameters import EMPTY, InjectionError
+from treefold_http._types.read import annotation_of, read
+
+SECRET = Kind(
+    "response-secret",
+    SEVERE,
+    "an answer has a member that no client should get",
+    "collects the hashes of passwords and finds the passwords at home, or uses the secret",
+)
+KINDS = (SECRET,)
+
+_PARTS = ("password", "passwd", "passphrase", "privatekey")
+_WHOLE = frozenset({"secret", "secretkey", "pwd", "ssn", "cvv", "cvc", "pin", "totpsecret"})
+
+
+def check_answers(deployment: Deployment) -> Iterator[Finding]:
+    """Find secrets in response models and return annotations."""
+    for served in deployment.routes:
+        names = [name for node in _answer_types(served) for name in _secret_members(node)]
+        for name in dict.fromkeys(names):
+            text = f"the answer of {served.shown} has the member {name!r}"
+            yield SECRET.at(served.file, text, f"response_model = ...  # a type without {name}")
+
+
+def _answer_types(served: ServedRoute) -> Iterator[tree.TypeNode]:
+    if served.contract.outputs:
+        yield from (output.type for output in served.contract.outputs)
+        return
+    handler = inspect.unwrap(served.module.handler)
+    annotation = getattr(handler, "__annotations__", {}).get("return", EMPTY)
+    try:
+        parameter = Parameter("answer", Parameter.KEYWORD_ONLY, annotation=annotation)
+        yield read(annotation_of(parameter, handler))
+    except InjectionError:
+        return
+
+
+def _secret_members(node: tree.TypeNode) -> Iterator[str]:
+    for member in members_in(node):
+        name = plain_name(member.written_as)
+        is_secret = name in _WHOLE or any(part in name for part in _PARTS)
+        if member.is_output and is_secret and _is_text(member.type):
+            yield member.written_as
+
+
+def _is_text(node: tree.TypeNode) -> bool:
+    """Return True if a value may be the secret itself; a flag or a date is not."""
+    kinds = {each.bare for each in tree.options_of(node)} - {type(None), None}
+    dates = [kind for kind in kinds if getattr(kind, "__name__", "") in _DATES]
+    return not kinds <= {bool} and not dates
+
+
+_DATES = ("date", "datetime", "time")

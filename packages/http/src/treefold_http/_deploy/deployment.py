@@ -1,0 +1,241 @@
+"""`Deployment`: what the checks of this room read of a booted project, computed once.
+
+A view and no check: settings, environment, the chain of middleware of each route, and whether
+something refuses a client before its handler runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from treefold_http._deploy.members import members_in
+from treefold_http._deploy.reach import Reach, reach_of
+from treefold_http._deploy.references import ReferenceReader, References
+from treefold_http._deploy.sources import SettingSources
+from treefold_http._injection.secured import security_of
+from treefold_http._project.handlers import HandlerModule
+from treefold_http._project.middleware_chain import Under, entries_for
+from treefold_http._wire.errors import Forbidden, HTTPError, TooManyRequests, Unauthorized
+from treefold_http.auth._login import login, logout
+from treefold_http.auth._passwords import (
+    ahash_password,
+    averify_password,
+    hash_password,
+    verify_password,
+)
+from treefold_http.middleware._ip_allowlist import IPAllowlist
+from treefold_http.middleware._rate_limit import RateLimit
+
+if TYPE_CHECKING:
+    from treefold_http._injection.contract import Contract, Input
+    from treefold_http._project.mounts import Mounts
+    from treefold_http._serving.host import Host
+    from treefold_router import Route, RouteTable
+
+MIDDLEWARE = "Middleware/__init__.py"
+CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+PASSWORDS = frozenset({"password", "passwd", "pwd", "passphrase", "passcode", "pin", "otp", "totp"})
+"""Names of inputs that are passwords, in small letters."""
+_OURS = "treefold_http."
+
+
+@dataclass(eq=False)
+class ServedRoute:
+    """One route with everything that decides who gets its answer.
+
+    Attributes:
+        route: the route.
+        module: its handler module.
+        contract: what its handler takes.
+        entries: its middleware, the outermost first, without `under`.
+        reader: reads the code of the project.
+    """
+
+    route: Route
+    module: HandlerModule
+    contract: Contract
+    entries: Sequence[Any]
+    reader: ReferenceReader
+
+    @property
+    def file(self) -> str:
+        """Its file, below the application root."""
+        return f"Api/{self.route.file}"
+
+    @property
+    def shown(self) -> str:
+        """Its method and its URL, for messages."""
+        return f"{self.route.method} {self.route.template}"
+
+    @property
+    def changes(self) -> bool:
+        """True if its method changes something."""
+        return self.route.method in CHANGING
+
+    @cached_property
+    def inputs(self) -> Sequence[Input]:
+        """The values that a client sends, the members of models too."""
+        return [one for each in self.contract.inputs for one in (each, *each.members)]
+
+    @cached_property
+    def references(self) -> References:
+        """What its handler and its dependencies refer to."""
+        return self.reader.read([self.module.handler, *self.contract.functions])
+
+    @cached_property
+    def needs_credentials(self) -> bool:
+        """True if its contract requires credentials that were given out before."""
+        own = [one for entry in self.entries for one in security_of(entry)]
+        return any(not one.optional for one in (*self.contract.security, *own))
+
+    @cached_property
+    def takes_password(self) -> bool:
+        """True if a client sends a password to it."""
+        return self.changes and not PASSWORDS.isdisjoint(self.sent_names)
+
+    @cached_property
+    def sent_names(self) -> set[str]:
+        """The names that a client sends, the fields of bodies too, in letters and digits."""
+        names = {one.name for one in self.inputs}
+        for one in self.contract.inputs:
+            names |= {m.read_as or m.name for m in members_in(one.type) if m.is_input}
+        return {plain_name(name) for name in names}
+
+    @cached_property
+    def is_login(self) -> bool:
+        """True if it verifies a password that anybody may send."""
+        if self.needs_credentials:
+            return False
+        if self.references.includes(login, verify_password, averify_password):
+            return True
+        is_new = self.references.includes(hash_password, ahash_password)
+        return self.takes_password and not is_new
+
+    @cached_property
+    def is_public_on_purpose(self) -> bool:
+        """True if everybody has to reach it: a login, a logout, a registration."""
+        return self.is_login or self.takes_password or self.references.includes(logout)
+
+    @cached_property
+    def is_guarded(self) -> bool:
+        """True if credentials, a dependency, a middleware or the handler refuses clients."""
+        guards = any(is_guard(entry, self.reader) for entry in self.entries)
+        return self.needs_credentials or guards or _refuses(self.references)
+
+    @cached_property
+    def limits(self) -> Sequence[RateLimit]:
+        """The limits in front of it."""
+        return [entry for entry in self.entries if isinstance(entry, RateLimit)]
+
+    @cached_property
+    def is_limited(self) -> bool:
+        """True if a limit of the framework or of the project counts its clients."""
+        own = [each for each in self.entries if not _is_ours(each)]
+        found = self.reader.read([*own, self.module.handler, *self.contract.functions])
+        return bool(self.limits) or found.includes(TooManyRequests) or 429 in found.constants
+
+
+@dataclass(eq=False)
+class Deployment:
+    """A project as it is deployed.
+
+    Attributes:
+        host: the application; booted, unless its boot failed.
+        environment: the variables of the process.
+        is_booted: False if only the settings are known.
+    """
+
+    host: Host
+    environment: Mapping[str, str]
+    is_booted: bool
+    sources: SettingSources = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.sources = SettingSources(self.host.root)
+        self.reader = ReferenceReader(self.host.root)
+        self.root = self.host.root
+        self.settings = self.host.settings
+
+    @cached_property
+    def listed(self) -> Sequence[Any]:
+        """The entries of `Middleware/`."""
+        return self.host.project.listed if self.is_booted else ()
+
+    @cached_property
+    def table(self) -> RouteTable:
+        """The route table."""
+        return self.host.project.table
+
+    @cached_property
+    def mounts(self) -> Mounts:
+        """The mounts of the project."""
+        return self.host.mounts
+
+    @cached_property
+    def routes(self) -> Sequence[ServedRoute]:
+        """The routes whose files could be loaded."""
+        return list(self._served_routes()) if self.is_booted else ()
+
+    @cached_property
+    def entries(self) -> Sequence[Any]:
+        """All entries of middleware, without `under`: those of `Middleware/`, then of modules."""
+        own = [entry for served in self.routes for entry in served.module.middlewares]
+        found = [getattr(each, "entry", each) for each in (*self.listed, *own)]
+        return list({id(each): each for each in found}.values())
+
+    @cached_property
+    def reach(self) -> Reach:
+        """From where requests come."""
+        return reach_of(self.settings, self.entries)
+
+    @cached_property
+    def outside(self) -> Sequence[Any]:
+        """The middleware of what is no route: mounts, documents, 404."""
+        return entries_for(None, self.listed)
+
+    def file_of_entry(self, entry: Any) -> str:
+        """Return the file that lists an entry."""
+        for served in self.routes:
+            if any(getattr(each, "entry", each) is entry for each in served.module.middlewares):
+                return served.file
+        return MIDDLEWARE
+
+    def prefix_of(self, entry: Any) -> str:
+        """Return the prefix that `under` limits an entry to; empty for none."""
+        for each in self.listed:
+            if isinstance(each, Under) and each.entry is entry:
+                return "/" + "/".join(each.prefix)
+        return ""
+
+    def _served_routes(self) -> Iterator[ServedRoute]:
+        project = self.host.project
+        for route, module in project.modules.items():
+            if isinstance(module, HandlerModule):
+                entries = entries_for(route, [*project.listed, *module.middlewares])
+                contract = project.plans[route].contract
+                yield ServedRoute(route, module, contract, entries, self.reader)
+
+
+def is_guard(entry: Any, reader: ReferenceReader) -> bool:
+    """Return True for a middleware that refuses clients for who they are."""
+    if isinstance(entry, IPAllowlist) or any(not one.optional for one in security_of(entry)):
+        return True
+    return not _is_ours(entry) and _refuses(reader.read([entry]))
+
+
+def plain_name(name: str) -> str:
+    """Return a name in small letters and digits: `passWord`, `pass_word` and `password` are one."""
+    return "".join(each for each in name.casefold() if each.isalnum())
+
+
+def _is_ours(entry: Any) -> bool:
+    return type(entry).__module__.startswith(_OURS)
+
+
+def _refuses(found: References) -> bool:
+    if found.includes(Unauthorized, Forbidden):
+        return True
+    return found.includes(HTTPError) and not found.constants.isdisjoint({401, 403})

@@ -1,0 +1,142 @@
+"""What everybody can read or fill: documents, metrics, files, errors, memory, disk."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+
+from treefold_http._deploy.deployment import Deployment
+from treefold_http._deploy.finding import SEVERE, WARNING, Finding, Kind
+from treefold_http._deploy.guards import guarded_chain
+from treefold_http._deploy.reach import covers, is_wide
+from treefold_http._responses.static import StaticFiles
+from treefold_http._runtime.settings import SPELLINGS
+from treefold_http.middleware._metrics import Metrics
+
+DOCS = Kind(
+    "docs-public",
+    WARNING,
+    "the documents of the API are public",
+    "reads every route and parameter, the internal ones too",
+)
+METRICS = Kind(
+    "metrics-public",
+    WARNING,
+    "everybody can read the metrics",
+    "reads routes, load and errors, and sees when an attack works",
+)
+DEVELOPMENT = Kind(
+    "dev-on",
+    SEVERE,
+    "development mode is on",
+    "provokes errors, whose answers show exceptions, paths and values",
+)
+FILES = Kind(
+    "static-private",
+    SEVERE,
+    "a folder of public files holds private ones",
+    "downloads the database, a key or the source",
+)
+MEMORY = Kind(
+    "body-memory",
+    WARNING,
+    "the bodies of all requests together may take more memory than a machine has",
+    "sends a few large bodies at the same time, and the process is ended",
+)
+UPLOAD = Kind(
+    "upload-open",
+    WARNING,
+    "anybody may send very large bodies, as often as he likes",
+    "fills memory and disk",
+)
+KINDS = (DOCS, METRICS, DEVELOPMENT, FILES, MEMORY, UPLOAD)
+
+_GIB = 1024**3
+_MOST_MEMORY = 32 * _GIB
+_LARGE_BODY = 64 * 1024 * 1024
+_MOST_FILES = 10_000
+_PRIVATE = frozenset(
+    {
+        *(".sqlite3", ".sqlite", ".db", ".sql", ".dump", ".bak", ".log"),
+        *(".pem", ".key", ".p12", ".pfx", ".kdbx", ".py", ".toml", ".ini"),
+    }
+)
+"""Endings of files that no page needs."""
+
+
+def check_exposed(deployment: Deployment) -> Iterator[Finding]:
+    """Find what is open to everybody."""
+    settings, sources = deployment.settings, deployment.sources
+    if SPELLINGS.get(deployment.environment.get("TREEFOLD_DEV", "").strip().lower(), False):
+        text = "TREEFOLD_DEV is set, and servers such as uvicorn then run in development mode"
+        yield DEVELOPMENT.at("environment", text, "unset TREEFOLD_DEV")
+    if settings.docs and not guarded_chain(deployment.outside, deployment):
+        text = "the setting docs is on, and nothing guards /docs and /openapi.json"
+        yield DOCS.at(sources.file_of("docs"), text, "docs = false")
+    yield from _check_metrics(deployment)
+    yield from _check_files(deployment)
+    yield from _check_bodies(deployment)
+
+
+def _check_metrics(deployment: Deployment) -> Iterator[Finding]:
+    reach = deployment.reach
+    for entry in deployment.entries:
+        if not isinstance(entry, Metrics) or entry.path is None:
+            continue
+        file = deployment.file_of_entry(entry)
+        if is_wide(entry.allowed):
+            text = f"{entry.path} may be read from most addresses"
+            yield METRICS.at(file, text, "Metrics(allowed=['10.0.0.5'])  # Prometheus")
+        elif reach.peer and not reach.trusts_peer and covers(entry.allowed, reach.peer):
+            text = f"{entry.path} may be read from {reach.peer!r}, which is the proxy's address"
+            write = f"ProxyHeaders([{reach.peer!r}])  # first in the list, before Metrics"
+            yield METRICS.at(file, text, write)
+
+
+def _check_files(deployment: Deployment) -> Iterator[Finding]:
+    for target in deployment.mounts.targets if deployment.is_booted else ():
+        if not isinstance(target, StaticFiles):
+            continue
+        folder = deployment.root / target.directory
+        for path in itertools.islice(sorted(folder.rglob("*")), _MOST_FILES):
+            if _is_private(path, folder):
+                name = f"{target.directory.as_posix()}/{path.relative_to(folder).as_posix()}"
+                text = f"{name} lies in a folder of public files"
+                yield FILES.at(
+                    name, text, f"mv {name!r} .  # out of {target.directory.as_posix()}/"
+                )
+                break
+        yield from _check_databases(deployment, folder, target.directory.as_posix())
+
+
+def _is_private(path: Path, folder: Path) -> bool:
+    hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+    return not hidden and path.suffix.lower() in _PRIVATE and path.is_file()
+
+
+def _check_databases(deployment: Deployment, folder: Path, shown: str) -> Iterator[Finding]:
+    """Yield databases in the folder that need not exist yet."""
+    for alias, url in deployment.settings.databases.items():
+        scheme, _, place = url.partition(":///")
+        path = Path(place.partition("?")[0])
+        inside = path.resolve()  # relative to the working directory, as the databases say
+        is_new = not inside.exists() and inside.is_relative_to(folder.resolve())
+        if scheme == "sqlite" and place and is_new:
+            text = f"database {alias!r} is written into {shown}/, a folder of public files"
+            file = deployment.sources.file_of("databases", alias)
+            yield FILES.at(file, text, f'{alias} = "sqlite:///{path.name}"')
+
+
+def _check_bodies(deployment: Deployment) -> Iterator[Finding]:
+    settings = deployment.settings
+    number = settings.serve.limit_concurrency or settings.limit_concurrency
+    if settings.max_body * number > _MOST_MEMORY:
+        gib = settings.max_body * number // _GIB
+        text = f"{number} bodies of {settings.max_body} bytes are {gib} GiB in each process"
+        yield MEMORY.at(deployment.sources.file_of("max_body"), text, "max_body = 1048576")
+    for served in deployment.routes:
+        size = served.module.max_body
+        if size and size >= _LARGE_BODY and not served.is_guarded and not served.is_limited:
+            text = f"{served.shown} takes {size // 1024**2} MiB from anybody, without a limit"
+            yield UPLOAD.at(served.file, text, 'middlewares = [RateLimit("10/hour")]')

@@ -1,0 +1,122 @@
+"""Guards: routes without one beside routes that have one, and caches in front of a guard."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from treefold_http._deploy.deployment import Deployment, ServedRoute, is_guard
+from treefold_http._deploy.finding import SEVERE, Finding, Kind
+from treefold_http.cache._cached import Cached
+
+SIBLING = Kind(
+    "guard-sibling",
+    SEVERE,
+    "a route without any guard beside guarded ones",
+    "asks for the one that was forgotten",
+)
+VERSION = Kind(
+    "guard-version",
+    SEVERE,
+    "a route is guarded in one version and open in another",
+    "asks for the version without the guard",
+)
+TWICE = Kind(
+    "route-twice",
+    SEVERE,
+    "two files serve one route, and one of them never runs",
+    "gets the answer of the file that serves, whatever the other one would have checked",
+)
+CACHED = Kind(
+    "cache-before-guard",
+    SEVERE,
+    "answers are kept before a guard is asked",
+    "gets the answer that was kept for an allowed client",
+)
+KINDS = (SIBLING, VERSION, TWICE, CACHED)
+
+_AUTOMATIC = ("OPTIONS",)
+_LEAST_SIBLINGS = 3
+
+
+def check_guards(deployment: Deployment) -> Iterator[Finding]:
+    """Find routes that were left without a guard."""
+    if not deployment.is_booted:
+        return
+    for duplicate in deployment.table.duplicates:
+        *hidden, serves = duplicate.files
+        shown = f"{duplicate.method} {duplicate.url}"
+        text = f"{shown} is served by Api/{serves}, never by Api/{hidden[0]}"
+        yield TWICE.at(f"Api/{hidden[0]}", text, f"rm 'Api/{hidden[0]}'  # or the other one")
+    open_routes = {**_lost_in_version(deployment), **_open_siblings(deployment)}
+    for served, (kind, why) in open_routes.items():
+        text = f"{served.shown} refuses nobody, and {why}"
+        yield kind.at(served.file, text, "async def handler(user: User = Depends(signed_in)):")
+    yield from _check_caches(deployment)
+
+
+def _judged(deployment: Deployment) -> list[ServedRoute]:
+    return [
+        served
+        for served in deployment.routes
+        if served.route.method not in _AUTOMATIC and not served.is_public_on_purpose
+    ]
+
+
+def _open_siblings(deployment: Deployment) -> dict[ServedRoute, tuple[Kind, str]]:
+    found: dict[ServedRoute, tuple[Kind, str]] = {}
+    by_template: dict[str, list[ServedRoute]] = defaultdict(list)
+    for served in _judged(deployment):
+        by_template[served.route.template].append(served)
+    for group in by_template.values():
+        for served in (each for each in group if not each.is_guarded):
+            weaker = [g for g in group if g.is_guarded and g.changes <= served.changes]
+            if weaker:
+                found[served] = SIBLING, f"{weaker[0].shown} does"
+    by_parent: dict[str, list[list[ServedRoute]]] = defaultdict(list)
+    for template, group in by_template.items():
+        by_parent[template.rpartition("/")[0]].append(group)
+    for parent, groups in by_parent.items():
+        if parent.count("/") < 2:  # what lies side by side in a version has no common purpose
+            continue
+        guarded = [group for group in groups if all(each.is_guarded for each in group)]
+        bare = [group for group in groups if not any(each.is_guarded for each in group)]
+        if len(guarded) >= _LEAST_SIBLINGS and len(bare) == 1:
+            why = f"all {len(guarded)} others below {parent} do"
+            found |= {served: (SIBLING, why) for served in bare[0]}
+    return found
+
+
+def _lost_in_version(deployment: Deployment) -> dict[ServedRoute, tuple[Kind, str]]:
+    found: dict[ServedRoute, tuple[Kind, str]] = {}
+    versions: dict[tuple[str, str], list[ServedRoute]] = defaultdict(list)
+    for served in _judged(deployment):
+        path = served.route.template.removeprefix(f"/{served.route.version}")
+        versions[served.route.method, path].append(served)
+    for group in versions.values():
+        guarded = [served for served in group if served.is_guarded]
+        if guarded:
+            found |= {
+                served: (VERSION, f"{guarded[-1].shown} does")
+                for served in group
+                if not served.is_guarded
+            }
+    return found
+
+
+def _check_caches(deployment: Deployment) -> Iterator[Finding]:
+    told: set[int] = set()
+    for served in deployment.routes:
+        for index, entry in enumerate(served.entries):
+            later = [e for e in served.entries[index + 1 :] if is_guard(e, deployment.reader)]
+            if isinstance(entry, Cached) and later and id(entry) not in told:
+                told.add(id(entry))
+                name = getattr(later[0], "__name__", type(later[0]).__name__)
+                text = f"cached comes before {name} for {served.shown}"
+                write = f"middlewares = [{name}, cached(...)]"
+                yield CACHED.at(deployment.file_of_entry(entry), text, write)
+
+
+def guarded_chain(entries: Sequence[object], deployment: Deployment) -> bool:
+    """Return True if middleware of a chain refuses clients."""
+    return any(is_guard(entry, deployment.reader) for entry in entries)

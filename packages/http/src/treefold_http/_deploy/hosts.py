@@ -1,0 +1,84 @@
+"""Host names: whether an application answers to names that are not its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from treefold_http._deploy.deployment import MIDDLEWARE, Deployment
+from treefold_http._deploy.finding import SEVERE, Finding, Kind
+from treefold_http._deploy.reach import listens_on
+from treefold_http.middleware._proxy_headers import ProxyHeaders
+from treefold_http.middleware._trusted_hosts import TrustedHosts
+
+ANY_HOST = Kind(
+    "hosts-any",
+    SEVERE,
+    "requests for any host are answered",
+    "sends a Host of his own: links made of it, such as that of a password reset, lead to his site",
+)
+WIDE_HOST = Kind(
+    "hosts-wide",
+    SEVERE,
+    "a trusted host covers names that anybody can register",
+    "registers a name below it, which then counts as a host of the application",
+)
+LATE_HOST = Kind(
+    "hosts-before-proxy",
+    SEVERE,
+    "the host is replaced after it was checked",
+    "sends X-Forwarded-Host through the proxy: the check has seen another host",
+)
+KINDS = (ANY_HOST, WIDE_HOST, LATE_HOST)
+
+_SHARED = frozenset(
+    {
+        *("co.uk", "org.uk", "com.au", "com.br", "co.jp", "co.nz", "co.za", "com.cn", "co.in"),
+        *("github.io", "gitlab.io", "netlify.app", "vercel.app", "pages.dev", "workers.dev"),
+        *("herokuapp.com", "azurewebsites.net", "web.app", "fly.dev"),
+    }
+)
+"""Names below which anybody gets one, beside the top-level domains; not all that there are."""
+
+
+def check_hosts(deployment: Deployment) -> Iterator[Finding]:
+    """Find hosts that are not checked, or too many that are trusted."""
+    if deployment.reach.is_reached:
+        yield from _unchecked(deployment)
+    for entry in deployment.entries:
+        for name in entry.allowed if isinstance(entry, TrustedHosts) else ():
+            below = name.removeprefix("*.").partition(":")[0].lower()
+            if name.startswith("*.") and ("." not in below or below in _SHARED):
+                write = "TrustedHosts(['api.example.com'])  # the names of this application"
+                yield WIDE_HOST.at(MIDDLEWARE, f"TrustedHosts trusts {name!r}", write)
+    chains = [deployment.outside, *(served.entries for served in deployment.routes)]
+    if any(_replaces_host(chain) for chain in chains):
+        text = "TrustedHosts comes before ProxyHeaders(host=True)"
+        yield LATE_HOST.at(MIDDLEWARE, text, "middlewares = [ProxyHeaders(...), TrustedHosts(...)]")
+
+
+def _unchecked(deployment: Deployment) -> Iterator[Finding]:
+    chains = {"what is no route": deployment.outside}
+    chains |= {served.shown: served.entries for served in deployment.routes}
+    missing = [shown for shown, chain in chains.items() if not any(map(_checks_host, chain))]
+    if not missing:
+        return
+    where = listens_on(deployment.settings.serve)
+    text = f"any Host is answered on {where}"
+    if len(missing) < len(chains):
+        text += f" for {missing[0]}" + (f" and {len(missing) - 1} more" if missing[1:] else "")
+    yield ANY_HOST.at(MIDDLEWARE, text, "TrustedHosts(['api.example.com'])  # your names, first")
+
+
+def _checks_host(entry: Any) -> bool:
+    return bool(getattr(entry, "checks_hosts", False))
+
+
+def _replaces_host(chain: Any) -> bool:
+    checks = [index for index, entry in enumerate(chain) if isinstance(entry, TrustedHosts)]
+    replaces = [
+        index
+        for index, entry in enumerate(chain)
+        if isinstance(entry, ProxyHeaders) and entry.has_host
+    ]
+    return bool(checks and replaces) and min(checks) < max(replaces)

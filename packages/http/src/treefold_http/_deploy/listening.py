@@ -1,0 +1,90 @@
+"""Listening: TLS, its key, HSTS, and how long a client may keep a connection."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+
+from treefold_http._deploy.deployment import MIDDLEWARE, Deployment
+from treefold_http._deploy.finding import SEVERE, WARNING, Finding, Kind
+from treefold_http._deploy.reach import listens_on
+from treefold_http.middleware._security_headers import SecurityHeaders
+from treefold_http.middleware._sessions import Sessions
+
+NO_TLS = Kind(
+    "tls-missing",
+    SEVERE,
+    "credentials are taken at a public address without TLS",
+    "reads passwords, cookies and tokens on the way, and changes answers",
+)
+NO_HSTS = Kind(
+    "hsts-missing",
+    WARNING,
+    "this server ends TLS and does not ask browsers to stay with it",
+    "answers the first request of a visit over http in the server's place, and stays in between",
+)
+OPEN_KEY = Kind(
+    "tls-key-open",
+    SEVERE,
+    "every account of the machine can read the key of the certificate",
+    "reads the key through a hole in any other program of the machine, and passes as this server",
+)
+SLOW = Kind(
+    "slow-clients",
+    WARNING,
+    "idle connections of anybody stay open for long",
+    "opens connections, does nothing, and the server has no descriptor left for others",
+)
+KINDS = (NO_TLS, NO_HSTS, OPEN_KEY, SLOW)
+
+_SHORTEST_HSTS = 86_400
+_LONGEST_IDLE = 120.0
+
+
+def check_listening(deployment: Deployment) -> Iterator[Finding]:
+    """Find connections that others can read, or hold."""
+    serve, reach = deployment.settings.serve, deployment.reach
+    file = deployment.sources.file_of("serve")
+    if serve.tls_certificate is None and reach.is_public and not reach.names_proxy:
+        taken = next(_takes_credentials(deployment), None)
+        if taken is not None:
+            text = f"{taken} at {listens_on(serve)}, without TLS"
+            write = 'tls_certificate = "cert.pem"  # or ProxyHeaders([...]) with the proxy'
+            yield NO_TLS.at(file, text, write)
+    if serve.tls_certificate is not None:
+        yield from _check_hsts(deployment)
+        yield from _check_key(deployment)
+    if reach.is_public and not reach.names_proxy and serve.keep_alive > _LONGEST_IDLE:
+        text = f"an idle connection to {listens_on(serve)} stays open for {serve.keep_alive:g} s"
+        yield SLOW.at(file, text, "keep_alive = 5")
+
+
+def _takes_credentials(deployment: Deployment) -> Iterator[str]:
+    for entry in deployment.entries:
+        if isinstance(entry, Sessions):
+            yield "cookies of sessions are sent"
+    for served in deployment.routes:
+        if served.takes_password or served.needs_credentials:
+            yield f"{served.shown} takes credentials"
+
+
+def _check_hsts(deployment: Deployment) -> Iterator[Finding]:
+    entries = [each for each in deployment.entries if isinstance(each, SecurityHeaders)]
+    if entries and all(entry.hsts_seconds < _SHORTEST_HSTS for entry in entries):
+        seconds = max(entry.hsts_seconds for entry in entries)
+        text = f"SecurityHeaders sends HSTS for {seconds} s" if seconds else "there is no HSTS"
+        yield NO_HSTS.at(MIDDLEWARE, text, "SecurityHeaders(hsts=True)")
+
+
+def _check_key(deployment: Deployment) -> Iterator[Finding]:
+    serve = deployment.settings.serve
+    name = serve.tls_key or serve.tls_certificate or ""
+    try:
+        mode = os.stat(deployment.root / name).st_mode
+        text = (deployment.root / name).read_bytes()
+    except OSError:
+        return  # `serve` reports it
+    if mode & stat.S_IROTH and (serve.tls_key is not None or b"PRIVATE KEY" in text):
+        said = f"{name} has the mode {stat.S_IMODE(mode):o}"
+        yield OPEN_KEY.at(name, said, f"chmod 600 {name}")

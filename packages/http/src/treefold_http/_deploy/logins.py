@@ -1,0 +1,72 @@
+"""Logins: how often a password can be guessed, and passwords in places that are logged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from treefold_http._deploy.deployment import PASSWORDS, Deployment, ServedRoute, plain_name
+from treefold_http._deploy.finding import SEVERE, WARNING, Finding, Kind
+from treefold_http._deploy.references import code_names
+
+UNLIMITED = Kind(
+    "login-unlimited",
+    SEVERE,
+    "passwords can be guessed without a limit",
+    "tries the most common passwords on every account, thousands a minute",
+)
+LOOSE = Kind(
+    "login-limit-loose",
+    WARNING,
+    "a login allows more than 100 guesses a minute",
+    "has tried the ten thousand most common passwords of an account within two hours",
+)
+CHOSEN_KEY = Kind(
+    "login-limit-key",
+    SEVERE,
+    "the client chooses what its guesses are counted by",
+    "sends another value with each guess, and is never counted",
+)
+IN_QUERY = Kind(
+    "secret-in-query",
+    WARNING,
+    "a password or key is sent in the query of a URL",
+    "reads it in the log of a proxy, in the history of a browser or in a Referer",
+)
+KINDS = (UNLIMITED, LOOSE, CHOSEN_KEY, IN_QUERY)
+
+_MOST = 100
+_MINUTE = 60_000_000_000
+_CHOSEN = frozenset({"headers", "query", "cookies"})
+_SECRET_INPUTS = PASSWORDS | {"secret", "clientsecret", "apikey", "accesskey"}
+
+
+def check_logins(deployment: Deployment) -> Iterator[Finding]:
+    """Find routes whose passwords can be guessed or read."""
+    for served in deployment.routes:
+        if served.is_login and served.route.method != "WEBSOCKET":
+            yield from _check_limit(served)
+        for one in served.inputs:
+            if one.place == "query" and plain_name(one.name) in _SECRET_INPUTS:
+                text = f"{served.shown} takes {one.name!r} from the query"
+                write = f"{one.name}: Annotated[str, Header()]  # or a field of the body"
+                yield IN_QUERY.at(served.file, text, write)
+
+
+def _check_limit(served: ServedRoute) -> Iterator[Finding]:
+    line = 'middlewares = [RateLimit("10/min")]'
+    if not served.is_limited:
+        text = f"{served.shown} checks a password, and nothing limits how often"
+        yield UNLIMITED.at(served.file, text, line)
+        return
+    if not served.limits:
+        return  # the project's own
+    by_address = [limit for limit in served.limits if limit.key is None]
+    keys = [limit.key for limit in served.limits if limit.key is not None]
+    chosen = [key for key in keys if not _CHOSEN.isdisjoint(code_names(key))]
+    if chosen and not by_address:
+        text = f"{served.shown} is limited by what a header field, the query or a cookie says"
+        yield CHOSEN_KEY.at(served.file, text, line)
+    a_minute = min(_MINUTE / limit.rate.interval for limit in served.limits)
+    if a_minute > _MOST:
+        text = f"{served.shown} allows {a_minute:.0f} guesses a minute"
+        yield LOOSE.at(served.file, text, line)

@@ -1,0 +1,112 @@
+"""Proxies: whose forwarding fields are believed, compared with what the server listens on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from treefold_http._deploy.deployment import MIDDLEWARE, Deployment
+from treefold_http._deploy.finding import SEVERE, WARNING, Finding, Kind
+from treefold_http._deploy.reach import listens_on
+from treefold_http.middleware._ip_allowlist import IPAllowlist
+from treefold_http.middleware._metrics import Metrics
+from treefold_http.middleware._proxy_headers import ProxyHeaders
+from treefold_http.middleware._rate_limit import RateLimit
+
+MISMATCH = Kind(
+    "proxy-mismatch",
+    SEVERE,
+    "the trusted proxy is not the one that requests come from",
+    "is not told apart from other clients: a few requests use up the limit of all of them, and"
+    " rules about addresses see the proxy's",
+)
+ANYONE = Kind(
+    "proxy-anyone",
+    SEVERE,
+    "the forwarding fields of every peer are believed",
+    "sends X-Forwarded-For with an address of his choice: no limit counts him, and allowlists let"
+    " him in",
+)
+MISSING = Kind(
+    "proxy-missing",
+    SEVERE,
+    "addresses are compared behind a proxy that nothing names",
+    "has the proxy's address as every client: he uses up the limit that all share, and passes rules"
+    " that allow this machine",
+)
+LATE = Kind(
+    "proxy-late",
+    SEVERE,
+    "addresses are compared before the proxy's fields are read",
+    "passes with the address of the proxy",
+)
+TWICE = Kind(
+    "proxy-twice",
+    WARNING,
+    "the server and a middleware both replace the client's address",
+    "writes from inside of a trusted network, and so chooses the address that is counted",
+)
+KINDS = (MISMATCH, ANYONE, MISSING, LATE, TWICE)
+
+
+def check_proxies(deployment: Deployment) -> Iterator[Finding]:
+    """Find trust that does not fit the peers of the server."""
+    reach, serve = deployment.reach, deployment.settings.serve
+    settings_file = deployment.sources.file_of("serve")
+    if reach.is_public and reach.trusts_anyone:
+        text = f"the forwarding fields of any peer of {listens_on(serve)} are believed"
+        yield ANYONE.at(
+            _place(reach, settings_file), text, "ProxyHeaders(['10.0.0.7'])  # the proxy"
+        )
+    if reach.peer and reach.names_proxy and not reach.trusts_peer:
+        text = f"requests come from {reach.peer!r}, as the server listens on {listens_on(serve)}"
+        text += ", and the trusted proxies are others"
+        yield MISMATCH.at(
+            _place(reach, settings_file),
+            text,
+            f"ProxyHeaders([{reach.peer!r}])  # first in the list",
+        )
+    readers = [entry for entry in deployment.entries if _reads_address(entry)]
+    if reach.peer and not reach.names_proxy and readers:
+        name = type(readers[0]).__name__
+        text = f"{name} compares addresses, which are all {reach.peer!r} behind a proxy"
+        yield MISSING.at(MIDDLEWARE, text, f"ProxyHeaders([{reach.peer!r}])  # first in the list")
+    if reach.proxies:
+        yield from _late_entries(deployment)
+    if reach.proxies and reach.trusts_server:
+        text = "serve.forwarded_allow_ips and ProxyHeaders both replace the client's address"
+        yield TWICE.at(settings_file, text, "forwarded_allow_ips = []  # ProxyHeaders does it")
+
+
+def _place(reach: Any, settings_file: str) -> str:
+    return MIDDLEWARE if reach.proxies else settings_file
+
+
+def _late_entries(deployment: Deployment) -> Iterator[Finding]:
+    told: set[int] = set()
+    chains = [("what is no route", deployment.outside)]
+    chains += [(served.shown, served.entries) for served in deployment.routes]
+    for shown, chain in chains:
+        entry = _first_early(chain)
+        if entry is None or id(entry) in told:
+            continue
+        told.add(id(entry))
+        text = f"{type(entry).__name__} comes before ProxyHeaders for {shown}"
+        write = "middlewares = [ProxyHeaders(...), ...]  # first, and not below a prefix"
+        yield LATE.at(MIDDLEWARE, text, write)
+
+
+def _first_early(chain: Sequence[Any]) -> Any:
+    """Return the first entry that compares addresses before they are those of clients."""
+    for entry in chain:
+        if isinstance(entry, ProxyHeaders):
+            return None
+        if _reads_address(entry):
+            return entry
+    return None
+
+
+def _reads_address(entry: Any) -> bool:
+    if isinstance(entry, RateLimit):
+        return entry.key is None
+    return isinstance(entry, IPAllowlist) or (isinstance(entry, Metrics) and entry.path is not None)

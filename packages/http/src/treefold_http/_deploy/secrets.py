@@ -1,0 +1,155 @@
+"""Secrets: short, guessable, well known, used twice, or under version control.
+
+No finding shows a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from treefold_http._deploy.deployment import Deployment, plain_name
+from treefold_http._deploy.finding import SEVERE, WARNING, Finding, Kind
+from treefold_http._deploy.sources import ENVIRONMENT
+from treefold_http._sessions.signing import MIN_SECRET
+from treefold_logging import is_sensitive
+
+SHORT = Kind(
+    "secret-short",
+    SEVERE,
+    "a secret is short enough to be found by trying",
+    "tries secrets against one signature, at home, and then signs what he likes",
+)
+GUESSABLE = Kind(
+    "secret-guessable",
+    SEVERE,
+    "a secret is a placeholder or a pattern",
+    "tries the placeholders of templates first, and then signs sessions of anybody",
+)
+EXAMPLE = Kind(
+    "secret-example",
+    SEVERE,
+    "a secret is that of an example",
+    "knows it from the documentation, and signs sessions of anybody",
+)
+IN_GIT = Kind(
+    "secret-in-git",
+    SEVERE,
+    "a secret or a password is under version control",
+    "reads it in any copy of the repository, also years later",
+)
+REUSED = Kind(
+    "secret-reused",
+    WARNING,
+    "one secret serves two purposes",
+    "learns it where it is shared with others, and uses it where it is not",
+)
+KINDS = (SHORT, GUESSABLE, EXAMPLE, IN_GIT, REUSED)
+
+EXAMPLES = frozenset(
+    {
+        "a secret that everybody can read protects nobody",
+        "this key is public and signs the tokens of an example",
+        "only for this page: at least 32 bytes, never in version control",
+    }
+)
+"""The secrets of the examples and of the documentation."""
+
+_SHORTEST_OF_APP = 16
+_LEAST_CHARACTERS = 8
+_PLACEHOLDERS = (
+    *("changeme", "replaceme", "placeholder", "insecure", "example", "yoursecret", "mysecret"),
+    *("topsecret", "supersecret", "secretkey", "password", "qwerty", "123456789", "abcdefgh"),
+)
+_NEW = "$(python -c 'import secrets; print(secrets.token_urlsafe(48))')"
+
+
+class _Secret(NamedTuple):
+    """One secret of the settings.
+
+    Attributes:
+        setting: its setting, such as `secret_key` or `app.webhook_secret`.
+        value: the secret.
+        file: where it is given.
+        variable: the variable to set instead.
+        least: the least bytes of it; 0 for a password of another service.
+    """
+
+    setting: str
+    value: str
+    file: str
+    variable: str
+    least: int
+
+
+def check_secrets(deployment: Deployment) -> Iterator[Finding]:
+    """Find secrets that others know, or can find."""
+    first: dict[str, _Secret] = {}
+    for secret in _secrets(deployment):
+        yield from _check_value(secret)
+        if secret.file != ENVIRONMENT and secret.file in deployment.sources.tracked:
+            text = f"{secret.setting} is written in {secret.file}, which git keeps"
+            yield IN_GIT.at(secret.file, text, f"{secret.variable}=...  # in the environment")
+        known = first.setdefault(secret.value, secret)
+        signs = known.least or secret.least  # several services may know one user by one password
+        if signs and known.setting.partition(".")[0] != secret.setting.partition(".")[0]:
+            text = f"{known.setting} and {secret.setting} are the same"
+            yield REUSED.at(secret.file, text, f"{secret.variable}={_NEW}")
+
+
+def _check_value(secret: _Secret) -> Iterator[Finding]:
+    size = len(secret.value.encode())
+    write = f"{secret.variable}={_NEW}"
+    if secret.value in EXAMPLES:
+        yield EXAMPLE.at(secret.file, f"{secret.setting} is the secret of an example", write)
+    elif not secret.least:
+        return
+    elif size < secret.least:
+        text = f"{secret.setting} has {size} bytes, fewer than {secret.least}"
+        yield SHORT.at(secret.file, text, write)
+    elif is_guessable(secret.value):
+        yield GUESSABLE.at(secret.file, f"{secret.setting} is a placeholder or a pattern", write)
+
+
+def is_guessable(value: str) -> bool:
+    """Return True for a secret that repeats few characters, or holds a word of placeholders."""
+    plain = plain_name(value)
+    return len(set(value)) < _LEAST_CHARACTERS or any(word in plain for word in _PLACEHOLDERS)
+
+
+def _secrets(deployment: Deployment) -> Iterator[_Secret]:
+    settings, sources = deployment.settings, deployment.sources
+    if settings.secret_key is not None:
+        file = sources.file_of("secret_key")
+        yield _Secret("secret_key", settings.secret_key, file, "TREEFOLD_SECRET_KEY", MIN_SECRET)
+    for value in settings.secret_key_fallbacks:
+        file, variable = sources.file_of("secret_key_fallbacks"), "TREEFOLD_SECRET_KEY_FALLBACKS"
+        yield _Secret("secret_key_fallbacks", value, file, variable, MIN_SECRET)
+    for name, value in settings.app.items():
+        if isinstance(value, str) and value and is_sensitive(name):
+            file, variable = sources.file_of("app", name), f"TREEFOLD_APP__{name.upper()}"
+            yield _Secret(f"app.{name}", str(value), file, variable, _SHORTEST_OF_APP)
+    yield from _passwords(deployment, "databases", settings.databases, "TREEFOLD_DATABASE_URL")
+    yield from _passwords(deployment, "caches", settings.caches, "TREEFOLD_CACHE_URL")
+    if settings.redis_url is not None:
+        urls = {"": settings.redis_url}
+        yield from _passwords(deployment, "redis_url", urls, "TREEFOLD_REDIS_URL")
+
+
+def _passwords(
+    deployment: Deployment, setting: str, urls: Mapping[str, str], variable: str
+) -> Iterator[_Secret]:
+    for alias, url in urls.items():
+        password = password_of(url)
+        if password:
+            file = deployment.sources.file_of(setting, alias or None)
+            yield _Secret(f"{setting}.{alias}".rstrip("."), password, file, variable, 0)
+
+
+def password_of(url: str) -> str:
+    """Return the password in a URL; empty without one."""
+    try:
+        return unquote(urlsplit(url).password or "")
+    except ValueError:
+        return ""

@@ -1,0 +1,99 @@
+"""Sessions: protection against requests of other sites, and logins that no logout ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from treefold_http._deploy.deployment import MIDDLEWARE, Deployment
+from treefold_http._deploy.finding import SEVERE, WARNING, Finding, Kind
+from treefold_http._deploy.reach import is_loopback
+from treefold_http.auth._login import login
+from treefold_http.middleware._csrf import CSRF
+from treefold_http.middleware._sessions import Sessions
+
+NO_CSRF = Kind(
+    "csrf-off",
+    SEVERE,
+    "sessions without protection against requests of other sites",
+    "has the browser of a logged-in user send a form from a page of his own",
+)
+OTHER_COOKIE = Kind(
+    "csrf-other-cookie",
+    SEVERE,
+    "the protection looks at other cookies than that of the session",
+    "has the browser send a form with the session's cookie, at which nothing looks",
+)
+PLAIN_ORIGIN = Kind(
+    "csrf-plain-origin",
+    WARNING,
+    "pages that are sent without TLS may send requests with the session",
+    "puts a form into the plain page on its way to the browser",
+)
+PLAIN_SOCKETS = Kind(
+    "sockets-plain-origin",
+    WARNING,
+    "pages that are sent without TLS may open sockets",
+    "puts a script into the plain page on its way, which opens the socket of its user",
+)
+IRREVOCABLE = Kind(
+    "session-irrevocable",
+    WARNING,
+    "logins are kept in a cookie, which no logout ends",
+    "uses a stolen cookie until it expires, also after its user has logged out",
+)
+KINDS = (NO_CSRF, OTHER_COOKIE, PLAIN_ORIGIN, PLAIN_SOCKETS, IRREVOCABLE)
+
+
+def check_sessions(deployment: Deployment) -> Iterator[Finding]:
+    """Find sessions that other sites can use, or that cannot be ended."""
+    yield from _check_csrf(deployment)
+    for entry in deployment.entries:
+        guard = entry.guard if isinstance(entry, Sessions) else entry
+        if isinstance(guard, CSRF):
+            for origin in filter(is_plain_origin, sorted(guard.trusted)):
+                text = f"{type(entry).__name__} trusts {origin!r}, whose pages are sent without TLS"
+                write = f"trusted_origins=['https://{urlsplit(origin).netloc}']"
+                yield PLAIN_ORIGIN.at(deployment.file_of_entry(entry), text, write)
+        is_in_cookie = isinstance(entry, Sessions) and entry.store == "cookie"
+        logs_in = [each.shown for each in deployment.routes if each.references.includes(login)]
+        if is_in_cookie and logs_in:
+            text = f"{logs_in[0]} logs users in, and Sessions(store='cookie') forgets no login"
+            yield IRREVOCABLE.at(MIDDLEWARE, text, "Sessions(store='database')  # or 'redis'")
+    if any(served.route.method == "WEBSOCKET" for served in deployment.routes):
+        file = deployment.sources.file_of("ws_allowed_origins")
+        for origin in filter(is_plain_origin, deployment.settings.ws_allowed_origins):
+            text = f"ws_allowed_origins has {origin!r}, whose pages are sent without TLS"
+            write = f"ws_allowed_origins = ['https://{urlsplit(origin).netloc}']"
+            yield PLAIN_SOCKETS.at(file, text, write)
+
+
+def is_plain_origin(origin: str) -> bool:
+    """Return True for an origin whose pages are sent without TLS, other than this machine."""
+    parts = urlsplit(origin)
+    return parts.scheme == "http" and not is_loopback(parts.hostname or "")
+
+
+def _check_csrf(deployment: Deployment) -> Iterator[Finding]:
+    told: set[int] = set()
+    for served in deployment.routes:
+        if not served.changes:
+            continue
+        for sessions in (each for each in served.entries if isinstance(each, Sessions)):
+            found = _first_csrf_fault(sessions, served.entries, served.shown)
+            if found is not None and id(sessions) not in told:
+                told.add(id(sessions))
+                yield found
+
+
+def _first_csrf_fault(sessions: Sessions, entries: Sequence[Any], shown: str) -> Finding | None:
+    guards = [each for each in entries if isinstance(each, CSRF)]
+    if not guards:
+        text = f"{shown} takes the cookie of the session from pages of any site"
+        return NO_CSRF.at(MIDDLEWARE, text, "Sessions(...)  # without csrf=False")
+    cookie = sessions.cookie.full_name
+    if all(each.cookies is not None and cookie not in each.cookies for each in guards):
+        text = f"CSRF looks at {', '.join(guards[0].cookies or ())}, and the session is {cookie}"
+        return OTHER_COOKIE.at(MIDDLEWARE, text, f"CSRF(cookies=[{cookie!r}])  # or leave it out")
+    return None

@@ -1,0 +1,98 @@
+"""Where the settings of a project come from: the file to change, and whether git keeps it.
+
+Reads the settings files as they are written; what a setting means is decided in `_runtime`.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tomllib
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, cast
+
+from treefold_http._runtime.dotenv import NAME as DOTENV
+from treefold_http._runtime.settings import ADDRESS_VARIABLES, APP_PREFIX, Settings
+
+ENVIRONMENT = "environment"
+_FILES = (("treefold.toml", ()), ("pyproject.toml", ("tool", "treefold")))
+_GIT_SECONDS = 5.0
+
+
+class SettingSources:
+    """The files and variables that give the settings of a project.
+
+    Args:
+        root: the application root.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def file_of(self, name: str, inner: str | None = None) -> str:
+        """Return where a setting is given, or the settings file to write it into.
+
+        Args:
+            name: the setting, such as `secret_key` or `databases`.
+            inner: the name in its table, such as an alias.
+        """
+        variable = _variable_of(name, inner)
+        if variable in os.environ:
+            return ENVIRONMENT
+        if variable in self._variables:
+            return DOTENV
+        for file, table in self._tables.items():
+            value = table.get(name)
+            if inner is not None and isinstance(value, Mapping):
+                value = cast("Mapping[str, Any]", value).get(inner)
+            if value is not None:
+                return file
+        return next(iter(self._tables), "treefold.toml")
+
+    @cached_property
+    def tracked(self) -> frozenset[str]:
+        """The settings files that are under version control."""
+        names = [*(file for file, _ in _FILES), DOTENV]
+        places = (self._root.resolve(), *self._root.resolve().parents)
+        if not any((folder / ".git").exists() for folder in places):
+            return frozenset()
+        command = ["git", "ls-files", "-z", "--", *names]
+        try:
+            listed = subprocess.run(  # noqa: S603 - a fixed command with fixed names
+                command, cwd=self._root, capture_output=True, timeout=_GIT_SECONDS, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return frozenset()
+        return frozenset(listed.stdout.decode(errors="replace").split("\0")) & frozenset(names)
+
+    @cached_property
+    def _variables(self) -> Mapping[str, str]:
+        return Settings.variables(self._root)
+
+    @cached_property
+    def _tables(self) -> Mapping[str, Mapping[str, Any]]:
+        found: dict[str, Mapping[str, Any]] = {}
+        for file, keys in _FILES:
+            path = self._root / file
+            if path.is_file():
+                table = _descend(tomllib.loads(path.read_text(encoding="utf-8")), keys)
+                if table or not keys:
+                    found[file] = table
+        return found
+
+
+def _variable_of(name: str, inner: str | None) -> str:
+    if name in ADDRESS_VARIABLES:
+        return ADDRESS_VARIABLES[name] if inner == "default" else ""
+    if name == "app":
+        return f"{APP_PREFIX}{(inner or '').upper()}"
+    middle = f"{inner.upper()}" if inner is not None else ""
+    return f"TREEFOLD_{name.upper()}" + (f"_{middle}" if middle else "")
+
+
+def _descend(content: Mapping[str, Any], keys: Sequence[str]) -> Mapping[str, Any]:
+    for key in keys:
+        content = cast("Mapping[str, Any]", content.get(key, {}))
+    return content

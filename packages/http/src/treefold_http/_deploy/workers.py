@@ -1,0 +1,86 @@
+"""Several processes: state that each of them keeps for itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from treefold_http._deploy.deployment import Deployment
+from treefold_http._deploy.finding import SEVERE, WARNING, Finding, Kind
+from treefold_http._project.modules import ModuleSpace
+from treefold_http._websockets.rooms import Rooms
+from treefold_http.cache._aliases import get_cache
+from treefold_http.cache._cached import Cached
+from treefold_http.middleware._rate_limit import RateLimit
+from treefold_http.middleware._sessions import Sessions
+
+SESSIONS = Kind(
+    "workers-sessions",
+    SEVERE,
+    "each process has sessions of its own",
+    "stays logged in with a stolen cookie: a logout ends the session in one process only",
+)
+LIMITS = Kind(
+    "workers-limits",
+    WARNING,
+    "each process counts by itself",
+    "tries as often in each process as the limit allows once",
+)
+CACHE = Kind(
+    "workers-cache",
+    WARNING,
+    "each process has a cache of its own",
+    "reads what was invalidated in one process and is kept in the others",
+)
+ROOMS = Kind(
+    "workers-rooms",
+    WARNING,
+    "rooms reach the sockets of one process",
+    "is removed from a room in one process, and stays in it in another",
+)
+KINDS = (SESSIONS, LIMITS, CACHE, ROOMS)
+
+
+def check_workers(deployment: Deployment) -> Iterator[Finding]:
+    """Find state in memory beside several processes."""
+    count = deployment.settings.serve.workers
+    if count < 2:
+        return
+    beside = f"beside {count} processes"
+    for entry in deployment.entries:
+        file = deployment.file_of_entry(entry)
+        if isinstance(entry, Sessions) and entry.is_in_memory:
+            text = f"Sessions keeps its sessions in memory, {beside}"
+            yield SESSIONS.at(file, text, "Sessions(store='database')  # or 'redis'")
+        elif isinstance(entry, RateLimit) and entry.is_in_memory:
+            yield LIMITS.at(
+                file, f"RateLimit counts in memory, {beside}", "RateLimit(..., redis=True)"
+            )
+    yield from _check_caches(deployment, beside)
+    for name, module in ModuleSpace.of(deployment.root).loaded().items():
+        for each in vars(module).values():
+            if isinstance(each, Rooms) and each.is_in_memory:
+                file = f"{name.replace('.', '/')}.py"
+                yield ROOMS.at(
+                    file, f"Rooms() is in memory, {beside}", "Rooms(redis='redis://...')"
+                )
+                return
+
+
+def _check_caches(deployment: Deployment, beside: str) -> Iterator[Finding]:
+    caches = deployment.settings.caches
+    used = {"default"} if _uses_cache(deployment) else set[str]()
+    for alias in sorted({*caches, *used}):
+        if _is_in_memory(caches, alias):
+            text = f"cache {alias!r} is in memory, {beside}"
+            write = f'[caches]\n{alias} = "redis://..."'
+            yield CACHE.at(deployment.sources.file_of("caches", alias), text, write)
+
+
+def _is_in_memory(caches: Mapping[str, str], alias: str) -> bool:
+    return caches.get(alias, "memory:").startswith("memory:")
+
+
+def _uses_cache(deployment: Deployment) -> bool:
+    return any(isinstance(each, Cached) for each in deployment.entries) or any(
+        served.references.includes(get_cache) for served in deployment.routes
+    )

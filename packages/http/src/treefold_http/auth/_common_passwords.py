@@ -1,0 +1,126 @@
+"""Which passwords are common: words that people choose, and what they do to them.
+
+A list of passwords is always too short. `common_words.txt` lists words, written for this package;
+the rules here undo what people do to a word, so that each word stands for thousands of passwords:
+
+    Password2024!  ->  password  (a capital, a year, a sign)
+    p@$$w0rd       ->  password  (signs in place of letters)
+    drowssap, passwordpassword, Summer-Dragon1, 1qaz2wsx, abcabcabc, 19870412
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import cache
+from importlib.resources import files
+
+_SIGNS = {"@": "a", "4": "a", "8": "b", "3": "e", "0": "o", "$": "s", "5": "s", "7": "t", "+": "t"}
+_LEET = str.maketrans({**_SIGNS, "1": "i", "!": "i", "2": "z"})
+_OTHER_LEET = str.maketrans({**_SIGNS, "1": "l", "!": "l", "9": "g", "6": "g"})
+_ROWS = (
+    *("`1234567890-=", "qwertyuiop[]", "asdfghjkl;'", "zxcvbnm,./"),
+    *("!@#$%^&*()_+", "qwertzuiopü", "azertyuiop", "yxcvbnm", "12qwaszx"),
+    *("1qaz", "2wsx", "3edc", "4rfv", "5tgb", "6yhn", "7ujm", "8ik,", "9ol.", "0p;/"),
+    *(
+        "1q2w3e4r5t6y7u8i9o0p",
+        "q1w2e3r4t5y6u7i8o9p0",
+        "qawsedrftgyhujikolp",
+        "qazwsxedcrfvtgbyhnujm",
+    ),
+    *("abcdefghijklmnopqrstuvwxyz", "01234567890", "741852963", "147258369", "159753", "951753"),
+)
+_SHORTEST_WALK = 3
+_FEWEST_DIGITS = 4
+_LONGEST_PAIR = 16
+_MOST_AROUND = 6
+"""Signs and digits around a word that do not make it less common."""
+
+
+def is_common(password: str) -> bool:
+    """Return True for a password that is among the first that an attacker tries."""
+    text = unicodedata.normalize("NFKC", password).casefold().strip()
+    if not text or _is_number(text) or _repeats(text) or _is_walk(text):
+        return True
+    if _is_word(text) or any(_is_word(stem) for stem in _stems(text)):
+        return True
+    return len(text) <= _LONGEST_PAIR and any(_is_pair(stem) for stem in _stems(text))
+
+
+def _is_number(text: str) -> bool:
+    """Return True for digits, with at most two other characters: `19870412`, `a123456`."""
+    digits = sum(map(str.isdecimal, text))
+    return digits >= len(text) - 2 and digits >= _FEWEST_DIGITS
+
+
+def _stems(text: str) -> set[str]:
+    """Return what is left of a password without what people add to a word."""
+    found: set[str] = set()
+    for plain in (text, text.translate(_LEET), text.translate(_OTHER_LEET)):
+        found.add(_letters(plain))
+    bare = re.sub(rf"^[\W\d_]{{0,{_MOST_AROUND}}}|[\W\d_]{{0,{_MOST_AROUND}}}$", "", text)
+    for plain in (bare, bare.translate(_LEET), bare.translate(_OTHER_LEET)):
+        found.add(plain)
+        found.add(plain[::-1])
+        found.add(plain.removesuffix("s"))
+        found.add(plain.removesuffix("er"))
+    return {stem for stem in found if len(stem) >= _SHORTEST_WALK}
+
+
+def _letters(text: str) -> str:
+    """Return the text without signs and digits, if they are few."""
+    letters = re.sub(r"[\W\d_]", "", text)
+    return letters if len(text) - len(letters) <= _MOST_AROUND else ""
+
+
+def _is_word(text: str) -> bool:
+    return text in _words() or _repeats(text) or (len(text) > _SHORTEST_WALK and _is_walk(text))
+
+
+def _is_pair(text: str) -> bool:
+    return any(text[:cut] in _words() and text[cut:] in _words() for cut in range(2, len(text) - 1))
+
+
+def _repeats(text: str) -> bool:
+    """Return True for one unit that is repeated, or very few characters."""
+    if len(set(text)) <= 2:
+        return True
+    return any(
+        len(text) % size == 0
+        and text[:size] * (len(text) // size) == text
+        and (size <= 4 or text[:size] in _words())
+        for size in range(1, len(text) // 2 + 1)
+    )
+
+
+def _is_walk(text: str) -> bool:
+    """Return True if a text consists of walks over a keyboard, each of three characters or more."""
+    place = 0
+    while place < len(text):
+        length = _walk_at(text, place)
+        if length < _SHORTEST_WALK:
+            return False
+        place += length
+    return True
+
+
+def _walk_at(text: str, place: int) -> int:
+    longest = 0
+    for row in _walks():
+        length = longest + 1
+        while place + length <= len(text) and text[place : place + length] in row:
+            longest = length
+            length += 1
+    return longest
+
+
+@cache
+def _walks() -> tuple[str, ...]:
+    return (*_ROWS, *(row[::-1] for row in _ROWS))
+
+
+@cache
+def _words() -> frozenset[str]:
+    text = files(__package__ or "").joinpath("common_words.txt").read_text(encoding="utf-8")
+    lines = (line for line in text.splitlines() if not line.startswith("#"))
+    return frozenset(word for line in lines for word in line.split())
