@@ -116,7 +116,7 @@ REFUSED: list[tuple[str, Callable[[Any], Any]]] = [
     ("& cannot follow a joined CTE", lambda q: q & q.join(total(), author="pk")),
     ("takes another query after &, got Q; use filter", lambda q: q & Q(age=3)),
     ("takes another query after |, got list", lambda q: q | [1]),
-    ("one database, got 'default' and 'other'", lambda q: q | q.using("other")),
+    ("of the database 'other' and the query of 'default'", lambda q: q | q.using("other")),
     (r"the same values\(\), or without on both", lambda q: q | q.values("name")),
     (r"two queries with distinct\(\), or two without", lambda q: q & q.distinct()),
     (

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from treefold_orm._base.errors import FieldError
+from treefold_orm._building.one_database import check_database
 from treefold_orm._building.sources import query_of
 from treefold_orm._building.steps import QuerySteps
 from treefold_orm._expressions import nodes, steps
@@ -62,11 +63,7 @@ def _checked(query: QuerySteps, source: Any, sign: str) -> QuerySteps:
         raise FieldError(
             f"{sign} takes queries of one model, got {query._meta.name} and {other._meta.name}"
         )
-    if other._alias != query._alias:
-        raise FieldError(
-            f"{sign} takes queries of one database, got {query._alias!r} and {other._alias!r}; "
-            "call using() on both"
-        )
+    check_database(other._alias, query._alias, f"query after {sign}")
     from treefold_orm._compile.state import replay  # loaded with the driver, not before
 
     for part in (query, other):

@@ -7,6 +7,7 @@ from typing import Any, Protocol, Self, cast
 
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.names import check_alias, check_untainted
+from treefold_orm._building.one_database import check_database
 from treefold_orm._expressions.freezing import freeze
 from treefold_orm._expressions.nodes import CTENode, Node, contains_window
 from treefold_orm._expressions.operands import tested
@@ -52,7 +53,7 @@ def joined(query: Any, cte: Any, on: dict[str, Any], *, optional: bool) -> Any:
         raise FieldError(f"join() takes a CTE, not {type(cte).__name__}: wrap the query in CTE()")
     if not on:
         raise FieldError("join() needs at least one column: join(cte, column='field')")
-    check_database(cte.alias, query._alias)
+    check_database(cte.alias, query._alias, "CTE")
     source = cte.source
     place = sum(isinstance(step, JoinCTE) for step in query._key)
     known = dict(source.columns)
@@ -101,15 +102,6 @@ def check_free(query: Any, name: str, *known: str) -> None:
         )
 
 
-def check_database(cte: str, query: str) -> None:
-    """Raise `FieldError` where a CTE would run in a database that it was not made for."""
-    if cte != query:
-        raise FieldError(
-            f"The CTE is of the database {cte!r} and the query of {query!r}: call using() on both "
-            "before they meet"
-        )
-
-
 def run_of(params: Sequence[Any], wanted: Sequence[Any]) -> int | None:
     """Where the very same values stand among the parameters already, else None."""
     size = len(wanted)
@@ -120,15 +112,13 @@ def run_of(params: Sequence[Any], wanted: Sequence[Any]) -> int | None:
 
 
 def shared_ctes(
-    key: tuple[Any, ...], params: Sequence[Any], scope: Scope, alias: str
+    key: tuple[Any, ...], params: Sequence[Any], scope: Scope
 ) -> tuple[tuple[int, int, int], ...]:
     """The CTEs of a query inside another one that the outer one has too: one text serves both."""
     shared: list[tuple[int, int, int]] = []
     for step in key[1:]:
         if not isinstance(step, (FromCTE, JoinCTE)):
             continue
-        if scope.alias is not None:
-            check_database(alias, scope.alias)
         if isinstance(step, FromCTE):
             source, base = step.source, 0
         else:

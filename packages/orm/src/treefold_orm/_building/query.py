@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.names import check_alias, check_untainted
 from treefold_orm._building.joins import CTEJoins
+from treefold_orm._building.one_database import check_database, check_movable
 from treefold_orm._building.own_rows import key_order
 from treefold_orm._building.selecting import check_grouping, columns_of, selected
 from treefold_orm._building.sources import as_prefetch, relation_at
@@ -154,7 +155,8 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
         return self._frozen(steps.DistinctOn(columns), scope)
 
     def using(self, alias: str) -> Self:
-        """Ask the database behind another alias."""
+        """Ask the database behind another alias; comes before other queries are taken in."""
+        check_movable(self, alias)
         made = self._clone()
         made._alias = alias
         return made
@@ -320,10 +322,12 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
             made = self._without(None, lookups)
             made._prefetches = ()
             return made
-        made._prefetches = (
-            *self._prefetches,
-            *(as_prefetch(self._meta, lookup) for lookup in lookups if lookup is not None),
-        )
+        given = [as_prefetch(self._meta, lookup) for lookup in lookups if lookup is not None]
+        for spec in given:
+            if spec.query is not None:
+                what = f"query of Prefetch({spec.path!r})"
+                check_database(spec.query._alias, self._alias, what)
+        made._prefetches = (*self._prefetches, *given)
         return made
 
     def _rows_of(

@@ -8,6 +8,7 @@ from typing import Any, Generic, Self
 from treefold_orm._base.errors import FieldError
 from treefold_orm._building.combining import in_one_type
 from treefold_orm._building.conjunctions import joined, met
+from treefold_orm._building.one_database import check_database
 from treefold_orm._building.query import M, QueryBuilder, R
 from treefold_orm._building.sources import query_of
 from treefold_orm._expressions.steps import Combine, DistinctOn, Lock, Values
@@ -48,6 +49,7 @@ class SetOperations(QueryBuilder[M, R], Generic[M, R]):
                 "Different set operations cannot be mixed: combine in one kind, or filter by key"
             )
         for other in map(query_of, others):
+            check_database(other._alias, self._alias)
             for part in (made, other):
                 if part._low or part._high is not None:
                     raise FieldError("A sliced query cannot be combined: slice the result")

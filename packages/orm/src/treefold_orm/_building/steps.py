@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from treefold_orm._base.errors import FieldError
 from treefold_orm._building.combining import column_fields
 from treefold_orm._building.joins import shared_ctes
+from treefold_orm._building.one_database import check_database
 from treefold_orm._expressions.freezing import QuerySource
 from treefold_orm._expressions.nodes import Expr, OrderNode, SubqueryNode
 from treefold_orm._expressions.outer import with_outer
@@ -151,9 +152,11 @@ class QuerySteps(QuerySource):
         return plan, params if plan.bind is None else plan.bind(params)
 
     def _freeze_subquery(self, scope: Scope) -> SubqueryNode:
+        if scope.alias is not None:
+            check_database(self._alias, scope.alias)
         key, params = self._whole()
         base = len(scope.params)
-        shared = shared_ctes(key, params, scope, self._alias)
+        shared = shared_ctes(key, params, scope)
         scope.params.extend(params)
         key = with_outer(key, scope)
         fields = column_fields(key)

@@ -23,7 +23,7 @@ from treefold_orm._models.many_to_many import ManyToManyField
 from treefold_orm._models.related import RelationAccess
 from treefold_orm._models.validation import full_clean
 from treefold_orm._operations import lazy, saving
-from treefold_orm._operations.row_state import check_target
+from treefold_orm._operations.own_database import check_target
 from treefold_orm._queries.managers import ManagerAccess
 from treefold_orm._runtime.context import open_journal
 from treefold_orm._runtime.run import arun, run

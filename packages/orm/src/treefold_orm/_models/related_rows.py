@@ -13,6 +13,7 @@ from typing import Any, cast
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.journal import keep_cache, put_value
 from treefold_orm._base.statement import ATOMIC, Operation
+from treefold_orm._building.one_database import check_database
 from treefold_orm._building.query import AnyQuery, QueryBuilder
 from treefold_orm._building.starting import plain_query
 from treefold_orm._fields.base import Field
@@ -70,7 +71,7 @@ def replace(
 ) -> Operation[None]:
     """Point exactly these rows to `owner`; the others get NULL."""
     yield ATOMIC
-    wanted = yield from listed(others)
+    wanted = yield from listed(others, alias)
     keys = set(checked_keys(owner, relation, wanted, alias))
     query = plain_query(relation.target, alias).filter(relation.target_field.column == owner.pk)
     present = yield from _read(relation, query)
@@ -82,12 +83,13 @@ def replace(
     yield from add(owner, relation, wanted, alias)
 
 
-def listed(others: Any) -> Operation[list[Any]]:
+def listed(others: Any, alias: str) -> Operation[list[Any]]:
     """Return instances or keys as a list; a query is run for its rows."""
     query: Any = others
     if isinstance(others, Manager):
         query = cast("Manager[Any]", others).get_queryset()
     if isinstance(query, QueryBuilder):
+        check_database(query._alias, alias)
         return (yield from rows(cast("AnyQuery", query), batch_lazy=False))
     return list(query)
 

@@ -24,8 +24,8 @@ from treefold_orm._fields.meta import Instance, Meta
 from treefold_orm._fields.relations import is_foreign_key
 from treefold_orm._operations.computed import bulk_update_computed
 from treefold_orm._operations.inserting import by_left_out, take
+from treefold_orm._operations.own_database import check_stored_in, check_targets
 from treefold_orm._operations.row_state import (
-    check_targets,
     clean_value,
     is_expression,
     loaded_value,
@@ -325,6 +325,7 @@ def update(
     rows = list({id(row): row for row in given}.values())  # twice the same is one write
     if several_databases():
         for row in rows:
+            check_stored_in(row, alias, f"call bulk_update with using({row._alias!r})")
             check_targets(row, alias)
     database = database_for(alias)
     total = 0

@@ -13,6 +13,8 @@ from treefold_orm._expressions.freezing import COMPUTED, freeze, freeze_value
 from treefold_orm._expressions.nodes import Expr
 from treefold_orm._expressions.steps import FromCTE
 from treefold_orm._fields.base import Field
+from treefold_orm._fields.relations import is_foreign_key
+from treefold_orm._operations.own_database import check_target
 from treefold_orm._runtime.connections import database_for
 from treefold_orm._terms.values import F
 
@@ -42,6 +44,8 @@ def update(
         if isinstance(value, COMPUTED):
             sets.append((field, assigned(freeze_value(value, scope), field)))
         else:
+            if is_foreign_key(field) and isinstance(value, field.known_target.model):
+                check_target(field, value, query._alias)
             sets.append((field, scope.param(field.clean(value), field)))
     version = query._meta.version
     if version is not None and all(field is not version for field, _ in sets):

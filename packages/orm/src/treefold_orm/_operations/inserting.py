@@ -15,7 +15,8 @@ from treefold_orm._base.statement import Operation, Statement
 from treefold_orm._building.steps import QuerySteps
 from treefold_orm._fields.base import Fields
 from treefold_orm._fields.meta import Instance, Meta
-from treefold_orm._operations.row_state import I, check_targets, clean_value, refuse_expression
+from treefold_orm._operations.own_database import check_targets
+from treefold_orm._operations.row_state import I, clean_value, refuse_expression
 from treefold_orm._runtime.connections import database_for, several_databases
 
 if TYPE_CHECKING:

@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from types import NoneType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from treefold_orm._base.errors import FieldError, FieldValueError, StaleObject
+from treefold_orm._base.errors import FieldValueError, StaleObject
 from treefold_orm._base.journal import keep_state, put_value
-from treefold_orm._base.references import cached
 from treefold_orm._base.statement import Operation
 from treefold_orm._building.own_rows import with_key
 from treefold_orm._building.starting import plain_query
@@ -20,6 +19,7 @@ from treefold_orm._fields.base import AnyField, Fields
 from treefold_orm._fields.meta import Instance
 from treefold_orm._fields.relations import ForeignKey, is_foreign_key
 from treefold_orm._operations.measuring import exists
+from treefold_orm._operations.own_database import shown_key
 
 if TYPE_CHECKING:
     from treefold_orm._drivers.base import Database
@@ -48,27 +48,6 @@ def clean_value(instance: Instance, field: AnyField) -> Any:
     if cleaned.__class__ is not value.__class__:
         setattr(instance, attname, cleaned)
     return cleaned
-
-
-def check_targets(instance: Instance, alias: str) -> None:
-    """Raise `FieldError` where a related instance that was assigned is of another database."""
-    values = instance.__dict__
-    for field in instance._meta.columns:
-        if not is_foreign_key(field):
-            continue
-        related: Instance | None = cached(instance, field.name)
-        if related is not None and values.get(field.attname) in (None, related.pk):
-            check_target(field, related, alias)
-
-
-def check_target(field: ForeignKey[Any, Any], related: Instance, alias: str) -> None:
-    """Raise `FieldError` where `related` is stored in another database than `alias`."""
-    if related._row and related._alias != alias:
-        name, owner = related._meta.name, field.meta.name
-        raise FieldError(
-            f"{owner}.{field.name} cannot point to a row of another database, got a {name} of "
-            f"{related._alias!r} for a {owner} of {alias!r}; read the {name} with using({alias!r})"
-        )
 
 
 def refuse_expression(field: AnyField, value: Any) -> None:
@@ -130,11 +109,6 @@ def changed_fields(instance: Instance, database: Database) -> list[AnyField]:
     if shape is not meta.columns:
         found.extend(f for f in meta.columns if f not in shape and f.attname in values)
     return found
-
-
-def shown_key(instance: Instance) -> str:
-    """The key for an error; a secret is not shown."""
-    return "***" if instance._meta.pk.sensitive else repr(instance.pk)
 
 
 def loaded_value(instance: Instance, field: AnyField) -> Any:

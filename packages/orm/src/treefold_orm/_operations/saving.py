@@ -22,6 +22,7 @@ from treefold_orm._operations.changing import delete as delete_rows
 from treefold_orm._operations.computed import save_computed
 from treefold_orm._operations.inserting import insert
 from treefold_orm._operations.loading import rows
+from treefold_orm._operations.own_database import check_stored_in, check_targets, shown_key
 from treefold_orm._runtime.connections import database_for, several_databases
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def save(
         return
     _check_stored(instance, alias)
     if several_databases():
-        row_state.check_targets(instance, alias)
+        check_targets(instance, alias)
     database = database_for(alias)
     fields = row_state.changed_fields(instance, database)
     if update_fields is not None:
@@ -57,7 +58,7 @@ def save(
         return
     if any(key in fields for key in meta.keys):
         raise FieldError(
-            f"The key of a stored {meta.name} cannot change, got {row_state.shown_key(instance)}; "
+            f"The key of a stored {meta.name} cannot change, got {shown_key(instance)}; "
             "save(force_insert=True) inserts a copy"
         )
     given = _automatic(instance)
@@ -73,15 +74,11 @@ def save(
 def _check_stored(instance: Instance, alias: str) -> None:
     if not instance._row:
         raise StaleObject(
-            f"{instance._meta.name} with key {row_state.shown_key(instance)} was deleted; "
+            f"{instance._meta.name} with key {shown_key(instance)} was deleted; "
             "save(force_insert=True) inserts it again, and with pk = None it becomes a new row"
         )
-    if alias != instance._alias:
-        raise FieldError(
-            f"{instance._meta.name} with key {row_state.shown_key(instance)} is stored in the "
-            f"database {instance._alias!r}, got using={alias!r}; save(using={alias!r}, "
-            "force_insert=True) inserts a copy there"
-        )
+    remedy = f"save(using={alias!r}, force_insert=True) inserts a copy there"
+    check_stored_in(instance, alias, remedy)
 
 
 def _automatic(instance: Instance) -> dict[AnyField, Any]:
@@ -151,7 +148,7 @@ def refresh(instance: Instance, alias: str, names: Sequence[str] | None) -> Oper
     found = yield from rows(query, batch_lazy=False)
     if not found:
         raise meta.model.DoesNotExist(
-            f"{meta.name} with key {row_state.shown_key(instance)} does not exist; it was deleted"
+            f"{meta.name} with key {shown_key(instance)} does not exist; it was deleted"
         )
     for name in [*meta.relations] if names is None else related:
         _forget(instance, name)

@@ -1,0 +1,327 @@
+"""Queries and rows of two databases never meet: they are refused, with both aliases, or right.
+
+`hatch run orm:test-two-databases` runs 300 random queries for each pair of engines.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from orm_models import Author, Country, Post, Tag
+
+from treefold_orm import (
+    CTE,
+    Count,
+    Exists,
+    F,
+    FieldError,
+    OuterRef,
+    Prefetch,
+    Q,
+    Subquery,
+    close_all,
+    configure,
+    create_all,
+)
+from treefold_orm._runtime.connections import _databases
+
+QUERIES = int(os.environ.get("TREEFOLD_TWO_DATABASES", "40"))
+ALIASES = ("default", "other")
+MODELS = (Country, Author, Tag, Post)
+_numbers = itertools.count()
+
+
+@pytest.fixture(
+    params=[("sqlite", "sqlite"), ("postgres", "postgres"), ("sqlite", "postgres")], ids="-".join
+)
+def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[None]:
+    """Two databases whose rows have the same keys and nothing else in common."""
+    _databases.clear()
+    schemas: list[str] = []
+    for alias, engine in zip(ALIASES, request.param, strict=True):
+        if engine == "sqlite":
+            configure("sqlite", tmp_path / f"{alias}.sqlite3", alias=alias)
+        else:
+            admin: Any = request.getfixturevalue("admin")
+            schemas.append(f"pair{next(_numbers)}")
+            admin.run(f"CREATE SCHEMA {schemas[-1]}")
+            settings = {"search_path": schemas[-1]}
+            configure("postgres", admin.dsn, alias=alias, server_settings=settings)
+        create_all(*MODELS, using=alias)
+        fill(alias)
+    yield
+    close_all()
+    _databases.clear()
+    for schema in schemas:
+        request.getfixturevalue("admin").run(f"DROP SCHEMA {schema} CASCADE")
+
+
+def fill(alias: str) -> None:
+    shift = 0 if alias == "default" else 3
+    names = [f"{alias} {n}" for n in range(6)]
+    authors = Author.objects.using(alias).bulk_create(
+        [Author(name=name, age=(n + shift) % 6) for n, name in enumerate(names)]
+    )
+    owners = [authors[(n * 2 + shift) % 6] for n in range(9)]
+    Post.objects.using(alias).bulk_create(
+        [Post(title=f"{alias} {n}", views=n, author=author) for n, author in enumerate(owners)]
+    )
+    Tag.objects.using(alias).bulk_create([Tag(name=name) for name in names])
+
+
+# Each form makes what is asked, and what is right: the inner query is run first, by itself.
+Made = tuple[Callable[[], Awaitable[Any]], Callable[[], Awaitable[Any]]]
+
+
+class Forms:
+    """The ways in which a query takes in another one, or a write takes in rows."""
+
+    def __init__(self, half: Any, outer: str, inner: str, draw: random.Random) -> None:
+        self.half = half
+        self.authors = Author.objects.using(outer).order_by("pk")
+        self.posts = Post.objects.using(inner).filter(views__gte=draw.randrange(9))
+        self.outer, self.inner = outer, inner
+        self.plain = Author.objects.using(outer)
+
+    async def keys(self, query: Any) -> list[int]:
+        return sorted(await self.half.rows(query.values_list("pk", flat=True)))
+
+    async def wanted(self) -> list[int]:
+        return await self.half.rows(self.posts.values_list("author", flat=True))
+
+    async def members(self, *, inside: bool) -> list[int]:
+        wanted = await self.wanted()
+        query = self.plain.filter(pk__in=wanted) if inside else self.plain.exclude(pk__in=wanted)
+        return await self.keys(query)
+
+    def is_in(self) -> Made:
+        return (
+            lambda: self.keys(self.plain.filter(pk__in=self.posts.values("author"))),
+            lambda: self.members(inside=True),
+        )
+
+    def is_excluded(self) -> Made:
+        return (
+            lambda: self.keys(self.plain.exclude(pk__in=self.posts.values("author"))),
+            lambda: self.members(inside=False),
+        )
+
+    def exists(self) -> Made:
+        held = self.posts.filter(author=OuterRef("pk"))
+        return (
+            lambda: self.keys(self.plain.filter(Exists(held))),
+            lambda: self.members(inside=True),
+        )
+
+    def in_q_of_an_aggregate(self) -> Made:
+        async def asked() -> Any:
+            test = Q(pk__in=self.posts.values("author"))
+            return (await self.half(self.plain).aggregate(n=Count("pk", filter=test)))["n"]
+
+        async def right() -> Any:
+            return len(await self.members(inside=True))
+
+        return asked, right
+
+    def subquery(self) -> Made:
+        last = self.posts.filter(author=OuterRef("pk")).order_by("-views").values("views")[:1]
+
+        async def asked() -> Any:
+            rows = self.authors.annotate(x=Subquery(last)).values_list("pk", "x")
+            return await self.half.rows(rows)
+
+        async def right() -> Any:
+            query = self.posts.order_by("views").values_list("author", "views")
+            found = dict(await self.half.rows(query))
+            return [(key, found.get(key)) for key in await self.keys(self.plain)]
+
+        return asked, right
+
+    def ordered_by(self) -> Made:
+        many = self.posts.filter(author=OuterRef("pk")).values("author").annotate(n=Count("*"))
+
+        async def asked() -> Any:
+            query = self.plain.alias(n=Subquery(many.values("n"))).order_by(
+                F("n").desc(nulls="last"), "pk"
+            )
+            return await self.half.rows(query.values_list("pk", flat=True))
+
+        async def right() -> Any:
+            wanted = await self.wanted()
+            return sorted(await self.keys(self.plain), key=lambda key: (-wanted.count(key), key))
+
+        return asked, right
+
+    def _combined(self, name: str) -> Made:
+        async def asked() -> Any:
+            made = getattr(self.plain.values("pk"), name)(self.posts.values("author"))
+            return sorted(row["pk"] for row in await self.half.rows(made))
+
+        async def right() -> Any:
+            mine, theirs = set(await self.keys(self.plain)), set(await self.wanted())
+            return sorted(getattr(mine, name)(theirs))
+
+        return asked, right
+
+    def union(self) -> Made:
+        return self._combined("union")
+
+    def intersection(self) -> Made:
+        return self._combined("intersection")
+
+    def difference(self) -> Made:
+        return self._combined("difference")
+
+    def joined_by_sign(self) -> Made:
+        some = Author.objects.using(self.inner).filter(age__gt=2)
+
+        async def asked() -> Any:
+            return await self.keys(self.plain.filter(age__lt=1) | some)
+
+        async def right() -> Any:
+            return await self.keys(self.plain.filter(Q(age__lt=1) | Q(age__gt=2)))
+
+        return asked, right
+
+    def cte(self) -> Made:
+        held = CTE(self.posts.values("author").distinct())
+        return (
+            lambda: self.keys(self.plain.join(held, author="pk")),
+            lambda: self.members(inside=True),
+        )
+
+    def moved_later(self) -> Made:
+        """The outer query changes its database after it has taken the inner one in."""
+        taken = Author.objects.using(self.inner)
+        return (
+            lambda: self.keys(taken.filter(pk__in=self.posts.values("author")).using(self.outer)),
+            lambda: self.members(inside=True),
+        )
+
+    def updated_by(self) -> Made:
+        most = self.posts.filter(author=OuterRef("pk")).order_by("-views").values("views")[:1]
+
+        async def asked() -> Any:
+            await self.half(self.plain).update(age=Subquery(most))
+            return await self.half.rows(self.authors.values_list("pk", "age"))
+
+        async def right() -> Any:
+            return await self.subquery()[1]()
+
+        return asked, right
+
+    def deleted(self) -> Made:
+        async def asked() -> Any:
+            lonely = self.plain.exclude(pk__in=Post.objects.using(self.inner).values("author"))
+            await self.half(lonely).delete()
+            return await self.keys(self.plain)
+
+        async def right() -> Any:
+            query = Post.objects.using(self.inner).values_list("author", flat=True)
+            return sorted(set(await self.half.rows(query)))
+
+        return asked, right
+
+    def prefetched(self) -> Made:
+        async def asked() -> Any:
+            query = self.authors.prefetch_related(Prefetch("posts", self.posts.order_by("pk")))
+            rows = await self.half.rows(query)
+            return [[post.title for post in row._cached_posts] for row in rows]
+
+        async def right() -> Any:
+            titles = await self.half.rows(self.posts.order_by("pk").values_list("author", "title"))
+            keys = await self.keys(self.plain)
+            return [[title for author, title in titles if author == key] for key in keys]
+
+        return asked, right
+
+    def written_in_bulk(self) -> Made:
+        async def asked() -> Any:
+            rows = await self.half.rows(Author.objects.using(self.inner).order_by("pk"))
+            for row in rows:
+                row.age = 77
+            await self.half(self.plain).bulk_update(rows, ["age"])
+            return await self.half.rows(self.authors.values_list("age", flat=True))
+
+        async def right() -> Any:
+            return [77] * len(await self.keys(self.plain))
+
+        return asked, right
+
+    def set_by_a_query(self) -> Made:
+        tags = Tag.objects.using(self.inner).filter(pk__lte=3)
+
+        async def asked() -> Any:
+            post = await self.half(Post.objects.using(self.outer)).earliest("pk")
+            await self.half(post.tags).set(tags)
+            return await self.keys(post.tags.all())
+
+        async def right() -> Any:
+            return await self.keys(tags)
+
+        return asked, right
+
+    def updated_to_a_row(self) -> Made:
+        async def asked() -> Any:
+            author = await self.half(Author.objects.using(self.inner)).earliest("pk")
+            posts = Post.objects.using(self.outer)
+            await self.half(posts).update(author=author)
+            return set(await self.half.rows(posts.values_list("author", flat=True)))
+
+        async def right() -> Any:
+            return {(await self.half(Author.objects.using(self.inner)).earliest("pk")).pk}
+
+        return asked, right
+
+
+FORMS = [name for name in vars(Forms) if not name.startswith("_")][3:]
+
+
+async def state_of(half: Any) -> list[Any]:
+    found: list[Any] = []
+    for alias in ALIASES:
+        found += await half.rows(Author.objects.using(alias).order_by("pk").values_list())
+        found += await half.rows(Post.objects.using(alias).order_by("pk").values_list())
+    return found
+
+
+async def check(half: Any, name: str, outer: str, inner: str, draw: random.Random) -> None:
+    asked, right = getattr(Forms(half, outer, inner, draw), name)()
+    before = await state_of(half)
+    if outer == inner:
+        wanted = await right()
+        assert await asked() == wanted, (name, outer)
+        return
+    try:
+        found = await asked()
+    except FieldError as error:
+        assert all(repr(alias) in str(error) for alias in ALIASES), (name, str(error))  # noqa: PT017 - the outcome is named
+    else:
+        pytest.fail(f"{name} of {outer!r} took in {inner!r}: {found!r}")
+    assert await state_of(half) == before, name
+
+
+async def test_queries_of_two_databases_never_meet(pair: Any, half: Any) -> None:
+    for name, (outer, inner) in itertools.product(FORMS, itertools.permutations(ALIASES)):
+        await check(half, name, outer, inner, random.Random(1))
+
+
+async def test_random_queries_over_two_databases_are_refused_or_right(pair: Any, half: Any) -> None:
+    draw = random.Random(28)
+    for _ in range(QUERIES):
+        name, outer, inner = draw.choice(FORMS), draw.choice(ALIASES), draw.choice(ALIASES)
+        await check(half, name, outer, inner, draw)
+
+
+async def test_a_condition_on_a_row_of_a_replica_compares_its_key(pair: Any, half: Any) -> None:
+    author = await half(Author.objects.using("other")).earliest("pk")
+    assert [post.title for post in await half.rows(Post.objects.filter(author=author))] == [
+        post.title for post in await half.rows(Post.objects.filter(author=author.pk))
+    ]
+    assert await half(Author.objects).contains(author)
