@@ -1,5 +1,6 @@
 """Fixtures of the pages: a session in an empty folder, with databases and a Redis on demand."""
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -30,5 +31,7 @@ def session(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[PageSess
         folder.mkdir()
         made = PageSession(folder, new_database, redis)
         made.terminal.environment["TERMINAL_PWD"] = str(tmp_path / "pwd")
+        # The Redis may be one of other runs, where a page of the same name is being read.
+        made.terminal.environment["TREEFOLD_TEST_RUN"] = os.environ.get("TREEFOLD_TEST_RUN", "")
         stack.callback(made.close)
         yield made

@@ -252,6 +252,29 @@ def test_a_key_of_the_project_counts_and_none_counts_the_address(
     assert send(("x-api-key", "127.0.0.1")) == 200
 
 
+def test_a_key_that_is_checked_is_not_switched_off_by_inventing_keys(
+    project: Project, ask: Ask
+) -> None:
+    app = application(
+        project, "RateLimit('2/hour', key=lambda r: {'real': 1}.get(r.headers.get('x-api-key')))"
+    )
+
+    def send(key: str) -> int:
+        return ask(app, "GET", "/v1/login", headers=[("x-api-key", key)]).status
+
+    assert [send(f"invented {n}") for n in range(4)] == [200, 200, 429, 429]
+    assert [send("real") for _ in range(3)] == [200, 200, 429]
+
+
+def test_an_async_key_is_refused() -> None:
+    async def find(request: object) -> str:
+        return "client"
+
+    key: Any = find
+    with pytest.raises(TypeError, match="RateLimit key must be a plain function, got an async one"):
+        RateLimit("1/hour", key=key)
+
+
 def test_s71_handshakes_count_with_requests(project: Project, ask: Ask, talk: Talk) -> None:
     app = application(project, "RateLimit('5/min')")
     kinds = [talk(app, "/v1/login").kinds[0] for _ in range(4)]

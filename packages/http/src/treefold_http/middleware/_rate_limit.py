@@ -6,6 +6,7 @@ requests count in the same one. Without Redis the limit is that of one process.
 
 from __future__ import annotations
 
+import inspect
 import itertools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -50,8 +51,9 @@ class RateLimit:
     Args:
         rate: such as `100/hour`, `5/min` or `10/15s`.
         burst: requests at once; by default as many as the rate names.
-        key: returns the client to count, such as an API key or the id of a user; None counts the
-            address.
+        key: a plain function that returns the client to count, once it has checked who that is,
+            such as the id of a user; None counts the address. With a value that a client can make
+            up, such as an unchecked API key, there is no limit.
         per_route: count each route by itself; False counts all that this entry covers together.
         redis: URL of a Redis server; True is that of the setting `redis_url`.
         shared: count together with the other applications of the environment on this Redis that say
@@ -64,6 +66,7 @@ class RateLimit:
 
     Raises:
         ValueError: for a rate, a burst, a name or a URL that is none.
+        TypeError: for an async `key`.
         TreefoldError: if the `redis` extra is not installed.
     """
 
@@ -84,6 +87,11 @@ class RateLimit:
             raise ValueError(f"RateLimit name must be letters and digits, got {name!r}")
         if without_redis not in ("pass", "refuse"):
             raise ValueError(f"without_redis must be 'pass' or 'refuse', got {without_redis!r}")
+        if inspect.iscoroutinefunction(key):
+            raise TypeError(
+                "RateLimit key must be a plain function, got an async one; check the credential in"
+                " a middleware before it, and return what that has kept in request.state"
+            )
         if shared and not redis:
             raise ValueError("RateLimit(shared=True) must have redis=, got none")
         if max_keys < 1:
