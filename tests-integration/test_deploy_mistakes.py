@@ -40,14 +40,10 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
 def findings_of(root: Path) -> list[Finding]:
     """Boot a project, check it as a deployment, and release it."""
     app = Application(root)
-    is_booted = True
     try:
         app.boot()
         assert not app.report.broken
-    except BootError:
-        is_booted = False
-    try:
-        return check_deployment(app, is_booted=is_booted)
+        return check_deployment(app)
     finally:
         asyncio.run(release(app))
 
@@ -127,7 +123,13 @@ def test_a_planted_mistake_is_found(
 ):
     monkeypatch.chdir(base)
     plant(base, mistake, monkeypatch)
-    assert ids_of(base) == sorted([mistake["finding"], *mistake.get("also", ())])
+    try:
+        found = ids_of(base)
+    except BootError as error:
+        if mistake.get("refused", "\0") in str(error):
+            return  # the boot refuses it, and names the mistake
+        raise
+    assert found == sorted([mistake["finding"], *mistake.get("also", ())])
 
 
 def test_every_mistake_that_can_be_found_is_planted_or_tested_by_itself():
@@ -136,7 +138,7 @@ def test_every_mistake_that_can_be_found_is_planted_or_tested_by_itself():
     assert planted <= kinds
     assert kinds - planted == {
         *("cors-twice", "cors-after-limit", "cors-method", "cors-header", "cors-site", "cors-csrf"),
-        *("redis-unreachable", "silenced-nothing"),
+        *("redis-unreachable", "silenced-nothing", "csrf-same-site"),
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from inspect import Parameter
 
 from treefold_http._deploy.deployment import Deployment, ServedRoute, plain_name
@@ -22,13 +22,16 @@ SECRET = Kind(
 KINDS = (SECRET,)
 
 _PARTS = ("password", "passwd", "passphrase", "privatekey")
-_WHOLE = frozenset({"secret", "secretkey", "pwd", "ssn", "cvv", "cvc", "pin", "totpsecret"})
+_WHOLE = frozenset({"pwd", "ssn", "cvv", "cvc"})
+_SHOWN_ONCE = frozenset({"secret", "secretkey", "clientsecret", "totpsecret"})
+"""Secrets that a `POST` may answer with: it has made them, and shows them this once."""
 
 
 def check_answers(deployment: Deployment) -> Iterator[Finding]:
     """Find secrets in response models and return annotations."""
     for served in deployment.routes:
-        names = [name for node in _answer_types(served) for name in _secret_members(node)]
+        words = _WHOLE if served.route.method == "POST" else _WHOLE | _SHOWN_ONCE
+        names = [name for node in _answer_types(served) for name in _secret_members(node, words)]
         for name in dict.fromkeys(names):
             text = f"the answer of {served.shown} has the member {name!r}"
             yield SECRET.at(served.file, text, f"response_model = ...  # a type without {name}")
@@ -47,10 +50,10 @@ def _answer_types(served: ServedRoute) -> Iterator[tree.TypeNode]:
         return
 
 
-def _secret_members(node: tree.TypeNode) -> Iterator[str]:
+def _secret_members(node: tree.TypeNode, words: Collection[str]) -> Iterator[str]:
     for member in members_in(node):
         name = plain_name(member.written_as)
-        is_secret = name in _WHOLE or any(part in name for part in _PARTS)
+        is_secret = name in words or any(part in name for part in _PARTS)
         if member.is_output and is_secret and _is_text(member.type):
             yield member.written_as
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from treefold_http._deploy.deployment import CHANGING, MIDDLEWARE, Deployment
+from treefold_http._deploy.deployment import CHANGING, MIDDLEWARE, Deployment, inner_entry
 from treefold_http._deploy.finding import SEVERE, WARNING, Finding, Kind
 from treefold_http._deploy.sessions import is_plain_origin
 from treefold_http.middleware._cors import CORS
@@ -92,8 +92,8 @@ class _PlacedEntry:
 
     def meets(self, other: _PlacedEntry) -> bool:
         """Return True if both entries run for a common route."""
-        shorter = min(len(self.prefix), len(other.prefix))
-        return self.prefix[:shorter] == other.prefix[:shorter]
+        pairs = zip(self.prefix, other.prefix, strict=False)
+        return all(one == another or "*" in (one, another) for one, another in pairs)
 
 
 def check_cors(deployment: Deployment) -> Iterator[Finding]:
@@ -114,8 +114,7 @@ def check_cors(deployment: Deployment) -> Iterator[Finding]:
 
 
 def _place(entry: Any) -> _PlacedEntry:
-    prefix = getattr(entry, "prefix", None)
-    return _PlacedEntry(entry, ()) if prefix is None else _PlacedEntry(entry.entry, prefix)
+    return _PlacedEntry(inner_entry(entry), getattr(entry, "prefix", ()))
 
 
 def _of_kind(placed: Sequence[_PlacedEntry], kind: type) -> list[_PlacedEntry]:

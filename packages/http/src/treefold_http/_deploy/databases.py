@@ -36,7 +36,7 @@ REDIS_PLAIN = Kind(
 )
 REDIS_OPEN = Kind(
     "redis-open",
-    SEVERE,
+    WARNING,
     "a Redis on a network has no password",
     "connects from any machine of the network, and writes a session of any user",
 )

@@ -17,7 +17,7 @@ from treefold_http._deploy.references import ReferenceReader, References
 from treefold_http._deploy.sources import SettingSources
 from treefold_http._injection.secured import security_of
 from treefold_http._project.handlers import HandlerModule
-from treefold_http._project.middleware_chain import Under, entries_for
+from treefold_http._project.middleware_chain import entries_for
 from treefold_http._wire.errors import Forbidden, HTTPError, TooManyRequests, Unauthorized
 from treefold_http.auth._login import login, logout
 from treefold_http.auth._passwords import (
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 MIDDLEWARE = "Middleware/__init__.py"
 CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
-PASSWORDS = frozenset({"password", "passwd", "pwd", "passphrase", "passcode", "pin", "otp", "totp"})
+PASSWORDS = frozenset({"password", "passwd", "pwd", "passphrase", "passcode", "otp", "totp"})
 """Names of inputs that are passwords, in small letters."""
 _OURS = "treefold_http."
 
@@ -183,7 +183,7 @@ class Deployment:
     def entries(self) -> Sequence[Any]:
         """All entries of middleware, without `under`: those of `Middleware/`, then of modules."""
         own = [entry for served in self.routes for entry in served.module.middlewares]
-        found = [getattr(each, "entry", each) for each in (*self.listed, *own)]
+        found = [inner_entry(each) for each in (*self.listed, *own)]
         return list({id(each): each for each in found}.values())
 
     @cached_property
@@ -199,16 +199,9 @@ class Deployment:
     def file_of_entry(self, entry: Any) -> str:
         """Return the file that lists an entry."""
         for served in self.routes:
-            if any(getattr(each, "entry", each) is entry for each in served.module.middlewares):
+            if any(inner_entry(each) is entry for each in served.module.middlewares):
                 return served.file
         return MIDDLEWARE
-
-    def prefix_of(self, entry: Any) -> str:
-        """Return the prefix that `under` limits an entry to; empty for none."""
-        for each in self.listed:
-            if isinstance(each, Under) and each.entry is entry:
-                return "/" + "/".join(each.prefix)
-        return ""
 
     def _served_routes(self) -> Iterator[ServedRoute]:
         project = self.host.project
@@ -217,6 +210,13 @@ class Deployment:
                 entries = entries_for(route, [*project.listed, *module.middlewares])
                 contract = project.plans[route].contract
                 yield ServedRoute(route, module, contract, entries, self.reader)
+
+
+def inner_entry(entry: Any) -> Any:
+    """Return the middleware of an entry, without `under` and other scopes."""
+    while hasattr(entry, "entry"):
+        entry = entry.entry
+    return entry
 
 
 def is_guard(entry: Any, reader: ReferenceReader) -> bool:

@@ -6,9 +6,8 @@ import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
-from treefold_http._deploy.deployment import Deployment
+from treefold_http._deploy.deployment import Deployment, inner_entry, is_guard
 from treefold_http._deploy.finding import SEVERE, WARNING, Finding, Kind
-from treefold_http._deploy.guards import guarded_chain
 from treefold_http._deploy.reach import covers, is_wide
 from treefold_http._responses.static import StaticFiles
 from treefold_http._runtime.settings import SPELLINGS
@@ -52,17 +51,17 @@ UPLOAD = Kind(
 )
 KINDS = (DOCS, METRICS, DEVELOPMENT, FILES, MEMORY, UPLOAD)
 
+_DOCUMENTS = ("docs", "openapi.json")
 _GIB = 1024**3
 _MOST_MEMORY = 32 * _GIB
 _LARGE_BODY = 64 * 1024 * 1024
 _MOST_FILES = 10_000
 _PRIVATE = frozenset(
-    {
-        *(".sqlite3", ".sqlite", ".db", ".sql", ".dump", ".bak", ".log"),
-        *(".pem", ".key", ".p12", ".pfx", ".kdbx", ".py", ".toml", ".ini"),
-    }
+    {".sqlite3", ".sqlite", ".db", ".dump", ".bak", ".key", ".p12", ".pfx", ".kdbx"}
 )
 """Endings of files that no page needs."""
+_OWN = frozenset({"__init__.py", "treefold.toml", "pyproject.toml", "settings.py", "hooks.py"})
+"""Files of a project, which show that the folder was not made for the public."""
 
 
 def check_exposed(deployment: Deployment) -> Iterator[Finding]:
@@ -71,12 +70,22 @@ def check_exposed(deployment: Deployment) -> Iterator[Finding]:
     if SPELLINGS.get(deployment.environment.get("TREEFOLD_DEV", "").strip().lower(), False):
         text = "TREEFOLD_DEV is set, and servers such as uvicorn then run in development mode"
         yield DEVELOPMENT.at("environment", text, "unset TREEFOLD_DEV")
-    if settings.docs and not guarded_chain(deployment.outside, deployment):
-        text = "the setting docs is on, and nothing guards /docs and /openapi.json"
+    for path in _DOCUMENTS if settings.docs else ():
+        if _is_guarded(deployment, path):
+            continue
+        text = f"the setting docs is on, and nothing guards /{path}"
         yield DOCS.at(sources.file_of("docs"), text, "docs = false")
+        break
     yield from _check_metrics(deployment)
     yield from _check_files(deployment)
     yield from _check_bodies(deployment)
+
+
+def _is_guarded(deployment: Deployment, path: str) -> bool:
+    """Return True if a guard runs for a path that is no route."""
+    below = [each for each in deployment.listed if getattr(each, "prefix", None) == (path,)]
+    chain = [*deployment.outside, *map(inner_entry, below)]
+    return any(is_guard(entry, deployment.reader) for entry in chain)
 
 
 def _check_metrics(deployment: Deployment) -> Iterator[Finding]:
@@ -111,8 +120,17 @@ def _check_files(deployment: Deployment) -> Iterator[Finding]:
 
 
 def _is_private(path: Path, folder: Path) -> bool:
-    hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-    return not hidden and path.suffix.lower() in _PRIVATE and path.is_file()
+    if any(part.startswith(".") for part in path.relative_to(folder).parts):
+        return False  # it is not served
+    is_named = path.suffix.lower() in _PRIVATE or path.name in _OWN
+    return path.is_file() and (is_named or (path.suffix == ".pem" and _is_key(path)))
+
+
+def _is_key(path: Path) -> bool:
+    try:
+        return b"PRIVATE KEY" in path.read_bytes()
+    except OSError:
+        return False
 
 
 def _check_databases(deployment: Deployment, folder: Path, shown: str) -> Iterator[Finding]:

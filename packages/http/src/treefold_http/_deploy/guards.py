@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from treefold_http._deploy.deployment import Deployment, ServedRoute, is_guard
 from treefold_http._deploy.finding import SEVERE, Finding, Kind
@@ -115,8 +115,3 @@ def _check_caches(deployment: Deployment) -> Iterator[Finding]:
                 text = f"cached comes before {name} for {served.shown}"
                 write = f"middlewares = [{name}, cached(...)]"
                 yield CACHED.at(deployment.file_of_entry(entry), text, write)
-
-
-def guarded_chain(entries: Sequence[object], deployment: Deployment) -> bool:
-    """Return True if middleware of a chain refuses clients."""
-    return any(is_guard(entry, deployment.reader) for entry in entries)

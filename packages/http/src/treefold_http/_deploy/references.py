@@ -115,9 +115,13 @@ def _referred(function: FunctionType, found: References) -> Iterator[Any]:
         found.names |= set(code.co_names)
         found.constants |= {each for each in code.co_consts if type(each) is int}
         values = [function.__globals__[n] for n in code.co_names if n in function.__globals__]
-        yield from values
-        for module in (each for each in values if isinstance(each, ModuleType)):
-            yield from _attributes(module, code.co_names)
+        seen: set[int] = set()
+        while values:
+            value = values.pop()
+            yield value
+            if isinstance(value, ModuleType) and id(value) not in seen:
+                seen.add(id(value))
+                values += _attributes(value, code.co_names)
     for cell in function.__closure__ or ():
         try:
             yield cell.cell_contents

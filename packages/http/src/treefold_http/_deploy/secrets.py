@@ -13,7 +13,6 @@ from treefold_http._deploy.deployment import Deployment, plain_name
 from treefold_http._deploy.finding import SEVERE, WARNING, Finding, Kind
 from treefold_http._deploy.sources import ENVIRONMENT
 from treefold_http._sessions.signing import MIN_SECRET
-from treefold_logging import is_sensitive
 
 SHORT = Kind(
     "secret-short",
@@ -56,7 +55,11 @@ EXAMPLES = frozenset(
 )
 """The secrets of the examples and of the documentation."""
 
-_SHORTEST_OF_APP = 16
+_ENDINGS = {
+    **dict.fromkeys(("secret", "secret_key", "signing_key", "encryption_key"), 16),
+    **dict.fromkeys(("password", "passphrase", "token", "api_key", "private_key"), 0),
+}
+"""Endings of names in `[app]` that are secrets, and their least bytes; others choose passwords."""
 _LEAST_CHARACTERS = 8
 _PLACEHOLDERS = (
     *("changeme", "replaceme", "placeholder", "insecure", "example", "yoursecret", "mysecret"),
@@ -127,9 +130,10 @@ def _secrets(deployment: Deployment) -> Iterator[_Secret]:
         file, variable = sources.file_of("secret_key_fallbacks"), "TREEFOLD_SECRET_KEY_FALLBACKS"
         yield _Secret("secret_key_fallbacks", value, file, variable, MIN_SECRET)
     for name, value in settings.app.items():
-        if isinstance(value, str) and value and is_sensitive(name):
+        ending = next((each for each in _ENDINGS if name.lower().endswith(each)), None)
+        if isinstance(value, str) and value and ending is not None:
             file, variable = sources.file_of("app", name), f"TREEFOLD_APP__{name.upper()}"
-            yield _Secret(f"app.{name}", str(value), file, variable, _SHORTEST_OF_APP)
+            yield _Secret(f"app.{name}", str(value), file, variable, _ENDINGS[ending])
     yield from _passwords(deployment, "databases", settings.databases, "TREEFOLD_DATABASE_URL")
     yield from _passwords(deployment, "caches", settings.caches, "TREEFOLD_CACHE_URL")
     if settings.redis_url is not None:

@@ -19,6 +19,12 @@ NO_CSRF = Kind(
     "sessions without protection against requests of other sites",
     "has the browser of a logged-in user send a form from a page of his own",
 )
+LAX = Kind(
+    "csrf-same-site",
+    WARNING,
+    "sessions are protected by SameSite alone",
+    "has the browser send a form from another name of the site, such as a forgotten subdomain",
+)
 OTHER_COOKIE = Kind(
     "csrf-other-cookie",
     SEVERE,
@@ -43,7 +49,7 @@ IRREVOCABLE = Kind(
     "logins are kept in a cookie, which no logout ends",
     "uses a stolen cookie until it expires, also after its user has logged out",
 )
-KINDS = (NO_CSRF, OTHER_COOKIE, PLAIN_ORIGIN, PLAIN_SOCKETS, IRREVOCABLE)
+KINDS = (NO_CSRF, LAX, OTHER_COOKIE, PLAIN_ORIGIN, PLAIN_SOCKETS, IRREVOCABLE)
 
 
 def check_sessions(deployment: Deployment) -> Iterator[Finding]:
@@ -90,8 +96,12 @@ def _check_csrf(deployment: Deployment) -> Iterator[Finding]:
 def _first_csrf_fault(sessions: Sessions, entries: Sequence[Any], shown: str) -> Finding | None:
     guards = [each for each in entries if isinstance(each, CSRF)]
     if not guards:
+        write = "Sessions(...)  # without csrf=False"
+        if sessions.cookie.samesite != "none":
+            text = f"{shown} takes the cookie of the session from all pages of its site"
+            return LAX.at(MIDDLEWARE, text, write)
         text = f"{shown} takes the cookie of the session from pages of any site"
-        return NO_CSRF.at(MIDDLEWARE, text, "Sessions(...)  # without csrf=False")
+        return NO_CSRF.at(MIDDLEWARE, text, write)
     cookie = sessions.cookie.full_name
     if all(each.cookies is not None and cookie not in each.cookies for each in guards):
         text = f"CSRF looks at {', '.join(guards[0].cookies or ())}, and the session is {cookie}"
