@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from treefold_http import Application, Settings, SettingsError, TreefoldError
+from treefold_http import Application, Settings, SettingsError, TreefoldError, create_app
 from treefold_http._runtime.name_space import TEST_RUN, NameSpace, find_names
 from treefold_http.testing import TestClient
 
@@ -86,6 +86,15 @@ def test_the_environment_is_read_from_a_variable(
     monkeypatch.setenv("TREEFOLD_ENVIRONMENT", "blue")
 
     assert Application(tmp_path, dev=True).names.environment == "blue"
+
+
+def test_an_application_that_another_server_loads_is_in_production(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `uvicorn treefold.asgi:app` does."""
+    monkeypatch.setenv("TREEFOLD_APP_DIR", str(tmp_path / "shop"))
+
+    assert create_app().names.own == "treefold:shop:production:"
 
 
 def test_an_application_of_a_test_client_has_names_of_its_own(tmp_path: Path) -> None:

@@ -169,6 +169,11 @@ class SharedRedis:
         claim = Claim(names)
         self._keep_claim(claim, self._blockingly(partial(_send_claim, claim=claim)))
 
+    @property
+    def has_claims(self) -> bool:
+        """True while this process claims names on the server."""
+        return bool(self._claims)
+
     async def release(self, names: NameSpace) -> None:
         """End the claim to the names of an application that stops."""
         if (known := self._claims.pop(names.own, None)) is not None:
@@ -362,7 +367,7 @@ async def ensure_claim(url: str, names: NameSpace) -> None:
 
 
 def known_redis() -> list[SharedRedis]:
-    """Return every client of this process, for the readiness probe."""
+    """Return every client of this process, for the readiness probe and the claims of names."""
     return list(_shared.values())
 
 
@@ -380,15 +385,20 @@ async def claim_known(names: NameSpace) -> None:
                 await client.claim(names)
 
 
-async def close_shared(names: NameSpace | None = None) -> None:
-    """Close the connections of the running event loop; called at shutdown.
+def has_claims() -> bool:
+    """Return True while this process claims names on any server."""
+    return any(client.has_claims for client in (*_shared.values(), *_claiming.values()))
 
-    Args:
-        names: those of the application that ends; its claims to them end too.
-    """
+
+async def release_known(names: NameSpace) -> None:
+    """End the claims of this process to the names of an application that stops."""
     for client in (*_shared.values(), *_claiming.values()):
-        if names is not None:
-            await client.release(names)
+        await client.release(names)
+
+
+async def close_shared() -> None:
+    """Close the connections of the running event loop; called at shutdown."""
+    for client in (*_shared.values(), *_claiming.values()):
         await client.close()
 
 

@@ -18,7 +18,13 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from treefold_http._extensions.calls import explain
-from treefold_http._redis.client import claim_known, close_shared
+from treefold_http._redis.client import (
+    claim_known,
+    close_shared,
+    has_claims,
+    known_redis,
+    release_known,
+)
 from treefold_http._runtime.background import run_anywhere
 from treefold_http._runtime.boot_report import BootError, TreefoldError
 from treefold_http._runtime.current_application import (
@@ -134,7 +140,9 @@ class Lifespan:
         self.begin_shutdown()
         await self.app.background.drain(self.app.settings.grace)
         await self._run_undo()
-        await close_shared(self.app.names)
+        if has_claims():  # otherwise its names need not be known, and may be in a file
+            await release_known(self.app.names)
+        await close_shared()
         if "treefold_http.cache" in sys.modules:  # otherwise no cache was used
             sys.modules["treefold_http.cache"].clear_memory()
         self._starting = None
@@ -159,7 +167,8 @@ class Lifespan:
             await self._run_undo()  # a module may have opened a database connection
             raise
         try:
-            await claim_known(app.names)
+            if known_redis():
+                await claim_known(app.names)
         except TreefoldError:
             await self._run_undo()
             raise
