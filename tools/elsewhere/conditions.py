@@ -68,6 +68,12 @@ class Condition:
     plain_user: bool = False
     foreign_environment: bool = False
 
+    @property
+    def servers(self) -> bool:
+        """True if the suites may use servers that run on this machine."""
+        away = {"--no-network", "--no-ipv6", "--taken"}
+        return not self.clock and not away.intersection(self.confine)
+
 
 def in_401_days(now: datetime) -> datetime:
     return now + timedelta(days=401)

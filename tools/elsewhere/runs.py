@@ -58,6 +58,6 @@ def world_traces(world: World) -> Traces:
         world.root,
         world.git,
         temporary=Path(world.variables["TMPDIR"]),
-        servers=world.variables if world.servers else None,
+        servers=world.variables if world.condition.servers else None,
         kept=world.kept,
     )

@@ -18,6 +18,9 @@ CLOCK = Path(__file__).with_name("clock_shift.c")
 OF_OUR_HATCH = ("HATCH_", "PYTHON", "PYTEST_", "XDG_", "VIRTUAL_ENV", "TREEFOLD_")
 """How variables begin that a user who opens a terminal does not have."""
 
+SERVERS = ("TREEFOLD_TEST_POSTGRES", "TREEFOLD_TEST_REDIS")
+"""Variables that name servers of the machine."""
+
 TRAP = "raise SystemExit('A module of the foreign environment was imported')\n"
 
 
@@ -41,12 +44,6 @@ class World:
     git: Mapping[str, str]
     user: tuple[str, ...] = ()
     kept: tuple[Path, ...] = ()
-
-    @property
-    def servers(self) -> bool:
-        """True if the suites use servers that run on this machine."""
-        away = {"--no-network", "--no-ipv6", "--taken"}
-        return not self.condition.clock and not away.intersection(self.condition.confine)
 
     def prepare(self, words: list[str]) -> int:
         """Make the environment of a suite: with a network, and without any shift of the clock."""
@@ -87,6 +84,9 @@ def make_world(condition: Condition, folder: Path) -> World:
     is_fresh = condition.place != "checkout"
     variables = fresh_variables(condition, folder) if is_fresh else dict(os.environ)
     variables |= {**condition.variables, "TMPDIR": str(temporary)}
+    if not condition.servers:
+        for name in SERVERS:
+            variables.pop(name, None)
     if condition.clock:
         variables |= {"LD_PRELOAD": str(build_clock(folder)), "TREEFOLD_TEST_SERVICES": "own"}
         variables["CLOCK_SHIFT"] = "0"
@@ -119,7 +119,11 @@ def fresh_variables(condition: Condition, folder: Path) -> dict[str, str]:
     """Return the variables of a user with an empty HOME, who shares what has been downloaded."""
     home = folder / ("Zuhause für uns" if condition.plain_user else "home")
     home.mkdir()
-    variables = {k: v for k, v in os.environ.items() if not k.startswith(OF_OUR_HATCH)}
+    variables = {
+        name: value
+        for name, value in os.environ.items()
+        if name in SERVERS or not name.startswith(OF_OUR_HATCH)
+    }
     folders = variables["PATH"].split(":")
     outside = [each for each in folders if not Path(each).with_name("pyvenv.cfg").exists()]
     variables |= {"HOME": str(home), "PATH": ":".join(outside)}
