@@ -49,7 +49,9 @@ def run_suite(world: World, suite: str) -> list[str]:
         findings = [f"{name}: exit code {code}"] if code else []
     except subprocess.TimeoutExpired:
         findings = [f"{name}: did not end within {LIMIT / 60:.0f} minutes"]
-    left = [*end_orphans(), *before.added(world_traces(world))]
+    finally:  # also where this command itself is stopped
+        left = end_orphans()
+    left += before.added(world_traces(world))
     return [*findings, *(f"{name} left behind {line}" for line in left)]
 
 
