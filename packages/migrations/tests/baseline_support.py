@@ -11,8 +11,8 @@ from inspect_place import Place
 
 from treefold_migrations import baseline, drift, load_folder, makemigrations, migrate
 from treefold_migrations._baseline.proving import executed
-from treefold_migrations._inspect.drift import unexpected
 from treefold_migrations._inspect.live import compare_database
+from treefold_migrations._run.drift import unexpected
 from treefold_migrations._state.rendering import render_state
 from treefold_migrations._state.schema_state import SchemaState
 from treefold_orm.schema import Meta, plan_tables, statements

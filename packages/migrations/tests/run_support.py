@@ -84,7 +84,10 @@ def files(tmp_path: Path) -> Files:
     return Files(tmp_path / "migrations")
 
 
-OPERATIONS = "AddField, AddIndex, AlterField, CreateTable, DropField, Migration, RunPython, RunSQL"
+OPERATIONS = (
+    "AddField, AddIndex, AlterField, CreateTable, DropField, Migration, RunPython, RunSQL, "
+    "SetOptions"
+)
 AUTHOR = (
     'CreateTable("author", {"id": fields.BigAutoField(primary_key=True), '
     '"name": fields.CharField(max_length=40)}, model="Author")'

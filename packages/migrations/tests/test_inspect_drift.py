@@ -16,9 +16,9 @@ from treefold_migrations import (
     squash,
 )
 from treefold_migrations._files.history import History
-from treefold_migrations._inspect.drift import adrift, drift
 from treefold_migrations._inspect.found import InspectError
 from treefold_migrations._inspect.live import compare_database
+from treefold_migrations._run.drift import adrift, drift
 from treefold_migrations._state.rendering import render_state
 from treefold_orm import UniqueViolation, aclose_all, configure
 from treefold_orm.schema import ColumnDef, CreateTable, TableDef, statements

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from treefold_migrations._commands.files import Folder, Say, quiet
 from treefold_migrations._files.loading import load_folder
-from treefold_migrations._inspect import drift as comparing
 from treefold_migrations._inspect.compare import Difference
+from treefold_migrations._run import drift as comparing
 
 
 def drift(

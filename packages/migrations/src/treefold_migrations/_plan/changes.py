@@ -43,7 +43,9 @@ class TableChange:
     `sources` maps the columns after to the columns before whose values they keep. `fills` is SQL
     for the values of existing rows, `conversions` tells how stored values change, both by the
     column's name after. A `fresh` table was created in the same migration. `unknown` names what
-    its database has and no migration knows, which a rebuild of the table would lose.
+    its database has and no migration knows, which a rebuild of the table would lose; `findings`
+    are all such differences that the history has noted. With `agreed` the migration says that what
+    it does not know may be lost.
     """
 
     before: TableDef | None
@@ -53,6 +55,8 @@ class TableChange:
     conversions: Mapping[str, Conversion] = field(default_factory=dict[str, Conversion])
     fresh: bool = False
     unknown: tuple[str, ...] = ()
+    findings: frozenset[tuple[str, str, str]] = frozenset()
+    agreed: bool = False
 
 
 def is_constant(sql: str) -> bool:

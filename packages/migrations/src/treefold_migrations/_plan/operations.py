@@ -13,7 +13,12 @@ from itertools import pairwise
 
 from treefold_migrations._operations.base import Operation, states_through
 from treefold_migrations._operations.custom import RunPython, RunSQL, SeparateStateAndDatabase
-from treefold_migrations._operations.tables import CreateTable, DropTable, RenameTable
+from treefold_migrations._operations.tables import (
+    CreateTable,
+    DropTable,
+    RenameTable,
+    SetOptions,
+)
 from treefold_migrations._plan.between import Answers, Shapes, changes_between
 from treefold_migrations._plan.changes import TableChange
 from treefold_migrations._plan.postgres import plan_postgres
@@ -64,7 +69,8 @@ def plan_operations(
         if isinstance(chosen[0], SEPARATE):
             steps = _separate(chosen[0], states[first], dialect, fresh, sqlite_version)
         else:
-            changes = changes_of(chosen, states[first : last + 1], dialect, fresh)
+            agreed = frozenset(map(_agreed_table, operations[:last])) - {""}
+            changes = changes_of(chosen, states[first : last + 1], dialect, fresh, agreed=agreed)
             steps = plan_changes(changes, dialect=dialect, sqlite_version=sqlite_version)
         made.append((first, steps))
         for operation in chosen:
@@ -112,15 +118,20 @@ def changes_of(
     states: Sequence[SchemaState],
     dialect: Dialect,
     fresh: frozenset[str],
+    *,
+    agreed: frozenset[str] = frozenset(),
 ) -> list[TableChange]:
-    """Return the changes of tables that operations make together."""
+    """Return the changes of tables that operations make together.
+
+    `agreed` are tables whose unknown parts the file gives up.
+    """
     trace = Trace(states[0], dialect)
     for operation, after in zip(operations, states[1:], strict=True):
         trace.add(operation, after)
     before, after = both_shapes(states[0], states[-1])
     answers: Answers = trace.answers(fresh)
     return [
-        _with_unknown(change, states[-1])
+        _with_unknown(change, states[-1], agreed)
         for change in changes_between(before, after, dialect=dialect, answers=answers)
         if _managed(change, states[0], states[-1])
     ]
@@ -130,7 +141,13 @@ _LOST = frozenset({"check", "column", "default", "foreign key", "primary key", "
 """Kinds of findings that are more than another spelling of the same."""
 
 
-def _with_unknown(change: TableChange, state: SchemaState) -> TableChange:
+def _agreed_table(operation: Operation) -> str:
+    if isinstance(operation, SetOptions) and operation.as_found is not None:
+        return "" if operation.as_found else operation.table
+    return ""
+
+
+def _with_unknown(change: TableChange, state: SchemaState, agreed: frozenset[str]) -> TableChange:
     if change.before is None or change.after is None:
         return change
     table = state.tables[change.after.name]
@@ -139,7 +156,8 @@ def _with_unknown(change: TableChange, state: SchemaState) -> TableChange:
         for kind, name, found in table.options.as_found
         if kind in _LOST and found not in _KEPT and not found.startswith("not ")
     )
-    return replace(change, unknown=unknown)
+    findings = frozenset(table.options.as_found)
+    return replace(change, unknown=unknown, findings=findings, agreed=change.after.name in agreed)
 
 
 _KEPT = frozenset({"missing", "AUTOINCREMENT"})

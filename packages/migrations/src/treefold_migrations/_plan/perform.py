@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from treefold_migrations._base.errors import RunError
+from treefold_migrations._inspect.sqlite_losses import require_known
 from treefold_migrations._plan.guards import message
 from treefold_migrations._plan.step import Step
 from treefold_orm.schema import Operation, Statement
@@ -17,8 +18,11 @@ def perform(step: Step) -> Operation[None]:
     """Run one step and its check.
 
     Raises:
-        RunError: the check found rows; the statement, where it ran, must be rolled back.
+        RunError: the check found rows, or the live table has parts that the step would lose; the
+            statement, where it ran, must be rolled back.
     """
+    if step.known is not None:
+        yield from require_known(step.known)
     if step.generates:
         rows: list[Any] = yield Statement("rows", step.sql)
         for row in rows:

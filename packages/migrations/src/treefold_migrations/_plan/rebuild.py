@@ -2,7 +2,8 @@
 
 Foreign keys are not enforced meanwhile, or dropping the old table would reach its child rows.
 Indexes, triggers and the sequence that migrations do not know are kept, views are tested, and the
-number of rows and all references are verified before the commit.
+number of rows and all references are verified before the commit. Other parts that they do not know,
+such as a column by hand, would be lost: the first step compares the live table and refuses.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from treefold_migrations._inspect.sqlite_losses import Known
 from treefold_migrations._plan import guards
 from treefold_migrations._plan.changes import TableChange, column_checks, columns_by_name
 from treefold_migrations._plan.statements import bare, text
@@ -80,7 +82,7 @@ def rebuild(job: Rebuild, dialect: schema.Dialect) -> list[Step]:
     create = schema.statements(schema.CreateTable(replace(bare(after), name=NEW)), dialect)[0]
     return [
         *_guards(job, values),
-        step(f"DROP TABLE IF EXISTS temp.{quote(KEPT)}", f"{what}: prepare"),
+        step(f"DROP TABLE IF EXISTS temp.{quote(KEPT)}", f"{what}: prepare", known=_known(job)),
         step(_keep(job), f"{what}: keep triggers and indexes"),
         step(_keep_sequence(after), f"{what}: keep the sequence", generates=True),
         step(_create(create, after, dialect), f"{what}: create the new table", generates=True),
@@ -102,6 +104,10 @@ def rebuild(job: Rebuild, dialect: schema.Dialect) -> list[Step]:
         ),
         step(f"DROP TABLE temp.{quote(KEPT)}", f"{what}: clean up"),
     ]
+
+
+def _known(job: Rebuild) -> Known | None:
+    return None if job.change.agreed else Known(job.current, job.change.findings)
 
 
 def _keep(job: Rebuild) -> str:

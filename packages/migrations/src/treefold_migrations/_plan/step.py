@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from treefold_migrations._inspect.sqlite_losses import Known
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -23,7 +25,8 @@ class Step:
 
     `generates`: `sql` is a query, and each row's first column is a statement to run. `repeat`: the
     statement changes a batch of rows, and runs again until it changes none. `foreign_keys_off`:
-    SQLite must not enforce foreign keys, which is switched before the transaction begins.
+    SQLite must not enforce foreign keys, which is switched before the transaction begins. `known`:
+    the step fails before its statement where the live table of SQLite has more than that.
     """
 
     sql: str
@@ -37,3 +40,4 @@ class Step:
     generates: bool = False
     repeat: bool = False
     foreign_keys_off: bool = False
+    known: Known | None = None

@@ -1,0 +1,77 @@
+"""Parts of a live SQLite table that its rebuild would lose, because no migration knows them.
+
+    ALTER TABLE book ADD COLUMN shelf TEXT     -- by hand, or by RunSQL
+    AlterField("book", "title", ...)           -- copies the columns that the history knows
+
+SQLite has no ALTER for most changes, so the table is created again as the history describes it.
+Indexes and triggers are created again as they were; columns, checks, collations, generated columns
+and the like are not, and the rebuild is refused while it can still lose nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from treefold_migrations._base.errors import RunError
+from treefold_migrations._inspect.compare import MISSING, Comparison, Difference
+from treefold_migrations._inspect.found import Found
+from treefold_migrations._inspect.sql_text import canonical
+from treefold_migrations._inspect.sqlite import catalog_of, expected_sqlite
+from treefold_orm.schema import Operation, Statement, TableDef, quote
+
+_LOST = frozenset(
+    {"check", "column", "default", "foreign key", "primary key", "table", "type", "unique"}
+)
+_KEPT = frozenset({MISSING, "AUTOINCREMENT"})
+_READ = (
+    "SELECT type, name, tbl_name, sql FROM sqlite_master "
+    "WHERE type IN ('table', 'index') AND sql IS NOT NULL"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A table as the migrations know it, and how it differs from that with their knowledge."""
+
+    table: TableDef
+    findings: frozenset[tuple[str, str, str]] = frozenset()
+
+
+def require_known(known: Known) -> Operation[None]:
+    """Raise `RunError` where the live table has parts that the history does not know."""
+    rows: list[Any] = yield Statement("rows", _READ)
+    table = known.table
+    near = {table.name.lower(), *(key.target.lower() for key in table.foreign_keys)}
+    catalog = catalog_of([tuple(row) for row in rows if row[2].lower() in near])
+    live = next((f for n, f in catalog.tables.items() if n.lower() == table.name.lower()), None)
+    if live is None:
+        return  # the next statement says that the table is missing
+    wanted = expected_sqlite([table])[table.name]
+    lost = [d for d in _losses(wanted, live) if d.key not in known.findings]
+    if lost:
+        raise RunError(
+            f"Table {table.name!r} must be rebuilt for this change, which would lose what no "
+            f"migration made: {'; '.join(map(_describe, lost))}; add it to the model and record "
+            "that migration with `migrate --fake`, drop it with RunSQL before, or agree to the "
+            f"loss with SetOptions({table.name!r}, as_found=[]) in this migration"
+        )
+
+
+def _losses(wanted: Found, live: Found) -> Iterator[Difference]:
+    indexes = {unique.name for unique in live.table.uniques if unique.is_index}
+    for difference in Comparison(canonical, "sqlite").table(wanted, live):
+        kind, name, found = difference.key
+        if kind == "nullability" and found == "NOT NULL":
+            yield difference
+        elif kind not in _LOST or found in _KEPT or found.startswith("not "):
+            continue
+        elif not (kind == "unique" and name in indexes):
+            yield difference
+
+
+def _describe(difference: Difference) -> str:
+    if difference.kind == "column" and difference.name:
+        return f"column {quote(difference.name)} ({difference.found})"
+    return f"{difference.kind} {difference.name} ({difference.found})".replace("  ", " ")
