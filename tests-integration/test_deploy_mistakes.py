@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shutil
 import subprocess
 import tomllib
@@ -19,6 +20,7 @@ import pytest
 
 from treefold import Application
 from treefold_http import BootError
+from treefold_http._deploy.secrets import EXAMPLES
 from treefold_http.deploy import SUBJECTS, Finding, check_deployment
 from treefold_http.extensions import release
 from treefold_scaffold import create_project
@@ -169,3 +171,12 @@ def test_the_starter_has_no_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     create_project("shop", tmp_path, starter=True, models=True)
     monkeypatch.chdir(tmp_path / "shop")
     assert findings_of(tmp_path / "shop") == []
+
+
+def test_the_secrets_of_all_examples_are_known():
+    root = FOLDER.parent.parent
+    pages = [*root.glob("docs/**/*.md"), *root.glob("tests-integration/*/treefold.toml")]
+    texts = [file.read_text(encoding="utf-8") for file in pages]
+    shown = {one for text in texts for one in re.findall(r'^secret_key = "(.{32,})"', text, re.M)}
+    assert len(shown) >= 3
+    assert shown <= EXAMPLES

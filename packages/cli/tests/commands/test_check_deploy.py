@@ -106,6 +106,24 @@ def test_the_settings_of_a_project_that_does_not_boot_are_checked(treefold: Tree
     assert (code, sorted(found)) == (1, ["docs-public", "secret-short"])
 
 
+def test_a_secret_in_a_settings_file_is_moved_to_the_environment(treefold: Treefold, root: Path):
+    (root / "treefold.toml").write_text('secret_key = "short"\n')
+    _, out, _ = treefold("check", "--deploy")
+    assert out.splitlines()[2:5] == [
+        "  write in treefold.toml:",
+        "    # without secret_key; in the environment:",
+        "    TREEFOLD_SECRET_KEY=$(python -c 'import secrets; print(secrets.token_urlsafe(48))')",
+    ]
+
+
+def test_an_annotation_of_the_environment_names_no_file(
+    treefold: Treefold, root: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("TREEFOLD_DEV", "1")
+    _, out, _ = treefold("check", "--deploy", "--format", "github")
+    assert out.startswith("::error::[deploy] TREEFOLD_DEV is set")
+
+
 def test_a_redis_that_does_not_answer_is_a_warning_without_its_password(
     treefold: Treefold, root: Path
 ):

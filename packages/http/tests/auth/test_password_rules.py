@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import secrets
+from typing import Any
 
 import pytest
 
@@ -127,6 +128,6 @@ def test_rules_are_asked_only_where_they_are_given():
 
 
 @pytest.mark.parametrize("wrong", [{"min_length": 0}, {"max_similarity": 0}, {"max_similarity": 2}])
-def test_rules_that_are_none_are_refused(wrong: dict[str, int]):
+def test_rules_that_are_none_are_refused(wrong: dict[str, Any]):
     with pytest.raises(ValueError, match=f"PasswordRules {next(iter(wrong))} must be"):
         PasswordRules(**wrong)

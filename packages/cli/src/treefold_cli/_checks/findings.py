@@ -12,6 +12,9 @@ from typing import Any
 
 from treefold_cli._console.output import count
 
+ENVIRONMENT = "environment"
+"""In place of a file: what is wrong is a variable."""
+
 
 class Kind(Enum):
     """Kind of a problem; the value is its tag in the text."""

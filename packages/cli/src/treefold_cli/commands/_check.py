@@ -18,7 +18,7 @@ import typer
 
 from treefold_cli._checks.broken_files import line_in, reported_findings, shown_name
 from treefold_cli._checks.deployment import deploy_problems
-from treefold_cli._checks.findings import FORMATS, Kind, Problem, Report, render
+from treefold_cli._checks.findings import ENVIRONMENT, FORMATS, Kind, Problem, Report, render
 from treefold_cli._console.completion import complete_choices
 from treefold_cli._console.errors import FAILURE, OK, translated
 from treefold_cli._console.options import AppDir, AsJson, read_choice
@@ -141,6 +141,8 @@ def _boot_problems(
 
 def _in_repository(app_dir: str, problem: Problem) -> tuple[str, ...]:
     """Name files as annotations do: from the root of the checkout, else from where we are."""
+    if problem.files == (ENVIRONMENT,):
+        return ()
     checkout, place = os.environ.get("GITHUB_WORKSPACE", ""), os.path.realpath(app_dir)
     holds = checkout and Path(place).is_relative_to(os.path.realpath(checkout))
     below = os.path.relpath(place, os.path.realpath(checkout if holds else os.curdir))

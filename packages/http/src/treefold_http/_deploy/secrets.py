@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from treefold_http._deploy.deployment import Deployment, plain_name
 from treefold_http._deploy.finding import SEVERE, WARNING, Finding, Kind
-from treefold_http._deploy.sources import ENVIRONMENT
+from treefold_http._deploy.sources import DOTENV, ENVIRONMENT
 from treefold_http._sessions.signing import MIN_SECRET
 
 SHORT = Kind(
@@ -75,7 +75,7 @@ class _Secret(NamedTuple):
         setting: its setting, such as `secret_key` or `app.webhook_secret`.
         value: the secret.
         file: where it is given.
-        variable: the variable to set instead.
+        variable: the variable to set instead; empty if there is none.
         least: the least bytes of it; 0 for a password of another service.
     """
 
@@ -85,6 +85,14 @@ class _Secret(NamedTuple):
     variable: str
     least: int
 
+    def line(self, value: str) -> str:
+        """Return the line to write: a variable, and what to take out of a settings file."""
+        if not self.variable:
+            return f"# {self.setting} without its password"
+        if self.file in (ENVIRONMENT, DOTENV):
+            return f"{self.variable}={value}"
+        return f"# without {self.setting}; in the environment:\n{self.variable}={value}"
+
 
 def check_secrets(deployment: Deployment) -> Iterator[Finding]:
     """Find secrets that others know, or can find."""
@@ -93,17 +101,19 @@ def check_secrets(deployment: Deployment) -> Iterator[Finding]:
         yield from _check_value(secret)
         if secret.file != ENVIRONMENT and secret.file in deployment.sources.tracked:
             text = f"{secret.setting} is written in {secret.file}, which git keeps"
-            yield IN_GIT.at(secret.file, text, f"{secret.variable}=...  # in the environment")
+            write = "git rm --cached .env  # list it in .gitignore, and make new secrets"
+            line = write if secret.file == DOTENV else secret.line("...  # a new one")
+            yield IN_GIT.at(secret.file, text, line)
         known = first.setdefault(secret.value, secret)
         signs = known.least or secret.least  # several services may know one user by one password
         if signs and known.setting.partition(".")[0] != secret.setting.partition(".")[0]:
             text = f"{known.setting} and {secret.setting} are the same"
-            yield REUSED.at(secret.file, text, f"{secret.variable}={_NEW}")
+            yield REUSED.at(secret.file, text, secret.line(_NEW))
 
 
 def _check_value(secret: _Secret) -> Iterator[Finding]:
     size = len(secret.value.encode())
-    write = f"{secret.variable}={_NEW}"
+    write = secret.line(_NEW)
     if secret.value in EXAMPLES:
         yield EXAMPLE.at(secret.file, f"{secret.setting} is the secret of an example", write)
     elif not secret.least:
@@ -148,7 +158,8 @@ def _passwords(
         password = password_of(url)
         if password:
             file = deployment.sources.file_of(setting, alias or None)
-            yield _Secret(f"{setting}.{alias}".rstrip("."), password, file, variable, 0)
+            own = variable if alias in ("", "default") else ""
+            yield _Secret(f"{setting}.{alias}".rstrip("."), password, file, own, 0)
 
 
 def password_of(url: str) -> str:
