@@ -281,6 +281,13 @@ def test_development_and_production_never_meet(
         assert development.request("POST", "/v1/renew?text=x", headers=[SAME_SITE]).status == 204
         world.run("-m", "treefold", "worker", "--drain")
         assert world.queue.value("SELECT count(*) FROM pgqueuer") == 1
+        listed = world.run("-m", "treefold", "jobs", "list").splitlines()
+        assert listed == [
+            "0 waiting, 0 running, 0 failed",
+            "1 waiting in queue treefold:shop:development, of other names",
+        ]
+        listed = world.run("-m", "treefold", "jobs", "list", "--dev").splitlines()
+        assert listed == ["1 waiting, 0 running, 0 failed"]
         world.run("-m", "treefold", "worker", "--drain", "--dev")
         assert here.recv(PATIENCE) == "x"
         there.send("last")

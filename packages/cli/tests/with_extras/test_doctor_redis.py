@@ -48,6 +48,20 @@ def test_a_redis_of_the_settings_that_is_away_fails_once(
     assert "hunter2" not in done.stdout + done.stderr
 
 
+def test_a_cache_that_is_shared_is_asked_at_its_server(
+    forked: Executable, root: Path, free_port: int
+):
+    url = f"redis://127.0.0.1:{free_port}"
+    (root / "treefold.toml").write_text(
+        f'redis_url = "{url}"\n[caches]\ndefault = "{url}?shared=true"\n'
+    )
+    done = forked("doctor", "--json", cwd=root)
+    found = [each for each in json.loads(done.stdout)["findings"] if each["topic"] == "redis"]
+    assert [each["text"].partition(" (")[0] for each in found] == [
+        f"setting redis_url: 127.0.0.1:{free_port} cannot be reached"
+    ]
+
+
 def test_a_redis_that_is_not_there_fails_without_its_password(
     forked: Executable, root: Path, free_port: int
 ):

@@ -507,6 +507,32 @@ def test_an_application_does_not_start_beside_another_deployment(tmp_path: Path,
         asyncio.run(main())
 
 
+@pytest.mark.parametrize(
+    ("given", "dev", "is_told"),
+    [(None, False, True), (None, True, False), ("shop", False, False)],
+)
+def test_production_is_warned_of_names_after_a_folder(
+    tmp_path: Path, url: str, lines: Lines, given: str | None, dev: bool, is_told: bool
+) -> None:
+    root = sessions(tmp_path / "release-7", url)
+    app = Application(root, dev=dev, settings=Settings(name=given, secret_key=SECRET))
+
+    async def main() -> None:
+        await app.lifespan.start()
+        await app.lifespan.stop()
+
+    asyncio.run(main())
+    told = [text for text in lines.texts() if text.startswith("keys in redis begin with")]
+    assert told == (
+        [
+            "keys in redis begin with treefold:release-7:production:, after the folder; another"
+            " folder or machine does not find them: set name in treefold.toml"
+        ]
+        if is_told
+        else []
+    )
+
+
 def test_a_room_is_refused_beside_another_deployment(
     tmp_path: Path, url: str, in_room: Joined
 ) -> None:

@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 if TYPE_CHECKING:
     from treefold_http import Settings
@@ -57,12 +58,19 @@ def redis_addresses(settings: "Settings | None") -> Iterator[tuple[str, str]]:
     named = [each for each in named if each[1]][:1]
     if settings is not None:
         named.append(("setting redis_url", settings.redis_url))
-        named += [(f"cache {alias!r}", url) for alias, url in settings.caches.items()]
+        named += [(f"cache {alias!r}", _server(url)) for alias, url in settings.caches.items()]
     seen: set[str] = set()
     for name, url in named:
         if url and url not in seen and not url.startswith("memory:"):
             seen.add(url)
             yield name, url
+
+
+def _server(address: str) -> str:
+    """Return the address of a cache without the option `shared`, which the driver does not know."""
+    parts = urlsplit(address)
+    options = [option for option in parse_qsl(parts.query) if option[0] != "shared"]
+    return urlunsplit(parts._replace(query=urlencode(options))) if parts.query else address
 
 
 def check_redis(url: str) -> str:

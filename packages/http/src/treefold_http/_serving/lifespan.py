@@ -169,6 +169,7 @@ class Lifespan:
         try:
             if known_redis():
                 await claim_known(app.names)
+                _warn_of_folder_name(app)
         except TreefoldError:
             await self._run_undo()
             raise
@@ -240,6 +241,16 @@ class Lifespan:
     async def _run(self, hook: Callable[..., Any]) -> None:
         call = partial(hook, self.app) if _takes_app(hook) else hook
         await run_anywhere(self.app.threads, call)
+
+
+def _warn_of_folder_name(app: Host) -> None:
+    names = app.names
+    if names.is_folder and not names.is_test and names.environment != "development":
+        get_logger().warning(
+            "keys in redis begin with %s, after the folder; another folder or machine does not find"
+            " them: set name in treefold.toml",
+            names.own,
+        )
 
 
 @contextmanager

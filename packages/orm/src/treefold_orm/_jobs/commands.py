@@ -99,11 +99,12 @@ def worker(
 
 
 @_command
-def list_jobs(*, limit: int = 20, app_dir: str = ".") -> int:
+def list_jobs(*, limit: int = 20, dev: bool = False, app_dir: str = ".") -> int:
     """Show how many jobs wait, run and have failed, and the failed ones with their errors.
 
     Args:
         limit: Failed jobs that are shown, the newest first.
+        dev: Show the jobs of 'treefold dev'.
         app_dir: The project.
     """
 
@@ -111,6 +112,8 @@ def list_jobs(*, limit: int = 20, app_dir: str = ".") -> int:
         counts = await engine.waiting()
         names = {"waiting": "queued", "running": "picked", "failed": "failed"}
         lines = [", ".join(f"{counts.get(state, 0)} {name}" for name, state in names.items())]
+        elsewhere = (await engine.waiting_elsewhere()).items()
+        lines += [f"{count} waiting in queue {name}, of other names" for name, count in elsewhere]
         for job in await engine.failed_jobs(limit):
             call = engine.call_in(job)
             error = await engine.last_error(job.id)
@@ -124,11 +127,12 @@ def list_jobs(*, limit: int = 20, app_dir: str = ".") -> int:
 
 
 @_command
-def retry_jobs(ids: list[int], *, app_dir: str = ".") -> int:
+def retry_jobs(ids: list[int], *, dev: bool = False, app_dir: str = ".") -> int:
     """Put failed jobs back into the queue, with all attempts.
 
     Args:
         ids: The numbers that 'treefold jobs list' shows.
+        dev: Put jobs of 'treefold dev' back.
         app_dir: The project.
     """
 
