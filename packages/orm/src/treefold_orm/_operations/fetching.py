@@ -10,7 +10,16 @@ from treefold_orm._base.names import check_untainted
 from treefold_orm._base.statement import Operation, Statement
 from treefold_orm._building.own_rows import key_order, with_keys
 from treefold_orm._expressions.lookups import refuse_sensitive
-from treefold_orm._expressions.steps import DistinctOn, Values
+from treefold_orm._expressions.nodes import OrderNode
+from treefold_orm._expressions.steps import (
+    Annotate,
+    Combine,
+    Distinct,
+    DistinctOn,
+    FromCTE,
+    Ordering,
+    Values,
+)
 from treefold_orm._fields.meta import Meta
 from treefold_orm._operations.loading import check_lock, decoded_one, prefetch, rows
 from treefold_orm._terms.columns import Column
@@ -45,10 +54,7 @@ def one(meta: Meta, plan: Plan, args: Sequence[Any]) -> Operation[Any]:
 
 def first(query: AnyQuery, *, batch_lazy: bool) -> Operation[Any]:
     """The first row, or None."""
-    if not _ordered(query):
-        free = query._high is None and not query._low
-        query = query.order_by(*key_order(query._meta)) if free else query
-    found = yield from rows(query._sliced(None, 1), batch_lazy=batch_lazy)
+    found = yield from rows(_in_order(query, "first()")._sliced(None, 1), batch_lazy=batch_lazy)
     return found[0] if found else None
 
 
@@ -65,14 +71,32 @@ def last(query: AnyQuery, *, batch_lazy: bool) -> Operation[Any]:
     """The last row, or None."""
     if query._low or query._high is not None:
         raise FieldError("last() cannot follow a slice: reverse the order and take the first")
-    found = yield from rows(query.reverse()._sliced(None, 1), batch_lazy=batch_lazy)
+    ordered = _in_order(query, "last()").reverse()
+    found = yield from rows(ordered._sliced(None, 1), batch_lazy=batch_lazy)
     return found[0] if found else None
 
 
-def _ordered(query: AnyQuery) -> bool:
-    step = query._order_step()
-    terms = query._meta.ordering if step is None else step
-    return bool(terms) or query._has(Values, DistinctOn)
+def _in_order(query: AnyQuery, call: str) -> AnyQuery:
+    """Return a query with an order: its own, else that of its model, else by key.
+
+    Without one, PostgreSQL gives another row after every update of one. Rows that have no key, as
+    those of `values().distinct()` or of a union, are ordered by their columns.
+    """
+    step, meta = query._order_step(), query._meta
+    if step or query._low or query._high is not None or query._has(DistinctOn):
+        return query
+    values = query._last(Values)
+    if values is not None:
+        if any(isinstance(s, Annotate) and s.groups for s in query._key[1:]):
+            raise FieldError(
+                f"{call} cannot choose among groups without an order; call order_by() before it"
+            )
+        if query._has(Distinct, Combine, FromCTE):
+            terms = [OrderNode(expr, descending=False) for _, expr in values.columns]
+            return query._step(Ordering(tuple(terms)))
+    if step is None and meta.ordering:  # which DISTINCT leaves out by itself
+        return query.order_by(*meta.ordering) if query._has(Distinct) else query
+    return query.order_by(*key_order(meta))
 
 
 def in_bulk(

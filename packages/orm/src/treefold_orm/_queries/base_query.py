@@ -64,7 +64,10 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
         return arun(query._alias, fetching.get(query, batch_lazy=False))
 
     def first(self) -> R | None:
-        """Return the first row in the query's order (else by key), or None."""
+        """Return the first row in the query's order (else by key), or None.
+
+        Raises `FieldError` for groups without an order.
+        """
         return run(self._alias, fetching.first(self, batch_lazy=True), "await afirst()")
 
     def afirst(self) -> Coroutine[Any, Any, R | None]:
