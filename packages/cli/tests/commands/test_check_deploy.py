@@ -6,7 +6,6 @@ Which mistakes it finds is tested with the planted ones, in the integration test
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Callable
 from pathlib import Path
 
@@ -122,17 +121,3 @@ def test_an_annotation_of_the_environment_names_no_file(
     monkeypatch.setenv("TREEFOLD_DEV", "1")
     _, out, _ = treefold("check", "--deploy", "--format", "github")
     assert out.startswith("::error::[deploy] TREEFOLD_DEV is set")
-
-
-def test_a_redis_that_does_not_answer_is_a_warning_without_its_password(
-    treefold: Treefold, root: Path
-):
-    pytest.importorskip("redis")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    (root / "treefold.toml").write_text(f'redis_url = "redis://:hunter2hunter2@127.0.0.1:{port}"\n')
-    code, out, _ = treefold("check", "--deploy")
-    assert code == 0
-    assert f"redis-unreachable (warning): setting redis_url: 127.0.0.1:{port} cannot be" in out
-    assert "hunter2" not in out

@@ -133,6 +133,46 @@ def test_a_registration_needs_no_limit_and_a_login_does(found: Ask):
     assert found({"v1/User/Post.py": own}) == []
 
 
+ACCOUNTS = """
+from treefold_http.auth import hash_password, verify_password
+
+
+class Accounts:
+    def __init__(self) -> None:
+        self.hashes = {}
+
+    def register(self, password: str) -> str:
+        return self._hash(password)
+
+    def _hash(self, password: str) -> str:
+        return hash_password(password)
+
+    def is_right(self, password: str) -> bool:
+        return self._check(password)
+
+    def _check(self, password: str) -> bool:
+        return bool(verify_password(password, None))
+"""
+
+
+@pytest.mark.parametrize("scope", ["app", "request"])
+@pytest.mark.parametrize(
+    ("call", "expected"), [("register", []), ("is_right", ["login-unlimited"])]
+)
+def test_of_a_service_the_methods_that_are_called_count(
+    found: Ask, scope: str, call: str, expected: list[str]
+):
+    code = LOGIN.format(
+        name="login as _",
+        more="from Services.accounts import Accounts",
+        call=f"accounts.{call}('')",
+    ).replace("sent: Sent)", "sent: Sent, accounts: Accounts)")
+    provided = "from Services.accounts import Accounts\nfrom treefold_http import Provider\n\n"
+    provided += f"providers = {{Accounts: Provider(Accounts, scope='{scope}')}}\n"
+    files = {"Services/accounts.py": ACCOUNTS, "providers.py": provided, "v1/User/Post.py": code}
+    assert found(files) == expected
+
+
 def test_a_logged_in_user_confirms_a_password_without_a_limit(found: Ask):
     sure = LOGIN.format(
         name="verify_password",

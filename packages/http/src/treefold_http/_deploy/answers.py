@@ -42,11 +42,11 @@ def _answer_types(served: ServedRoute) -> Iterator[tree.TypeNode]:
         yield from (output.type for output in served.contract.outputs)
         return
     handler = inspect.unwrap(served.module.handler)
-    annotation = getattr(handler, "__annotations__", {}).get("return", EMPTY)
     try:
+        annotation = getattr(handler, "__annotations__", {}).get("return", EMPTY)
         parameter = Parameter("answer", Parameter.KEYWORD_ONLY, annotation=annotation)
         yield read(annotation_of(parameter, handler))
-    except InjectionError:
+    except (InjectionError, NameError):  # a name that is imported for the type checker only
         return
 
 

@@ -15,6 +15,7 @@ from treefold_http._deploy.members import members_in
 from treefold_http._deploy.reach import Reach, reach_of
 from treefold_http._deploy.references import ReferenceReader, References
 from treefold_http._deploy.sources import SettingSources
+from treefold_http._injection.contract import Shared
 from treefold_http._injection.secured import security_of
 from treefold_http._project.handlers import HandlerModule
 from treefold_http._project.middleware_chain import entries_for
@@ -80,10 +81,17 @@ class ServedRoute:
         """The values that a client sends, the members of models too."""
         return [one for each in self.contract.inputs for one in (each, *each.members)]
 
+    @property
+    def functions(self) -> Sequence[Any]:
+        """Its handler, its dependencies, and the factories of what it is provided with."""
+        steps = self.contract.steps
+        shared = [step.provider.factory for step in steps if isinstance(step, Shared)]
+        return [self.module.handler, *self.contract.functions, *shared]
+
     @cached_property
     def references(self) -> References:
         """What its handler and its dependencies refer to."""
-        return self.reader.read([self.module.handler, *self.contract.functions])
+        return self.reader.read(self.functions)
 
     @cached_property
     def needs_credentials(self) -> bool:
@@ -134,7 +142,7 @@ class ServedRoute:
     def is_limited(self) -> bool:
         """True if a limit of the framework or of the project counts its clients."""
         own = [each for each in self.entries if not _is_ours(each)]
-        found = self.reader.read([*own, self.module.handler, *self.contract.functions])
+        found = self.reader.read([*own, *self.functions])
         return bool(self.limits) or found.includes(TooManyRequests) or 429 in found.constants
 
 

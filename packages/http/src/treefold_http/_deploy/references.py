@@ -15,13 +15,19 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, FunctionType, MethodType, ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 _OURS = ("treefold", "treefold_http")
+_HOOKS = frozenset(
+    {"__init__", "__call__", "__enter__", "__aenter__", "before", "after", "http", "websocket"}
+)
+"""Methods that run without being named where an object is used."""
+_Step: TypeAlias = tuple[FunctionType, type | None]
+"""A function to read, and the class that it was found in."""
 
 
 @dataclass(slots=True)
@@ -58,56 +64,70 @@ class ReferenceReader:
 
     def __init__(self, root: Path) -> None:
         self._inside = os.path.join(os.path.realpath(root), "")
-        self._direct: dict[FunctionType, tuple[References, list[FunctionType]]] = {}
+        self._direct: dict[_Step, tuple[References, list[_Step]]] = {}
 
     def read(self, functions: Iterable[Any]) -> References:
         """Return what functions refer to, directly or through other functions of the project.
 
         Args:
-            functions: functions, methods, classes and objects.
+            functions: functions, methods, classes and objects. Of a class, its hooks are read, and
+                the methods that the code of these functions names.
         """
+        functions = list(functions)
+        names = {name for each in functions for name in code_names(each)}
         found = References()
-        waiting = [each for value in functions for each in _functions_of(value)]
-        seen: set[FunctionType] = set()
+        waiting = [step for each in functions for step in _steps_of(each, names)]
+        seen: set[_Step] = set()
         while waiting:
-            function = waiting.pop()
-            if function in seen:
-                continue
-            seen.add(function)
-            direct, called = self._read_one(function)
-            found.add(direct)
-            waiting += called
+            step = waiting.pop()
+            if step not in seen:
+                seen.add(step)
+                direct, called = self._read_step(step)
+                found.add(direct)
+                waiting += called
         return found
 
-    def _read_one(self, function: FunctionType) -> tuple[References, list[FunctionType]]:
-        if function not in self._direct:
+    def _read_step(self, step: _Step) -> tuple[References, list[_Step]]:
+        if step not in self._direct:
+            function, owner = step
             direct = References()
-            called: list[FunctionType] = []
+            called: list[_Step] = []
             for value in _referred(function, direct):
                 direct.objects[id(value)] = value
-                called += (each for each in _functions_of(value) if self._is_own(each))
-            self._direct[function] = direct, called
-        return self._direct[function]
+                called += _steps_of(value, direct.names)
+            if owner is not None:
+                called += _methods(owner, direct.names)
+            self._direct[step] = direct, [each for each in called if self._is_own(each[0])]
+        return self._direct[step]
 
     def _is_own(self, function: FunctionType) -> bool:
         return os.path.realpath(function.__code__.co_filename).startswith(self._inside)
 
 
-def _functions_of(value: Any) -> Iterator[FunctionType]:
-    """Yield the functions that calling a value may run."""
+def _steps_of(value: Any, names: Collection[str]) -> Iterator[_Step]:
+    """Yield the functions that using a value may run, with the class of methods."""
     while isinstance(value, functools.partial):
         value = value.func
     if isinstance(value, MethodType):
-        value = value.__func__
-    if isinstance(value, FunctionType):
-        yield value
-        inner = inspect.unwrap(value, stop=lambda each: not hasattr(each, "__wrapped__"))
+        yield value.__func__, type(value.__self__)
+    elif isinstance(value, FunctionType):
+        yield value, None
+        inner = inspect.unwrap(value)
         if isinstance(inner, FunctionType) and inner is not value:
-            yield inner
+            yield inner, None
     elif isinstance(value, type):
-        yield from (each for each in vars(value).values() if isinstance(each, FunctionType))
+        yield from _methods(value, names)
     elif not isinstance(value, ModuleType) and type(value).__module__ != "builtins":
-        yield from _functions_of(type(value))
+        yield from _methods(type(value), names)
+
+
+def _methods(owner: type, names: Collection[str]) -> Iterator[_Step]:
+    for each in owner.__mro__[:-1]:
+        for name, member in vars(each).items():
+            if name in _HOOKS or name in names:
+                function = getattr(member, "fget", None) or getattr(member, "__func__", member)
+                if isinstance(function, FunctionType):
+                    yield function, owner
 
 
 def _referred(function: FunctionType, found: References) -> Iterator[Any]:
@@ -144,6 +164,7 @@ def _attributes(module: ModuleType, names: Iterable[str]) -> Iterator[Any]:
             yield value
 
 
-def code_names(function: Callable[..., Any]) -> set[str]:
+def code_names(value: Any) -> set[str]:
     """Return the names of attributes and globals in the code of a function itself."""
-    return {name for each in _functions_of(function) for name in each.__code__.co_names}
+    functions = [function for function, _ in _steps_of(value, ())]
+    return {n for each in functions for code in _nested(each.__code__) for n in code.co_names}
