@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,6 @@ import pytest
 
 from treefold_http import Application, Settings
 from treefold_http.cache import get_cache
-from treefold_http.cache._aliases import _caches
 
 if TYPE_CHECKING:
     from packages.http.tests.conftest import Answer, Exchange
@@ -22,12 +21,6 @@ Ask = Callable[..., "Answer"]
 Fields = Sequence[tuple[str, str]]
 
 SETTINGS = Settings(secret_key="0123456789abcdef" * 2)
-
-
-@pytest.fixture(autouse=True)
-def _fresh() -> Iterator[None]:
-    yield
-    _caches.clear()
 
 
 @pytest.fixture
@@ -339,6 +332,52 @@ def test_a_first_request_that_fails_or_is_cancelled_fails_no_other(
         return [*(answer.status for answer in answers), (await waiting).status]
 
     assert sorted(asyncio.run(main())) == [200, 200, 200, 200, 200, 500]
+
+
+FAILING = {
+    "Services/turns.py": """
+import asyncio
+calls, begun, finish = [], asyncio.Event(), asyncio.Event()
+""",
+    "Api/v1/Get.py": """
+from Services.turns import begun, calls, finish
+from treefold_http import HTTPError
+from treefold_http.cache import cached
+
+@cached(60)
+async def handler(request):
+    calls.append(1)
+    begun.set()
+    await finish.wait()
+    if len(calls) > int(request.query["good"]):
+        return {"n": len(calls)}
+    raise HTTPError(503, "the database is away")
+""",
+}
+
+
+@pytest.mark.parametrize(("good", "calls", "expected"), [(99, 2, 503), (1, 2, 200)])
+def test_a_failing_handler_is_not_called_by_all_who_waited(
+    project: Project, exchange: type[Exchange], good: int, calls: int, expected: int
+) -> None:
+    app = project(FAILING)
+    app.boot()
+    turns: Any = sys.modules["Services.turns"]
+
+    async def main() -> list[Answer]:
+        asked = [exchange("GET", f"/v1?good={good}") for _ in range(40)]
+        running = [asyncio.ensure_future(one.run(app)) for one in asked]
+        await turns.begun.wait()
+        for _ in range(20):  # every request reaches the cache
+            await asyncio.sleep(0)
+        turns.finish.set()
+        return await asyncio.gather(*running)
+
+    answers = asyncio.run(main())
+    assert len(turns.calls) == calls
+    assert sorted(answer.status for answer in answers) == sorted([expected] * 39 + [503])
+    told = [answer.fields("retry-after") for answer in answers if answer.status == 503]
+    assert told.count(["1"]) == (38 if expected == 503 else 0)
 
 
 def test_in_development_a_changed_handler_answers_anew(live: Callable[..., Any]) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import gc
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -16,15 +17,7 @@ import pytest
 import treefold_http
 from treefold_http import Application, BootError, Settings, SettingsError
 from treefold_http.cache import Cache, _memory, cached, configure_cache, get_cache
-from treefold_http.cache._aliases import _addresses, _caches
 from treefold_http.cache._memory import _TAG, MemoryBackend
-
-
-@pytest.fixture(autouse=True)
-def _fresh() -> Iterator[None]:
-    yield
-    _caches.clear()
-    _addresses.clear()
 
 
 @pytest.fixture
@@ -111,7 +104,7 @@ def test_a_value_expires(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_s54_bytes_that_are_not_json_are_a_miss(cache: Cache) -> None:
     for garbage in (b"cos\nsystem\n(S'x'\ntR.", b"\x80\x04\x95", b"", b"{", b"NaN", b"\xff"):
-        cache.backend.write("k", garbage, 60, ())
+        cache.place.backend.write("k", garbage, 60, ())
         assert cache.sync.get("k", "miss") == "miss"
 
 
@@ -282,7 +275,7 @@ def test_s55_threads_make_a_value_once(cache: Cache) -> None:
 
     with ThreadPoolExecutor(8) as threads:
         assert list(threads.map(ask, range(8))) == [1] * 8
-    assert cache.sync._locks == {}
+    assert cache.place.turns == {}
 
 
 def test_a_caller_that_leaves_takes_the_value_from_no_other(cache: Cache) -> None:
@@ -338,18 +331,23 @@ def test_a_cache_lives_in_one_loop_after_another(cache: Cache) -> None:
 # -- functions
 
 
+calls: list[Any] = []
+
+
+@cached(60)
+async def double(x: int, *more: int, by: int = 2, **named: Any) -> int:
+    calls.append((x, by))
+    return x * by
+
+
+@cached(60)
+def plain(x: int) -> int:
+    calls.append(x)
+    return x
+
+
 def test_a_function_is_called_once_for_the_same_arguments() -> None:
-    calls: list[Any] = []
-
-    @cached(60)
-    async def double(x: int, *more: int, by: int = 2, **named: Any) -> int:
-        calls.append((x, by))
-        return x * by
-
-    @cached(60)
-    def plain(x: int) -> int:
-        calls.append(x)
-        return x
+    calls.clear()
 
     async def work() -> None:
         assert [await double(1), await double(x=1), await double(1, by=2)] == [2, 2, 2]
@@ -466,3 +464,72 @@ def test_a_handler_with_an_unknown_cache_does_not_load(project: Callable[..., Ap
     }
     with pytest.raises(BootError, match="Cache 'none' is not configured"):
         project(files, root="other").boot()
+
+
+def test_a_function_with_variables_of_another_function_needs_a_key() -> None:
+    def made_for(user: str) -> Callable[[], str]:
+        @cached(60)
+        def cart() -> str:
+            return user
+
+        return cart
+
+    with pytest.raises(TypeError, match=r"cannot see the variable 'user' of the function around"):
+        made_for("ann")
+
+
+def test_with_a_key_or_without_such_variables_a_function_may_stand_inside() -> None:
+    def made_for(user: str) -> Callable[[], str]:
+        @cached(60, key=lambda: user)
+        def cart() -> str:
+            return user
+
+        return cart
+
+    assert [made_for(user)() for user in ("ann", "bob", "ann")] == ["ann", "bob", "ann"]
+
+    def passed_on(function: Callable[[int], int]) -> Callable[[int], int]:
+        @functools.wraps(function)
+        def call(number: int) -> int:
+            return function(number)
+
+        return call
+
+    @cached(60)
+    @passed_on
+    def twice(number: int) -> int:
+        return 2 * number
+
+    @cached(60)
+    def factorial(number: int) -> int:
+        return number * factorial(number - 1) if number else 1
+
+    assert (twice(2), factorial(5)) == (4, 120)
+
+
+def test_threads_that_wait_for_a_computation_get_its_exception(cache: Cache) -> None:
+    calls: list[int] = []
+    begun, finish = threading.Event(), threading.Event()
+
+    def make() -> int:
+        calls.append(1)
+        begun.set()
+        finish.wait(10)
+        raise LookupError("the database is away")
+
+    def ask(_: int) -> str:
+        try:
+            return cache.sync.get_or_set("k", make, ttl=60)
+        except LookupError as error:
+            return str(error)
+
+    with ThreadPoolExecutor(40) as threads:
+        asked = [threads.submit(ask, n) for n in range(40)]
+        begun.wait(10)
+        while cache.place.turns["k"].users < 40:
+            time.sleep(0.001)
+        finish.set()
+        assert {one.result() for one in asked} == {"the database is away"}
+    assert len(calls) == 1
+    assert cache.place.turns == {}
+    assert cache.sync.get_or_set("k", lambda: 1, ttl=60) == 1

@@ -14,7 +14,7 @@ from treefold_http import Application
 from treefold_http._redis import close_shared
 from treefold_http._runtime.current_application import entering
 from treefold_http.cache import Cache
-from treefold_http.cache._cache import Backend
+from treefold_http.cache._cache import Place
 from treefold_http.cache._redis import RedisBackend
 
 if TYPE_CHECKING:
@@ -33,15 +33,16 @@ def run(url: str, work: Work, alias: str | None = None) -> None:
     """Do something with two caches of one alias: those of two workers."""
     name = alias or f"test-{secrets.token_hex(8)}"
 
-    def open_backend(given: str) -> Backend:
-        return RedisBackend(url, given)
+    def worker() -> Cache:
+        place = Place(RedisBackend(url, name))
+        return Cache(name, lambda alias, app: place)
 
     app = Application("shop")
 
     async def main() -> None:
         async with asyncio.timeout(30):
             try:
-                await work(Cache(name, open_backend), Cache(name, open_backend))
+                await work(worker(), worker())
             finally:
                 await close_shared()
 
@@ -82,7 +83,8 @@ def test_tags_and_clear_reach_every_worker(redis_url: str) -> None:
 def test_two_caches_of_one_server_do_not_see_each_other(redis_url: str) -> None:
     async def work(here: Cache, _: Cache) -> None:
         await here.set("k", 1, ttl=60)
-        other = Cache(f"{here.alias}x", lambda alias: RedisBackend(redis_url, alias))
+        place = Place(RedisBackend(redis_url, f"{here.alias}x"))
+        other = Cache(f"{here.alias}x", lambda alias, app: place)
         assert await other.get("k") is None
         await other.clear()
         assert await here.get("k") == 1

@@ -19,8 +19,7 @@ from treefold_http._redis import client, close_shared
 from treefold_http._redis.client import SharedRedis
 from treefold_http._runtime.current_application import entering
 from treefold_http._runtime.name_space import TEST_RUN
-from treefold_http.cache import Cache, configure_cache, get_cache
-from treefold_http.cache._redis import RedisBackend
+from treefold_http.cache import configure_cache, get_cache
 from treefold_http.testing import TestClient
 
 if TYPE_CHECKING:
@@ -582,7 +581,7 @@ asyncio.run(main())
 def test_a_script_uses_the_cache_and_the_names_of_its_project(tmp_path: Path, url: str) -> None:
     written = f"name = 'shop'\nsecret_key = '{SECRET}'\n[caches]\ndefault = '{url}'\n"
     root = write(tmp_path, {"treefold.toml": written, "Api/v1/Get.py": OK})
-    cache, app = Cache("default", lambda alias: RedisBackend(url, alias)), Application(root)
+    cache, app = get_cache(), Application(root)
 
     async def main() -> None:
         await cache.set("k", 1, ttl=60)

@@ -1,15 +1,16 @@
 """Compile a contract to one flat coroutine function.
 
 The source has one line for each step: `v0 = await f0()`, `v1 = await f1(config=v0)`, `return await
-handler(db=v1)`. At run time there is no solver, no reflection and no dictionary of values. The
-source holds only names made here and parameter names of Python functions; everything else enters
-as an object.
+handler(db=v1)`. At run time there is no solver, no reflection and no dictionary of values. For a
+handler behind a cache it is two functions: the steps that run before the look-up, and the rest,
+which takes their values from `connection.notes.early`. The source holds only names made here and
+parameter names of Python functions; everything else enters as an object.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from types import CodeType
 from typing import Any, cast
@@ -33,6 +34,25 @@ def compile_call(
     return _CallCompiler(values).compile(handler, contract)
 
 
+def compile_split_call(
+    handler: Callable[..., Any],
+    contract: Contract,
+    values: Mapping[str, Any],
+    early: Sequence[int],
+) -> tuple[Endpoint, Endpoint]:
+    """Return two coroutine functions: one runs early steps, the other the rest and the handler.
+
+    Args:
+        early: the numbers of the early steps, in their order; none of them needs a later one.
+
+    Returns:
+        The first returns the values of its steps, which the second expects in
+        `connection.notes.early`.
+    """
+    first = _CallCompiler(values).compile_early(contract, early)
+    return first, _CallCompiler(values).compile(handler, contract, early)
+
+
 class _CallCompiler:
     """Generates the source of one call; `names` are the objects that the source refers to."""
 
@@ -47,12 +67,26 @@ class _CallCompiler:
             "sent": _sent,
         }
 
-    def compile(self, handler: Callable[..., Any], contract: Contract) -> Endpoint:
+    def compile(
+        self, handler: Callable[..., Any], contract: Contract, early: Sequence[int] = ()
+    ) -> Endpoint:
+        if early:
+            self.lines.append(f"{_tuple_of(early)} = connection.notes.early")
         for index, step in enumerate(contract.steps):
-            self.step(f"v{index}", step)
+            if index not in early:
+                self.step(f"v{index}", step)
         self.names["handler"] = handler
         self.check(1)
         self.lines.append(f"return {_call('handler', handler, self.joined(contract.arguments))}")
+        return self.build()
+
+    def compile_early(self, contract: Contract, early: Sequence[int]) -> Endpoint:
+        for index in early:
+            self.step(f"v{index}", contract.steps[index])
+        self.lines.append(f"return {_tuple_of(early)}")
+        return self.build()
+
+    def build(self) -> Endpoint:
         body = "\n    ".join(self.lines)
         exec(_code(f"async def run(connection):\n    {body}\n"), self.names)  # noqa: S102 - see the top
         return self.names["run"]
@@ -103,6 +137,10 @@ class _CallCompiler:
         if argument.omitted_for is EMPTY:
             return f"{argument.name}={text}"
         return f"**sent({argument.name!r}, {text}, {self.name('d', argument.omitted_for)})"
+
+
+def _tuple_of(steps: Sequence[int]) -> str:
+    return f"({', '.join(f'v{index}' for index in steps)},)"
 
 
 def _call(name: str, function: Callable[..., Any], arguments: str) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from types import FunctionType
 from typing import Any, Literal, TypeAlias
 
-from treefold_http._injection.compiler import compile_call
+from treefold_http._injection.compiler import compile_call, compile_split_call
 from treefold_http._injection.contract import (
     OPAQUE,
     Argument,
@@ -23,6 +23,7 @@ from treefold_http._injection.contract import (
     Step,
 )
 from treefold_http._injection.dependencies import Dependency
+from treefold_http._injection.early_steps import early_steps
 from treefold_http._injection.providers import Provider, Providers
 from treefold_http._injection.resolve_source import Taken, check_bodies, find_marker, resolve_source
 from treefold_http._injection.secured import Security, join_security, security_of
@@ -95,6 +96,29 @@ def plan_call(
     contract = _Resolver(injection, kind, path_parameters, inside).resolve(handler)
     values = {"in_thread": injection.in_thread, "app_value": injection.providers.value}
     return compile_call(handler, contract, values), contract
+
+
+def plan_split_call(
+    handler: Callable[..., Any],
+    injection: Injection,
+    *,
+    path_parameters: tuple[str, ...] = (),
+) -> tuple[Endpoint | None, Endpoint, Contract]:
+    """Resolve the parameters of a handler behind a cache, as `plan_call`.
+
+    Returns:
+        The dependencies that run before the look-up, None if there are none; the rest with the
+        handler; and the contract.
+
+    Raises:
+        InjectionError: as `plan_call`.
+    """
+    contract = _Resolver(injection, "request", path_parameters, ()).resolve(handler)
+    values = {"in_thread": injection.in_thread, "app_value": injection.providers.value}
+    early = early_steps(contract)
+    if not early:
+        return None, compile_call(handler, contract, values), contract
+    return *compile_split_call(handler, contract, values, early), contract
 
 
 def direct_contract(handler: Callable[..., Any]) -> Contract:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 from treefold_http._wire.interpreter import calling_line
 
@@ -103,6 +103,13 @@ def secured(
 def security_of(target: object) -> tuple[Security, ...]:
     """Return the declarations on a function, class or middleware object."""
     return getattr(target, MARK, ())
+
+
+def credentials_of(entry: object) -> list[Security]:
+    """Return the declarations on a middleware; an attribute of another kind is not one."""
+    marks = cast("object", security_of(entry))
+    found = cast("tuple[object, ...]", marks) if isinstance(marks, tuple) else ()
+    return [mark for mark in found if isinstance(mark, Security)]
 
 
 def join_security(demands: Iterable[Security]) -> tuple[Security, ...]:

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from treefold_http._project.cache_place import place_cache, require_guards_outside
 from treefold_http._responses.coercion import to_response
 from treefold_http._responses.endpoints import CallNext, Endpoint
 from treefold_router import Route
@@ -107,6 +108,9 @@ def prepare_entries(app: Runtime, entries: Sequence[Any], extensions: Sequence[A
         if hasattr(entry, "prepare"):
             entry.prepare(app, extensions)
     _with_beside(inner)  # `beside` raises if the entry is at a wrong place
+    require_guards_outside(
+        [(e.prefix, e.entry) if isinstance(e, Under) else ((), e) for e in entries]
+    )
 
 
 def _with_beside(entries: Sequence[Any]) -> list[Any]:
@@ -130,15 +134,18 @@ def entries_for(route: Route | None, entries: Sequence[Any]) -> list[Any]:
     return _with_beside(chosen)
 
 
-def layers_for(route: Route | None, entries: Sequence[Any]) -> list[Any]:
+def layers_for(
+    route: Route | None, entries: Sequence[Any], *, has_early: bool = False
+) -> list[Any]:
     """Return the layers of a route; an entry with `for_route` returns its own variant for it.
 
     Args:
         entries: the result of `entries_for`.
+        has_early: True if dependencies of the handler run before the look-up of a cache.
     """
     return [
         entry.for_route(route, entries) if hasattr(entry, "for_route") else entry
-        for entry in entries
+        for entry in place_cache(route, entries, is_innermost=has_early)
     ]
 
 

@@ -14,7 +14,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from treefold_http._injection.contract import OPAQUE, Contract
-from treefold_http._injection.resolver import direct_contract, is_direct, plan_call
+from treefold_http._injection.resolver import (
+    direct_contract,
+    is_direct,
+    plan_call,
+    plan_split_call,
+)
+from treefold_http._project.cache_place import CacheLayer, declared_reads, has_cache
 from treefold_http._project.middleware_chain import (
     compose,
     compose_sockets,
@@ -22,6 +28,7 @@ from treefold_http._project.middleware_chain import (
     layers_for,
     prepare_entries,
 )
+from treefold_http._project.private_answers import private_answers
 from treefold_http._responses.endpoints import Endpoint
 from treefold_http._responses.lines import declared_item, stream_lines
 from treefold_http._responses.return_types import check_return_type
@@ -47,10 +54,14 @@ class Plan(RoutePlan):
     Attributes:
         contract: what its handler takes and gives.
         inner: `run` without middleware; None if there is no handler.
+        early: its dependencies that run before the look-up of a cache, which `inner` leaves out.
+        has_cache: True if a cache keeps its answers.
     """
 
     contract: Contract = OPAQUE
     inner: Callable[[Any], Any] | None = None
+    early: Endpoint | None = None
+    has_cache: bool = False
 
 
 def make_plan(
@@ -66,10 +77,10 @@ def make_plan(
     """
     if module.middlewares:
         prepare_entries(app, module.middlewares, app.extensions)
-    entries = _entries(route, module, outer)
+    chosen = entries_for(route, [*outer, *module.middlewares])
     if route.method != WEBSOCKET:
         check_return_type(module.handler, module.response_model)
-    run, contract = _endpoint(app, route, module.handler)
+    early, run, contract = _endpoint(app, route, module.handler, chosen)
     outputs = ()
     if module.response_model is not None or module.responses:
         outputs = declared_outputs(module.response_model, module.responses)
@@ -89,11 +100,15 @@ def make_plan(
         run = _streamed(run, route, module)
     if module.timeout is not None:
         run = _within(run, module.timeout)
+        early = None if early is None else _within(early, module.timeout)
+    entries = _layers(route, chosen, contract, early)
     return Plan(
         route=route,
         contract=contract,
         run=_wrapped(app, route, entries, run, module.status_code),
         inner=run,
+        early=early,
+        has_cache=has_cache(route, chosen),
         status=module.status_code,
         max_body=app.settings.max_body if module.max_body is None else module.max_body,
         form_limits=_form_limits(app.settings.max_body, module.max_body),
@@ -112,7 +127,10 @@ def wrap_plan(app: ProjectRuntime, plan: Plan, module: HandlerModule, outer: Seq
     """
     if plan.route is None or plan.inner is None:
         raise ValueError("A plan without a handler cannot be wrapped; plan its route")
-    entries = _entries(plan.route, module, outer)
+    chosen = entries_for(plan.route, [*outer, *module.middlewares])
+    if has_cache(plan.route, chosen) != plan.has_cache:
+        raise ValueError("A handler is planned in another way behind a cache; plan its route")
+    entries = _layers(plan.route, chosen, plan.contract, plan.early)
     return replace(plan, run=_LateChain(app, plan.route, entries, plan.inner, module.status_code))
 
 
@@ -128,8 +146,16 @@ def broken_plan(app: ProjectRuntime, route: Route, error: str, outer: Sequence[A
     return Plan(route=route, run=chain, max_body=app.settings.max_body, masked=_masked(route))
 
 
-def _entries(route: Route, module: HandlerModule, outer: Sequence[Any]) -> list[Any]:
-    return layers_for(route, entries_for(route, [*outer, *module.middlewares]))
+def _layers(
+    route: Route, chosen: Sequence[Any], contract: Contract, early: Endpoint | None
+) -> list[Any]:
+    """Return the layers of a route; its cache learns what the handler declares."""
+    layers = layers_for(route, chosen, has_early=early is not None)
+    for layer in layers:
+        if isinstance(layer, CacheLayer):
+            layer.early = early
+            layer.declared = declared_reads(contract)
+    return [*private_answers(contract, chosen), *layers] if route.method != WEBSOCKET else layers
 
 
 def _wrapped(
@@ -161,8 +187,9 @@ class _LateChain:
 
 
 def _endpoint(
-    app: ProjectRuntime, route: Route, handler: Callable[..., Any]
-) -> tuple[Endpoint, Contract]:
+    app: ProjectRuntime, route: Route, handler: Callable[..., Any], chosen: Sequence[Any]
+) -> tuple[Endpoint | None, Endpoint, Contract]:
+    """Return what runs before the look-up of a cache, the rest of the handler, and its contract."""
     socket = route.method == WEBSOCKET
     if socket and not inspect.iscoroutinefunction(handler):
         raise InjectionError(
@@ -170,8 +197,10 @@ def _endpoint(
         )
     name = "websocket" if socket else "request"
     if is_direct(handler, name) and inspect.iscoroutinefunction(handler):
-        return handler, direct_contract(handler)
-    return plan_call(handler, app.injection, path_parameters=route.parameters, kind=name)
+        return None, handler, direct_contract(handler)
+    if has_cache(route, chosen):
+        return plan_split_call(handler, app.injection, path_parameters=route.parameters)
+    return None, *plan_call(handler, app.injection, path_parameters=route.parameters, kind=name)
 
 
 def _streamed(run: Endpoint, route: Route, module: HandlerModule) -> Endpoint:

@@ -19,6 +19,7 @@ from treefold_http._wire.datastructures import URL, Headers, MultiMapping, Query
 
 if TYPE_CHECKING:
     from treefold_http._bodies.reader import BodyReader
+    from treefold_http._requests.read_notes import ReadNotes
     from treefold_http._runtime.plan import RoutePlan
     from treefold_http._runtime.runtime import Runtime
     from treefold_http._sessions.session import Session, SessionKeeper
@@ -50,6 +51,7 @@ class Connection:
             sets itself is left out. Replace the list, never change it in place.
         session_keeper: reads and saves the session; set only by `Sessions`.
         opened_session: the session after its first use; set only by `Sessions`.
+        notes: what a cache around the handler knows of its reads; set only by `cached`.
     """
 
     __slots__ = (
@@ -65,6 +67,7 @@ class Connection:
         "exit_callbacks",
         "fields",
         "id",
+        "notes",
         "opened_session",
         "path_params",
         "plan",
@@ -75,6 +78,7 @@ class Connection:
 
     session_keeper: SessionKeeper
     opened_session: Session | None
+    notes: ReadNotes
 
     def __init__(
         self,

@@ -66,6 +66,7 @@ class Session(MutableMapping[str, Any]):
     Attributes:
         is_read_only: True for a WebSocket, which cannot set a cookie.
         is_closed: True once the response is being sent.
+    is_changed: True once a value was set, removed or ended; changes inside of a value do not count.
     """
 
     _keeper: SessionKeeper
@@ -81,6 +82,7 @@ class Session(MutableMapping[str, Any]):
     is_login: bool = field(init=False, default=False)
     is_touched: bool = field(init=False, default=False)
     is_closed: bool = field(init=False, default=False)
+    is_changed: bool = field(init=False, default=False)
 
     @property
     def is_new(self) -> bool:
@@ -185,6 +187,19 @@ class Session(MutableMapping[str, Any]):
             return None
         return self._record, self._stored
 
+    def fingerprint(self) -> str | None:
+        """Return what identifies the session and its values as they were read; None once changed.
+
+        Every new session has the same one: it has no values.
+        """
+        record = self._touch()
+        if self.is_changed:
+            return None
+        if self._stored is None:
+            return ""
+        content = record.encode()
+        return f"{record.id} {content.hex()}" if content == self._stored else None
+
     def is_worth_keeping(self, record: SessionRecord) -> bool:
         """Return True for a new session with a value, a user, a rotated id or an issued token."""
         return bool(record.data) or record.user is not None or self.is_kept
@@ -220,6 +235,7 @@ class Session(MutableMapping[str, Any]):
 
     def _change(self) -> SessionRecord:
         record = self._touch()
+        self.is_changed = True
         if self.is_read_only:
             raise RuntimeError("A WebSocket cannot change its session; do so in an HTTP request")
         if self.is_closed:

@@ -1,25 +1,47 @@
-"""Which cache an alias is: of the setting `caches`, of `configure_cache`, or memory by default."""
+"""Which cache an alias is: of the setting `caches`, of `configure_cache`, or memory by default.
+
+Addresses and what is kept there belong to an application: two of them in one process, one beside
+the other in tests or one mounted in the other, share neither values nor answers. An address that is
+set outside of any application is for all of them.
+"""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit, urlunsplit
+from weakref import WeakKeyDictionary
 
 from treefold_http._runtime.boot_report import SettingsError
-from treefold_http._runtime.current_application import current_application
+from treefold_http._runtime.current_application import current_application, entered
 from treefold_http._runtime.name_space import find_settings
-from treefold_http.cache._cache import Cache
+from treefold_http.cache._cache import Cache, Place
 from treefold_http.cache._memory import MAX_BYTES, MemoryBackend
 from treefold_http.cache._redis import RedisBackend
 
 if TYPE_CHECKING:
+    from treefold_http._runtime.runtime import Runtime
     from treefold_http.cache._cache import Backend
 
 DEFAULT = "default"
 
+
+class _Space:
+    """The caches of one application: their addresses, and what was opened there."""
+
+    __slots__ = ("addresses", "places")
+
+    def __init__(self) -> None:
+        self.addresses: dict[str, str] = {}
+        self.places: dict[str, Place] = {}
+
+
 _caches: dict[str, Cache] = {}
-_addresses: dict[str, str] = {}
+_common = _Space()
+"""Of scripts, which have no application; its addresses serve applications too."""
+_spaces: WeakKeyDictionary[Runtime, _Space] = WeakKeyDictionary()
+_opening = threading.Lock()
 
 
 def get_cache(alias: str = DEFAULT) -> Cache:
@@ -30,12 +52,14 @@ def get_cache(alias: str = DEFAULT) -> Cache:
     """
     found = _caches.get(alias)
     if found is None:
-        found = _caches[alias] = Cache(alias, _open)
+        found = _caches[alias] = Cache(alias, _find_place)
     return found
 
 
 def configure_cache(alias: str, address: str) -> None:
     """Set the address of an alias; a second call replaces the first.
+
+    In a hook or a handler it is set for that application, elsewhere for all of the process.
 
     Args:
         address: `memory://`, `memory://?max_bytes=1000000`, or the URL of a Redis server; there,
@@ -45,13 +69,16 @@ def configure_cache(alias: str, address: str) -> None:
         SettingsError: for an address that is none of these.
     """
     _check(alias, address)
-    if _addresses.get(alias) != address:
-        _addresses[alias] = address
-        get_cache(alias).reopen()
+    space = _space_of(entered.get())
+    for each in (space, *(_spaces.values() if space is _common else ())):
+        if _address_in(each, alias) != address:
+            each.places.pop(alias, None)
+        each.addresses.pop(alias, None)
+    space.addresses[alias] = address
 
 
 def configure_caches(addresses: Mapping[str, str]) -> None:
-    """Set the addresses of the settings; called at boot.
+    """Set the addresses of the settings; called at boot, as code of the application.
 
     Raises:
         SettingsError: as `configure_cache`.
@@ -61,20 +88,51 @@ def configure_caches(addresses: Mapping[str, str]) -> None:
 
 
 def clear_memory() -> None:
-    """Empty the caches in memory: the application that filled them has ended."""
-    for cache in _caches.values():
-        cache.clear_memory()
+    """Empty the caches in memory of the application that ends."""
+    for place in _space_of(current_application()).places.values():
+        place.clear_memory()
 
 
 def aliases_in_memory() -> list[str]:
     """Return the aliases in use whose values are not shared with other processes."""
-    return [alias for alias in _caches if _addresses.get(alias, "memory:").startswith("memory:")]
+    space = _space_of(current_application())
+    return [a for a in _caches if (_address_in(space, a) or "memory:").startswith("memory:")]
 
 
-def _open(alias: str) -> Backend:
-    address = _addresses.get(alias) or _address_in_settings(alias)
+def forget_caches() -> None:
+    """Forget every cache and every address, for tests of this package."""
+    _caches.clear()
+    _spaces.clear()
+    _common.addresses.clear()
+    _common.places.clear()
+
+
+def _space_of(app: Runtime | None) -> _Space:
+    if app is None:
+        return _common
+    found = _spaces.get(app)
+    return _spaces.setdefault(app, _Space()) if found is None else found
+
+
+def _address_in(space: _Space, alias: str) -> str | None:
+    return space.addresses.get(alias) or _common.addresses.get(alias)
+
+
+def _find_place(alias: str, app: Runtime | None) -> Place:
+    space = _space_of(app)
+    found = space.places.get(alias)
+    if found is None:
+        with _opening:  # two threads must not open two
+            found = space.places.get(alias)
+            if found is None:
+                found = space.places[alias] = Place(_open(space, alias, app))
+    return found
+
+
+def _open(space: _Space, alias: str, app: Runtime | None) -> Backend:
+    address = _address_in(space, alias) or _address_in_settings(alias, app)
     if address is None and alias != DEFAULT:
-        known = ", ".join(sorted({DEFAULT, *_addresses}))
+        known = ", ".join(sorted({DEFAULT, *space.addresses, *_common.addresses}))
         raise SettingsError(
             f"Cache {alias!r} is not configured; add it to the setting caches, whose aliases are"
             f" {known}"
@@ -87,9 +145,8 @@ def _open(alias: str) -> Backend:
     return RedisBackend(url, alias, shared=shared)
 
 
-def _address_in_settings(alias: str) -> str | None:
+def _address_in_settings(alias: str, app: Runtime | None) -> str | None:
     """Return the address for code that runs without a boot: of a job, or of a script."""
-    app = current_application()
     settings = find_settings() if app is None else app.settings
     if settings is None or alias not in settings.caches:
         return None

@@ -1,7 +1,8 @@
 """Cache of an application: JSON values under keys, with one computation for many misses.
 
 Values are stored as JSON text and decoded for every reader, so that no two of them share a list.
-Where the text is kept, a backend decides.
+Where the text is kept, a backend decides. A `Cache` is one object for a whole process, made when a
+module is imported; what it keeps is apart for each application (`Place`).
 """
 
 from __future__ import annotations
@@ -10,11 +11,15 @@ import asyncio
 import math
 import threading
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from treefold_http._runtime.current_application import current_application
 from treefold_http._wire.errors import BadRequest
 from treefold_http._wire.json import dumps, loads
 from treefold_http._wire.json_values import check_json
+
+if TYPE_CHECKING:
+    from treefold_http._runtime.runtime import Runtime
 
 MISS: Any = object()
 """Marks a missing value, since None is a value."""
@@ -41,33 +46,81 @@ class Backend(Protocol):
     async def aclear(self) -> bool: ...
 
 
+class Turn:
+    """Threads that wait for the computation of one key.
+
+    Attributes:
+        users: the threads, the computing one included.
+        error: the exception of a computation that all of them waited for.
+    """
+
+    __slots__ = ("error", "lock", "users")
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.users = 0
+        self.error: BaseException | None = None
+
+
+class Place:
+    """What one cache keeps for one application.
+
+    Attributes:
+        backend: where its bytes are.
+        answers: answers of handlers that are being made, by key.
+        flights: values that are being computed, by key.
+        turns: the same in threads.
+    """
+
+    __slots__ = ("answers", "backend", "flights", "turns")
+
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
+        self.answers: dict[str, asyncio.Future[Any]] = {}
+        self.flights: dict[str, asyncio.Future[bytes]] = {}
+        self.turns: dict[str, Turn] = {}
+
+    def forget_flights(self) -> None:
+        """Forget the computations in progress, which began before an invalidation."""
+        self.flights.clear()
+        self.answers.clear()
+
+    def clear_memory(self) -> None:
+        """Remove every value, if they are in memory."""
+        self.forget_flights()
+        if not self.backend.waits:
+            self.backend.clear()
+
+
 class Cache:
     """One cache; made by `get_cache`.
 
     Attributes:
         alias: its name in the settings.
         sync: the same methods for plain functions, without `await`.
-        answers: answers of handlers that are being made, by key.
     """
 
-    def __init__(self, alias: str, open_backend: Callable[[str], Backend]) -> None:
+    def __init__(self, alias: str, find_place: Callable[[str, Runtime | None], Place]) -> None:
         self.alias = alias
         self.sync = SyncCache(self)
-        self._open = open_backend
-        self._backend: Backend | None = None
-        self.answers: dict[str, asyncio.Future[Any]] = {}
-        self._flights: dict[str, asyncio.Future[bytes]] = {}
+        self._find_place = find_place
 
     @property
-    def backend(self) -> Backend:
-        """Where it keeps its bytes; opened at first use."""
-        if self._backend is None:
-            self._backend = self._open(self.alias)
-        return self._backend
+    def place(self) -> Place:
+        """What it keeps for the application that the running code belongs to.
+
+        Raises:
+            RuntimeError: outside of any, while applications of different names run.
+        """
+        return self.place_of(current_application())
+
+    def place_of(self, app: Runtime | None) -> Place:
+        """Return what it keeps for an application; None is a script without one."""
+        return self._find_place(self.alias, app)
 
     async def get(self, key: str, default: Any = None) -> Any:
         """Return the value of a key, or `default` if there is none."""
-        value = decode((await self.backend.aread(key, ()))[0])
+        value = decode((await self.place.backend.aread(key, ()))[0])
         return default if value is MISS else value
 
     async def set(self, key: str, value: Any, *, ttl: float, tags: Sequence[str] = ()) -> None:
@@ -81,12 +134,13 @@ class Cache:
             TypeError: for a value that JSON cannot give back.
             ValueError: for a time that is not positive, or NaN in the value.
         """
-        await self.backend.awrite(key, encode(key, value), seconds(ttl), names(tags))
+        await self.place.backend.awrite(key, encode(key, value), seconds(ttl), names(tags))
 
     async def delete(self, key: str) -> bool:
         """Remove a value; return True if there was one."""
-        self._flights.pop(key, None)
-        return await self.backend.adelete(key)
+        place = self.place
+        place.flights.pop(key, None)
+        return await place.backend.adelete(key)
 
     async def get_or_set(
         self,
@@ -107,17 +161,17 @@ class Cache:
             TypeError, ValueError: as `set`.
         """
         ttl, tags = seconds(ttl), names(tags)
-        backend = self.backend
+        place = self.place
         number: Any = MISS
-        if not backend.waits:
-            found, number = backend.read(key, tags)
+        if not place.backend.waits:
+            found, number = place.backend.read(key, tags)
             if (value := decode(found)) is not MISS:
                 return value
-        flight = self._flights.get(key)
+        flight = place.flights.get(key)
         if flight is None or flight.get_loop() is not asyncio.get_running_loop():
-            flight = asyncio.ensure_future(self._fill(key, make, ttl, tags, number))
-            self._flights[key] = flight
-            flight.add_done_callback(lambda done: self._land(key, done))
+            flight = asyncio.ensure_future(_fill(place, key, make, ttl, tags, number))
+            place.flights[key] = flight
+            flight.add_done_callback(lambda done: _land(place, key, done))
         return decode(await asyncio.shield(flight))
 
     async def invalidate(self, *tags: str) -> bool:
@@ -127,53 +181,41 @@ class Cache:
             False if Redis is away: its values are then stale until it hears of it, which this
             process tells it before it reads again.
         """
-        self.forget_flights()
-        return await self.backend.ainvalidate(names(tags))
+        place = self.place
+        place.forget_flights()
+        return await place.backend.ainvalidate(names(tags))
 
     async def clear(self) -> bool:
         """Remove every value of this cache; as `invalidate`."""
-        self.forget_flights()
-        return await self.backend.aclear()
+        place = self.place
+        place.forget_flights()
+        return await place.backend.aclear()
 
-    def forget_flights(self) -> None:
-        """Forget the computations in progress, which began before an invalidation."""
-        self._flights.clear()
-        self.answers.clear()
 
-    def reopen(self) -> None:
-        """Open another backend at the next use: the address has changed."""
-        self._backend = None
-        self.forget_flights()
+async def _fill(
+    place: Place,
+    key: str,
+    make: Callable[[], Awaitable[Any]],
+    ttl: float,
+    tags: Sequence[str],
+    number: Any,
+) -> bytes:
+    flight = asyncio.current_task()
+    if number is MISS:
+        found, number = await place.backend.aread(key, tags)
+        if found is not None and decode(found) is not MISS:
+            return found
+    value = encode(key, await make())
+    if place.flights.get(key) is flight:  # else it was deleted or invalidated meanwhile
+        await place.backend.awrite(key, value, ttl, tags, number)
+    return value
 
-    def clear_memory(self) -> None:
-        """Remove every value, if they are in memory."""
-        self.forget_flights()
-        if self._backend is not None and not self._backend.waits:
-            self._backend.clear()
 
-    async def _fill(
-        self,
-        key: str,
-        make: Callable[[], Awaitable[Any]],
-        ttl: float,
-        tags: Sequence[str],
-        number: Any,
-    ) -> bytes:
-        flight = asyncio.current_task()
-        if number is MISS:
-            found, number = await self.backend.aread(key, tags)
-            if found is not None and decode(found) is not MISS:
-                return found
-        value = encode(key, await make())
-        if self._flights.get(key) is flight:  # else it was deleted or invalidated meanwhile
-            await self.backend.awrite(key, value, ttl, tags, number)
-        return value
-
-    def _land(self, key: str, flight: asyncio.Future[bytes]) -> None:
-        if self._flights.get(key) is flight:
-            del self._flights[key]
-        if not flight.cancelled():
-            flight.exception()  # every caller may be gone: nothing is left to report it to
+def _land(place: Place, key: str, flight: asyncio.Future[bytes]) -> None:
+    if place.flights.get(key) is flight:
+        del place.flights[key]
+    if not flight.cancelled():
+        flight.exception()  # every caller may be gone: nothing is left to report it to
 
 
 class SyncCache:
@@ -181,58 +223,82 @@ class SyncCache:
 
     def __init__(self, cache: Cache) -> None:
         self._cache = cache
-        self._locks: dict[str, tuple[threading.Lock, list[None]]] = {}
         self._guard = threading.Lock()
 
     def get(self, key: str, default: Any = None) -> Any:
         """Return the value of a key, or `default` if there is none."""
-        value = decode(self._cache.backend.read(key, ())[0])
+        value = decode(self._cache.place.backend.read(key, ())[0])
         return default if value is MISS else value
 
     def set(self, key: str, value: Any, *, ttl: float, tags: Sequence[str] = ()) -> None:
         """Keep a value for a time; see `Cache.set`."""
-        self._cache.backend.write(key, encode(key, value), seconds(ttl), names(tags))
+        backend = self._cache.place.backend
+        backend.write(key, encode(key, value), seconds(ttl), names(tags))
 
     def delete(self, key: str) -> bool:
         """Remove a value; return True if there was one."""
-        self._cache.forget_flights()
-        return self._cache.backend.delete(key)
+        place = self._cache.place
+        place.forget_flights()
+        return place.backend.delete(key)
 
     def get_or_set(
         self, key: str, make: Callable[[], Any], *, ttl: float, tags: Sequence[str] = ()
     ) -> Any:
-        """Return the value of a key; if there is none, make it, in one thread at a time."""
+        """Return the value of a key; if there is none, compute it in one thread for all that wait.
+
+        All of them get its exception.
+        """
         ttl, tags = seconds(ttl), names(tags)
-        backend = self._cache.backend
-        found, _ = backend.read(key, tags)
+        place = self._cache.place
+        found, _ = place.backend.read(key, tags)
         if (value := decode(found)) is not MISS:
             return value
-        with self._guard:
-            lock, users = self._locks.setdefault(key, (threading.Lock(), []))
-            users.append(None)
+        turn = self._join_turn(place, key)
         try:
-            with lock:
-                found, number = backend.read(key, tags)
+            with turn.lock:
+                if turn.error is not None:
+                    raise turn.error
+                found, number = place.backend.read(key, tags)
                 if (value := decode(found)) is MISS:
-                    made = encode(key, make())
-                    backend.write(key, made, ttl, tags, number)
+                    made = encode(key, self._make(place, key, make))
+                    place.backend.write(key, made, ttl, tags, number)
                     value = decode(made)
             return value
         finally:
-            with self._guard:
-                users.pop()
-                if not users:
-                    self._locks.pop(key, None)
+            self._leave_turn(place, key, turn)
 
     def invalidate(self, *tags: str) -> bool:
         """Remove every value with one of the tags; see `Cache.invalidate`."""
-        self._cache.forget_flights()
-        return self._cache.backend.invalidate(names(tags))
+        place = self._cache.place
+        place.forget_flights()
+        return place.backend.invalidate(names(tags))
 
     def clear(self) -> bool:
         """Remove every value of this cache; see `Cache.clear`."""
-        self._cache.forget_flights()
-        return self._cache.backend.clear()
+        place = self._cache.place
+        place.forget_flights()
+        return place.backend.clear()
+
+    def _join_turn(self, place: Place, key: str) -> Turn:
+        with self._guard:
+            turn = place.turns.setdefault(key, Turn())
+            turn.users += 1
+            return turn
+
+    def _leave_turn(self, place: Place, key: str, turn: Turn) -> None:
+        with self._guard:
+            turn.users -= 1
+            if not turn.users and place.turns.get(key) is turn:
+                del place.turns[key]
+
+    def _make(self, place: Place, key: str, make: Callable[[], Any]) -> Any:
+        try:
+            return make()
+        except BaseException as error:
+            with self._guard:  # later threads begin a turn of their own
+                turn = place.turns.pop(key)
+                turn.error = error
+            raise
 
 
 def encode(key: str, value: Any) -> bytes:

@@ -18,10 +18,8 @@ from treefold_http.cache._aliases import get_cache
 from treefold_http.cache._cache import Cache, names, seconds
 
 if TYPE_CHECKING:
-    from treefold_http._requests.request import Request
-    from treefold_http._responses.endpoints import CallNext
-    from treefold_http._responses.response import Response
     from treefold_http._runtime.runtime import Runtime
+    from treefold_router import Route
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -45,8 +43,8 @@ def cached(
     Args:
         ttl: seconds, at most 30 days.
         key: takes the arguments of the function, or the request, and returns the key of the
-            result; None for a result that is not kept. A response to a request with a cookie or an
-            `Authorization` is kept only with a key, which then has to name the user.
+            result; None for a result that is not kept. For responses it takes the place of what was
+            read of the request, and so has to name the user where there is one.
         tags: names under which results can be invalidated, or a function of the arguments, or of
             the request, that returns them.
         vary: fields of the request that tell answers apart; they go into `Vary`.
@@ -54,12 +52,16 @@ def cached(
 
     Raises:
         ValueError: for a time that is not positive.
+        TypeError: where it decorates a function inside a function that uses variables of the outer
+            one, without a key: they are no arguments.
     """
     return Cached(ttl, key=key, tags=tags, vary=vary, alias=alias)
 
 
 class Cached:
     """A decorator of functions and an entry of middleware; made by `cached`."""
+
+    keeps_answers = True  # `_project.cache_place` finds it by this
 
     def __init__(
         self,
@@ -75,7 +77,6 @@ class Cached:
         self.vary = tuple(sorted({name.lower() for name in vary}))
         self._tags = tags if callable(tags) else names(tags)
         self._alias = alias
-        self._answers: Any = None
 
     @property
     def cache(self) -> Cache:
@@ -88,8 +89,8 @@ class Cached:
         Raises:
             SettingsError: for an alias that is not configured.
         """
-        del app, extensions
-        _ = self.cache.backend
+        del extensions
+        self.cache.place_of(app)
 
     def tags_of(self, *args: Any, **kwargs: Any) -> Sequence[str]:
         """Return the tags of one result."""
@@ -102,18 +103,21 @@ class Cached:
             return function
         return _wrapped(self, function)
 
-    async def http(self, request: Request, call_next: CallNext) -> Response:
-        """Answer from the cache, or keep the answer."""
-        if self._answers is None:
-            from treefold_http.cache._responses import Answers
+    def for_route(self, route: Route | None, entries: Sequence[Any]) -> Any:
+        """Return the layer that keeps the answers of a route."""
+        from treefold_http.cache._responses import AnswerLayer
 
-            self._answers = Answers(self)
-        return await self._answers.answer(request, call_next)
+        return AnswerLayer(self, route)
+
+    def __repr__(self) -> str:
+        return f"cached({self.ttl:g})"
 
 
 def _wrapped(given: Cached, function: Any) -> Any:
     signature = inspect.signature(function)
     name = f"{function.__module__}.{function.__qualname__}"
+    if given.key is None:
+        _require_no_free_variables(name, function)
 
     def call(get_or_set: Any, args: Any, kwargs: Any) -> Any:
         if given.key is None:
@@ -138,6 +142,18 @@ def _wrapped(given: Cached, function: Any) -> Any:
         return call(given.cache.sync.get_or_set, args, kwargs)
 
     return called
+
+
+def _require_no_free_variables(name: str, function: Any) -> None:
+    inner = inspect.unwrap(function)  # the closure of a decorator is its own
+    code = getattr(inner, "__code__", None)
+    free: tuple[str, ...] = code.co_freevars if code is not None else ()
+    found = [each for each in free if each not in ("__class__", inner.__name__)]
+    if found:
+        raise TypeError(
+            f"@cached on {name} cannot see the variable {found[0]!r} of the function around it,"
+            " which its result may depend on; make it a parameter, or pass key="
+        )
 
 
 def _key_of(name: str, bound: inspect.BoundArguments) -> str:

@@ -1,155 +1,277 @@
-"""Cached responses: which are kept, for which requests, and under which key.
+"""The layer that keeps answers: looks up, lets one request make a missing answer, keeps it.
 
-Only a response that is the same for all clients is kept: to a GET or HEAD without a cookie and
-without `Authorization` (or with a `key` of the author), with status 200, and without a field that
-forbids it (`Set-Cookie`, `private`, `no-store`, `Vary` of a field that is not in the key).
+`_keys` has the rule that decides a key, `_answer` which answers are kept. A request goes through
+these steps:
+
+1. Dependencies that see the request run, recorded; they may refuse it.
+2. The key is made from the parts of the request that answers of this route depend on. They are
+   learned: declared fields at the boot, the others from every answer that was kept. An answer is
+   stored under all names that decided it, so a request that finds it agrees in each of them.
+3. Without an answer, the first request of a key makes it, recorded; the others wait for it.
+
+Nothing of a path without a route is kept unless the answer says `public`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import base64
-import hashlib
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Collection
+from contextvars import copy_context
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, TypeAlias
 
+from treefold_http._project.cache_place import CacheLayer
+from treefold_http._requests.read_notes import ReadNotes
+from treefold_http._requests.recording_request import record_reads
 from treefold_http._responses.response import Response
-from treefold_http._wire.conditionals import Outcome, decide
-from treefold_http._wire.json import dumps, loads
+from treefold_http._wire.errors import ServiceUnavailable
+from treefold_http.cache._answer import (
+    PUBLIC,
+    Answer,
+    complete,
+    decode_answer,
+    directives_of,
+    encode_answer,
+    is_session_as_read,
+    may_keep,
+    revalidate,
+    vary_of,
+)
+from treefold_http.cache._keys import PERSONAL, RequestParts, changed_variables, digest
+from treefold_logging import get_logger
 
 if TYPE_CHECKING:
     from treefold_http._requests.request import Request
     from treefold_http._responses.endpoints import CallNext
     from treefold_http.cache._cached import Cached
+    from treefold_router import Route
 
-_PERSONAL = (b"cookie", b"authorization")
-_PRIVATE = frozenset({"private", "no-store", "no-cache"})
+MAX_NAMES = 64
+"""Names that answers of one route may depend on together; more are not told apart."""
 
 
-class Answers:
-    """The answers of one `cached`."""
+class _Outcome(Enum):
+    """How a flight without an answer for the waiting requests ended."""
 
-    def __init__(self, given: Cached) -> None:
+    UNSHARED = "the answer is for one request"
+    LEARNED = "the answer has another key"
+    ABANDONED = "the request was cancelled"
+
+
+class _Failure:
+    """The outcome of a flight whose handler failed; one of the waiting requests tries it again.
+
+    Attributes:
+        retry: the second flight, which all others wait for, however early it ends.
+    """
+
+    retry: _Flight | None = None
+
+
+_Flight: TypeAlias = "asyncio.Future[Answer | _Outcome | _Failure]"
+
+
+@dataclass(slots=True)
+class _Visit:
+    """One request at the cache.
+
+    Attributes:
+        notes: what it was seen to read.
+        parts: its parts, from before.
+        base: the part of the key that every answer of its address has.
+    """
+
+    request: Request
+    notes: ReadNotes
+    parts: RequestParts
+    base: list[str]
+
+
+class AnswerLayer(CacheLayer):
+    """The answers of one `cached` at one route; None for paths without a route."""
+
+    def __init__(self, given: Cached, route: Route | None) -> None:
         self._given = given
+        self._is_miss = route is None
+        self._where = "paths without a route" if route is None else route.template
+        self._learned: set[str] = set()
+        self._has_warned = False
 
-    async def answer(self, request: Request, call_next: CallNext) -> Response:
+    async def http(self, request: Request, call_next: CallNext) -> Response:
         """Return the answer that is kept, or the handler's; 304 if the client has it already."""
-        key = self._key(request)
-        if key is None:
+        visit = await self._begin(request)
+        if visit is None:
             return await call_next(request)
-        backend, tags = self._given.cache.backend, self._given.tags_of(request)
-        flights = self._given.cache.answers
-        flight = flights.get(key)
-        if flight is not None and flight.get_loop() is asyncio.get_running_loop():
-            response = await asyncio.shield(flight)
-            return await call_next(request) if response is None else _fresh(response, request)
-        loop = asyncio.get_running_loop()
-        flight = flights[key] = loop.create_future()
-        made: Response | None = None
+        failure: _Failure | None = None
+        while True:
+            names = self._names_for(visit)
+            key = await self._key(visit, names)
+            if key is None:
+                return await call_next(request)
+            flights = self._given.cache.place_of(request.app).answers
+            flight = flights.get(key) if failure is None else failure.retry
+            if flight is None or flight.get_loop() is not asyncio.get_running_loop():
+                return await self._lead(visit, key, names, call_next, failure)
+            outcome = await asyncio.shield(flight)
+            if isinstance(outcome, Answer):
+                return outcome.for_client(request)
+            if outcome is _Outcome.UNSHARED:
+                return await call_next(request)
+            if isinstance(outcome, _Failure):
+                if failure is not None:
+                    raise _unavailable()
+                failure = outcome
+            elif outcome is _Outcome.LEARNED:
+                failure = None
+            elif failure is not None and failure.retry is flight:
+                failure.retry = None
+
+    async def _begin(self, request: Request) -> _Visit | None:
+        """Run the dependencies that see the request; return None for one that is not cached."""
+        notes: ReadNotes = getattr(request, "notes", None) or ReadNotes()
+        request.notes = notes
+        parts = RequestParts(request)
+        if self.early is not None:
+            if notes.context is None:
+                notes.context = copy_context()
+            with record_reads(request, notes):
+                notes.early = await self.early(request)
+        if request.method not in ("GET", "HEAD") or b"range" in request.fields:
+            return None
+        given = self._given
+        own = "" if given.key is None else given.key(request)
+        if own is None:
+            return None
+        base = [request.method, request.scheme, request.host.lower(), own, *self._address(request)]
+        for name in (*given.vary, *(() if given.key is not None else PERSONAL)):
+            values = parts.header(name)
+            base += [str(len(values)), *values]
+        variables = self._variables(notes)
+        return None if variables is None else _Visit(request, notes, parts, [*base, *variables])
+
+    def _address(self, request: Request) -> list[str]:
+        scope = request.scope
+        parts = [scope.get("root_path", ""), request.route or ""]
+        if self._is_miss:
+            parts += [request.path, request.raw_path.decode("latin-1")]
+        query = sorted(request.query.multi_items(), key=lambda pair: pair[0])
+        for pairs in (sorted(request.path_params.items()), query):
+            parts += [str(len(pairs)), *(text for pair in pairs for text in pair)]
+        if request.app.dev:
+            parts.append(str(id(request.plan)))  # a reload makes other answers
+        return parts
+
+    def _variables(self, notes: ReadNotes) -> list[str] | None:
+        """The context variables that the project set; None if one of them has no text."""
+        if notes.context is None or self._given.key is not None:
+            return []
+        texts: list[str] = []
+        for name, token in sorted(changed_variables(notes.context).items()):
+            if token is None:
+                self._warn(f"the context variable {name!r} is set to an object")
+                return None
+            texts += [name, token]
+        return [str(len(texts)), *texts]
+
+    def _names_for(self, visit: _Visit) -> set[str]:
+        if self._given.key is not None:
+            return set(self._learned)
+        return {*self.declared, *self._learned, *visit.notes.all_names()}
+
+    async def _key(self, visit: _Visit, names: Collection[str]) -> str | None:
+        """The key of an answer that depends on the named parts; None if one has no text."""
+        parts = list(visit.base)
+        for name in sorted(names):
+            token = await visit.parts.token(name)
+            if token is None:
+                return None
+            parts += [name, token]
+        return f"answer:{digest(parts)}"
+
+    async def _lead(
+        self,
+        visit: _Visit,
+        key: str,
+        names: set[str],
+        call_next: CallNext,
+        failure: _Failure | None,
+    ) -> Response:
+        """Return the kept answer or make it, for this request and those that wait for it."""
+        request = visit.request
+        place = self._given.cache.place_of(request.app)
+        backend, flights = place.backend, place.answers
+        tags = self._given.tags_of(request)
+        flight: _Flight = asyncio.get_running_loop().create_future()
+        flights[key] = flight
+        if failure is not None:
+            failure.retry = flight
+        outcome: Answer | _Outcome | _Failure = _Outcome.ABANDONED
         try:
             found, number = await backend.aread(key, tags)
-            response = _decoded(found)
-            if response is None:
-                response = await call_next(request)
-                if self._may_keep(request, response):
-                    self._complete(response)
-                    await backend.awrite(key, _encoded(response), self._given.ttl, tags, number)
-                    made = _copy(response)
-            else:
-                made = _copy(response)
+            answer = decode_answer(found)
+            if answer is not None:
+                outcome = answer
+                return answer.for_client(request)
+            former = request.answer_fields
+            response = await self._make(visit, call_next)
+            outcome = _Failure() if response.status >= 500 else _Outcome.UNSHARED
+            deciding = self._deciding(visit, response)
+            if deciding is None:
+                return response
+            added = (request.answer_fields or [])[len(former or []) :]
+            response = complete(response, deciding, self._given.vary)
+            own = await self._key(visit, deciding | names)
+            if own is None:
+                self._warn_of(deciding)
+                return response
+            self._learned |= deciding
+            answer = Answer(response, added)
+            await backend.awrite(own, encode_answer(answer), self._given.ttl, tags, number)
+            outcome = answer if own == key else _Outcome.LEARNED
+            return revalidate(response, request)
+        except Exception:
+            outcome = _Failure()
+            raise
         finally:
             if flights.get(key) is flight:
                 del flights[key]
             if not flight.done():
-                flight.set_result(made)
-        return response if made is None else _fresh(response, request)
+                flight.set_result(outcome)
 
-    def _key(self, request: Request) -> str | None:
-        """Return the cache key of a request, or None for a request that is not cached."""
-        fields = request.fields
-        if request.method not in ("GET", "HEAD") or b"range" in fields or request.plan is None:
+    async def _make(self, visit: _Visit, call_next: CallNext) -> Response:
+        if self._given.key is not None:
+            return await call_next(visit.request)
+        with record_reads(visit.request, visit.notes):
+            return await call_next(visit.request)
+
+    def _deciding(self, visit: _Visit, response: Response) -> set[str] | None:
+        """The names of what decided an answer; None for one that is not kept."""
+        request = visit.request
+        if not may_keep(response, request) or not is_session_as_read(request):
             return None
-        own = "" if self._given.key is None else self._given.key(request)
-        personal = [n for n in _PERSONAL if n in fields and n.decode() not in self._given.vary]
-        if own is None or (personal and self._given.key is None):
-            return None
-        parts = [request.method, request.scheme, request.host.lower(), request.route or "", own]
-        parts += [request.scope.get("root_path", "")]
-        for pairs in (sorted(request.path_params.items()), sorted(request.query.multi_items())):
-            parts += [str(len(pairs)), *(text for pair in pairs for text in pair)]
-        for name in self._given.vary:
-            values = request.headers.getlist(name)
-            parts += [str(len(values)), *values]
-        if request.app.dev:
-            parts.append(str(id(request.plan)))  # a reload makes other answers
-        digest = hashlib.sha256()
-        for part in parts:
-            data = part.encode("utf-8", "surrogatepass")
-            digest.update(b"%d:" % len(data))
-            digest.update(data)
-        return f"answer:{digest.hexdigest()}"
+        vary = {f"header:{name}" for name in vary_of(response) if name not in self._given.vary}
+        if self._is_miss:
+            return vary if PUBLIC in directives_of(response) else None
+        if self._given.key is not None:
+            return vary
+        deciding = {*self.declared, *visit.notes.all_names(), *vary}
+        return None if len(deciding | self._learned) > MAX_NAMES else deciding
 
-    def _may_keep(self, request: Request, response: Response) -> bool:
-        if type(response) is not Response or response.status != 200:
-            return False
-        if response.background is not None or request.work is not None:
-            return False
-        session = getattr(request, "opened_session", None)
-        if session is not None and session.is_touched:
-            return False
-        headers = response.headers
-        directives = _words(headers.getlist("cache-control"))
-        if "set-cookie" in headers or not _PRIVATE.isdisjoint(directives):
-            return False
-        return set(_words(headers.getlist("vary"))) <= set(self._given.vary)
+    def _warn_of(self, names: Collection[str]) -> None:
+        states = sorted(name for name in names if name == "id" or name.startswith("state"))
+        if states:
+            self._warn(f"the handler reads {states[0].replace(':', '.')!r}, which has no text")
 
-    def _complete(self, response: Response) -> None:
-        headers = response.headers
-        if "etag" not in headers:
-            headers["etag"] = f'"{hashlib.sha256(response.body).hexdigest()[:32]}"'
-        named = _words(headers.getlist("vary"))
-        for name in self._given.vary:
-            if name not in named:
-                headers.append("vary", name)
+    def _warn(self, reason: str) -> None:
+        if not self._has_warned:
+            self._has_warned = True
+            get_logger().warning(
+                "cached keeps no answer of %s: %s; pass key= to cached", self._where, reason
+            )
 
 
-def _words(fields: list[str]) -> list[str]:
-    """The members of a list field, in lower case and without their values."""
-    members = ",".join(fields).split(",")
-    return [word for m in members if (word := m.partition("=")[0].strip(' \t"').lower())]
-
-
-def _fresh(response: Response, request: Request) -> Response:
-    """A copy for one client, or 304 without a body if it has the answer."""
-    copy = _copy(response)
-    etag = copy.headers.get("etag")
-    outcome = decide(request.method, request.headers, etag=etag, modified=None)
-    if outcome in (Outcome.NOT_MODIFIED, Outcome.FAILED):
-        copy.status, copy.body = outcome.value, b""
-    return copy
-
-
-def _copy(response: Response) -> Response:
-    copy = Response(None, response.status)
-    copy.body = response.body
-    copy.raw_headers.extend(response.raw_headers)
-    return copy
-
-
-def _encoded(response: Response) -> bytes:
-    fields = [[n.decode("latin-1"), v.decode("latin-1")] for n, v in response.raw_headers]
-    return dumps({"headers": fields, "body": base64.b64encode(response.body).decode("ascii")})
-
-
-def _decoded(found: bytes | None) -> Response | None:
-    """The answer of `_encoded`; None for anything else."""
-    if found is None:
-        return None
-    try:
-        document = cast("dict[str, Any]", loads(found))
-        response = Response(None, 200)
-        response.body = base64.b64decode(document["body"], validate=True)
-        for name, value in document["headers"]:
-            response.raw_headers.append((name.encode("latin-1"), value.encode("latin-1")))
-    except Exception:  # bytes of another writer are a miss
-        return None
-    return response
+def _unavailable() -> ServiceUnavailable:
+    return ServiceUnavailable(
+        "This answer could not be made; try again later", headers={"Retry-After": "1"}
+    )

@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from treefold_http._project.private_answers import PRIVATE_OF_KEY
 from treefold_http._responses.response import Response
 from treefold_http.middleware._codings import NewCompressor, choose_coding, find_codings
 
@@ -203,7 +204,9 @@ class _Encoder:
 
 
 def _is_kept_private(fields: RawHeaders) -> bool:
-    control = b",".join(value for name, value in fields if name == b"cache-control").lower()
+    # No browser sends an API key by itself, so its answers can be compressed (BREACH).
+    own = [pair for pair in fields if pair is not PRIVATE_OF_KEY]
+    control = b",".join(value for name, value in own if name == b"cache-control").lower()
     tokens = {token.partition(b"=")[0].strip() for token in control.split(b",")}
     return bool(tokens & {b"private", b"no-transform"})
 

@@ -30,6 +30,8 @@ class IPAllowlist(Check):
         ValueError: for a text that is not an address or network, or without any.
     """
 
+    decides_access = True  # a cache around it would pass it by
+
     def __init__(self, allowed: Sequence[str]) -> None:
         self._networks = Networks(allowed, of="IPAllowlist")
         self._known: set[str] = {"unix"} if self._networks.unix else set()

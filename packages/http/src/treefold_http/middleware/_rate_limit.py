@@ -70,6 +70,8 @@ class RateLimit:
         TreefoldError: if the `redis` extra is not installed.
     """
 
+    decides_access = True  # a cache around it would pass it by
+
     def __init__(
         self,
         rate: str,

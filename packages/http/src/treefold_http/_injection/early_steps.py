@@ -1,0 +1,52 @@
+"""Which dependencies of a handler run before the look-up of a cache around it.
+
+`handler(client=Depends(api_key(...)), db=Depends(open_database))` behind a cache: `api_key` sees
+the request, so it runs for every request and refuses a wrong or revoked key also where an answer
+is kept. `open_database` sees nothing of it and runs only if the answer has to be made.
+"""
+
+from __future__ import annotations
+
+from treefold_http._injection.contract import Argument, Call, Contract, Input
+from treefold_http._injection.secured import security_of
+
+_CREDENTIALS = ("header", "cookie")
+
+
+def early_steps(contract: Contract) -> tuple[int, ...]:
+    """Return the numbers of the steps that run before the look-up, in their order.
+
+    These are the dependencies that take the connection, a header field or a cookie, or that declare
+    credentials; those that depend on one of them; and whatever these need themselves.
+    """
+    seeing: set[int] = set()
+    for index, step in enumerate(contract.steps):
+        if isinstance(step, Call) and _sees_request(contract, step, seeing):
+            seeing.add(index)
+    needed: set[int] = set()
+    for index in seeing:
+        _add_with_needs(contract, index, needed)
+    return tuple(sorted(needed))
+
+
+def _sees_request(contract: Contract, call: Call, seeing: set[int]) -> bool:
+    if security_of(call.function):
+        return True
+    return any(_carries_credentials(contract, each, seeing) for each in call.arguments)
+
+
+def _carries_credentials(contract: Contract, argument: Argument, seeing: set[int]) -> bool:
+    if argument.source != "step":
+        return argument.source == "connection"
+    number: int = argument.of
+    step = contract.steps[number]
+    return number in seeing or (isinstance(step, Input) and step.place in _CREDENTIALS)
+
+
+def _add_with_needs(contract: Contract, index: int, needed: set[int]) -> None:
+    needed.add(index)
+    step = contract.steps[index]
+    arguments = step.arguments if isinstance(step, Call) else ()
+    for argument in arguments:
+        if argument.source == "step" and argument.of not in needed:
+            _add_with_needs(contract, argument.of, needed)

@@ -1,0 +1,128 @@
+"""Where the cache of a route stands among its middleware, and what stands before it.
+
+A list is read from the outside in, and `cached(60)` keeps the answers of what comes after it. Three
+rules are applied when a chain is planned:
+
+1. One cache counts, the one nearest the handler: two of them would keep one answer twice.
+2. A guard (`decides_access = True`, or marked by `secured`) after a cache of the same list is an
+   error of the boot, because a kept answer passes it by: `[cached(60), IPAllowlist(...)]`.
+3. A cache of the project moves directly around the handler where the route has guards of its own,
+   or dependencies that see the request; these run for every request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Any
+
+from treefold_http._injection.contract import Contract
+from treefold_http._injection.secured import credentials_of
+from treefold_http._requests.read_notes import ReadNotes
+from treefold_http._runtime.boot_report import SettingsError
+from treefold_router import Route
+
+if TYPE_CHECKING:
+    from treefold_http._requests.request import Request
+
+KEPT_METHODS = ("GET", "HEAD")
+
+
+class CacheLayer:
+    """The layer of a cache at one route; `treefold_http.cache` has the one that runs.
+
+    Attributes:
+        early: runs the dependencies that run before the look-up; None if there are none.
+        declared: names of what the handler declares to read, as in `ReadNotes.names`.
+    """
+
+    early: Callable[[Any], Awaitable[Any]] | None = None
+    declared: frozenset[str] = frozenset()
+
+
+class ContextMark:
+    """Remembers the context variables of a request before middleware of the project sets some."""
+
+    def before(self, request: Request) -> None:
+        """Note the context of a request."""
+        request.notes = ReadNotes(copy_context())
+
+
+def has_cache(route: Route | None, entries: Sequence[Any]) -> bool:
+    """Return True if a cache among the entries of a route keeps its answers."""
+    return any(map(_keeps_answers, entries)) and _may_keep(route)
+
+
+def place_cache(route: Route | None, entries: Sequence[Any], *, is_innermost: bool) -> list[Any]:
+    """Return the entries of a route with at most one cache, at its place.
+
+    Args:
+        is_innermost: True if the handler has dependencies that run before the look-up.
+    """
+    caches = [entry for entry in entries if _keeps_answers(entry)]
+    if not caches:
+        return list(entries)
+    others = [entry for entry in entries if not _keeps_answers(entry)]
+    if not _may_keep(route):
+        return others
+    last = max(index for index, entry in enumerate(entries) if _keeps_answers(entry))
+    place = last - len(caches) + 1
+    if is_innermost or any(map(decides_access, others[place:])):
+        place = len(others)
+    placed = [*others[:place], caches[-1], *others[place:]]
+    return [ContextMark(), *placed] if any(map(_is_foreign, others[:place])) else placed
+
+
+def require_guards_outside(entries: Sequence[tuple[tuple[str, ...], Any]]) -> None:
+    """Refuse a list with a guard after a cache.
+
+    Args:
+        entries: the prefix of each entry, empty for every route, and the entry itself.
+
+    Raises:
+        SettingsError: with the line to write.
+    """
+    for index, (prefix, cache) in enumerate(entries):
+        if not _keeps_answers(cache):
+            continue
+        for other, guard in entries[index + 1 :]:
+            if decides_access(guard) and _overlap(prefix, other):
+                name = name_of(guard)
+                raise SettingsError(
+                    f"{name} must come before {cache!r}, which would answer without asking it;"
+                    f" write middlewares = [{name}(...), {cache!r}]"
+                )
+
+
+def decides_access(entry: Any) -> bool:
+    """Return True for middleware that refuses requests by a verdict that may change."""
+    return getattr(entry, "decides_access", False) is True or bool(credentials_of(entry))
+
+
+def declared_reads(contract: Contract) -> frozenset[str]:
+    """Return what a handler and its dependencies declare to read of the header."""
+    fields = (sent.name.lower() for sent in contract.inputs if sent.place == "header")
+    return frozenset(f"header:{name}" for name in fields)
+
+
+def name_of(entry: Any) -> str:
+    """Return the name of a middleware as its author writes it."""
+    return getattr(entry, "__name__", type(entry).__name__)
+
+
+def _keeps_answers(entry: Any) -> bool:
+    return getattr(entry, "keeps_answers", False) is True
+
+
+def _may_keep(route: Route | None) -> bool:
+    return route is None or route.method in KEPT_METHODS
+
+
+def _is_foreign(entry: Any) -> bool:
+    module: str = getattr(entry, "__module__", "")
+    return not module.startswith("treefold_")
+
+
+def _overlap(one: Sequence[str], other: Sequence[str]) -> bool:
+    pairs = zip(one, other, strict=False)
+    return all(a == b or "{" in (a[:1], b[:1]) for a, b in pairs)

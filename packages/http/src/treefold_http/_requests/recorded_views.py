@@ -1,0 +1,257 @@
+"""Views of the parts of a request that note which names are read.
+
+One class for each type that a request hands out. Each is a subclass of that type, so `isinstance`
+and annotations hold; asking for one name notes that name, iteration and the like note the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+from treefold_http._requests.connection import Address
+from treefold_http._requests.read_notes import HEADERS, STATE, ReadNotes
+from treefold_http._wire.asgi import Scope
+from treefold_http._wire.datastructures import Headers, QueryParams, State
+
+_IN_EVERY_KEY = frozenset({"type", "asgi", "method", "scheme", "root_path"})
+_SCOPE_NAMES: Mapping[str, str] = {
+    "headers": HEADERS,
+    "state": STATE,
+    "path": "path",
+    "raw_path": "raw_path",
+    "query_string": "query",
+    "http_version": "http_version",
+    "server": "server",
+}
+
+
+class RecordedFields(Mapping[bytes, bytes]):
+    """The header as a dictionary of bytes."""
+
+    __slots__ = ("_notes", "_plain")
+
+    def __init__(self, plain: Mapping[bytes, bytes], notes: ReadNotes) -> None:
+        self._plain = plain
+        self._notes = notes
+
+    def __getitem__(self, name: bytes) -> bytes:
+        self._notes.note(f"header:{name.decode('latin-1')}")
+        return self._plain[name]
+
+    def __iter__(self) -> Iterator[bytes]:
+        self._notes.note(HEADERS)
+        return iter(self._plain)
+
+    def __len__(self) -> int:
+        self._notes.note(HEADERS)
+        return len(self._plain)
+
+
+class RecordedHeaders(Headers):
+    """The header fields."""
+
+    __slots__ = ("_notes", "_plain")
+
+    def __init__(self, plain: Headers, notes: ReadNotes) -> None:
+        self._plain = plain
+        self._notes = notes
+
+    @property
+    def raw(self) -> Any:
+        self._notes.note(HEADERS)
+        return self._plain.raw
+
+    def __getitem__(self, name: str) -> str:
+        self._notes.note(f"header:{name.lower()}")
+        return self._plain[name]
+
+    def getlist(self, name: str) -> list[str]:
+        self._notes.note(f"header:{name.lower()}")
+        return self._plain.getlist(name)
+
+    def __iter__(self) -> Iterator[str]:
+        self._notes.note(HEADERS)
+        return iter(self._plain)
+
+    def __len__(self) -> int:
+        self._notes.note(HEADERS)
+        return len(self._plain)
+
+    def multi_items(self) -> list[tuple[str, str]]:
+        self._notes.note(HEADERS)
+        return self._plain.multi_items()
+
+    def __repr__(self) -> str:
+        self._notes.note(HEADERS)
+        return repr(self._plain)
+
+
+class RecordedQuery(QueryParams):
+    """The query: its pairs are in every key, the order of different names only where it is read."""
+
+    __slots__ = ("_notes", "_plain")
+
+    def __init__(self, plain: QueryParams, notes: ReadNotes) -> None:
+        self._plain = plain
+        self._notes = notes
+
+    def __getitem__(self, name: str) -> str:
+        return self._plain[name]
+
+    def getlist(self, name: str) -> list[str]:
+        return self._plain.getlist(name)
+
+    def __len__(self) -> int:
+        return len(self._plain)
+
+    def __iter__(self) -> Iterator[str]:
+        self._notes.note("query")
+        return iter(self._plain)
+
+    def multi_items(self) -> list[tuple[str, str]]:
+        self._notes.note("query")
+        return self._plain.multi_items()
+
+    def __repr__(self) -> str:
+        self._notes.note("query")
+        return repr(self._plain)
+
+
+class RecordedState(State):
+    """The attributes of a request; those that are set inside of the cache depend on other names."""
+
+    __slots__ = ("_inner",)
+
+    def __init__(self, plain: State, notes: ReadNotes) -> None:
+        object.__setattr__(self, "_inner", (plain, notes))
+
+    def __getattribute__(self, name: str) -> Any:
+        plain, notes = cast("tuple[State, ReadNotes]", object.__getattribute__(self, "_inner"))
+        if name == "__dict__":
+            notes.note(STATE)
+        elif name.startswith("__") and name.endswith("__"):
+            return object.__getattribute__(self, name)
+        elif name not in notes.written:
+            notes.note(f"state:{name}")
+        return getattr(plain, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        plain, notes = cast("tuple[State, ReadNotes]", object.__getattribute__(self, "_inner"))
+        notes.written.add(name)
+        setattr(plain, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        plain, notes = cast("tuple[State, ReadNotes]", object.__getattribute__(self, "_inner"))
+        if name not in notes.written:
+            notes.note(f"state:{name}")
+        notes.written.add(name)
+        delattr(plain, name)
+
+    def __contains__(self, name: str) -> bool:
+        plain, notes = cast("tuple[State, ReadNotes]", object.__getattribute__(self, "_inner"))
+        if name not in notes.written:
+            notes.note(f"state:{name}")
+        return name in plain
+
+
+class RecordedAddress(Address):
+    """The address of the client; used otherwise than through `host`, its port decides too."""
+
+    is_whole: bool
+
+    @classmethod
+    def of(cls, plain: Address, notes: ReadNotes) -> RecordedAddress:
+        """Return the same address, noted as used whole until its host is asked for."""
+        made = cls(*plain)
+        made.is_whole = True
+        notes.note("client.host")
+        notes.addresses.append(made)
+        return made
+
+    @property
+    def host(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride] - notes its use
+        self.is_whole = False
+        return cast("str", super().__getitem__(0))
+
+    def __bool__(self) -> bool:
+        self.is_whole = False
+        return True
+
+
+class RecordedScope(dict[str, Any]):
+    """The scope; writes go to the scope of the server too."""
+
+    def __init__(self, plain: Scope, notes: ReadNotes) -> None:
+        super().__init__(plain)
+        self._plain = plain
+        self._notes = notes
+
+    def _note(self, name: str) -> None:
+        if name in _IN_EVERY_KEY:
+            return
+        if name == "client":
+            self._notes.names.update(("client.host", "client.port"))
+        elif (noted := _SCOPE_NAMES.get(name)) is not None:
+            self._notes.note(noted)
+        else:
+            self._notes.note_everything()
+
+    def __getitem__(self, name: str) -> Any:
+        self._note(name)
+        return super().__getitem__(name)
+
+    def __contains__(self, name: object) -> bool:
+        self._note(str(name))
+        return super().__contains__(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        self._note(name)
+        return super().get(name, default)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        super().__setitem__(name, value)
+        self._plain[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        super().__delitem__(name)
+        del self._plain[name]
+
+    def setdefault(self, name: str, default: Any = None) -> Any:
+        self._note(name)
+        if not super().__contains__(name):
+            self[name] = default
+        return super().__getitem__(name)
+
+    def pop(self, name: str, *default: Any) -> Any:
+        self._note(name)
+        self._plain.pop(name, None)
+        return super().pop(name, *default)
+
+    def update(self, *args: Any, **kwargs: Any) -> None:
+        super().update(*args, **kwargs)
+        self._plain.update(*args, **kwargs)
+
+    def __iter__(self) -> Iterator[str]:
+        self._notes.note_everything()
+        return super().__iter__()
+
+    def keys(self) -> Any:
+        self._notes.note_everything()
+        return super().keys()
+
+    def values(self) -> Any:
+        self._notes.note_everything()
+        return super().values()
+
+    def items(self) -> Any:
+        self._notes.note_everything()
+        return super().items()
+
+    def copy(self) -> dict[str, Any]:
+        self._notes.note_everything()
+        return super().copy()
+
+    def __repr__(self) -> str:
+        self._notes.note_everything()
+        return super().__repr__()

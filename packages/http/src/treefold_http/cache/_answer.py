@@ -1,0 +1,144 @@
+"""One kept answer: which may be kept, its stored form, and the copy that a client gets."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from treefold_http._responses.response import Response
+from treefold_http._wire.conditionals import Outcome, decide
+from treefold_http._wire.json import dumps, loads
+from treefold_logging import is_sensitive
+
+if TYPE_CHECKING:
+    from treefold_http._requests.request import Request
+    from treefold_http._wire.asgi import RawHeaders
+
+PUBLIC = "public"
+_UNKEPT = frozenset({"private", "no-store", "no-cache"})
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A kept answer.
+
+    Attributes:
+        response: the response of the handler or of inner middleware.
+        added: fields that inner middleware adds to the answer of each request.
+    """
+
+    response: Response
+    added: RawHeaders
+
+    def for_client(self, request: Request) -> Response:
+        """Return a copy for one client, or 304 without a body if it has the answer."""
+        if self.added:
+            request.add_answer_fields(self.added)
+        return revalidate(self.response, request)
+
+
+def revalidate(response: Response, request: Request) -> Response:
+    """Return a copy of a response, or 304 without a body if the client has it."""
+    copy = copy_response(response)
+    etag = copy.headers.get("etag")
+    outcome = decide(request.method, request.headers, etag=etag, modified=None)
+    if outcome in (Outcome.NOT_MODIFIED, Outcome.FAILED):
+        copy.status, copy.body = outcome.value, b""
+    return copy
+
+
+def may_keep(response: Response, request: Request) -> bool:
+    """Return True for a whole answer with 200 whose fields do not forbid to keep it."""
+    if type(response) is not Response or response.status != 200:
+        return False
+    if response.background is not None or request.work is not None:
+        return False
+    if "set-cookie" in response.headers or "*" in vary_of(response):
+        return False
+    return _UNKEPT.isdisjoint(directives_of(response))
+
+
+def is_session_as_read(request: Request) -> bool:
+    """Return False for a request whose session was changed, which its answer may show."""
+    session = getattr(request, "opened_session", None)
+    return session is None or not session.is_touched or session.fingerprint() is not None
+
+
+def complete(response: Response, names: Iterable[str], vary: Iterable[str]) -> Response:
+    """Return a copy with an `ETag`, and with what caches between here and the client must know.
+
+    Args:
+        names: what decided the answer, as in `ReadNotes.names`.
+        vary: the fields that the author names.
+    """
+    copy = copy_response(response)
+    headers = copy.headers
+    if "etag" not in headers:
+        headers["etag"] = f'"{hashlib.sha256(copy.body).hexdigest()[:32]}"'
+    names = set(names)
+    fields = {name.partition(":")[2] for name in names if name.startswith("header:")}
+    present = vary_of(copy)
+    for name in sorted({*vary, *fields} - {*present}):
+        headers.append("vary", name)
+    others = {name for name in names if not name.startswith("header:")} - {"path", "raw_path"}
+    personal = others or any(is_sensitive(name) for name in fields)
+    if personal and "cache-control" not in headers:
+        headers["cache-control"] = "private"
+    return copy
+
+
+def vary_of(response: Response) -> list[str]:
+    """Return the names in the `Vary` of a response, in lower case."""
+    return _members(response.headers.getlist("vary"))
+
+
+def directives_of(response: Response) -> list[str]:
+    """Return the names of the directives in the `Cache-Control` of a response."""
+    return _members(response.headers.getlist("cache-control"))
+
+
+def copy_response(response: Response) -> Response:
+    """Return a response of its own with the same status, fields and body."""
+    copy = Response(None, response.status)
+    copy.body = response.body
+    copy.raw_headers.extend(response.raw_headers)
+    return copy
+
+
+def encode_answer(answer: Answer) -> bytes:
+    """Return an answer as bytes."""
+    response = answer.response
+    body = base64.b64encode(response.body).decode("ascii")
+    headers, added = _as_text(response.raw_headers), _as_text(answer.added)
+    return dumps({"headers": headers, "body": body, "added": added})
+
+
+def decode_answer(found: bytes | None) -> Answer | None:
+    """Return the answer of `encode_answer`; None for anything else."""
+    if found is None:
+        return None
+    try:
+        document = cast("dict[str, Any]", loads(found))
+        response = Response(None, 200)
+        response.body = base64.b64decode(document["body"], validate=True)
+        response.raw_headers.extend(_as_bytes(document["headers"]))
+        return Answer(response, _as_bytes(document["added"]))
+    except Exception:  # bytes of another writer are a miss
+        return None
+
+
+def _as_text(fields: RawHeaders) -> list[list[str]]:
+    return [[name.decode("latin-1"), value.decode("latin-1")] for name, value in fields]
+
+
+def _as_bytes(fields: list[list[str]]) -> RawHeaders:
+    return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in fields]
+
+
+def _members(fields: list[str]) -> list[str]:
+    """The members of a list field, in lower case and without their values."""
+    members = ",".join(fields).split(",")
+    return [word for m in members if (word := m.partition("=")[0].strip(' \t"').lower())]

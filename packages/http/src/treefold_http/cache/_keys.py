@@ -1,0 +1,160 @@
+"""The key of a kept answer: everything that decided it.
+
+The rule, for a request at the place of the cache in its chain:
+
+1. Its address is always in the key: method, scheme, host, `root_path`, route and path parameters
+   (the path where there is no route), and the query, with repeated names in their order.
+2. `Cookie` and `Authorization` are always in the key, read or not, and so are context variables
+   that middleware of the project has set.
+3. So is what answers of this route were seen to depend on (`ReadNotes.names`): header fields, the
+   client, the session, attributes of `state`, the body.
+4. With `key=` the author says what decides: it takes the place of 2 and 3.
+
+A part that text cannot stand for (an object in `state`, a body, a session that was changed) has no
+token: such an answer is not kept. `HEADER=None` differs from `HEADER=""`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from contextvars import Context, ContextVar, copy_context
+from datetime import date, time, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, cast
+from uuid import UUID
+
+from treefold_http._requests.read_notes import EVERYTHING
+from treefold_http._wire.header_fields import BLANKS
+from treefold_http._wire.json import dumps
+from treefold_http._wire.json_values import check_json
+
+if TYPE_CHECKING:
+    from treefold_http._requests.request import Request
+    from treefold_http._wire.asgi import RawHeaders
+
+PERSONAL = ("cookie", "authorization")
+_PLAIN = (UUID, date, time, timedelta, Decimal, bytes)
+_OURS = ("treefold_", "opentelemetry.")
+"""Packages whose values in context variables decide no answer."""
+_ABSENT: Any = object()
+
+
+class RequestParts:
+    """The parts of a request as they are at the cache; inner middleware may replace them.
+
+    Args:
+        request: before anything inside of the cache ran.
+    """
+
+    __slots__ = ("_app_state", "_headers", "_mutable", "_request", "_scope", "_state")
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._scope = dict(request.scope)
+        self._headers: RawHeaders = self._scope["headers"]
+        self._state = dict(vars(request.state))
+        # A handler may change them, and the key has to be that of what it found.
+        mutable = {n: v for n, v in self._state.items() if type(v) in (list, dict)}
+        self._mutable = {name: value_token(value) for name, value in mutable.items()}
+        self._app_state = vars(request.app.state)
+
+    def header(self, name: str) -> list[str]:
+        """Return the values of a field, in the order sent."""
+        wanted = name.encode("latin-1", "replace")
+        return [v.strip(BLANKS).decode("latin-1") for key, v in self._headers if key == wanted]
+
+    async def token(self, name: str) -> str | None:
+        """Return a text that differs where the part of that name differs; None for no text."""
+        kind, _, own = name.partition(":")
+        if kind == "header":
+            return repr(self.header(own))
+        if kind == "state":
+            return self._state_token(own) if own else self._whole_state()
+        if kind == "session":
+            return await self._session_token()
+        if kind == "body":
+            return "" if self._has_no_body() else None
+        return self._scope_token(name) if name in EVERYTHING else None
+
+    def _scope_token(self, name: str) -> str:
+        scope = self._scope
+        if name in ("client.host", "client.port"):
+            client = scope.get("client")
+            return repr(client and client[name == "client.port"])
+        if name == "headers":
+            return repr(list(self._headers))
+        key = "query_string" if name == "query" else name
+        return repr(scope.get(key))
+
+    def _state_token(self, name: str) -> str | None:
+        value = self._state.get(name, _ABSENT)
+        if value is _ABSENT:
+            return "absent"
+        if value is self._app_state.get(name, _ABSENT):
+            return "of the application"
+        return self._mutable[name] if name in self._mutable else value_token(value)
+
+    def _whole_state(self) -> str | None:
+        tokens = {name: self._state_token(name) for name in sorted(self._state)}
+        return None if None in tokens.values() else repr(tokens)
+
+    async def _session_token(self) -> str | None:
+        request = self._request
+        if not hasattr(request, "session_keeper"):
+            return None  # a session that begins inside of the cache
+        session = request.session
+        await session.preload()
+        try:
+            return session.fingerprint()
+        except Exception:  # a store that is away: the handler reports it
+            return None
+
+    def _has_no_body(self) -> bool:
+        lengths = self.header("content-length")
+        if lengths:
+            return lengths == ["0"]
+        if self.header("transfer-encoding"):
+            return False
+        return str(self._scope.get("http_version", "1.1")).startswith("1")
+
+
+def value_token(value: Any) -> str | None:
+    """Return a text for a value, the same for equal ones only; None for an object without one."""
+    if isinstance(value, _PLAIN):
+        return f"{type(value).__qualname__} {value!r}"
+    if type(value) is tuple:
+        value = ["tuple", *cast("tuple[Any, ...]", value)]
+    try:
+        check_json(value, "A value")
+        return dumps(value).decode()
+    except (TypeError, ValueError, RecursionError):
+        return None
+
+
+def changed_variables(before: Context) -> dict[str, str | None]:
+    """Return the context variables that were set since, by name, each with the token of its value.
+
+    Values of the framework and of OpenTelemetry decide no answer and are left out.
+    """
+    changed: dict[str, str | None] = {}
+    for variable, value in copy_context().items():
+        if _before(before, variable) is value or type(value).__module__.startswith(_OURS):
+            continue
+        number = sum(name.partition("#")[0] == variable.name for name in changed)
+        changed[f"{variable.name}#{number}" if number else variable.name] = value_token(value)
+    return changed
+
+
+def _before(context: Context, variable: ContextVar[Any]) -> Any:
+    return context.get(variable, _ABSENT)
+
+
+def digest(parts: Iterable[str]) -> str:
+    """Return the hash of texts, each with its length, so that no two lists have one hash."""
+    made = hashlib.sha256()
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        made.update(b"%d:" % len(data))
+        made.update(data)
+    return made.hexdigest()
