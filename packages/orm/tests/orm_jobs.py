@@ -17,6 +17,8 @@ from treefold_orm.jobs import aenqueue
 seen: list[Any] = []
 """What the jobs of this process have noted."""
 
+barrier = asyncio.Barrier(1)
+
 
 async def note(value: Any, **more: Any) -> None:
     seen.append((value, more) if more else value)
@@ -52,6 +54,13 @@ async def cancel_itself() -> None:
 async def wait(seconds: float) -> None:
     seen.append("begun")
     await asyncio.sleep(seconds)
+    seen.append("ended")
+
+
+async def meet() -> None:
+    """Wait until as many run at once as the barrier of the test is for."""
+    seen.append("begun")
+    await barrier.wait()
     seen.append("ended")
 
 

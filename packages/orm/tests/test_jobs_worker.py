@@ -169,9 +169,10 @@ async def test_hostile_ends_are_recorded_once_and_alone(
 
 @pytest.mark.parametrize("concurrency", [1, 3])
 async def test_no_more_jobs_run_at_once_than_asked_for(queue: Queue, concurrency: int) -> None:
+    orm_jobs.barrier = asyncio.Barrier(concurrency)
     for _ in range(6):
-        await aenqueue(orm_jobs.wait, 0.03)
-    await worker(concurrency=concurrency).run()
+        await aenqueue(orm_jobs.meet)
+    await asyncio.wait_for(worker(concurrency=concurrency).run(), 60)
     running = most = 0
     for what in orm_jobs.seen:
         running += 1 if what == "begun" else -1
