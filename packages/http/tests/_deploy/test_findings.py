@@ -133,6 +133,13 @@ def test_a_registration_needs_no_limit_and_a_login_does(found: Ask):
     assert found({"v1/User/Post.py": own}) == []
 
 
+def test_imports_inside_of_a_function_are_followed(found: Ask):
+    code = LOGIN.format(name="login as _", more="", call="{call}")
+    for name, expected in (("hash_password", []), ("verify_password", ["login-unlimited"])):
+        call = f"from treefold_http.auth import {name} as it\n    it(sent.password)"
+        assert found({"v1/User/Post.py": code.replace("{call}", call)}) == expected
+
+
 ACCOUNTS = """
 from treefold_http.auth import hash_password, verify_password
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import sys
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,7 +37,7 @@ class References:
 
     Attributes:
         objects: the objects, by identity; they are kept so that no identity is used twice.
-        names: the names in the code, for imports inside of functions.
+        names: the names in the code.
         constants: numbers in the code.
     """
 
@@ -135,6 +136,8 @@ def _referred(function: FunctionType, found: References) -> Iterator[Any]:
         found.names |= set(code.co_names)
         found.constants |= {each for each in code.co_consts if type(each) is int}
         values = [function.__globals__[n] for n in code.co_names if n in function.__globals__]
+        # The name of a module that the function itself imports; another use of it does no harm.
+        values += [sys.modules[name] for name in code.co_names if name in sys.modules]
         seen: set[int] = set()
         while values:
             value = values.pop()
