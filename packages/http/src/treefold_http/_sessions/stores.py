@@ -11,6 +11,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from time import monotonic
+from typing import TypeAlias
 
 from treefold_http._redis import OwnRedis
 from treefold_http._runtime.name_space import NameSpace
@@ -34,7 +35,7 @@ class MemorySessions:
 
     def __init__(self, *, max_bytes: int = MAX_BYTES) -> None:
         self._max_bytes = max_bytes
-        self._rows: dict[str, tuple[bytes, float]] = {}
+        self._rows: dict[str, _Row] = {}
         self._users, self._anonymous = _Order(), _Order()
         self._lock = threading.Lock()
 
@@ -53,7 +54,7 @@ class MemorySessions:
             row = self._alive(key)
             if row is None:
                 return False
-            self._rows[key] = (row[0], monotonic() + seconds)
+            self._rows[key] = (row[0], monotonic() + seconds, row[2])
             return True
 
     async def get(self, key: str) -> bytes | None:
@@ -84,14 +85,14 @@ class MemorySessions:
         """Set the expiry to `seconds` from now; return False if the key is absent."""
         return self.touch_now(key, seconds=seconds)
 
-    def _alive(self, key: str) -> tuple[bytes, float] | None:
+    def _alive(self, key: str) -> _Row | None:
         row = self._rows.get(key)
         if row is None:
             return None
         if row[1] <= monotonic():
             self._remove(key)
             return None
-        self._order_of(row[0]).move_to_end(key)
+        row[2].move_to_end(key)
         return row
 
     def _write(self, key: str, value: bytes, seconds: float) -> None:
@@ -102,8 +103,9 @@ class MemorySessions:
                 " keep large values elsewhere, and their key in the session"
             )
         self._remove(key)
-        self._rows[key] = (value, monotonic() + seconds)
-        self._order_of(value).add(key, size)
+        order = self._anonymous if is_anonymous(value) else self._users
+        self._rows[key] = (value, monotonic() + seconds, order)
+        order.add(key, size)
         while self._users.bytes + self._anonymous.bytes > self._max_bytes:
             gives_way = self._anonymous
             if self._anonymous.bytes <= self._max_bytes // 4 and self._users:
@@ -113,10 +115,7 @@ class MemorySessions:
     def _remove(self, key: str) -> None:
         row = self._rows.pop(key, None)
         if row is not None:
-            self._order_of(row[0]).discard(key)
-
-    def _order_of(self, value: bytes) -> _Order:
-        return self._anonymous if is_anonymous(value) else self._users
+            row[2].discard(key)
 
 
 class _Order(OrderedDict[str, int]):
@@ -130,6 +129,10 @@ class _Order(OrderedDict[str, int]):
 
     def discard(self, key: str) -> None:
         self.bytes -= self.pop(key)
+
+
+_Row: TypeAlias = tuple[bytes, float, _Order]
+"""The value, its expiry, and the order in which its kind gives way."""
 
 
 class RedisSessions:
