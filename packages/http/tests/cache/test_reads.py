@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import logging
 from collections.abc import Callable
 from textwrap import dedent
@@ -296,6 +298,65 @@ def test_fields_of_inner_middleware_are_on_every_kept_answer(
     assert asked[0].fields(field) == asked[2].fields(field) != []
     other = ask(app, "GET", "/v1", headers=[("origin", "https://b.example")])
     assert "https://a.example" not in other.fields("access-control-allow-origin")
+
+
+@pytest.mark.parametrize("middleware", ["[cached(60), GZip()]", "[GZip(), cached(60)]"])
+def test_a_kept_answer_is_compressed_for_clients_that_accept_it(
+    project: Project, ask: Ask, middleware: str
+) -> None:
+    files = {
+        "Api/v1/Get.py": "calls = []\nasync def handler(request):\n    calls.append(1)\n"
+        "    return [len(calls), 'x' * 2000]",
+        "Middleware/__init__.py": "from treefold_http.cache import cached\n"
+        f"from treefold_http.middleware import GZip\nmiddlewares = {middleware}",
+    }
+    app = project(files)
+    accepts = [("accept-encoding", "gzip")]
+    coded = [ask(app, "GET", "/v1", headers=accepts) for _ in range(2)]
+    assert [answer.fields("content-encoding") for answer in coded] == [["gzip"]] * 2
+    assert json.loads(gzip.decompress(coded[1].body))[0] == 1
+    plain = ask(app, "GET", "/v1")
+    assert (plain.fields("content-encoding"), plain.json()[0]) == ([], 1)
+
+
+def test_middleware_that_sees_every_answer_moves_out_of_the_cache(
+    project: Project, ask: Ask
+) -> None:
+    setup = """
+    class Count:
+        sees_every_answer = True
+        seen = 0
+
+        def before(self, request):
+            self.seen += 1
+
+        def after(self, request, response):
+            response.headers["X-Seen"] = str(self.seen)
+    """
+    app = cached_project(project, "1", middleware="[cached(60), Count()]", setup=setup)
+    asked = [ask(app, "GET", "/v1") for _ in range(3)]
+    assert [answer.fields("x-seen") for answer in asked] == [["1"], ["2"], ["3"]]
+    assert [answer.json()["n"] for answer in asked] == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("reads", "entries", "headers"),
+    [
+        ("request.session.user", "[Sessions(csrf=False)]", []),
+        (
+            "request.headers['authorization']",
+            "[SecurityHeaders()]",
+            [("authorization", "Bearer a")],
+        ),
+    ],
+)
+def test_a_kept_answer_is_still_not_for_the_store_of_a_browser(
+    project: Project, ask: Ask, reads: str, entries: str, headers: list[tuple[str, str]]
+) -> None:
+    app = cached_project(project, reads, middleware=entries)
+    asked = [ask(app, "GET", "/v1", headers=headers) for _ in range(3)]
+    assert [answer.fields("cache-control") for answer in asked] == [["no-store"]] * 3
+    assert asked[1].json() == asked[2].json()
 
 
 SESSION = """

@@ -8,6 +8,8 @@ rules are applied when a chain is planned:
    error of the boot, because a kept answer passes it by: `[cached(60), IPAllowlist(...)]`.
 3. A cache of the project moves directly around the handler where the route has guards of its own,
    or dependencies that see the request; these run for every request.
+4. Middleware that acts on every answer (`sees_every_answer = True`: compression, metrics, tracing)
+   moves out of a cache: it works on answers that are sent, or has to count kept ones too.
 """
 
 from __future__ import annotations
@@ -67,6 +69,9 @@ def place_cache(route: Route | None, entries: Sequence[Any], *, is_innermost: bo
         return others
     last = max(index for index, entry in enumerate(entries) if _keeps_answers(entry))
     place = last - len(caches) + 1
+    seeing = [entry for entry in others[place:] if _sees_every_answer(entry)]
+    inner = [entry for entry in others[place:] if not _sees_every_answer(entry)]
+    others, place = [*others[:place], *seeing, *inner], place + len(seeing)
     if is_innermost or any(map(decides_access, others[place:])):
         place = len(others)
     placed = [*others[:place], caches[-1], *others[place:]]
@@ -112,6 +117,10 @@ def name_of(entry: Any) -> str:
 
 def _keeps_answers(entry: Any) -> bool:
     return getattr(entry, "keeps_answers", False) is True
+
+
+def _sees_every_answer(entry: Any) -> bool:
+    return getattr(entry, "sees_every_answer", False) is True
 
 
 def _may_keep(route: Route | None) -> bool:

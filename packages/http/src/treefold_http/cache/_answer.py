@@ -83,11 +83,20 @@ def complete(response: Response, names: Iterable[str], vary: Iterable[str]) -> R
     present = vary_of(copy)
     for name in sorted({*vary, *fields} - {*present}):
         headers.append("vary", name)
-    others = {name for name in names if not name.startswith("header:")} - {"path", "raw_path"}
-    personal = others or any(is_sensitive(name) for name in fields)
-    if personal and "cache-control" not in headers:
+    if "cache-control" not in headers and _is_personal(names, fields):
         headers["cache-control"] = "private"
     return copy
+
+
+def _is_personal(names: set[str], fields: set[str]) -> bool:
+    """Return True for an answer that a shared cache would take for one of all clients.
+
+    Middleware says more than `private` of a session and of `Authorization`: `no-store`.
+    """
+    if "session" in names:
+        return False
+    others = {name for name in names if not name.startswith("header:")} - {"path", "raw_path"}
+    return bool(others) or any(is_sensitive(name) for name in fields - {"authorization"})
 
 
 def vary_of(response: Response) -> list[str]:

@@ -56,6 +56,8 @@ class GZip:
         ValueError: for a level that gzip does not have, or a coding that is not installed.
     """
 
+    sees_every_answer = True  # also those that a cache around it has kept
+
     def __init__(
         self,
         *,

@@ -53,6 +53,8 @@ class Metrics:
         ValueError: for a path without a slash, or a text that is not a network.
     """
 
+    sees_every_answer = True  # also those that a cache around it has kept
+
     def __init__(
         self,
         *,

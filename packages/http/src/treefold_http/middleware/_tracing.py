@@ -49,6 +49,8 @@ class Tracing:
         TreefoldError: if the `tracing` extra is not installed.
     """
 
+    sees_every_answer = True  # also those that a cache around it has kept
+
     def __init__(self, *, provider: Any = None, statements: bool = True) -> None:
         self.trace = _import_api("opentelemetry.trace")
         self.context = _import_api("opentelemetry.context")
