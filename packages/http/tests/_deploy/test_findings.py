@@ -208,6 +208,33 @@ def test_members_that_no_client_should_get(found: Ask, method: str, member: str,
     assert found({f"v1/Shape/{method}.py": code}) == (["response-secret"] if secret else [])
 
 
+CACHED = """
+from Services.who import refuse
+from treefold_http.cache import cached
+from treefold_http.middleware import *
+
+
+async def check(request, call_next):
+    if request.headers.get("x-key") != "one":
+        refuse()
+    return await call_next(request)
+
+
+middlewares = [
+    ProxyHeaders(["127.0.0.1"]), TrustedHosts(["api.example.com"]), SecurityHeaders(), {entries}
+]
+"""
+
+
+def test_a_guard_of_the_project_comes_before_a_cache(found: Ask):
+    for entries, expected in (
+        ("cached(60), check", ["cache-before-guard"]),
+        ("check, cached(60)", []),
+    ):
+        middleware = CACHED.format(entries=entries)
+        assert found({"v1/Book/Get.py": OPEN, "Middleware/__init__.py": middleware}) == expected
+
+
 def test_sessions_that_samesite_protects_are_a_mere_warning(found: Ask):
     files = {"v1/Book/Post.py": OPEN}
     assert found(files, "Sessions(csrf=False)") == ["csrf-same-site"]

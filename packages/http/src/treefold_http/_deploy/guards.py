@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from treefold_http._deploy.deployment import Deployment, ServedRoute, is_guard
 from treefold_http._deploy.finding import SEVERE, Finding, Kind
+from treefold_http._project.cache_place import decides_access
 from treefold_http.cache._cached import Cached
 
 SIBLING = Kind(
@@ -31,7 +32,7 @@ CACHED = Kind(
     "cache-before-guard",
     SEVERE,
     "answers are kept before a guard is asked",
-    "gets the answer that was kept for an allowed client",
+    "gets an answer that was kept while he, or another, was allowed to read it",
 )
 KINDS = (SIBLING, VERSION, TWICE, CACHED)
 
@@ -105,11 +106,15 @@ def _lost_in_version(deployment: Deployment) -> dict[ServedRoute, tuple[Kind, st
 
 
 def _check_caches(deployment: Deployment) -> Iterator[Finding]:
+    """Yield caches in front of a guard of the project; the boot knows those of the framework."""
     told: set[int] = set()
     for served in deployment.routes:
         for index, entry in enumerate(served.entries):
-            later = [e for e in served.entries[index + 1 :] if is_guard(e, deployment.reader)]
-            if isinstance(entry, Cached) and later and id(entry) not in told:
+            if not isinstance(entry, Cached) or id(entry) in told:
+                continue
+            rest = [each for each in served.entries[index + 1 :] if not decides_access(each)]
+            later = [each for each in rest if is_guard(each, deployment.reader)]
+            if later:
                 told.add(id(entry))
                 name = getattr(later[0], "__name__", type(later[0]).__name__)
                 text = f"cached comes before {name} for {served.shown}"
