@@ -8,7 +8,6 @@ import pytest
 
 from treefold_http import Application, Settings, SettingsError, TreefoldError, create_app
 from treefold_http._runtime.name_space import TEST_RUN, NameSpace, find_names
-from treefold_http.testing import TestClient
 
 
 @pytest.fixture(autouse=True)
@@ -95,15 +94,6 @@ def test_an_application_that_another_server_loads_is_in_production(
     monkeypatch.setenv("TREEFOLD_APP_DIR", str(tmp_path / "shop"))
 
     assert create_app().names.own == "treefold:shop:production:"
-
-
-def test_an_application_of_a_test_client_has_names_of_its_own(tmp_path: Path) -> None:
-    app = Application(project(tmp_path))
-    before = app.names
-
-    with TestClient(app):
-        assert app.names.is_test
-        assert app.names.own.startswith(f"treefold:{before.name}:test-")
 
 
 def test_a_test_run_stays_apart_where_a_setting_names_production(

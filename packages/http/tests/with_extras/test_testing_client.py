@@ -10,7 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from treefold_http import Application, BootError, TreefoldError
+from treefold_http import Application, BootError, Settings, TreefoldError
+from treefold_http._runtime.name_space import TEST_RUN
 from treefold_http.testing import TestClient
 
 Project = Callable[..., Application]
@@ -412,3 +413,17 @@ def test_proxies_of_the_environment_are_not_asked(
 
 def test_pytest_does_not_collect_the_client() -> None:
     assert TestClient.__test__ is False
+
+
+def test_an_application_of_a_client_has_names_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also without the pytest plugin, which has names for the whole run."""
+    monkeypatch.delenv(TEST_RUN, raising=False)
+    (tmp_path / "Api").mkdir()
+    app = Application(tmp_path, settings=Settings(name="shop"))
+    assert app.names.own == "treefold:shop:production:"
+
+    with TestClient(app):
+        assert app.names.is_test
+        assert app.names.own.startswith("treefold:shop:test-")
