@@ -179,6 +179,38 @@ def test_a_guard_inside_of_a_cache_does_not_boot(project: Project, listed: str) 
     assert f"write middlewares = [{guard}(...), cached(60)]" in str(raised.value)
 
 
+@pytest.mark.parametrize("is_in_module", [True, False], ids=["module", "list"])
+def test_s52_middleware_inside_of_a_cache_with_a_key_runs_for_each_request(
+    project: Project, ask: Ask, is_in_module: bool
+) -> None:
+    """A key names the caller, and nothing of what a guard of the author looks at."""
+    gate = (
+        "from treefold_http import Forbidden\n"
+        "async def gate(request, call_next):\n"
+        "    if 'x-gate' not in request.headers:\n"
+        "        raise Forbidden('shut')\n"
+        "    return await call_next(request)\n"
+    )
+    listed = "cached(60, key=lambda request: 'everybody')"
+    app = project(
+        {
+            "Services/gates.py": gate,
+            "Middleware/__init__.py": "from Services.gates import gate\n"
+            "from treefold_http.cache import cached\n"
+            f"middlewares = [{listed if is_in_module else f'{listed}, gate'}]",
+            "Api/v1/Get.py": "from itertools import count\n"
+            "from Services.gates import gate\n"
+            f"middlewares = [{'gate' if is_in_module else ''}]\n"
+            "calls = count(1)\n"
+            "async def handler(request): return [next(calls)]",
+        }
+    )
+    fields = [[("x-gate", "open")], [], [("x-gate", "wide")]]
+    answers = [ask(app, "GET", "/v1", headers=each) for each in fields]
+    assert [answer.status for answer in answers] == [200, 403, 200]
+    assert answers[0].json() == answers[2].json() == [1]
+
+
 def test_a_secured_middleware_inside_of_a_cache_does_not_serve(project: Project) -> None:
     app = project(
         {

@@ -7,7 +7,8 @@ rules are applied when a chain is planned:
 2. A guard (`decides_access = True`, or marked by `secured`) after a cache of the same list is an
    error of the boot, because a kept answer passes it by: `[cached(60), IPAllowlist(...)]`.
 3. A cache of the project moves directly around the handler where the route has guards of its own,
-   or dependencies that see the request; these run for every request.
+   or dependencies that see the request; these run for every request. So does one with `key=`, which
+   notes nothing of what middleware inside of it reads: `[cached(60, key=user), gate]`.
 4. Middleware that acts on every answer (`sees_every_answer = True`: compression, metrics, tracing)
    moves out of a cache: it works on answers that are sent, or has to count kept ones too.
 """
@@ -72,7 +73,8 @@ def place_cache(route: Route | None, entries: Sequence[Any], *, is_innermost: bo
     seeing = [entry for entry in others[place:] if _sees_every_answer(entry)]
     inner = [entry for entry in others[place:] if not _sees_every_answer(entry)]
     others, place = [*others[:place], *seeing, *inner], place + len(seeing)
-    if is_innermost or any(map(decides_access, others[place:])):
+    is_keyed = getattr(caches[-1], "key", None) is not None
+    if is_innermost or is_keyed or any(map(decides_access, others[place:])):
         place = len(others)
     placed = [*others[:place], caches[-1], *others[place:]]
     return [ContextMark(), *placed] if any(map(_is_foreign, others[:place])) else placed
