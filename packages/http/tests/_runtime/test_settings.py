@@ -39,6 +39,7 @@ FULL: dict[str, Any] = {
     "test_databases": {"default": "sqlite:///y"},
     "installed_extensions": False,
     "app": {"shop_name": "x"},
+    "silenced": {"hosts": "the proxy knows them"},
     "serve": ServeSettings(send_timeout=30.0, send_rate=0),
 }
 
@@ -78,6 +79,9 @@ default = "sqlite:///y"
 [app]
 shop_name = "x"
 
+[silenced]
+hosts = "the proxy knows them"
+
 [serve]
 send_timeout = 30
 send_rate = 0
@@ -86,7 +90,7 @@ send_rate = 0
 
 def values(settings: Settings) -> dict[str, Any]:
     found = {field.name: getattr(settings, field.name) for field in dataclasses.fields(settings)}
-    tables = ("databases", "test_databases", "caches", "app")
+    tables = ("databases", "test_databases", "caches", "app", "silenced")
     return found | {name: dict(getattr(settings, name)) for name in tables}
 
 
@@ -119,6 +123,7 @@ def test_without_any_source_the_defaults_hold(tmp_path: Path) -> None:
         "test_databases": {},
         "installed_extensions": None,
         "app": {},
+        "silenced": {},
         "serve": ServeSettings(send_timeout=60.0, send_rate=500),
     }
 
@@ -134,6 +139,7 @@ def test_every_setting_is_read_from_pyproject(tmp_path: Path) -> None:
     text = text.replace("[caches]", "[tool.treefold.caches]")
     text = text.replace("[serve]", "[tool.treefold.serve]")
     text = text.replace("[app]", "[tool.treefold.app]")
+    text = text.replace("[silenced]", "[tool.treefold.silenced]")
     text = text.replace("[test.databases]", "[tool.treefold.test.databases]")
     (tmp_path / "pyproject.toml").write_text(f"[project]\nname = 'x'\n[tool.treefold]\n{text}")
 
@@ -175,7 +181,8 @@ def test_every_setting_is_read_from_the_environment(
     }.items():
         monkeypatch.setenv(f"TREEFOLD_{name}", text)
 
-    assert values(Settings.load(tmp_path)) == FULL
+    # reasons are for readers of the project: they are in its files only
+    assert values(Settings.load(tmp_path)) == FULL | {"silenced": {}}
 
 
 def test_each_source_wins_over_the_one_before(
