@@ -79,7 +79,13 @@ async def run_row(number: int) -> None:
 
 
 async def end_process() -> None:
+    await asyncio.sleep(0.2)  # its neighbours have begun by then
     os._exit(9)
+
+
+async def run_row_slowly(number: int) -> None:
+    await asyncio.sleep(0.5)
+    await run_row(number)
 
 
 def generate() -> Any:
@@ -108,4 +114,8 @@ if __name__ == "__main__":
     from treefold_orm._jobs.worker import Options, Worker
 
     configure(database=sys.argv[1])
-    asyncio.run(Worker(Options(concurrency=4, lost_after=float(sys.argv[2])), []).run())
+    attempts = int(sys.argv[3]) if len(sys.argv) > 3 else 5
+    options = Options(
+        concurrency=4, lost_after=float(sys.argv[2]), attempts=attempts, backoff=0.0, drain=False
+    )
+    asyncio.run(Worker(options, []).run())

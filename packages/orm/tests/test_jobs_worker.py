@@ -230,15 +230,87 @@ async def test_after_the_grace_period_a_running_job_is_put_back(
 
 async def test_a_job_that_loses_its_worker_each_time_fails_in_the_end(queue: Queue) -> None:
     await aenqueue(orm_jobs.note, 1)
-    queue.run(
-        "UPDATE pgqueuer SET created = now() - interval '1 hour';"
-        "INSERT INTO pgqueuer_log (job_id, status, priority, entrypoint)"
-        " SELECT id, 'picked', 0, 'treefold' FROM pgqueuer, generate_series(1, 3)"
-    )
+    mark = '{"treefold": {"attempt": 0, "alone": true, "losses": 2}}'
+    queue.run(f"UPDATE pgqueuer SET headers = '{mark}'")
     await worker(attempts=3).run()
     assert (orm_jobs.seen, queue.states()) == ([], "failed 0")
     (job,) = await engine.failed_jobs(10)
     assert await engine.last_error(job.id) == "its worker was lost 3 times while it ran"
+    await engine.requeue([job.id])
+    await worker(attempts=3).run()
+    assert (orm_jobs.seen, queue.states()) == ([1], None)
+
+
+@pytest.mark.parametrize("attempts", [1, 3])
+def test_a_job_that_kills_its_worker_takes_no_neighbour_with_it(
+    queue: Queue, attempts: int
+) -> None:
+    enqueue(orm_jobs.end_process)
+    for number in range(12):
+        enqueue(orm_jobs.run_row_slowly, number)
+    command = [sys.executable, str(Path(orm_jobs.__file__)), queue.dsn, "1.0", str(attempts)]
+    deaths, deadline = 0, time.monotonic() + 60
+    process = subprocess.Popen(command)
+    while queue.value("SELECT count(*) FROM pgqueuer WHERE status <> 'failed'"):
+        assert time.monotonic() < deadline, queue.states()
+        if process.poll() is not None:
+            deaths += 1
+            process = subprocess.Popen(command)
+        time.sleep(0.02)
+    process.terminate()
+    assert process.wait(10) == 0
+    rows = queue.value("SELECT json_agg(DISTINCT number) FROM job_runs")
+    assert set(json.loads(rows)) == set(range(12))
+    payload = "SELECT convert_from(payload, 'UTF8') FROM pgqueuer"
+    assert "end_process" in queue.value(payload)
+    assert queue.value("SELECT count(*) FROM pgqueuer") == 1
+    assert deaths in (attempts, attempts + 1)  # one more where it began in company
+
+
+async def test_a_claim_without_a_start_is_no_loss(queue: Queue) -> None:
+    await aenqueue(orm_jobs.note, 1)
+    queue.run(
+        "UPDATE pgqueuer SET created = now() - interval '1 hour', status = 'picked',"
+        " heartbeat = now() - interval '1 hour', execute_after = now() - interval '1 hour';"
+        "INSERT INTO pgqueuer_log (job_id, status, priority, entrypoint)"
+        " SELECT id, 'picked', 0, 'treefold' FROM pgqueuer, generate_series(1, 9)"
+    )
+    working = worker(attempts=1, drain=False)
+    task = asyncio.ensure_future(working.run())
+    await until(lambda: queue.states() is None)
+    await stopped(working, task)
+    assert orm_jobs.seen == [1]
+
+
+async def test_a_suspect_runs_alone_and_nothing_is_claimed_beside_it(queue: Queue) -> None:
+    await aenqueue(orm_jobs.wait, 0.4)
+    mark = '{"treefold": {"attempt": 0, "alone": false, "losses": 0}}'
+    queue.run(f"UPDATE pgqueuer SET headers = '{mark}'")
+    for number in range(4):
+        await aenqueue(orm_jobs.note, number)
+    working = worker(drain=False)
+    task = asyncio.ensure_future(working.run())
+    await until(lambda: orm_jobs.seen)
+    picked = "SELECT count(*) FROM pgqueuer WHERE status = 'picked'"
+    assert (orm_jobs.seen, queue.value(picked)) == (["begun"], 1)
+    await until(lambda: queue.states() is None)
+    await stopped(working, task)
+    assert orm_jobs.seen[:2] == ["begun", "ended"]
+    assert sorted(orm_jobs.seen[2:]) == [0, 1, 2, 3]
+
+
+async def test_a_stop_is_neither_a_loss_nor_an_attempt(queue: Queue) -> None:
+    for _ in range(3):
+        if queue.states() is None:
+            await aenqueue(orm_jobs.wait, 30.0)
+        working = worker(drain=False, grace=0.0, attempts=1)
+        task = asyncio.ensure_future(working.run())
+        await until(lambda: orm_jobs.seen)
+        await stopped(working, task)
+        orm_jobs.seen.clear()
+    assert (queue.states() or "").startswith("queued")
+    mark = queue.value("SELECT headers -> 'treefold' ->> 'losses' FROM pgqueuer")
+    assert mark == "0"
 
 
 async def test_the_queue_waits_for_a_database_that_is_away(

@@ -172,7 +172,11 @@ async def requeue(ids: Sequence[int]) -> None:
     from pgqueuer.queries import Queries
     from pgqueuer.types import JobId
 
-    await Queries(_Connection()).requeue_jobs([JobId(one) for one in ids])
+    from treefold_orm._jobs.claiming import forget_starts
+
+    queries = Queries(_Connection())
+    await queries.driver.execute(forget_starts(queries.qbq.qualified.queue_table), list(ids))
+    await queries.requeue_jobs([JobId(one) for one in ids])
 
 
 async def waiting() -> dict[str, int]:

@@ -11,6 +11,7 @@ import contextlib
 import logging
 import os
 import signal
+from collections.abc import AsyncGenerator, Coroutine
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -20,6 +21,7 @@ from typing import Any, cast
 
 import asyncpg  # pyright: ignore[reportMissingTypeStubs] - it has no type information
 from pgqueuer import PgQueuer
+from pgqueuer.db import AsyncpgPoolDriver
 from pgqueuer.errors import FailingListenerError, RetryRequested
 from pgqueuer.executors import AbstractEntrypointExecutor, EntrypointExecutorParameters
 from pgqueuer.models import Context, Job, TableChangedEvent
@@ -28,10 +30,12 @@ from pgqueuer.types import QueueExecutionMode
 from treefold_orm._base.errors import ConfigurationError
 from treefold_orm._drivers.postgres import PostgresDatabase
 from treefold_orm._jobs import engine, running
+from treefold_orm._jobs.claiming import Claims
 from treefold_orm._jobs.outcomes import describe_error, recordable
 from treefold_orm._jobs.process import here
 from treefold_orm._jobs.running import JobFailed, log_outcome
 from treefold_orm._jobs.schedules import Schedule
+from treefold_orm._jobs.starts import Starts
 from treefold_orm._runtime.connections import aclose_all, database_for
 
 log = running.log
@@ -100,11 +104,12 @@ class Worker:
         self._options = options
         self._schedules = [] if options.drain else schedules
         self._seats = asyncio.Semaphore(options.concurrency)
-        self._running: dict[asyncio.Task[None], str] = {}
-        self._waking: set[asyncio.Task[None]] = set()
+        self._running: dict[asyncio.Task[None], tuple[Job, Starts]] = {}
+        self._apart: set[asyncio.Task[None]] = set()
         self._stopping = asyncio.Event()
         self._released = asyncio.Event()
         self._queue: PgQueuer | None = None
+        self._claims: Claims | None = None
 
     # -- begin and end ----------------------------------------------------------------------------
 
@@ -135,10 +140,12 @@ class Worker:
             os.kill(os.getpid(), number)
             return
         self._stopping.set()
-        names = ", ".join(sorted(self._running.values())) or "none"
+        calls = (engine.call_in(job).function for job, _ in self._running.values())
+        names = ", ".join(sorted(calls)) or "none"
         log.info("worker stopping, grace %g s, running jobs: %s", self._options.grace, names)
         if self._queue is not None:
             self._queue.shutdown.set()
+        self._do_apart(self._note_stop())
         asyncio.get_running_loop().call_later(self._options.grace, self._released.set)
 
     async def _work(self) -> None:
@@ -167,7 +174,10 @@ class Worker:
             **database.connect_arguments, min_size=2, max_size=4, command_timeout=60
         )
         try:
-            self._queue = queue = PgQueuer.from_asyncpg_pool(pool)
+            driver = AsyncpgPoolDriver(pool)
+            self._claims = claims = Claims(driver)
+            claims.prepare(_AWAY, self._stopping)
+            self._queue = queue = PgQueuer(driver, queries=claims)
             await self._prepare(queue)
             if self._stopping.is_set():
                 return
@@ -217,31 +227,77 @@ class Worker:
             RetryRequested: it is to be run again.
             JobFailed: it has failed for good.
         """
-        async with self._seats:
-            if self._stopping.is_set():
-                raise RetryRequested(reason="the worker ended before the job began")
-            try:
-                call = engine.call_in(job)
-            except ValueError as error:
-                log.error("job %d cannot be read, kept as failed: %s", job.id, error)
-                raise JobFailed(str(error)) from error
-            here.enter_request(call.request_id)
-            await self._check_lost(job, call.function)
-            start = perf_counter()
-            task = asyncio.ensure_future(running.arun(call))
-            self._running[task] = call.function
-            try:
-                await self._finish(task)
-            except JobFailed as error:
-                self._fail(job, call, start, error)
-            except asyncio.CancelledError:
-                self.put_back += 1
-                log_outcome(call, "unfinished, put back", start, level=logging.WARNING)
-                raise RetryRequested(reason="the worker ended while the job ran") from None
-            finally:
-                del self._running[task]
-            attempt = f" at attempt {job.attempts + 1}" if job.attempts else ""
-            log_outcome(call, f"done{attempt}", start)
+        claims = self._claims
+        assert claims is not None  # noqa: S101 - jobs run while a queue is connected
+        starts = Starts.of(job)
+        claims.held.add(job.id)
+        try:
+            # a suspect runs alone: what it does to its worker, it does to no other job
+            async with self._take_seats(self._options.concurrency if starts.is_suspect else 1):
+                await self._run(job, starts, claims)
+        finally:
+            claims.held.discard(job.id)
+            if starts.is_suspect:
+                claims.end_suspicion()
+
+    @contextlib.asynccontextmanager
+    async def _take_seats(self, count: int) -> AsyncGenerator[None]:
+        taken = 0
+        try:
+            for _ in range(count):
+                await self._seats.acquire()
+                taken += 1
+            yield
+        finally:
+            for _ in range(taken):
+                self._seats.release()
+
+    async def _run(self, job: Job, starts: Starts, claims: Claims) -> None:
+        if self._stopping.is_set():
+            raise await self._put_back(job, starts, claims, "the worker ended before the job began")
+        try:
+            call = engine.call_in(job)
+        except ValueError as error:
+            log.error("job %d cannot be read, kept as failed: %s", job.id, error)
+            raise JobFailed(str(error)) from error
+        here.enter_request(call.request_id)
+        self._check_lost(job, starts, call.function)
+        alone = starts.is_suspect or self._options.concurrency == 1
+        try:
+            await claims.keep_starts(job, starts.begun(job, alone=alone))
+        except _AWAY as error:
+            raise RetryRequested(reason="the database was away before the job began") from error
+        start = perf_counter()
+        task = asyncio.ensure_future(running.arun(call))
+        self._running[task] = (job, starts)
+        try:
+            await self._finish(task)
+        except JobFailed as error:
+            self._fail(starts.attempt_of(job), job, call, start, error=error)
+        except asyncio.CancelledError:
+            self.put_back += 1
+            log_outcome(call, "unfinished, put back", start, level=logging.WARNING)
+            reason = "the worker ended while the job ran"
+            raise await self._put_back(job, starts, claims, reason) from None
+        finally:
+            del self._running[task]
+        attempt = starts.attempt_of(job)
+        log_outcome(call, f"done at attempt {attempt}" if attempt > 1 else "done", start)
+
+    async def _put_back(
+        self, job: Job, starts: Starts, claims: Claims, reason: str
+    ) -> RetryRequested:
+        await asyncio.gather(*self._apart, return_exceptions=True)  # the note of the stop is older
+        with contextlib.suppress(*_AWAY):  # then the attempt is charged
+            await claims.keep_starts(job, starts.put_back())
+        return RetryRequested(reason=reason)
+
+    async def _note_stop(self) -> None:
+        """Write that running jobs are not lost, whatever ends this process before they end."""
+        for job, starts in list(self._running.values()):
+            if self._claims is not None:
+                with contextlib.suppress(*_AWAY):
+                    await self._claims.keep_starts(job, starts.stopped())
 
     async def _finish(self, task: asyncio.Task[None]) -> None:
         end = asyncio.ensure_future(self._released.wait())
@@ -256,8 +312,10 @@ class Worker:
         finally:
             end.cancel()
 
-    def _fail(self, job: Job, call: engine.Call, start: float, error: JobFailed) -> None:
-        attempt, most = job.attempts + 1, self._options.attempts
+    def _fail(
+        self, attempt: int, job: Job, call: engine.Call, start: float, *, error: JobFailed
+    ) -> None:
+        most = self._options.attempts
         if attempt >= most:
             outcome = f"failed at attempt {attempt} of {most}, kept as job {job.id}"
             log_outcome(call, outcome, start, error=error)
@@ -273,22 +331,19 @@ class Worker:
 
         def wake() -> None:
             if self._queue is not None:
-                task = asyncio.ensure_future(_notify(self._queue))
-                self._waking.add(task)
-                task.add_done_callback(self._waking.discard)
+                self._do_apart(_notify(self._queue))
 
         asyncio.get_running_loop().call_later(seconds, wake)
 
-    async def _check_lost(self, job: Job, function: str) -> None:
-        """Fail a job that ends its workers: each time it was claimed and not heard of again."""
-        age = datetime.now(UTC) - job.created
-        if age.total_seconds() < self._options.lost_after:
-            return
-        claims = 0
-        for step in await engine.history(job.id):
-            claims = claims + 1 if step.status == "picked" else 0
-        if claims > self._options.attempts:
-            text = f"its worker was lost {claims - 1} times while it ran"
+    def _do_apart(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._apart.add(task)
+        task.add_done_callback(self._apart.discard)
+
+    def _check_lost(self, job: Job, starts: Starts, function: str) -> None:
+        """Fail a job that ends its workers: alone at last, so that it is no neighbour's doing."""
+        if starts.losses >= self._options.attempts and starts.alone:
+            text = f"its worker was lost {starts.losses} times while it ran"
             log.error("JOB %s failed, %s, kept as job %d", function, text, job.id)
             raise JobFailed(text)
 

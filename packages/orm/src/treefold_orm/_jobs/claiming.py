@@ -1,0 +1,133 @@
+"""PgQueuer's statements as a worker uses them: a suspect is claimed alone, and its starts are kept.
+
+claimed: confirm, convert (lost its worker before), report
+->       convert; the others are released at once, and nothing is claimed until it has ended
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from pgqueuer.queries import Queries
+
+from treefold_orm._jobs.running import log
+from treefold_orm._jobs.starts import KEY, Starts
+
+if TYPE_CHECKING:
+    from pgqueuer.models import Job, TracebackRecord
+    from pgqueuer.queries import EntrypointExecutionParameter
+    from pgqueuer.types import QueueEntrypoint, QueueManagerId
+
+_HEADERS = "(CASE jsonb_typeof(headers) WHEN 'object' THEN headers ELSE '{}' END)"
+AWAY_PAUSE = 1.0
+"""Seconds between two attempts to write to a database that is away."""
+
+
+class Claims(Queries):
+    """The statements of one connected worker.
+
+    Attributes:
+        away: errors of a database that cannot be reached.
+        stopping: set when the worker takes no further job.
+        held: keys of the jobs that the worker has; a late sign of life lets it claim them again.
+    """
+
+    away: tuple[type[BaseException], ...] = ()
+    stopping: asyncio.Event
+    held: set[int]
+    _free: asyncio.Event
+
+    def prepare(self, away: tuple[type[BaseException], ...], stopping: asyncio.Event) -> None:
+        """Set what the constructor of PgQueuer does not take."""
+        self.away = away
+        self.stopping = stopping
+        self.held = set()
+        self._free = asyncio.Event()
+        self._free.set()
+
+    async def dequeue(
+        self,
+        batch_size: int,
+        entrypoints: dict[QueueEntrypoint, EntrypointExecutionParameter],
+        queue_manager_id: QueueManagerId,
+        global_concurrency_limit: int | None,
+        heartbeat_timeout: timedelta = timedelta(seconds=30),
+    ) -> list[Job]:
+        """Claim jobs; none while a suspect is claimed, and a suspect alone."""
+        if not self._free.is_set():
+            await _wait_for_either(self._free, self.stopping, heartbeat_timeout.total_seconds() / 3)
+            if not self._free.is_set():
+                return []
+        jobs = await super().dequeue(
+            batch_size, entrypoints, queue_manager_id, global_concurrency_limit, heartbeat_timeout
+        )
+        new = [job for job in jobs if job.id not in self.held]
+        suspect = next((job for job in new if Starts.of(job).is_suspect), None)
+        if suspect is None:
+            return new
+        self._free.clear()
+        await self._release(job for job in new if job is not suspect)
+        return [suspect]
+
+    def end_suspicion(self) -> None:
+        """Claim jobs again: the suspect has ended."""
+        self._free.set()
+
+    async def _release(self, jobs: Iterable[Job]) -> None:
+        ids = [job.id for job in jobs]
+        if ids:
+            await self.driver.execute(
+                f"UPDATE {self.qbq.qualified.queue_table} SET status = 'queued', "  # noqa: S608 - a name of PgQueuer
+                "queue_manager_id = NULL, updated = now() WHERE id = ANY($1::bigint[])",
+                ids,
+            )
+
+    async def keep_starts(self, job: Job, starts: Starts) -> None:
+        """Write the starts of a job into its row; waits for a database that is away.
+
+        Raises an error of `away` where the worker stops meanwhile.
+        """
+        while True:
+            try:
+                await self.driver.execute(
+                    f"UPDATE {self.qbq.qualified.queue_table} SET headers = "  # noqa: S608 - a name of PgQueuer
+                    f"{_HEADERS} || $2::text::jsonb WHERE id = $1::bigint",
+                    job.id,
+                    starts.to_json(),
+                )
+            except self.away:
+                if self.stopping.is_set():
+                    raise
+                await _wait_for_either(self.stopping, self.stopping, AWAY_PAUSE)
+            else:
+                return
+
+    async def retry_job(
+        self, job: Job, delay: timedelta, traceback_record: TracebackRecord | None
+    ) -> None:
+        """Put a job back; where the database is away, it is claimed again as a stale one."""
+        try:
+            await super().retry_job(job, delay, traceback_record)
+        except self.away as error:
+            kind = type(error).__name__
+            log.warning("job %d could not be put back, again after --lost-after: %s", job.id, kind)
+
+
+def forget_starts(table: str) -> str:
+    """Return the statement that makes failed jobs new ones."""
+    return (
+        f"UPDATE {table} SET headers = {_HEADERS} - '{KEY}' "  # noqa: S608 - a name of PgQueuer
+        "WHERE id = ANY($1::bigint[]) AND status = 'failed'"
+    )
+
+
+async def _wait_for_either(one: asyncio.Event, other: asyncio.Event, seconds: float) -> None:
+    waiting = {asyncio.ensure_future(event.wait()) for event in {one, other}}
+    try:
+        await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in waiting:
+            task.cancel()
