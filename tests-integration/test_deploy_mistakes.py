@@ -1,7 +1,7 @@
 """`check --deploy` finds each of the planted mistakes, and nothing in applications without one.
 
-The mistakes are data in `deploy_mistakes/`; each is planted into the base project there, which is
-booted in this process.
+The mistakes are data in `deploy_mistakes/`; they are planted into the base project there, which is
+booted in this process, several in one boot where they do not meet.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name)
     for name, value in DATA["environment"].items():
         monkeypatch.setenv(name, value)
+    monkeypatch.setenv("TREEFOLD_INSTALLED_EXTENSIONS", "false")  # no database is asked
 
 
 def findings_of(root: Path) -> list[Finding]:
@@ -119,19 +120,48 @@ def test_a_sound_deployment_has_no_finding(base: Path):
     assert findings_of(base) == []
 
 
-@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake["name"])
-def test_a_planted_mistake_is_found(
-    mistake: dict[str, Any], base: Path, monkeypatch: pytest.MonkeyPatch
+def touched(mistake: Mapping[str, Any]) -> set[str]:
+    """What a mistake changes, and the ids that are expected of it."""
+    files = [edit[0] for edit in mistake.get("replace", ())]
+    variables = [*mistake.get("environment", ()), *mistake.get("unset", ())]
+    ids = [mistake["finding"], *mistake.get("also", ())]
+    variables += [name for name, value in DATA["environment"].items() if value in repr(mistake)]
+    return {*files, *variables, *mistake.get("files", ()), *mistake.get("settings", ()), *ids}
+
+
+def meets_all(mistake: Mapping[str, Any]) -> bool:
+    """True if a mistake changes who reaches the application, or what every route runs behind."""
+    alone = {"Middleware/__init__.py", "serve", "default_version"}
+    return bool({"modes", "tracked", "refused"} & set(mistake) or alone & touched(mistake))
+
+
+def groups() -> list[list[dict[str, Any]]]:
+    """The mistakes by boot: several in one where they do not meet."""
+    found: list[list[dict[str, Any]]] = []
+    for mistake in MISTAKES:
+        for group in [] if meets_all(mistake) else found:
+            if not any(meets_all(one) or touched(one) & touched(mistake) for one in group):
+                group.append(mistake)
+                break
+        else:
+            found.append([mistake])
+    return found
+
+
+@pytest.mark.parametrize("group", groups(), ids=lambda group: "; ".join(m["name"] for m in group))
+def test_planted_mistakes_are_found(
+    group: list[dict[str, Any]], base: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.chdir(base)
-    plant(base, mistake, monkeypatch)
+    for mistake in group:
+        plant(base, mistake, monkeypatch)
     try:
         found = ids_of(base)
     except BootError as error:
-        if mistake.get("refused", "\0") in str(error):
+        if group[0].get("refused", "\0") in str(error):
             return  # the boot refuses it, and names the mistake
         raise
-    assert found == sorted([mistake["finding"], *mistake.get("also", ())])
+    assert found == sorted(name for m in group for name in (m["finding"], *m.get("also", ())))
 
 
 def test_every_mistake_that_can_be_found_is_planted_or_tested_by_itself():
@@ -149,7 +179,7 @@ SECRET = DATA["environment"]["TREEFOLD_SECRET_KEY"]
 
 @pytest.fixture
 def bare_environment(environment: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in DATA["environment"]:
+    for name in (*DATA["environment"], "TREEFOLD_INSTALLED_EXTENSIONS"):
         monkeypatch.delenv(name)
 
 
