@@ -4,6 +4,7 @@ import os
 import shlex
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -102,3 +103,15 @@ def test_without_a_number_and_a_script_the_usage_is_told(words: list[str]) -> No
     done = subprocess.run([sys.executable, TOOL, *words], capture_output=True, text=True)
     assert done.returncode == 1
     assert done.stderr == "usage: python tools/lanes.py COUNT SCRIPT ... [-- ARGUMENT ...]\n"
+
+
+def test_the_whole_run_has_the_suite_of_every_package(repository: Path) -> None:
+    table = tomllib.loads((repository / "hatch.toml").read_text(encoding="utf-8"))["envs"]
+    words = shlex.split(table["default"]["scripts"]["all"])
+    scripts = words[words.index("3") + 1 : words.index("--")]
+    (matrix,) = table["iso"]["matrix"]
+    alone = {f"iso.{package}:test" for package in matrix["package"]}
+    others = {"orm:test", "orm:test-own", "migrations:test", "extras:test", "types"}
+    assert sorted(scripts) == sorted(alone | others | {"served", "projects", "unserved-rest"})
+    packages = {path.parent.name for path in repository.glob("packages/*/pyproject.toml")}
+    assert packages == {*matrix["package"], "orm", "migrations"}
