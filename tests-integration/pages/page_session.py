@@ -72,6 +72,7 @@ class PageSession:
         self.page = ""
         self._new_database = new_database
         self._redis = redis
+        self._redis_url = ""
         self._ports: dict[str, int] = {}
         self._databases: dict[str, str] = {}
         self._servers: dict[str, Server] = {}
@@ -148,16 +149,16 @@ class PageSession:
         text = _ADDRESS.sub(lambda found: f"{found['host']}:{self._port(found['port'])}", text)
         text = _DATABASE.sub(lambda found: self._database(found["name"]), text)
         if "redis://localhost" in text:
-            text = re.sub(r"redis://localhost(?::6379)?(?:/\d+)?", self._redis(), text)
+            text = re.sub(r"redis://localhost(?::6379)?(?:/\d+)?", self._redis_address(), text)
         return text
 
     def _there(self, text: str) -> str:
         """Replace the ports and databases of the session by those of the page."""
-        for documented, port in self._ports.items():
-            text = text.replace(f":{port}", f":{documented}")
         for name, address in self._databases.items():
             text = text.replace(address, f"postgresql://localhost/{name}")
             text = text.replace(urlsplit(address).path[1:], name)
+        for documented, port in self._ports.items():
+            text = text.replace(f":{port}", f":{documented}")
         return text.replace(str(self.terminal.folder), "...")
 
     def _port(self, documented: str) -> int:
@@ -170,7 +171,14 @@ class PageSession:
     def _database(self, name: str) -> str:
         if name not in self._databases:
             self._databases[name] = self._new_database()
+            self._ports["5432"] = urlsplit(self._databases[name]).port or 5432
         return self._databases[name]
+
+    def _redis_address(self) -> str:
+        if not self._redis_url:
+            self._redis_url = self._redis()
+            self._ports["6379"] = urlsplit(self._redis_url).port or 6379
+        return self._redis_url
 
     # The terminal
 
