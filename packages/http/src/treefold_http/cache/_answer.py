@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from treefold_http._wire.asgi import RawHeaders
 
 PUBLIC = "public"
+_CONDITIONS = frozenset(
+    {b"if-match", b"if-none-match", b"if-modified-since", b"if-unmodified-since"}
+)
 _UNKEPT = frozenset({"private", "no-store", "no-cache"})
 
 
@@ -37,17 +40,24 @@ class Answer:
         """Return a copy for one client, or 304 without a body if it has the answer."""
         if self.added:
             request.add_answer_fields(self.added)
+        return revalidate(copy_response(self.response), request)
+
+    def for_only_client(self, request: Request) -> Response:
+        """Return the same without a copy, for an answer that no other request has."""
+        if self.added:
+            request.add_answer_fields(self.added)
         return revalidate(self.response, request)
 
 
 def revalidate(response: Response, request: Request) -> Response:
-    """Return a copy of a response, or 304 without a body if the client has it."""
-    copy = copy_response(response)
-    etag = copy.headers.get("etag")
+    """Return a response, made a 304 without a body if the client has it."""
+    if _CONDITIONS.isdisjoint(request.fields):
+        return response
+    etag = response.headers.get("etag")
     outcome = decide(request.method, request.headers, etag=etag, modified=None)
     if outcome in (Outcome.NOT_MODIFIED, Outcome.FAILED):
-        copy.status, copy.body = outcome.value, b""
-    return copy
+        response.status, response.body = outcome.value, b""
+    return response
 
 
 def may_keep(response: Response, request: Request) -> bool:

@@ -47,17 +47,22 @@ class RequestParts:
         request: before anything inside of the cache ran.
     """
 
-    __slots__ = ("_app_state", "_headers", "_mutable", "_request", "_scope", "_state")
+    __slots__ = ("_headers", "_mutable", "_request", "_scope", "_state")
 
     def __init__(self, request: Request) -> None:
         self._request = request
-        self._scope = dict(request.scope)
+        self._scope = request.scope
         self._headers: RawHeaders = self._scope["headers"]
-        self._state = dict(vars(request.state))
+        self._state: dict[str, Any] | None = None
+        self._mutable: dict[str, str | None] = {}
+
+    def freeze(self) -> None:
+        """Keep the parts as they are now: what is inside of the cache runs next."""
+        self._scope = dict(self._scope)
+        self._state = dict(vars(self._request.state))
         # A handler may change them, and the key has to be that of what it found.
         mutable = {n: v for n, v in self._state.items() if type(v) in (list, dict)}
         self._mutable = {name: value_token(value) for name, value in mutable.items()}
-        self._app_state = vars(request.app.state)
 
     def header(self, name: str) -> list[str]:
         """Return the values of a field, in the order sent."""
@@ -88,16 +93,19 @@ class RequestParts:
         return repr(scope.get(key))
 
     def _state_token(self, name: str) -> str | None:
-        value = self._state.get(name, _ABSENT)
+        value = self._all_state().get(name, _ABSENT)
         if value is _ABSENT:
             return "absent"
-        if value is self._app_state.get(name, _ABSENT):
+        if value is vars(self._request.app.state).get(name, _ABSENT):
             return "of the application"
         return self._mutable[name] if name in self._mutable else value_token(value)
 
     def _whole_state(self) -> str | None:
-        tokens = {name: self._state_token(name) for name in sorted(self._state)}
+        tokens = {name: self._state_token(name) for name in sorted(self._all_state())}
         return None if None in tokens.values() else repr(tokens)
+
+    def _all_state(self) -> dict[str, Any]:
+        return vars(self._request.state) if self._state is None else self._state
 
     async def _session_token(self) -> str | None:
         request = self._request
@@ -152,9 +160,5 @@ def _before(context: Context, variable: ContextVar[Any]) -> Any:
 
 def digest(parts: Iterable[str]) -> str:
     """Return the hash of texts, each with its length, so that no two lists have one hash."""
-    made = hashlib.sha256()
-    for part in parts:
-        data = part.encode("utf-8", "surrogatepass")
-        made.update(b"%d:" % len(data))
-        made.update(data)
-    return made.hexdigest()
+    text = "".join([f"{len(part)}:{part}" for part in parts])
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

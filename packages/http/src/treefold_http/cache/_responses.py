@@ -15,7 +15,7 @@ Nothing of a path without a route is kept unless the answer says `public`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass
 from enum import Enum
@@ -30,6 +30,7 @@ from treefold_http.cache._answer import (
     PUBLIC,
     Answer,
     complete,
+    copy_response,
     decode_answer,
     directives_of,
     encode_answer,
@@ -44,6 +45,8 @@ from treefold_logging import get_logger
 if TYPE_CHECKING:
     from treefold_http._requests.request import Request
     from treefold_http._responses.endpoints import CallNext
+    from treefold_http._wire.asgi import RawHeaders
+    from treefold_http.cache._cache import Place
     from treefold_http.cache._cached import Cached
     from treefold_router import Route
 
@@ -80,12 +83,21 @@ class _Visit:
         notes: what it was seen to read.
         parts: its parts, from before.
         base: the part of the key that every answer of its address has.
+        place: what the cache keeps for the application.
+        tags: those of its answer.
     """
 
     request: Request
     notes: ReadNotes
     parts: RequestParts
     base: list[str]
+    place: Place
+    tags: Sequence[str]
+
+    def find_in_memory(self, key: str) -> Answer | None:
+        """Return an answer that is found without waiting; `_lead` reads other backends."""
+        backend = self.place.backend
+        return None if backend.waits else decode_answer(backend.read(key, self.tags)[0])
 
 
 class AnswerLayer(CacheLayer):
@@ -109,8 +121,9 @@ class AnswerLayer(CacheLayer):
             key = await self._key(visit, names)
             if key is None:
                 return await call_next(request)
-            flights = self._given.cache.place_of(request.app).answers
-            flight = flights.get(key) if failure is None else failure.retry
+            if (kept := visit.find_in_memory(key)) is not None:
+                return kept.for_only_client(request)
+            flight = visit.place.answers.get(key) if failure is None else failure.retry
             if flight is None or flight.get_loop() is not asyncio.get_running_loop():
                 return await self._lead(visit, key, names, call_next, failure)
             outcome = await asyncio.shield(flight)
@@ -148,7 +161,11 @@ class AnswerLayer(CacheLayer):
             values = parts.header(name)
             base += [str(len(values)), *values]
         variables = self._variables(notes)
-        return None if variables is None else _Visit(request, notes, parts, [*base, *variables])
+        if variables is None:
+            return None
+        base += variables
+        place = given.cache.place_of(request.app)
+        return _Visit(request, notes, parts, base, place, given.tags_of(request))
 
     def _address(self, request: Request) -> list[str]:
         scope = request.scope
@@ -198,10 +215,8 @@ class AnswerLayer(CacheLayer):
         failure: _Failure | None,
     ) -> Response:
         """Return the kept answer or make it, for this request and those that wait for it."""
-        request = visit.request
-        place = self._given.cache.place_of(request.app)
-        backend, flights = place.backend, place.answers
-        tags = self._given.tags_of(request)
+        request, backend, tags = visit.request, visit.place.backend, visit.tags
+        flights = visit.place.answers
         flight: _Flight = asyncio.get_running_loop().create_future()
         flights[key] = flight
         if failure is not None:
@@ -214,12 +229,13 @@ class AnswerLayer(CacheLayer):
                 outcome = answer
                 return answer.for_client(request)
             former = request.answer_fields
+            visit.parts.freeze()
             response = await self._make(visit, call_next)
             outcome = _Failure() if response.status >= 500 else _Outcome.UNSHARED
             deciding = self._deciding(visit, response)
-            if deciding is None:
+            added = _added_fields(former or [], request.answer_fields or [])
+            if deciding is None or added is None:
                 return response
-            added = (request.answer_fields or [])[len(former or []) :]
             response = complete(response, deciding, self._given.vary)
             own = await self._key(visit, deciding | names)
             if own is None:
@@ -229,7 +245,7 @@ class AnswerLayer(CacheLayer):
             answer = Answer(response, added)
             await backend.awrite(own, encode_answer(answer), self._given.ttl, tags, number)
             outcome = answer if own == key else _Outcome.LEARNED
-            return revalidate(response, request)
+            return revalidate(copy_response(response), request)
         except Exception:
             outcome = _Failure()
             raise
@@ -269,6 +285,11 @@ class AnswerLayer(CacheLayer):
             get_logger().warning(
                 "cached keeps no answer of %s: %s; pass key= to cached", self._where, reason
             )
+
+
+def _added_fields(former: RawHeaders, fields: RawHeaders) -> RawHeaders | None:
+    """Return the fields that were added; None if others were taken away."""
+    return fields[len(former) :] if fields[: len(former)] == former else None
 
 
 def _unavailable() -> ServiceUnavailable:
