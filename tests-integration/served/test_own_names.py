@@ -118,14 +118,20 @@ class World:
     stack: ExitStack
     running: list[Process] = field(default_factory=list[Process])
 
-    def serve(self, root: Path | None = None, *, dev: bool = False, **variables: str) -> Process:
+    def serve(
+        self,
+        root: Path | None = None,
+        *,
+        dev: bool = False,
+        variables: Mapping[str, str] | None = None,
+    ) -> Process:
         """Start a server, with other variables if given."""
         process = Process(
             root or self.root,
             "httptools",
             dev=dev,
             default_version=None,
-            variables={**self.variables, **variables},
+            variables={**self.variables, **(variables or {})},
         )
         self.running.append(process)
         return process
@@ -185,7 +191,8 @@ def development(world: World, shop: Process) -> Process:
 @pytest.fixture(scope="module")
 def blog(world: World, shop: Process, tmp_path_factory: pytest.TempPathFactory) -> Process:
     """Another application: its name, its secret."""
-    return world.serve(TREEFOLD_NAME="blog", TREEFOLD_SECRET_KEY=secrets.token_hex(32))
+    own = {"TREEFOLD_NAME": "blog", "TREEFOLD_SECRET_KEY": secrets.token_hex(32)}
+    return world.serve(variables=own)
 
 
 def figure_of(server: Process) -> str:
@@ -327,7 +334,7 @@ def test_a_server_with_the_name_of_another_deployment_does_not_start(
     world: World, shop: Process, variables: dict[str, str], text: str
 ) -> None:
     with pytest.raises(StartFailed) as caught:
-        world.serve(**variables)
+        world.serve(variables=variables)
     assert "The names treefold:shop:production:* in Redis must belong to one deployment" in (
         caught.value.stderr
     )
