@@ -33,11 +33,16 @@ def main() -> None:
     require_needs(chosen)
     from elsewhere.runs import run_condition  # it needs the environment, the lists do not
 
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what was made is removed then too
+    signal.signal(signal.SIGTERM, stop)
 
     lines = [run_condition(condition, options.only, options.options) for condition in chosen]
     print("\nelsewhere:", *lines, sep="\n")
     sys.exit(any("FAILED" in line for line in lines))
+
+
+def stop(number: int, frame: object) -> None:
+    """End as an error does, so that what was made is removed."""
+    sys.exit(128 + number)
 
 
 def parse_options() -> argparse.Namespace:
