@@ -44,6 +44,16 @@ TREE = {
         async def handler(request):
             login(request, (await request.json())["user"])
         """,
+    "Api/v1/Kept/Post.py": """
+        from treefold import Response
+        from treefold.auth import login
+
+        OK = Response.json({"ok": True})
+
+        async def handler(request):
+            login(request, (await request.json())["user"])
+            return OK
+        """,
     "Api/v1/Logout/Post.py": """
         from treefold.auth import logout
 
@@ -148,6 +158,20 @@ def test_s64_a_login_gives_another_id(browser: Browser) -> None:
     assert browser.shown() == {"data": {"v": 1}, "user": 7}
     browser.cookies = before
     assert browser.shown() == {"data": {}, "user": None}
+
+
+def test_s140_a_response_of_a_module_gives_no_client_the_cookie_of_another(
+    server: Process,
+) -> None:
+    browsers = {user: Browser(server) for user in ("ann", "bob", "eve")}
+    for user, browser in browsers.items():
+        answer = browser.send("POST", "/v1/kept", {"user": user})
+        assert json.loads(answer.body) == {"ok": True}
+        assert len([name for name, _ in answer.headers if name == "set-cookie"]) == 1
+    assert {user: browser.shown()["user"] for user, browser in browsers.items()} == {
+        user: user for user in browsers
+    }
+    assert len({browser.cookie for browser in browsers.values()}) == 3
 
 
 def test_s64_the_first_of_two_cookie_lines_counts_alone(browser: Browser) -> None:

@@ -369,7 +369,8 @@ class Application:
                 raise
         finally:
             if response is not None and status != _LEFT:
-                status = response.status  # a file decides between 200, 206, 304 and others
+                # A file decides between 200, 206, 304 and others when it is sent.
+                status = getattr(request, "sent_status", status)
             if request.error is not None or _is_logged(_INFO if status < 500 else _ERROR):
                 log_connection(request, scope["method"], status, perf_counter() - started, has_body)
             if request_id.get() is identity:  # not in a task that is closed from outside

@@ -144,8 +144,8 @@ class _Relayed(Response):
 
         async def forward(message: Message) -> None:
             if message["type"] == "http.response.start":
-                self.status = message["status"]
-                if self._is_quiet and self.status < 400 and request.plan is not None:
+                request.sent_status = status = message["status"]
+                if self._is_quiet and status < 400 and request.plan is not None:
                     request.plan = replace(request.plan, is_quiet=True)
                 written: RawHeaders = list(message["headers"])
                 names = {name for name, _ in written}

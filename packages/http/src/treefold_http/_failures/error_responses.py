@@ -14,7 +14,7 @@ from treefold_http._failures.error_format import ErrorFormat
 from treefold_http._failures.exception_handlers import ExceptionHandlers
 from treefold_http._failures.not_found_page import miss_page
 from treefold_http._failures.problems import crash, crash_detail, departed, escaped_json, problem
-from treefold_http._responses.coercion import to_response
+from treefold_http._responses.coercion import to_own_response
 from treefold_http._responses.response import Response, plain_response
 from treefold_http._runtime.exit_callbacks import is_outer_cancellation
 from treefold_http._wire.errors import ClientDisconnect, HTTPError
@@ -56,7 +56,7 @@ class ErrorResponses:
                 made = await handler(app, connection, error)
                 if isinstance(made, HTTPError):
                     return await self._render(made, connection)
-                return to_response(made)
+                return to_own_response(made)
             if isinstance(error, HTTPError):
                 return await self._render(error, connection)
             if isinstance(error, ClientDisconnect):

@@ -66,15 +66,14 @@ class Development:
         ends = [watch() for watch in self._watches]
         started = perf_counter()
 
-        def tell(response: Response | None) -> None:
-            if response is None:
+        def tell(status: int | None) -> None:
+            if status is None:
                 return
             notes = [note for end in reversed(ends) if (note := end())]
             if self._write is not None:
                 seconds = perf_counter() - started
                 masked = request.masked_segments()
                 target = request_target(request.raw_path, b"", masked_segments=masked)
-                status = response.status
                 self._write(request.method, target, status, seconds=seconds, notes=notes)
 
         return await until_over(request, call_next, tell)

@@ -2,9 +2,11 @@
 
 A chain is composed once per route. Every layer of an HTTP chain receives a response from the next
 one, never an exception: an inner failure is rendered there, so that headers set by outer layers are
-on every error too. Hooks are synchronous layers: `before(request)` returns None, a response or
-raises, `after(request, response)` returns None or another response. `_project.plans` selects the
-entries of a route; docs/guides/middleware.md is the contract for authors.
+on every error too. A layer that may change its response receives a copy, because a module may keep
+the one that it returned; shipped layers change none and add fields to the request. Hooks are
+synchronous layers: `before(request)` returns None, a response or raises, `after(request, response)`
+returns None or another response. `_project.plans` selects the entries of a route;
+docs/guides/middleware.md is the contract for authors.
 """
 
 from __future__ import annotations
@@ -14,8 +16,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from treefold_http._project.cache_place import place_cache, require_guards_outside
-from treefold_http._responses.coercion import to_response
+from treefold_http._responses.coercion import to_own_response, to_response
 from treefold_http._responses.endpoints import CallNext, Endpoint
+from treefold_http._responses.response import copy_response
 from treefold_router import Route
 
 if TYPE_CHECKING:
@@ -170,9 +173,23 @@ def compose(
                 return _gate(tuple(layer.begins), chain)
             chain = _hooked(app, layer, chain, own)
         else:
-            inner = _rendered(app, chain, own) if chain is endpoint else chain
+            coerce = to_own_response if may_change_responses(layer) else to_response
+            inner = chain
+            if chain is endpoint or coerce is to_own_response:
+                inner = _rendered(app, chain, own, coerce=coerce)
             chain = _rendered(app, _bound(layer, inner), None, layer)
     return _rendered(app, endpoint, status) if chain is endpoint else chain
+
+
+_UNCHANGING = "treefold_http.middleware."
+
+
+def may_change_responses(layer: Any) -> bool:
+    """Return True for a layer that may change the response of `call_next`, or its argument.
+
+    Shipped ones never do; one that a subclass overrides is in a module of the author.
+    """
+    return not str(getattr(layer, "__module__", "")).startswith(_UNCHANGING)
 
 
 def compose_sockets(entries: Sequence[Any], endpoint: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -202,7 +219,9 @@ class _Hooks:
 
     Attributes:
         begins: their `before`, the outermost first.
-        ends: their `after`, the innermost first.
+        ends: their `after`, the innermost first; before one that may change what another may have
+            kept, a step that copies the response.
+        is_changing: True if an `after` may change the response.
         outside: for each of `begins`, the number of `ends` in entries around it.
     """
 
@@ -210,12 +229,17 @@ class _Hooks:
         self.begins: list[Callable[[Any], Any]] = []
         self.ends: list[Callable[[Any, Any], Any]] = []
         self.outside: list[int] = []
+        self.is_changing = False
 
     def add(self, entry: Any) -> None:
         if (before := getattr(entry, "before", None)) is not None:
             self.begins.append(before)
             self.outside.append(len(self.ends))
         if (after := getattr(entry, "after", None)) is not None:
+            if may_change_responses(after):
+                if self.is_changing:
+                    self.ends.insert(0, _copy)
+                self.is_changing = True
             self.ends.insert(0, after)
 
     def ends_by_progress(self) -> list[tuple[Callable[[Any, Any], Any], ...]]:
@@ -225,6 +249,11 @@ class _Hooks:
 
 
 _HOOKS = ("before", "after")
+
+
+def _copy(request: Request, response: Response) -> Response:
+    del request
+    return copy_response(response)
 
 
 def _layers(entries: Sequence[Any]) -> list[Any]:
@@ -260,6 +289,7 @@ async def _answered(answer: Any) -> Any:
 
 def _hooked(app: Runtime, hooks: _Hooks, run: Endpoint, status: int | None) -> CallNext:
     begins, ends = tuple(hooks.begins), hooks.ends_by_progress()
+    coerce = to_own_response if hooks.is_changing else to_response
 
     async def call(request: Request) -> Response:
         passed = 0
@@ -267,11 +297,11 @@ def _hooked(app: Runtime, hooks: _Hooks, run: Endpoint, status: int | None) -> C
             for before in begins:
                 answer = before(request)
                 if answer is not None:
-                    response = to_response(answer)
+                    response = coerce(answer)
                     break
                 passed += 1
             else:
-                response = to_response(await run(request), status)
+                response = coerce(await run(request), status)
         except BaseException as error:  # render re-raises cancellations
             response = await app.render(error, request)
         waiting = iter(ends[passed])
@@ -279,8 +309,8 @@ def _hooked(app: Runtime, hooks: _Hooks, run: Endpoint, status: int | None) -> C
             try:
                 for after in waiting:
                     answer = after(request, response)
-                    if answer is not None:
-                        response = to_response(answer)
+                    if answer is not None and answer is not response:
+                        response = coerce(answer)
                 return response
             except BaseException as error:  # the hooks outside of the failed one still run
                 response = await app.render(error, request)
@@ -292,13 +322,20 @@ def _bound(layer: Callable[[Any, Any], Any], call_next: Any) -> Callable[[Any], 
     return lambda connection: layer(connection, call_next)
 
 
-def _rendered(app: Runtime, run: Endpoint, status: int | None, layer: Any = None) -> CallNext:
+def _rendered(
+    app: Runtime,
+    run: Endpoint,
+    status: int | None,
+    layer: Any = None,
+    *,
+    coerce: Callable[[Any, int | None], Response] = to_response,
+) -> CallNext:
     async def call(request: Request) -> Response:
         try:
             result = await run(request)
             if result is None and layer is not None:
                 raise _no_answer(layer)
-            return to_response(result, status)
+            return coerce(result, status)
         except BaseException as error:  # render re-raises cancellations
             return await app.render(error, request)
 
@@ -314,12 +351,13 @@ def _no_answer(layer: Any) -> TypeError:
 
 
 async def until_over(
-    request: Request, call_next: CallNext, end: Callable[[Response | None], None]
+    request: Request, call_next: CallNext, end: Callable[[int | None], None]
 ) -> Response:
     """Return the response of `call_next`; call `end` when the request is over, a stream included.
 
     Args:
-        end: takes the response; None for a cancellation, when the client left or the server stops.
+        end: takes the status that was sent; None for a cancellation, when the client left or the
+            server stops.
     """
     answered: list[Response] = []
     is_over = False
@@ -328,7 +366,7 @@ async def until_over(
         nonlocal is_over
         is_over = True
         if answered:
-            end(answered[0])
+            end(getattr(request, "sent_status", answered[0].status))
 
     request.on_exit(leave)
     try:
@@ -337,5 +375,5 @@ async def until_over(
         end(None)
         raise
     if is_over:  # an inner error: exit callbacks ran before the response was made
-        end(answered[0])
+        end(answered[0].status)
     return answered[0]

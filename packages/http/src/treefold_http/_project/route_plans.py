@@ -100,10 +100,10 @@ def telling(app: ProjectRuntime, plan: Plan, findings: Findings) -> Plan:
         return plan
     first = findings.broken[0]
     text = f"{first.cause}: {first.error}".encode("ascii", "backslashreplace").decode()
+    value = "".join(char if char.isprintable() else " " for char in text).encode()
 
     async def tell(request: Request, call_next: CallNext) -> Response:
-        response = await call_next(request)
-        response.headers["X-Treefold-Broken"] = text
-        return response
+        request.add_answer_fields([(b"x-treefold-broken", value)])
+        return await call_next(request)
 
     return replace(plan, run=compose(app, [tell], plan.run, status=plan.status))

@@ -16,6 +16,7 @@ from treefold_http._responses.response import (
     TEXT_TYPE,
     Response,
     check_status,
+    copy_response,
     plain_response,
 )
 from treefold_http._responses.streams import StreamingResponse
@@ -38,6 +39,16 @@ def to_response(result: Any, status: int | None = None) -> Response:
     if plain is not None:
         return _plain(plain, result, status)
     return _OTHERS.get(kind, _learn)(result, status)
+
+
+def to_own_response(result: Any, status: int | None = None) -> Response:
+    """Return the response for a return value that may be a `Response` of an author's module.
+
+    The layer that gets it may change it: a `Response` that was returned is copied. Arguments and
+    errors are those of `to_response`.
+    """
+    response = to_response(result, status)
+    return copy_response(response) if response is result else response
 
 
 PLAIN: dict[type, tuple[Callable[[Any], bytes], tuple[bytes, bytes]]] = {

@@ -94,7 +94,7 @@ class FileResponse(Response):
             could split the answer.
     """
 
-    __slots__ = ("_asked", "path")
+    __slots__ = ("path",)
 
     def __init__(
         self,
@@ -114,7 +114,6 @@ class FileResponse(Response):
             )
         self.path = os.path.abspath(path)
         self.body = b""
-        self._asked: int | None = None
         self._prepare(status, headers, background)
         if media_type is not None:
             self.headers["content-type"] = media_type
@@ -127,18 +126,17 @@ class FileResponse(Response):
     async def send(self, request: Request, send: Send, common: RawHeaders) -> None:
         """Send the file, the requested ranges of it, or an error response.
 
-        Afterwards `status` is the status that was sent.
+        `request.sent_status` is the status that was sent: a module may keep this object, and send
+        it for many requests at the same time.
         """
-        # A module may keep a response and return it again: each send starts from the same state.
-        self._asked = asked = self._asked or self.status
         file = self._file()
         try:
             try:
-                answer, body = await run_on_disk(self._begin, file, asked, request)
+                answer, body = await run_on_disk(self._begin, file, request)
             except Exception as raised:
                 error = raised
             else:
-                self.status = answer.status
+                request.sent_status = answer.status
                 fields = answer.fields + common
                 await send(
                     {"type": "http.response.start", "status": answer.status, "headers": fields}
@@ -164,12 +162,10 @@ class FileResponse(Response):
         """Return the exception to answer with after the file could not be opened."""
         return error
 
-    def _begin(
-        self, file: RegularFile, asked: int, request: Request
-    ) -> tuple[_Answer, bytes | None]:
+    def _begin(self, file: RegularFile, request: Request) -> tuple[_Answer, bytes | None]:
         """Open the file and read a short body, in a disk thread; the body is None if it is long."""
         facts = file.open()
-        answer = self._answer(facts, asked, request)
+        answer = self._answer(facts, request)
         if answer.by_path or request.method == "HEAD":
             body = b""
         elif answer.length > CHUNK:
@@ -179,7 +175,7 @@ class FileResponse(Response):
         file.close()
         return answer, body
 
-    def _answer(self, facts: os.stat_result, asked: int, request: Request) -> _Answer:
+    def _answer(self, facts: os.stat_result, request: Request) -> _Answer:
         size = facts.st_size
         headers = MutableHeaders(sendable(self.raw_headers))
         # Never later than now (RFC 9110, 8.8.2.1): the clock of the disk may be ahead.
@@ -189,7 +185,7 @@ class FileResponse(Response):
         headers["accept-ranges"] = "bytes"
         headers.pop("content-range", None)
         outcome = Outcome.WHOLE
-        if asked == 200 and request.method in ("GET", "HEAD"):
+        if self.status == 200 and request.method in ("GET", "HEAD"):
             modified = parse_date(headers["last-modified"])
             outcome = decide(
                 request.method, request.headers, etag=headers["etag"], modified=modified
@@ -204,7 +200,7 @@ class FileResponse(Response):
         headers["content-length"] = str(size)
         extensions: Any = request.scope.get("extensions") or ()
         by_path = "http.response.pathsend" in extensions and request.method != "HEAD"
-        return _Answer(asked, headers.raw, (Span(0, size),), by_path)
+        return _Answer(self.status, headers.raw, (Span(0, size),), by_path)
 
     async def _refuse(
         self, error: Exception, request: Request, send: Send, *, common: RawHeaders
@@ -216,7 +212,7 @@ class FileResponse(Response):
         response.raw_headers += [
             pair for pair in sendable(self.raw_headers) if pair[0] not in _OF_THE_FILE
         ]
-        self.status = response.status
+        request.sent_status = response.status
         await response.send(request, send, common)
 
 

@@ -1,7 +1,8 @@
 """Responses: a status, header fields and a body, checked where they are set.
 
-A `Response` is made once and sent once. `send` writes the two messages of the protocol; streams
-override it in `_responses.streams`. The application passes the fields of every response (request
+An author may make a `Response` once and return it for every request: `copy_response` gives each
+request one of its own. `send` writes the two messages of the protocol; streams override it in
+`_responses.streams`. The application passes the fields of every response (request
 id, `nosniff`) to `send`, so that no response can leave without them.
 """
 
@@ -9,6 +10,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from copy import copy
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -54,6 +57,9 @@ _OURS = frozenset({b"transfer-encoding", b"x-request-id", b"x-content-type-optio
 
 
 _OURS_AND_LENGTH = _OURS | {b"content-length"}
+
+_MERGED = frozenset({b"vary", b"set-cookie"})
+"""Fields of which a response and its layers may each send some."""
 
 
 class _Lengths(dict[int, tuple[bytes, bytes]]):
@@ -313,15 +319,31 @@ def sendable(fields: RawHeaders) -> RawHeaders:
     return [pair for pair in fields if pair[0] not in _OURS]
 
 
+def copy_response(response: Response) -> Response:
+    """Return a response of the same type and content, with header fields of its own."""
+    if response.__class__ is Response:
+        made = _new(Response)
+        made.status = response.status
+        made.raw_headers = response.raw_headers.copy()
+        made.body = response.body
+        made.background = response.background
+        return made
+    made = copy(response)
+    made.raw_headers = response.raw_headers.copy()
+    with suppress(AttributeError):
+        del made._headers  # a view of the fields that were copied
+    return made
+
+
 def missing_in(response: Response | None, fields: RawHeaders) -> RawHeaders:
-    """Return the fields that a response does not set itself; the names in `Vary` are merged."""
+    """Return the fields that a response does not set itself; `Vary` and cookies are merged."""
     if response is None:
         return fields
     own = response.raw_headers
     if len(own) == 1 and own[0][0] == b"content-type":
         return fields
     names = {name for name, _ in own}
-    names.discard(b"vary")
+    names -= _MERGED
     return [pair for pair in fields if pair[0] not in names]
 
 

@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from treefold_http._wire.cookies import SameSite
+from treefold_http._wire.cookies import SameSite, format_cookie
+from treefold_http._wire.header_fields import encode_header
 
 if TYPE_CHECKING:
     from treefold_http._requests.connection import Connection
-    from treefold_http._responses.response import Response
 
 LONGEST = 4096
 """Bytes of a name and a value that every browser keeps (RFC 6265, 6.1)."""
@@ -56,8 +56,8 @@ class CookieForm:
         name = self.name if self._is_plain(connection) else self.full_name
         return connection.cookies.get(name, "")
 
-    def set(self, connection: Connection, response: Response, value: str, seconds: float) -> None:
-        """Add the `Set-Cookie` field.
+    def set(self, connection: Connection, value: str, seconds: float) -> None:
+        """Add the `Set-Cookie` field to the fields of the answer.
 
         Raises:
             ValueError: for a value that browsers would drop.
@@ -69,15 +69,19 @@ class CookieForm:
                 f"The session cookie must have at most {LONGEST} bytes, got {len(value)};"
                 " store less, or leave out store='cookie'"
             )
-        response.set_cookie(
-            name, value, max_age=max(1, math.ceil(seconds)), secure=not plain, **self._attributes()
-        )
+        self._add(connection, name, value, max(1, math.ceil(seconds)), secure=not plain)
 
-    def delete(self, connection: Connection, response: Response) -> None:
+    def delete(self, connection: Connection) -> None:
         """Add the `Set-Cookie` field that deletes it, unless the response has one that sets it."""
         plain = self._is_plain(connection)
         name = self.name if plain else self.full_name
-        response.set_cookie(name, "", max_age=0, secure=not plain, **self._attributes())
+        self._add(connection, name, "", 0, secure=not plain)
+
+    def _add(
+        self, connection: Connection, name: str, value: str, seconds: int, *, secure: bool
+    ) -> None:
+        text = format_cookie(name, value, max_age=seconds, secure=secure, **self._attributes())
+        connection.add_answer_fields([encode_header("set-cookie", text)])
 
     def is_dropped(self, connection: Connection) -> bool:
         """Return True if Fetch Metadata shows that a page of another site sent the request."""

@@ -27,7 +27,6 @@ from treefold_logging import get_logger
 if TYPE_CHECKING:
     from treefold_http._extensions.members import SessionStore
     from treefold_http._requests.connection import Connection
-    from treefold_http._responses.response import Response
 
 TOUCHES = 20_000
 """Sessions whose last extension a process remembers."""
@@ -102,8 +101,11 @@ class Keeper(ABC):
         return self.read(connection)
 
     @abstractmethod
-    async def save(self, session: Session, connection: Connection, response: Response) -> None:
+    async def save(self, session: Session, connection: Connection, status: int) -> None:
         """Save the changes, and set or delete the cookie.
+
+        Args:
+            status: of the response; a failure of the server saves nothing.
 
         Raises:
             ServiceUnavailable: if the store is unavailable.
@@ -167,19 +169,19 @@ class StoreKeeper(Keeper):
         except RedisUnavailable as error:
             raise _unavailable() from error
 
-    async def save(self, session: Session, connection: Connection, response: Response) -> None:
+    async def save(self, session: Session, connection: Connection, status: int) -> None:
         try:
             if session.ended is not None:
                 await self._store.delete(hashed(session.ended))
-            outcome = session.outcome() if response.status < 500 else None
+            outcome = session.outcome() if status < 500 else None
             value = None if outcome is None else await self._write(session, *outcome)
         except RedisUnavailable as error:
             raise _unavailable() from error
         if outcome is not None and value is not None:
             left = self._lifetimes.until_end(outcome[0])
-            self.cookie.set(connection, response, value, left)
+            self.cookie.set(connection, value, left)
         elif session.ended is not None:
-            self.cookie.delete(connection, response)
+            self.cookie.delete(connection)
 
     async def _write(
         self, session: Session, record: SessionRecord, stored: bytes | None
@@ -244,15 +246,15 @@ class CookieKeeper(Keeper):
             return None
         return record, b"" if unused > idle / RENEW_AFTER else value
 
-    async def save(self, session: Session, connection: Connection, response: Response) -> None:
-        outcome = session.outcome() if response.status < 500 else None
+    async def save(self, session: Session, connection: Connection, status: int) -> None:
+        outcome = session.outcome() if status < 500 else None
         if outcome is not None and self._has_changed(session, *outcome):
             record = outcome[0]
             text = encode_bytes(b"%d %b %b" % (time(), record.id.encode(), record.encode()))
             signed = f"{text}.{self._signer.sign(text.encode())}"
-            self.cookie.set(connection, response, signed, self._lifetimes.until_end(record))
+            self.cookie.set(connection, signed, self._lifetimes.until_end(record))
         elif session.ended is not None:
-            self.cookie.delete(connection, response)
+            self.cookie.delete(connection)
 
     def _has_changed(self, session: Session, record: SessionRecord, stored: bytes | None) -> bool:
         if stored is None:

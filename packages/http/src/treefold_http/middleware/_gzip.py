@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from treefold_http._project.private_answers import PRIVATE_OF_KEY
-from treefold_http._responses.response import Response
+from treefold_http._responses.response import Response, copy_response
 from treefold_http.middleware._codings import NewCompressor, choose_coding, find_codings
 
 if TYPE_CHECKING:
@@ -106,13 +106,10 @@ class _Encoded(Response):
         self.background = inner.background
 
     async def send(self, request: Request, send: Send, common: RawHeaders) -> None:
-        inner = self._inner
+        inner = copy_response(self._inner)  # a module may keep it
         inner.status, inner.body = self.status, self.body
         inner.raw_headers = self.raw_headers
-        try:
-            await inner.send(request, _Encoder(request, send, self._gzip).send, common)
-        finally:
-            self.status = inner.status
+        await inner.send(request, _Encoder(request, send, self._gzip).send, common)
 
 
 class _Encoder:

@@ -119,9 +119,9 @@ class _Layer:
         self._running.inc()
         return await until_over(request, call_next, lambda r: self._record(request, r, began))
 
-    def _record(self, request: Request, response: Response | None, began: float) -> None:
+    def _record(self, request: Request, sent: int | None, began: float) -> None:
         method = request.method if request.method in METHODS else "OTHER"
-        status = _LEFT if response is None else response.status
+        status = _LEFT if sent is None else sent
         counter = self._children.get((method, status))
         if counter is None:
             counter = self._children[method, status] = self._families.requests.labels(

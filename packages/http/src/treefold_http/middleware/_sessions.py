@@ -206,7 +206,7 @@ class Sessions:
         response = await call_next(request)
         session = request.opened_session
         if session is not None and session.is_touched:
-            await _save(session, keeper, request, response)
+            await _save(session, keeper, request, response.status)
         return response
 
     async def websocket(self, websocket: WebSocket, call_next: Any) -> None:
@@ -232,7 +232,7 @@ class _Hooks:
     def after(self, request: Request, response: Response) -> None:
         session = request.opened_session
         if session is not None and session.is_touched:
-            work = _save(session, self._keeper_of(request.app), request, response)
+            work = _save(session, self._keeper_of(request.app), request, response.status)
             try:
                 work.send(None)
             except StopIteration:
@@ -240,18 +240,17 @@ class _Hooks:
             raise RuntimeError("A store without awaits must not suspend")
 
 
-async def _save(session: Session, keeper: Keeper, request: Request, response: Response) -> None:
+async def _save(session: Session, keeper: Keeper, request: Request, status: int) -> None:
+    """Save the session; its fields go beside the response, which a module may keep."""
     session.is_closed = True
-    _mark_private(response)
-    await keeper.save(session, request, response)
+    added = request.answer_fields or ()
+    has_control = any(name == _NO_STORE[0] for name, _ in added)
+    request.add_answer_fields([_VARY] if has_control else [_VARY, _NO_STORE])
+    await keeper.save(session, request, status)
 
 
-def _mark_private(response: Response) -> None:
-    """Keep an answer that depends on a session out of shared caches."""
-    headers = response.headers
-    headers.append("vary", "Cookie")
-    if "cache-control" not in headers:
-        headers["cache-control"] = "no-store"
+_VARY, _NO_STORE = (b"vary", b"Cookie"), (b"cache-control", b"no-store")
+"""They keep an answer that depends on a session out of shared caches."""
 
 
 _memories: WeakKeyDictionary[Runtime, dict[str, MemorySessions]] = WeakKeyDictionary()

@@ -95,8 +95,8 @@ class _Layer:
     async def http(self, request: Request, call_next: CallNext) -> Response:
         span, token = self._begin(request, request.method)
 
-        def end(response: Response | None) -> None:
-            self._end(request, span, token, None if response is None else response.status)
+        def end(status: int | None) -> None:
+            self._end(request, span, token, status)
 
         return await until_over(request, call_next, end)
 
