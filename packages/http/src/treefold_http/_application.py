@@ -358,10 +358,12 @@ class Application:
                     status = _LEFT
             else:
                 await response.send(request, send, common)
-            if request.work is not None or (response is not None and response.background):
-                self._start_work(request, response)
             if request.exit_callbacks is not None:
                 request.error = await request.leave(None)
+                if request.error is not None:
+                    request.drop_work()
+            if request.work is not None or (response is not None and response.background):
+                self._start_work(request, response)
         except BaseException as error:  # the response has begun: clean up and log
             request.error = await request.leave(error)
             if is_outer_cancellation(error, identity):
@@ -417,6 +419,7 @@ class Application:
             raise error
         if request.exit_callbacks:
             error, request.error = await request.leave(error) or error, None
+        request.drop_work()
         return await self.errors.respond(self, error, request)
 
 

@@ -23,7 +23,7 @@ class InjectionContext:
 
     Attributes:
         app: the application.
-        background: tasks to start when the scope ends.
+        background: tasks to start when the scope ends without an error.
     """
 
     def __init__(self, app: Runtime, injection: Injection) -> None:
@@ -55,7 +55,8 @@ class InjectionContext:
         outcome = await run_exit_callbacks(exit_callbacks, error)
         if outcome is not None and outcome is not error:
             raise outcome
-        self.app.background.start(self.background)
+        if error is None:
+            self.app.background.start(self.background)
 
     async def __aenter__(self) -> InjectionContext:
         self._entering = entering(self.app)

@@ -164,6 +164,8 @@ def compose(
         status: the status of a plain value that the endpoint returns.
     """
     layers = _layers(entries)
+    if has_own_layers(entries):
+        endpoint = _mark_work(endpoint)
     chain = endpoint
     for index in reversed(range(len(layers))):
         layer = layers[index]
@@ -194,12 +196,37 @@ def may_change_responses(layer: Any) -> bool:
 
 def compose_sockets(entries: Sequence[Any], endpoint: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Put the socket side of middleware around an endpoint, the first entry outermost."""
-    chain = endpoint
+    chain = _mark_work(endpoint) if has_own_layers(entries) else endpoint
     for entry in reversed(entries):
         layer = getattr(entry, "websocket", None)
         if layer is not None:
             chain = _bound(layer, chain)
     return chain
+
+
+def has_own_layers(entries: Sequence[Any]) -> bool:
+    """Return True if an entry is no shipped one."""
+    names = (*_HOOKS, "http", "websocket")
+    sides = [getattr(entry, name, None) for entry in entries for name in names]
+    return any(map(may_change_responses, [*filter(None, sides), *filter(callable, entries)]))
+
+
+def _mark_work(endpoint: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Note which background tasks the handler adds; those of its layers survive its failure."""
+
+    async def marked(connection: Any) -> Any:
+        work, stop = connection.work, None
+        start = 0 if work is None else len(work.calls)
+        try:
+            result = await endpoint(connection)
+            work = connection.work
+            stop = start if work is None else len(work.calls)
+            return result
+        finally:
+            if connection.work is not None:
+                connection.work.handled = slice(start, stop)
+
+    return marked
 
 
 class Check:

@@ -25,6 +25,7 @@ from treefold_http._project.middleware_chain import (
     compose,
     compose_sockets,
     entries_for,
+    has_own_layers,
     layers_for,
     prepare_entries,
 )
@@ -114,6 +115,7 @@ def make_plan(
         form_limits=_form_limits(app.settings.max_body, module.max_body),
         masked=_masked(route),
         log_payload=module.log_payload,
+        is_layered=has_own_layers(entries),
     )
 
 
@@ -131,7 +133,8 @@ def wrap_plan(app: ProjectRuntime, plan: Plan, module: HandlerModule, outer: Seq
     if has_cache(plan.route, chosen) != plan.has_cache:
         raise ValueError("A handler is planned in another way behind a cache; plan its route")
     entries = _layers(plan.route, chosen, plan.contract, plan.early)
-    return replace(plan, run=_LateChain(app, plan.route, entries, plan.inner, module.status_code))
+    run = _LateChain(app, plan.route, entries, plan.inner, module.status_code)
+    return replace(plan, run=run, is_layered=has_own_layers(entries))
 
 
 def broken_plan(app: ProjectRuntime, route: Route, error: str, outer: Sequence[Any]) -> Plan:
@@ -143,7 +146,13 @@ def broken_plan(app: ProjectRuntime, route: Route, error: str, outer: Sequence[A
 
     entries = layers_for(route, entries_for(route, outer))
     chain = _wrapped(app, route, entries, run, None)
-    return Plan(route=route, run=chain, max_body=app.settings.max_body, masked=_masked(route))
+    return Plan(
+        route=route,
+        run=chain,
+        max_body=app.settings.max_body,
+        masked=_masked(route),
+        is_layered=has_own_layers(entries),
+    )
 
 
 def _layers(

@@ -331,7 +331,8 @@ def copy_response(response: Response) -> Response:
     made = copy(response)
     made.raw_headers = response.raw_headers.copy()
     with suppress(AttributeError):
-        del made._headers  # a view of the fields that were copied
+        # a view of the fields that were copied
+        del made._headers  # pyright: ignore[reportPrivateUsage] - of a class in this module
     return made
 
 

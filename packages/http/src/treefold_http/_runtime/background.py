@@ -20,18 +20,32 @@ P = ParamSpec("P")
 
 Call: TypeAlias = Callable[[], Any]
 
+EVERY, NONE = slice(None), slice(0, 0)
+
 
 class BackgroundTasks:
-    """Calls to run, in the order added, once the answer is sent (rulings, 'Background')."""
+    """Calls to run, in the order added, once the answer is sent (rulings, 'Background').
 
-    __slots__ = ("calls",)
+    Attributes:
+        calls: the calls.
+        handled: the calls that the handler and its dependencies added; those around it belong to
+            middleware.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("calls", "handled")
+
+    def __init__(self, handled: slice = EVERY) -> None:
         self.calls: list[Call] = []
+        self.handled = handled
 
     def add(self, fn: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> None:
         """Add a call of an async or plain function; a plain one runs in a worker thread."""
         self.calls.append(partial(fn, *args, **kwargs))
+
+    def drop_handled(self) -> None:
+        """Remove the calls of a handler that failed: its transaction was rolled back."""
+        del self.calls[self.handled]
+        self.handled = NONE
 
     async def __call__(self) -> None:
         raise TypeError("BackgroundTasks is run by the application; return it with the response")

@@ -22,6 +22,8 @@ class RoutePlan:
         form_limits: the limits of a form.
         masked: path segments whose parameter name is sensitive, counted from the end.
         log_payload: True if the payload is logged.
+        is_layered: True if middleware of the project runs around the handler; it may add background
+            tasks, which are not the handler's.
         is_quiet: True for probes, which are logged at level DEBUG.
     """
 
@@ -32,6 +34,7 @@ class RoutePlan:
     form_limits: Limits = DEFAULT_LIMITS
     masked: tuple[int, ...] = ()
     log_payload: bool = True
+    is_layered: bool = False
     is_quiet: bool = False
 
     def masked_in(self, raw_path: bytes) -> tuple[int, ...]:

@@ -93,12 +93,16 @@ async def serve_socket(app: Host, scope: Scope, receive: Receive, send: Send) ->
             if _was_dropped(websocket, error):
                 error = WebSocketDisconnect(websocket.code or NORMAL)
             outcome = await websocket.leave(error)
+            if not isinstance(outcome, WebSocketDisconnect):
+                websocket.drop_work()
             if websocket.dropped:
                 await websocket.say_dropped()
             if is_outer_cancellation(error, identity):
                 raise
         else:
             outcome = await websocket.leave(None)
+            if outcome is not None:
+                websocket.drop_work()
         refusal = await _end(websocket, outcome, send)
     finally:
         app.sockets.discard(websocket)
