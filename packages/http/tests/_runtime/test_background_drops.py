@@ -216,6 +216,37 @@ def test_tasks_of_middleware_stay_without_a_route(
     assert app.project.middlewares[0].__globals__["RAN"] == ["before", "hook before", "after"]
 
 
+def test_a_thread_that_outlives_its_request_adds_nothing(
+    project: Project, exchange: type[Exchange]
+) -> None:
+    source = """
+        import threading
+        from treefold_http import BackgroundTasks
+        from treefold_http.middleware import Timeout
+
+        RAN = []
+        middlewares = [Timeout(0.01)]
+        late, added = threading.Event(), threading.Event()
+
+        def handler(background: BackgroundTasks):
+            late.wait(20)
+            background.add(RAN.append, "late")
+            added.set()
+        """
+    wait = """
+        async def wait(request, call_next):
+            response = await call_next(request)
+            handler = next(iter(request.app.project.modules.values())).handler
+            handler.__globals__["late"].set()
+            await request.app.in_thread(handler.__globals__["added"].wait, 20)
+            return response
+
+        middlewares = [wait]
+        """
+    app = project({"Api/v1/X/Get.py": source, "Middleware/__init__.py": wait})
+    assert ran(app, exchange) == ([], 503)
+
+
 def test_the_background_of_a_response_runs_though_the_tasks_are_dropped(
     serving: Project, exchange: type[Exchange]
 ) -> None:
@@ -292,10 +323,9 @@ def test_a_scope_that_fails_drops_its_tasks(serving: Project) -> None:
     seen: list[str] = []
 
     async def main() -> None:
-        with pytest.raises(ValueError, match="x"):
-            async with app.scope() as scope:
-                scope.background.add(seen.append, "dropped")
-                raise ValueError("x")
+        failed = app.scope()
+        failed.background.add(seen.append, "dropped")
+        await failed.close(ValueError("x"))
         async with app.scope() as scope:
             scope.background.add(seen.append, "kept")
         await app.background.drain(5)

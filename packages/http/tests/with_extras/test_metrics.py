@@ -14,7 +14,7 @@ from treefold_http import Application
 from treefold_http.middleware import Metrics
 
 if TYPE_CHECKING:
-    from packages.http.tests.conftest import Answer, Exchange, Socket
+    from packages.http.tests.conftest import Answer, Exchange, Lines, Socket
 
 Project = Callable[..., Application]
 Ask = Callable[..., "Answer"]
@@ -138,3 +138,17 @@ def test_the_path_is_an_option(project: Project, ask: Ask, target: str) -> None:
 def test_an_option_that_cannot_be_is_refused(options: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Metrics(**options)
+
+
+@pytest.mark.parametrize("field", ["x-forwarded-for", "x-real-ip", "via", "forwarded"])
+def test_s142_a_local_proxy_that_is_not_trusted_does_not_read_them(
+    project: Project, ask: Ask, lines: Lines, field: str
+) -> None:
+    entries = "from treefold_http.middleware import *\n"
+    entries += "middlewares = [ProxyHeaders(['10.0.0.0/8']), Metrics()]\n"
+    app = project({**tree(f"Relay{field[:3]}"), "Middleware/__init__.py": entries})
+    assert ask(app, "GET", "/metrics", headers=[(field, "203.0.113.9")]).status == 404
+    (warning,) = lines.texts(30)
+    assert "Metrics refused a request: the proxy 127.0.0.1" in warning
+    assert "ProxyHeaders(['127.0.0.1'])" in warning
+    assert ask(app, "GET", "/metrics").status == 200

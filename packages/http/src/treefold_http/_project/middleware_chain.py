@@ -19,9 +19,11 @@ from treefold_http._project.cache_place import place_cache, require_guards_outsi
 from treefold_http._responses.coercion import to_own_response, to_response
 from treefold_http._responses.endpoints import CallNext, Endpoint
 from treefold_http._responses.response import copy_response
+from treefold_http._runtime.background import BackgroundTasks
 from treefold_router import Route
 
 if TYPE_CHECKING:
+    from treefold_http._requests.connection import Connection
     from treefold_http._requests.request import Request
     from treefold_http._responses.response import Response
     from treefold_http._runtime.runtime import Runtime
@@ -165,7 +167,7 @@ def compose(
     """
     layers = _layers(entries)
     if has_own_layers(entries):
-        endpoint = _mark_work(endpoint)
+        endpoint = _separate_work(endpoint)
     chain = endpoint
     for index in reversed(range(len(layers))):
         layer = layers[index]
@@ -196,7 +198,7 @@ def may_change_responses(layer: Any) -> bool:
 
 def compose_sockets(entries: Sequence[Any], endpoint: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Put the socket side of middleware around an endpoint, the first entry outermost."""
-    chain = _mark_work(endpoint) if has_own_layers(entries) else endpoint
+    chain = _separate_work(endpoint) if has_own_layers(entries) else endpoint
     for entry in reversed(entries):
         layer = getattr(entry, "websocket", None)
         if layer is not None:
@@ -211,22 +213,21 @@ def has_own_layers(entries: Sequence[Any]) -> bool:
     return any(map(may_change_responses, [*filter(None, sides), *filter(callable, entries)]))
 
 
-def _mark_work(endpoint: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Note which background tasks the handler adds; those of its layers survive its failure."""
+def _separate_work(endpoint: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Keep the background tasks of the handler apart: those of its layers survive its failure."""
 
-    async def marked(connection: Any) -> Any:
-        work, stop = connection.work, None
-        start = 0 if work is None else len(work.calls)
+    async def run(connection: Connection) -> Any:
+        outer, connection.work = connection.work, None
         try:
-            result = await endpoint(connection)
-            work = connection.work
-            stop = start if work is None else len(work.calls)
-            return result
+            return await endpoint(connection)
         finally:
-            if connection.work is not None:
-                connection.work.handled = slice(start, stop)
+            if (handled := connection.work) is not None:
+                outer = outer or BackgroundTasks()
+                outer.calls.append(handled)
+                outer.handled = handled
+            connection.work = outer
 
-    return marked
+    return run
 
 
 class Check:

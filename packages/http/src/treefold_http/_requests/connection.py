@@ -11,7 +11,7 @@ from contextlib import suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from treefold_http._runtime.background import EVERY, NONE, BackgroundTasks
+from treefold_http._runtime.background import BackgroundTasks
 from treefold_http._runtime.exit_callbacks import ExitCallback, run_exit_callbacks
 from treefold_http._wire.asgi import RawHeaders, Receive, Scope
 from treefold_http._wire.cookies import MAX_COOKIES, parse_cookies
@@ -226,15 +226,19 @@ class Connection:
     def background(self) -> BackgroundTasks:
         """Tasks to start after the response; a parameter named `background` is the same object."""
         if self.work is None:
-            plan = self.plan
-            is_handlers = plan is not None and plan.route is not None and not plan.is_layered
-            self.work = BackgroundTasks(EVERY if is_handlers else NONE)
+            self.work = BackgroundTasks()
         return self.work
 
     def drop_work(self) -> None:
         """Drop the background tasks of a handler that failed; those of middleware stay."""
-        if self.work is not None:
-            self.work.drop_handled()
+        work, plan = self.work, self.plan
+        if work is None:
+            return
+        if work.handled is not None:
+            work.handled.drop()
+        elif plan is not None and plan.route is not None and not plan.is_layered:
+            work.drop()
+            self.work = None
 
     def add_answer_fields(self, fields: RawHeaders) -> None:
         """Add header fields to the response; see `answer_fields`."""

@@ -20,32 +20,38 @@ P = ParamSpec("P")
 
 Call: TypeAlias = Callable[[], Any]
 
-EVERY, NONE = slice(None), slice(0, 0)
-
 
 class BackgroundTasks:
     """Calls to run, in the order added, once the answer is sent (rulings, 'Background').
 
     Attributes:
-        calls: the calls.
-        handled: the calls that the handler and its dependencies added; those around it belong to
-            middleware.
+        calls: the calls; those of a handler are one of those of its middleware.
+        handled: the calls of the handler, among those of middleware around it.
     """
 
-    __slots__ = ("calls", "handled")
+    __slots__ = ("_is_dropped", "calls", "handled")
 
-    def __init__(self, handled: slice = EVERY) -> None:
-        self.calls: list[Call] = []
-        self.handled = handled
+    def __init__(self) -> None:
+        self.calls: list[Call | BackgroundTasks] = []
+        self.handled: BackgroundTasks | None = None
+        self._is_dropped = False
 
     def add(self, fn: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> None:
         """Add a call of an async or plain function; a plain one runs in a worker thread."""
-        self.calls.append(partial(fn, *args, **kwargs))
+        if not self._is_dropped:
+            self.calls.append(partial(fn, *args, **kwargs))
 
-    def drop_handled(self) -> None:
-        """Remove the calls of a handler that failed: its transaction was rolled back."""
-        del self.calls[self.handled]
-        self.handled = NONE
+    def drop(self) -> None:
+        """Forget the calls of a handler that failed, and those that its thread may still add."""
+        self.calls.clear()
+        self._is_dropped = True
+
+    def flatten(self) -> list[Call]:
+        """Return all calls in the order added."""
+        calls: list[Call] = []
+        for call in self.calls:
+            calls += call.flatten() if isinstance(call, BackgroundTasks) else [call]
+        return calls
 
     async def __call__(self) -> None:
         raise TypeError("BackgroundTasks is run by the application; return it with the response")
@@ -60,7 +66,7 @@ class BackgroundOwner:
 
     def start(self, work: BackgroundTasks | Call) -> None:
         """Run the work in a task of its own, in the caller's context."""
-        calls = work.calls if isinstance(work, BackgroundTasks) else [work]
+        calls = work.flatten() if isinstance(work, BackgroundTasks) else [work]
         if not calls:
             return
         task = asyncio.ensure_future(self._run(calls))

@@ -1,7 +1,8 @@
 """Refuse clients outside of listed networks with 403, HTTP and WebSocket alike.
 
 The client is the peer of the socket. Behind a proxy put `ProxyHeaders` first, which replaces it by
-the address that trusted proxies report; an `X-Forwarded-For` of other peers is ignored.
+the address that trusted proxies report. A local proxy that is not trusted is refused, whatever the
+list: its address is not that of a client.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ from typing import TYPE_CHECKING
 from treefold_http._project.middleware_chain import Check
 from treefold_http._wire.errors import Forbidden
 from treefold_http.middleware._addresses import Networks, client_of, parse_address
+from treefold_http.middleware._relayed import is_relayed, warn_of_relay
 
 if TYPE_CHECKING:
     from treefold_http._requests.connection import Connection
 
 _KNOWN_LIMIT = 4096
+_REFUSED = "This address may not use this service"
 
 
 class IPAllowlist(Check):
@@ -41,10 +44,13 @@ class IPAllowlist(Check):
         client = client_of(connection.scope)
         if client not in self._known:
             self._check(client)
+        if is_relayed(connection):
+            warn_of_relay(connection, "IPAllowlist", "refused a request")
+            raise Forbidden(_REFUSED)
 
     def _check(self, client: str) -> None:
         address = parse_address(client)
         if address is None or address not in self._networks:
-            raise Forbidden("This address may not use this service")
+            raise Forbidden(_REFUSED)
         if len(self._known) < _KNOWN_LIMIT:
             self._known.add(client)

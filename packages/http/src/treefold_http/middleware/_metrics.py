@@ -17,6 +17,7 @@ from treefold_http._runtime.boot_report import import_extra
 from treefold_http._wire.errors import NOTHING_HERE, NotFound
 from treefold_http._wire.root_path import below_root
 from treefold_http.middleware._addresses import Networks, client_of, parse_address
+from treefold_http.middleware._relayed import is_relayed, warn_of_relay
 from treefold_router import METHODS
 
 if TYPE_CHECKING:
@@ -85,6 +86,9 @@ class Metrics:
         if below_root(request.raw_path, request.root_path) != self._path:
             return False
         if parse_address(client_of(request.scope)) not in self.allowed:
+            raise NotFound(NOTHING_HERE)
+        if is_relayed(request):
+            warn_of_relay(request, "Metrics", "refused a request")
             raise NotFound(NOTHING_HERE)
         return True
 

@@ -20,6 +20,7 @@ from treefold_http._wire.header_fields import encode_header
 from treefold_http._wire.root_path import below_root
 from treefold_http.middleware._addresses import UNIX, bucket_of
 from treefold_http.middleware._gcra import MemoryTable, client_digest, parse_rate
+from treefold_http.middleware._relayed import is_relayed, warn_of_relay
 
 if TYPE_CHECKING:
     from treefold_http._requests.connection import Connection
@@ -183,6 +184,8 @@ class _Bucket:
         self._end = f" {route.template}" if route is not None and limit.per_route else ""
         self.rate = limit.rate
         self.passes = limit.passes
+        # Later requests are checked for proxies only with the field of most, or if refused.
+        self._is_first = True
         self._policy = encode_header("ratelimit-policy", _policy_of(limit, label))
         self._format = f'"{label}";r=%d;t=%d'.encode()
 
@@ -193,7 +196,14 @@ class _Bucket:
             who = bucket_of(who)
         if self._key is not None and (named := self._key(connection)) is not None:
             who = f"key {named}"
+        elif self._is_first or b"x-forwarded-for" in connection.fields:
+            self._is_first = False
+            self._check_relay(connection)
         return who + (_template_of_miss(connection) if self._is_miss else self._end)
+
+    def _check_relay(self, connection: Connection) -> None:
+        if is_relayed(connection):
+            warn_of_relay(connection, "RateLimit", "counts all clients as one")
 
     def tell(self, connection: Connection, wait: int, used: int) -> None:
         """Add the fields; refuse where the client must wait.
@@ -212,6 +222,8 @@ class _Bucket:
         ]
         connection.add_answer_fields(fields)
         if wait:
+            if self._key is None:
+                self._check_relay(connection)
             seconds = -(-wait // _SECOND)
             raise TooManyRequests(
                 f"Too many requests; try again in {seconds} s",

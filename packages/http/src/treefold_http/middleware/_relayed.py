@@ -1,0 +1,54 @@
+"""Requests that a proxy sends for others while `ProxyHeaders` does not trust it (S-142).
+
+The address of such a request is the proxy's: it says nothing about the client. Rules that admit
+local addresses refuse it, and a limit by address warns, because all clients share one count.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from treefold_http.middleware._addresses import client_of, parse_address
+from treefold_logging import get_logger
+
+if TYPE_CHECKING:
+    from treefold_http._requests.connection import Connection
+    from treefold_http._runtime.runtime import Runtime
+
+_NAMES = frozenset({b"forwarded", b"x-real-ip", b"via", b"cf-connecting-ip"})
+_PREFIX = b"x-forwarded-"
+_warned: WeakKeyDictionary[Runtime, set[str]] = WeakKeyDictionary()
+
+
+def is_relayed(connection: Connection) -> bool:
+    """Return True if a local proxy sent the request for a client whose address is not known.
+
+    `ProxyHeaders` and servers that read the fields themselves set the port 0, which no peer has.
+    """
+    client = connection.scope.get("client")
+    if client and client[0] and int(client[1]) == 0:
+        return False
+    fields = connection.fields
+    if not any(name in _NAMES or name.startswith(_PREFIX) for name in fields):
+        return False
+    address = parse_address(client_of(connection.scope))
+    return address is None or not address.is_global
+
+
+def warn_of_relay(connection: Connection, entry: str, effect: str) -> None:
+    """Log, once for each application and entry, which line is missing."""
+    told = _warned.setdefault(connection.app, set())
+    if entry in told:
+        return
+    told.add(entry)
+    peer = client_of(connection.scope)
+    get_logger().warning(
+        "%s %s: the proxy %s sends requests of other clients and is not trusted; add"
+        " ProxyHeaders([%r]) as the first entry of middlewares in Middleware/__init__.py, and let"
+        " the proxy send X-Forwarded-For",
+        entry,
+        effect,
+        peer,
+        peer,
+    )
