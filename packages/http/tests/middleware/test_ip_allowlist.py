@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from treefold_http import Application
+from treefold_http._wire.addresses import bucket_of
 from treefold_http.middleware import IPAllowlist
-from treefold_http.middleware._addresses import bucket_of
 
 if TYPE_CHECKING:
     from packages.http.tests.conftest import Answer, Socket

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from treefold_http._bodies.multipart import MULTIPART, Event, boundary_of, part_events
 from treefold_http._bodies.part_head import PartHead
+from treefold_http._bodies.space import FormSpace
 from treefold_http._bodies.uploads import UploadFile, close_uploads
 from treefold_http._wire.datastructures import MultiMapping, parse_urlencoded
 from treefold_http._wire.errors import BadRequest, PayloadTooLarge, UnsupportedMediaType
@@ -34,10 +35,12 @@ class ParsedForm:
     Attributes:
         fields: the text fields.
         files: the files; none in an urlencoded form.
+        space: the room that it takes until it is closed.
     """
 
     fields: FormData
     files: MultiMapping[UploadFile]
+    space: FormSpace | None = None
 
     async def close(self, error: BaseException | None = None) -> None:
         """Close every file; names, types and sizes stay readable.
@@ -46,43 +49,52 @@ class ParsedForm:
             error: the exception of the request; unused, every exit callback takes it.
         """
         await close_uploads(upload for _, upload in self.files.multi_items())
+        if self.space is not None:
+            self.space.close()
 
 
 async def parse_form(
-    content_type: str, chunks: AsyncIterable[bytes], *, limits: Limits = DEFAULT_LIMITS
+    content_type: str,
+    chunks: AsyncIterable[bytes],
+    *,
+    limits: Limits = DEFAULT_LIMITS,
+    space: FormSpace | None = None,
 ) -> ParsedForm:
     """Read a form to its end.
 
     Args:
         content_type: the Content-Type of the request; empty without one.
         chunks: its body.
+        space: the room of the form; by default that of a client without a share.
 
     Raises:
         UnsupportedMediaType: when the body is no form.
         BadRequest: for a form that is malformed, truncated, not UTF-8, or of too many parts.
         PayloadTooLarge: for a form or a field above its limit.
-        ServiceUnavailable: when the uploads of the process reach their disk limit.
+        ServiceUnavailable: when there is no room beside the other forms of the process.
         MissingExtra: for a multipart form without python-multipart.
     """
     kind = content_type.partition(";")[0].strip(" \t").lower()
     if kind == URLENCODED:
-        return await _parse_urlencoded(chunks, limits)
+        return await _parse_urlencoded(chunks, limits, space)
     if kind != MULTIPART:
         sent = f"Content-Type is {kind!r}" if kind else "Content-Type is missing"
         raise UnsupportedMediaType(f"{sent}; send {URLENCODED} or {MULTIPART}")
     events = part_events(boundary_of(content_type, limits), chunks, limits=limits)
-    builder = _Builder(limits)
+    builder = _Builder(limits, space or FormSpace(limits=limits))
     try:
         async with aclosing(events):
             async for event in events:
                 await builder.take(event)
         return builder.build()
     except (Exception, asyncio.CancelledError):
-        await close_uploads(upload for _, upload in builder.files)
+        await builder.forget()
         raise
 
 
-async def _parse_urlencoded(chunks: AsyncIterable[bytes], limits: Limits) -> ParsedForm:
+async def _parse_urlencoded(
+    chunks: AsyncIterable[bytes], limits: Limits, space: FormSpace | None
+) -> ParsedForm:
     parts: list[bytes] = []
     size = 0
     async for chunk in chunks:
@@ -94,15 +106,15 @@ async def _parse_urlencoded(chunks: AsyncIterable[bytes], limits: Limits) -> Par
     for name, value in pairs:
         if len(value.encode()) > limits.field:
             raise _field_too_large(name, limits)
-    return ParsedForm(FormData(pairs), MultiMapping())
+    return ParsedForm(FormData(pairs), MultiMapping(), space)
 
 
 class _Builder:
     """Assembles the events of a multipart body into fields and files."""
 
-    __slots__ = ("_held", "_limits", "_name", "_size", "_upload", "fields", "files")
+    __slots__ = ("_held", "_limits", "_name", "_size", "_space", "_upload", "fields", "files")
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, space: FormSpace) -> None:
         self.fields: list[tuple[str, str]] = []
         self.files: list[tuple[str, UploadFile]] = []
         self._limits = limits
@@ -110,21 +122,33 @@ class _Builder:
         self._name: str | None = None
         self._held: list[bytes] = []
         self._size = 0
+        self._space = space
+        space.forget = self.forget
 
     async def take(self, event: Event) -> None:
+        self._space.check()
         if isinstance(event, PartHead):
             self._begin(event)
-        elif self._upload is not None:
-            await self._upload._append(event, self._limits)  # pyright: ignore[reportPrivateUsage]
+        elif (upload := self._upload) is not None:
+            await upload._append(event, self._limits, self._space)  # pyright: ignore[reportPrivateUsage]
         else:
             self._held.append(event)
             self._size += len(event)
             if self._size > self._limits.field:
                 raise _field_too_large(self._name or "", self._limits)
+            await self._space.take_memory(len(event))
 
     def build(self) -> ParsedForm:
+        self._space.check()
         self._end_field()
-        return ParsedForm(FormData(self.fields), MultiMapping(self.files))
+        self._space.is_complete, self._space.forget = True, None
+        return ParsedForm(FormData(self.fields), MultiMapping(self.files), self._space)
+
+    async def forget(self) -> None:
+        """Drop everything that has arrived."""
+        files, self.files, self.fields, self._held = self.files, [], [], []
+        await close_uploads(upload for _, upload in files)
+        self._space.close()
 
     def _begin(self, head: PartHead) -> None:
         self._end_field()

@@ -7,7 +7,7 @@ body. It handles bytes and ASGI messages and does not interpret the content.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
@@ -60,8 +60,11 @@ class BodyReader:
         """True if a part of the body has been received from the connection."""
         return self.size > 0 or self.complete
 
-    async def read(self) -> bytes:
+    async def read(self, take: Callable[[int], Awaitable[None]] | None = None) -> bytes:
         """Return the whole body; a second call returns the same bytes.
+
+        Args:
+            take: reserves the room of the bytes as they arrive; it raises without any.
 
         Raises:
             PayloadTooLarge: above the limit, as soon as that is known.
@@ -79,10 +82,14 @@ class BodyReader:
             self._reading = self.asked = True
             try:
                 body = self._taken(await self._upcoming())
+                if take is not None:
+                    await take(len(body))
                 if not self.complete:  # most bodies come in one message
                     parts = [body]
                     while not self.complete:
                         parts.append(await self._next())
+                        if take is not None:
+                            await take(len(parts[-1]))
                     body = b"".join(parts)
             finally:
                 self._reading = False

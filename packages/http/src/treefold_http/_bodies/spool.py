@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import BinaryIO
 from weakref import WeakSet
 
+from treefold_http._bodies.space import FormSpace
 from treefold_http._runtime.threads import run_on_disk
 from treefold_http._wire.errors import ServiceUnavailable
 
@@ -27,14 +28,18 @@ _reserving = threading.Lock()
 class Spool:
     """A temporary file with appends and random reads.
 
+    Args:
+        space: the room of its form.
+
     Attributes:
         size: bytes on disk, including those about to be written; 0 once closed.
     """
 
-    __slots__ = ("__weakref__", "_closed", "_directory", "_file", "_lock", "size")
+    __slots__ = ("__weakref__", "_closed", "_directory", "_file", "_lock", "_space", "size")
 
-    def __init__(self) -> None:
+    def __init__(self, space: FormSpace | None = None) -> None:
         self.size = 0
+        self._space = space
         self._closed = False
         self._directory = ""
         self._file: BinaryIO | None = None
@@ -51,7 +56,10 @@ class Spool:
             ServiceUnavailable: when that limit is reached.
             OSError: when the disk write fails.
         """
-        self._reserve(sum(map(len, chunks)), disk)
+        more = sum(map(len, chunks))
+        if self._space is not None:
+            await self._space.take_disk(more)
+        self._reserve(more, disk)
         await run_on_disk(self._append, chunks)
 
     async def read(self, start: int, size: int) -> bytes:
@@ -101,6 +109,8 @@ class Spool:
                 with suppress(OSError):  # a full disk: the unwritten rest is no longer needed
                     self._file.close()
                 _remove(self._directory)
+            if self._space is not None:
+                self._space.give_back(disk=self.size)
             self.size = 0
 
 

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from pathlib import Path
 from typing import BinaryIO
 
+from treefold_http._bodies.space import FormSpace
 from treefold_http._bodies.spool import Spool, close_spools
 from treefold_http._runtime.threads import run_on_disk
 from treefold_http._wire.datastructures import Headers
@@ -145,14 +146,20 @@ class UploadFile:
         self._closed, self._held = True, []
         return spool
 
-    async def _append(self, data: bytes, limits: Limits) -> None:
+    async def _append(self, data: bytes, limits: Limits, space: FormSpace | None = None) -> None:
         self._held.append(data)
         self.size += len(data)
-        if self.size > limits.spool:
-            if self._spool is None:
-                self._spool = Spool()
-            held, self._held = self._held, []
-            await self._spool.append(held, disk=limits.disk)
+        is_small = self._spool is None and self.size <= limits.spool
+        if is_small and (space is None or space.has_memory(len(data))):
+            if space is not None:
+                await space.take_memory(len(data))
+            return
+        if self._spool is None:
+            self._spool = Spool(space)
+            if space is not None:
+                space.give_back(memory=self.size - len(data))
+        held, self._held = self._held, []
+        await self._spool.append(held, disk=limits.disk)
 
 
 async def close_uploads(uploads: Iterable[UploadFile]) -> None:

@@ -14,8 +14,10 @@ from treefold_http._bodies.forms import URLENCODED, FormData, ParsedForm, parse_
 from treefold_http._bodies.multipart import MULTIPART
 from treefold_http._bodies.parts import Part, stream_parts
 from treefold_http._bodies.reader import UNREAD, BodyReader
+from treefold_http._bodies.space import FormSpace
 from treefold_http._bodies.uploads import UploadFile
 from treefold_http._requests.connection import Connection
+from treefold_http._wire.addresses import known_client
 from treefold_http._wire.client_names import ClientObject
 from treefold_http._wire.datastructures import MultiMapping
 from treefold_http._wire.errors import BadRequest, UnsupportedMediaType
@@ -173,10 +175,17 @@ class Request(Connection):
 
     async def _read_form(self) -> ParsedForm:
         limits = self._form_limits()
-        if self.content_type == URLENCODED:
-            await self.reader.read()  # kept for the log, and for body() after form()
-        async with aclosing(self.reader.stream()) as chunks:
-            form = await parse_form(self._form_type(), chunks, limits=limits)
+        space = FormSpace(known_client(self.scope), limits)
+        try:
+            if self.content_type == URLENCODED:
+                # Kept for the log, and for body() after form().
+                await self.reader.read(space.take_memory)
+                space.is_complete = True
+            async with aclosing(self.reader.stream()) as chunks:
+                form = await parse_form(self._form_type(), chunks, limits=limits, space=space)
+        except BaseException:
+            space.close()
+            raise
         self.on_exit(form.close)
         return form
 

@@ -28,6 +28,7 @@ class Limits:
         margin: text before the first and after the last boundary.
         spool: a file that stays in memory; a larger one goes to disk.
         disk: all files on disk that the process holds at one time.
+        memory: all forms in memory that the process holds at one time.
     """
 
     urlencoded: int = _MIB
@@ -41,6 +42,7 @@ class Limits:
     margin: int = 4 * _KIB
     spool: int = _MIB
     disk: int = 256 * _MIB
+    memory: int = 64 * _MIB
 
 
 DEFAULT_LIMITS = Limits()

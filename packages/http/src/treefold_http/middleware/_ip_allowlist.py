@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from treefold_http._project.middleware_chain import Check
+from treefold_http._wire.addresses import Networks, client_of, parse_address
 from treefold_http._wire.errors import Forbidden
-from treefold_http.middleware._addresses import Networks, client_of, parse_address
 from treefold_http.middleware._relayed import is_relayed, warn_of_relay
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from treefold_http._project.middleware_chain import until_over
 from treefold_http._responses.response import Response
 from treefold_http._runtime.boot_report import import_extra
+from treefold_http._wire.addresses import Networks, client_of, parse_address
 from treefold_http._wire.errors import NOTHING_HERE, NotFound
 from treefold_http._wire.root_path import below_root
-from treefold_http.middleware._addresses import Networks, client_of, parse_address
 from treefold_http.middleware._relayed import is_relayed, warn_of_relay
 from treefold_router import METHODS
 

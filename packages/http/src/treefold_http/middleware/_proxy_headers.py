@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from treefold_http._wire.addresses import IPAddress, Networks, parse_address
 from treefold_http._wire.errors import BadRequest
 from treefold_http._wire.request_guard import is_host
-from treefold_http.middleware._addresses import IPAddress, Networks, parse_address
 
 if TYPE_CHECKING:
     from treefold_http._requests.connection import Connection

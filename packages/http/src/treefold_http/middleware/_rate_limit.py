@@ -15,10 +15,10 @@ from weakref import WeakKeyDictionary
 from treefold_http._project.middleware_chain import Check
 from treefold_http._redis import RedisUnavailable, own_key
 from treefold_http._runtime.boot_report import TreefoldError
+from treefold_http._wire.addresses import UNIX, bucket_of
 from treefold_http._wire.errors import ServiceUnavailable, TooManyRequests
 from treefold_http._wire.header_fields import encode_header
 from treefold_http._wire.root_path import below_root
-from treefold_http.middleware._addresses import UNIX, bucket_of
 from treefold_http.middleware._gcra import MemoryTable, client_digest, parse_rate
 from treefold_http.middleware._relayed import is_relayed, warn_of_relay
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from treefold_http.middleware._addresses import client_of, parse_address
+from treefold_http._wire.addresses import client_of, parse_address
 from treefold_logging import get_logger
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Addresses of clients as middleware compares them: networks, ports cut off, IPv4 inside IPv6.
+"""Addresses of clients as they are compared: networks, ports cut off, IPv4 inside IPv6.
 
 Pure functions; where an address comes from (the socket, or a proxy that is trusted) is decided by
 `ProxyHeaders`.
@@ -61,6 +61,20 @@ def client_of(scope: Scope) -> str:
     """Return the client's address as text; `unix` where it has none."""
     client = scope.get("client")
     return client[0] if client and client[0] else UNIX
+
+
+def known_client(scope: Scope) -> str | None:
+    """Return the network of a client; None if the address may be that of a proxy on this site.
+
+    `ProxyHeaders` and servers that read the fields of a proxy set the port 0.
+    """
+    client = scope.get("client")
+    if not client or not client[0]:
+        return None
+    address = parse_address(client[0])
+    if int(client[1]) != 0 and (address is None or not address.is_global):
+        return None
+    return bucket_of(client[0])
 
 
 @lru_cache(maxsize=4096)

@@ -1,0 +1,160 @@
+"""The room that all forms of a process take together, in memory and on disk (S-42, S-143).
+
+A client whose address is known has a share of it. Where there is no room, the slowest form that is
+still arriving gives way to a faster one: its bytes are dropped, and its request is answered 503. A
+form that has arrived never gives way, because its handler is at work.
+
+Example: nine uploads send 30 MiB each and then a byte a second. The tenth finds 256 MiB taken; the
+slowest of the nine is dropped, and the tenth gets its room.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from time import monotonic
+from weakref import WeakSet
+
+from treefold_http._wire.errors import ServiceUnavailable
+from treefold_http._wire.limits import DEFAULT_LIMITS, Limits
+
+WINDOW = 10.0
+"""Seconds over which the speed of a form is measured; a younger one never gives way."""
+
+_forms: WeakSet[FormSpace] = WeakSet()
+_lock = threading.RLock()  # re-entered by `__del__`, which may run at any allocation
+_disk: Counter[str | None] = Counter()
+_memory: Counter[str | None] = Counter()
+
+
+class FormSpace:
+    """The room of one form.
+
+    Args:
+        client: who sends it; None if the address may be that of a proxy, for no share.
+        limits: of the form, and of all forms of the process.
+
+    Attributes:
+        disk, memory: its bytes.
+        is_complete: True once it has arrived.
+        is_evicted: True once it has given way; reading it further raises.
+        forget: drops the bytes of a form that gives way.
+    """
+
+    def __init__(self, client: str | None = None, limits: Limits = DEFAULT_LIMITS) -> None:
+        self.disk = self.memory = 0
+        self.is_complete = self.is_evicted = False
+        self.forget: Callable[[], Awaitable[None]] | None = None
+        self._client = client
+        # A route may allow a form that is larger than the usual share.
+        self._disk_share = max(limits.disk // 2, limits.total)
+        self._memory_limit = max(limits.memory, limits.total)
+        self._memory_share = max(limits.memory // 2, limits.total)
+        self._disk_limit = limits.disk
+        self._started = self._since = monotonic()
+        self._recent = 0
+        self._speed = 0.0
+        _forms.add(self)
+
+    async def take_disk(self, more: int) -> None:
+        """Reserve bytes on disk.
+
+        Raises:
+            ServiceUnavailable: without room, or after this form has given way.
+        """
+        await self._take(more, _disk, self._disk_limit, self._disk_share, kind="disk")
+
+    async def take_memory(self, more: int) -> None:
+        """Reserve bytes of text in memory.
+
+        Raises:
+            ServiceUnavailable: as `take_disk`.
+        """
+        await self._take(more, _memory, self._memory_limit, self._memory_share, kind="memory")
+
+    def has_memory(self, more: int) -> bool:
+        """Return True if there is room in memory, without another form giving way."""
+        with _lock:
+            own = _memory[self._client] if self._client is not None else 0
+            fits = _memory.total() + more <= self._memory_limit
+            return fits and own + more <= self._memory_share
+
+    def give_back(self, *, disk: int = 0, memory: int = 0) -> None:
+        """Return room that is no longer used."""
+        with _lock:
+            disk, memory = min(disk, self.disk), min(memory, self.memory)
+            self.disk -= disk
+            self.memory -= memory
+            for counter, size in ((_disk, disk), (_memory, memory)):
+                counter[self._client] -= size
+                if not counter[self._client]:
+                    del counter[self._client]
+
+    def close(self) -> None:
+        """Return everything; called at the end of the request."""
+        self.give_back(disk=self.disk, memory=self.memory)
+
+    __del__ = close
+
+    def check(self) -> None:
+        """Refuse to go on with a form that has given way.
+
+        Raises:
+            ServiceUnavailable: if it has.
+        """
+        if self.is_evicted:
+            raise _refusal("This form arrived too slowly, and others needed its room")
+
+    async def _take(
+        self, more: int, counter: Counter[str | None], limit: int, share: int, *, kind: str
+    ) -> None:
+        slow: list[FormSpace] = []
+        with _lock:
+            self.check()
+            self._measure(more)
+            if self._client is not None and counter[self._client] + more > share:
+                raise _refusal("Too many forms of this client at the same time")
+            while counter.total() + more > limit:
+                slowest = self._slowest(kind)
+                if slowest is None:
+                    raise _refusal("Too many uploads at the same time")
+                slowest.is_evicted = True
+                slowest.close()
+                slow.append(slowest)
+            counter[self._client] += more
+            setattr(self, kind, getattr(self, kind) + more)
+        for form in slow:
+            if form.forget is not None:
+                await form.forget()
+
+    def _slowest(self, kind: str) -> FormSpace | None:
+        now = monotonic()
+        waiting = [
+            form
+            for form in _forms
+            if form is not self
+            and not (form.is_complete or form.is_evicted)
+            and getattr(form, kind) > 0
+            and now - form._started >= WINDOW
+        ]
+        slowest = min(waiting, key=lambda form: form.speed(now), default=None)
+        return slowest if slowest and slowest.speed(now) < self.speed(now) else None
+
+    def speed(self, now: float) -> float:
+        """Return the bytes a second of the last `WINDOW`."""
+        elapsed = now - self._since
+        if elapsed < WINDOW and self._started < self._since:
+            return (self._speed * (WINDOW - elapsed) + self._recent) / WINDOW
+        return self._recent / max(elapsed, 1.0)
+
+    def _measure(self, more: int) -> None:
+        now = monotonic()
+        if now - self._since >= WINDOW:
+            self._speed = self._recent / (now - self._since)
+            self._since, self._recent = now, 0
+        self._recent += more
+
+
+def _refusal(reason: str) -> ServiceUnavailable:
+    return ServiceUnavailable(f"{reason}; try again later", headers={"Retry-After": "10"})
