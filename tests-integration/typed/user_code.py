@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, assert_type
 from uuid import UUID
 
 from treefold import (
@@ -31,6 +31,7 @@ from treefold import (
     get_logger,
     mask,
 )
+from treefold.auth import api_key, bearer
 
 
 @dataclass
@@ -155,3 +156,29 @@ def error_format(request: Connection, error: HTTPError) -> dict[str, str]:
 
 app.error_format(error_format)
 app.error_format(ErrorFormat(error_format, media_type="application/problem+json"))
+
+
+def find_plain(key: str) -> User | None:
+    return User(1, key) if key else None
+
+
+async def find_async(key: str) -> User | None:
+    return find_plain(key)
+
+
+by_plain = api_key(find_plain)
+by_async = api_key(find_async, header="X-Partner-Key")
+by_name = api_key({"till": "b9e3a7d1c5f04826"})
+by_token = bearer(find_async)
+
+
+async def partner_of(
+    plain: Annotated[User, Depends(by_plain)],
+    client: Annotated[str, Depends(by_name)],
+    user: User = Depends(by_async),
+    holder: User = Depends(by_token),
+) -> dict[str, str]:
+    assert_type(await by_plain(), User)
+    assert_type(await by_async(), User)
+    assert_type(await by_name(), str)
+    return {"plain": plain.name, "client": client, "user": user.name, "holder": holder.name}

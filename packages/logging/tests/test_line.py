@@ -3,6 +3,7 @@
 import json
 import logging
 import re
+import time
 from typing import Any
 
 import pytest
@@ -191,3 +192,34 @@ def test_a_huge_message_is_cut() -> None:
 def test_the_id_follows_the_message_inside_a_request_only() -> None:
     assert with_id("done", "a b") == "done id=a%20b"
     assert with_id("done", "-") == "done"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("X-Api-Key: 4f1c7f6a9d2b4e0f", "X-Api-Key: ***"),
+        ("sent x-auth-token:abc, X-Page: 2", "sent x-auth-token:***, X-Page: 2"),
+        ("Private-Token : 'a b' refused", "Private-Token : '***' refused"),
+        ('X-Amz-Security-Token: "abc"', 'X-Amz-Security-Token: "***"'),
+        ("X-CSRF-Token: a\nX-Other: b", "X-CSRF-Token: ***\nX-Other: b"),
+        (
+            "[(b'x-api-key', b'abc'), (b'x-page', b'2')]",
+            "[(b'x-api-key', b'***'), (b'x-page', b'2')]",
+        ),
+        ("('X-Api-Key', 'abc')", "('X-Api-Key', '***')"),
+        ("non-secret: a", "non-secret: ***"),
+        ("Invalid password: too short", "Invalid password: too short"),
+        ("at 2026-11-26: late", "at 2026-11-26: late"),
+        ("X-Request-Id: abc", "X-Request-Id: abc"),
+    ],
+)
+def test_s87_values_of_header_fields_are_scrubbed_from_exceptions(text: str, shown: str) -> None:
+    written = trace(raised(ValueError(text)))
+    assert written.endswith(f"ValueError: {shown}")
+
+
+def test_s88_scrubbing_of_header_fields_takes_linear_time() -> None:
+    for part in ("a-", "X-Api-Key", "x-api-key:", "b'x-api-key', ", "a-b: ", "-" * 50, "\\"):
+        began = time.process_time()
+        trace(ValueError(part * 20_000))
+        assert time.process_time() - began < 0.5

@@ -143,3 +143,14 @@ def test_a_target_is_one_word_of_printable_ascii(
 @given(st.binary(min_size=1).filter(lambda value: not {*value} & {*b"&;"}))
 def test_the_value_of_a_sensitive_key_never_shows(value: bytes) -> None:
     assert request_target(b"/x", b"a=1&token=" + value + b"&b=2") == "/x?a=1&token=***&b=2"
+
+
+def test_s80_names_of_credentials_are_masked_as_whole_names_of_a_query() -> None:
+    query = b"code=a1&state=b2&sig=c3&key=d4&Co%64e=e5&zipcode=1020&keyword=oak&x[key]=6"
+    shown = "code=***&state=***&sig=***&key=***&Co%64e=***&zipcode=1020&keyword=oak&x[key]=6"
+    assert request_target(b"/v1/callback", query) == f"/v1/callback?{shown}"
+
+
+def test_s80_words_of_other_languages_are_masked() -> None:
+    target = request_target(b"/v1", "passwort=a&contrase%C3%B1a=b&contraseña=c".encode())
+    assert target == "/v1?passwort=***&contrase%C3%B1a=***&contrase%C3%B1a=***"

@@ -1,5 +1,7 @@
 """Which keys are sensitive (rulings, 'Log line'; S-83)."""
 
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import given, strategies as st
 
@@ -9,6 +11,10 @@ from treefold_logging._words import (
     LONGEST_KEPT,
     MAX_VERDICTS,
     WHOLE,
+    _added,
+    add_words,
+    harmless,
+    is_sensitive_in_query,
     verdict_with,
     verdicts,
 )
@@ -102,3 +108,49 @@ def test_one_additional_word_may_be_a_bare_string() -> None:
 @pytest.mark.parametrize("word", ["", "--", "\u200b"])
 def test_an_additional_word_without_letters_adds_nothing(word: str) -> None:
     assert not verdict_with([word])("name")
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["passwort", "Passwort_alt", "neues-passwort", "contraseña", "CONTRASEN\u0303A", "contrasena2"],
+)
+def test_words_of_other_languages_are_sensitive_anywhere(key: str) -> None:
+    assert is_sensitive(key)
+    assert is_sensitive_in_query(key)
+
+
+@pytest.mark.parametrize("name", ["code", "state", "sig", "key", "Code", "_key", "s-i-g"])
+def test_some_names_are_sensitive_in_a_query_only(name: str) -> None:
+    assert is_sensitive_in_query(name)
+    assert not is_sensitive(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["zipcode", "codes", "country_code", "keyword", "user[key]", "design"]
+)
+def test_they_are_whole_names(name: str) -> None:
+    assert not is_sensitive_in_query(name)
+
+
+@pytest.fixture
+def added() -> Iterator[None]:
+    yield
+    _added.clear()
+    verdicts.clear()
+    harmless.clear()
+
+
+@pytest.mark.usefixtures("added")
+def test_words_are_added_for_the_whole_process() -> None:
+    assert not is_sensitive("Kunden-Nummer")
+    add_words(["kundennummer", "Plate"])
+    add_words([])
+    assert is_sensitive("Kunden-Nummer")
+    assert is_sensitive("number_plates")
+    assert not is_sensitive("nummer")
+
+
+@pytest.mark.parametrize("word", ["", "-", " _ "])
+def test_a_word_without_a_letter_is_refused(word: str) -> None:
+    with pytest.raises(ValueError, match="must have a letter or a digit, got"):
+        add_words([word])

@@ -213,6 +213,7 @@ class Application:
             log_format=self.settings.log_format,
             level=self.settings.log_level,
             json_encoder=quick_encode,
+            sensitive_words=self.settings.sensitive_words,
         )
         mask_server_lines(self)
         if self.settings.caches:

@@ -115,14 +115,39 @@ def test_a_line_end_in_a_field_is_refused(name: str, value: str) -> None:
     expected = f"^Event {name} must not contain a line end or NUL, which would end the field, got "
     expected += re.escape(repr(value)) + "$"
     with pytest.raises(ValueError, match=expected):
-        Event("x", **fields)
+        Event("x", **fields).encode()
 
 
 def test_a_nul_in_the_id_is_refused() -> None:
     with pytest.raises(
         ValueError, match=r"^Event id must not contain a line end or NUL, .*, got 'a\\x00b'$"
     ):
-        Event("x", id="a\0b")
+        Event("x", id="a\0b").encode()
+
+
+@pytest.mark.parametrize("fields", ["event='a\\nb'", "id='a\\rb'", "id='a\\0b'"])
+@pytest.mark.parametrize("keep_alive", ["15.0", "None"])
+def test_an_event_with_a_line_end_is_left_out_and_the_stream_goes_on(
+    serving: Callable[..., Application],
+    ask: Callable[..., Any],
+    lines: Any,
+    fields: str,
+    keep_alive: str,
+) -> None:
+    app = serving(
+        "from treefold_http import Event, EventStream\n"
+        "async def source():\n"
+        "    yield 'before'\n"
+        f"    yield Event('lost', {fields})\n"
+        "    yield Event('after', event='tick')\n"
+        "async def handler(request):\n"
+        f"    return EventStream(source(), keep_alive={keep_alive})\n"
+    )
+    answer = ask(app, "GET", "/v1/x")
+    assert answer.complete
+    assert answer.body == b"data: before\n\nevent: tick\ndata: after\n\n"
+    (line,) = lines.texts(40)
+    assert line.startswith("event left out of its stream: Event ")
 
 
 @pytest.mark.parametrize("name", ["event", "id"])

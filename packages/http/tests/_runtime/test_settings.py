@@ -24,6 +24,7 @@ FULL: dict[str, Any] = {
     "auto_options": True,
     "log_format": "json",
     "log_level": "DEBUG",
+    "sensitive_words": ("plate", "kundennummer"),
     "max_body": 5,
     "limit_concurrency": 7,
     "grace": 1.5,
@@ -55,6 +56,7 @@ auto_head = true
 auto_options = true
 log_format = "json"
 log_level = "DEBUG"
+sensitive_words = ["plate", "kundennummer"]
 max_body = 5
 limit_concurrency = 7
 grace = 1.5
@@ -108,6 +110,7 @@ def test_without_any_source_the_defaults_hold(tmp_path: Path) -> None:
         "auto_options": False,
         "log_format": "text",
         "log_level": "INFO",
+        "sensitive_words": (),
         "max_body": 1024 * 1024,
         "limit_concurrency": 1000,
         "grace": 20.0,
@@ -161,6 +164,7 @@ def test_every_setting_is_read_from_the_environment(
         "AUTO_OPTIONS": " 1 ",
         "LOG_FORMAT": "json",
         "LOG_LEVEL": "DEBUG",
+        "SENSITIVE_WORDS": "plate, kundennummer",
         "MAX_BODY": "5",
         "LIMIT_CONCURRENCY": "7",
         "GRACE": "1.5",
@@ -492,3 +496,9 @@ def test_settings_cannot_be_changed() -> None:
     settings: Any = Settings()
     with pytest.raises(dataclasses.FrozenInstanceError):
         settings.max_body = 1
+
+
+def test_sensitive_words_need_a_letter() -> None:
+    assert Settings(sensitive_words=("plate",)).sensitive_words == ("plate",)
+    with pytest.raises(SettingsError, match=r"sensitive_words must list words .*, got '-'"):
+        Settings(sensitive_words=("-",))

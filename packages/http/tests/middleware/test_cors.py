@@ -403,3 +403,47 @@ def test_s70_cors_opens_no_socket_to_a_foreign_origin(
     assert talk(app, "/v1/page", headers=[("origin", APP)]).refusal.status == 403
     own = [("origin", "http://example.localhost")]
     assert talk(app, "/v1/page", headers=own).kinds[0] == "accept"
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        ".*",
+        ".+",
+        "https?://.*",
+        "https://.+",
+        r"https://[a-z.]+",
+        r"https://.*\.com",
+        r".*://attacker\.dev",
+        r"(https://app\.example\.com|.*)",
+        "null|https://app.mysite.com",
+        r"https?://[^/]+\.co\.uk",
+    ],
+)
+def test_s58_a_pattern_of_any_origin_refuses_credentials(pattern: str) -> None:
+    with pytest.raises(ValueError, match="cannot be combined with allow_credentials=True"):
+        CORS(allow_origin_pattern=pattern, allow_credentials=True)
+    CORS(allow_origin_pattern=pattern)  # as `*`: without cookies
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [r"https://[a-z0-9-]+\.mysite\.com", r"https://pr-\d+\.vercel\.app", r"http://localhost:\d+"],
+)
+def test_s58_a_pattern_with_the_name_of_a_site_has_credentials(pattern: str) -> None:
+    assert CORS(allow_origin_pattern=pattern, allow_credentials=True).has_credentials
+
+
+@pytest.mark.parametrize(
+    "origin",
+    ["https://*.com", "http://*.io", "https://*.com:8443", "https://*.co.uk", "https://*.COM"],
+)
+@pytest.mark.parametrize("credentials", [False, True])
+def test_s59_every_name_below_a_public_suffix_is_refused(origin: str, credentials: bool) -> None:
+    with pytest.raises(ValueError, match="cannot be every name below a public suffix, got"):
+        CORS([origin], allow_credentials=credentials)
+
+
+@pytest.mark.parametrize("origin", ["http://*.localhost:3000", "https://*.example.co.uk"])
+def test_s59_names_below_a_site_are_not(origin: str) -> None:
+    assert CORS([origin]).origins == (origin,)

@@ -22,7 +22,7 @@ from treefold_logging._escape import (
     one_line,
 )
 from treefold_logging._mask import summary
-from treefold_logging._scrub import scrub
+from treefold_logging._scrub import scrub, scrub_headers
 
 TRACE_PREFIX = "    | "
 """Opens every line of a traceback."""
@@ -92,7 +92,7 @@ def trace(error: BaseException) -> str:
 def scrubbed(text: str) -> str:
     """Return a text of any length scrubbed and within the limit of messages and tracebacks."""
     # Cut twice: before, to bound the work; after, so that no half of a secret is left at the end.
-    return cut(scrub(text[: 2 * TEXT_LIMIT]), TEXT_LIMIT)
+    return cut(scrub_headers(scrub(text[: 2 * TEXT_LIMIT])), TEXT_LIMIT)
 
 
 def prefixed(text: str) -> str:

@@ -7,7 +7,7 @@ writer. Lines are made in `_line` and written in `_writer`; request lines arrive
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
 from treefold_logging._context import request_id
@@ -22,6 +22,7 @@ from treefold_logging._line import (
     with_id,
 )
 from treefold_logging._payload import use_encoder
+from treefold_logging._words import add_words
 from treefold_logging._writer import WRITER, Writer, text_notice
 
 NAME = "treefold"
@@ -120,18 +121,23 @@ def configure(
     log_format: Literal["text", "json"] = "text",
     level: int | str | None = None,
     json_encoder: Callable[[Any], bytes] | None = None,
+    sensitive_words: Iterable[str] = (),
 ) -> None:
-    """Set the form of the lines and the level of the logger.
+    """Set the form of the lines, the level of the logger, and further words to mask.
 
     Args:
         log_format: `text`, or `json` for one object per line.
         level: a level of the standard library, by number or by name in any case; None keeps it.
         json_encoder: writes payloads faster than the standard library's encoder; see `_payload`.
+        sensitive_words: words of keys whose values are masked too, wherever they occur in a key;
+            words of earlier calls stay.
 
-    Raises ValueError for an unknown form or level. May be called again; the last call counts.
+    Raises ValueError for an unknown form or level, or a word without letters. May be called again;
+    the last call counts.
     """
     if log_format not in FORMATS:
         raise ValueError(f"Unknown log format {log_format!r}; use 'text' or 'json'")
+    add_words(sensitive_words)
     if level is not None:
         LOGGER.setLevel(_parse_level(level))
     use_encoder(json_encoder)

@@ -92,6 +92,22 @@ def scrub(text: str) -> str:
     return text
 
 
+# A field name has a hyphen, and prose with a colon rarely does: 'Invalid password: too short'. The
+# second form is a pair of ASGI, `(b'x-api-key', b'...')`.
+_FIELD = re.compile(
+    r"""(?<![\w-])([A-Za-z]\w{0,63}(?:-\w{1,64}){1,8})"""
+    r"""(?:[ \t]{0,4}:[ \t]{0,8}|["'],[ \t]{0,4}b?(?=["']))"""
+)
+
+
+def scrub_headers(text: str) -> str:
+    """Return a message or traceback without the values of sensitive header fields in it.
+
+    `X-Api-Key: ...` and `(b'x-api-key', b'...')`; the rest is that of `scrub`.
+    """
+    return _mask_values(text, _FIELD) if "-" in text else text
+
+
 def scrub_path(text: str) -> str:
     """Return a path with the secrets masked that have a form of their own: JWT and userinfo.
 
@@ -143,10 +159,10 @@ def _mask_token(match: re.Match[str]) -> str:
     return match[0] if match[1] is None else "***"
 
 
-def _mask_values(text: str) -> str:
+def _mask_values(text: str, keys: re.Pattern[str] = _KEY) -> str:
     kept: list[str] = []
     done = 0
-    for key in _KEY.finditer(text):
+    for key in keys.finditer(text):
         # The value of an ordinary key is searched for keys too: it may be JSON.
         if key.start() >= done and is_sensitive(key[1]):
             value = _VALUE.match(text, key.end())

@@ -11,7 +11,7 @@ from urllib.parse import unquote, unquote_plus, unquote_to_bytes
 from treefold_logging._escape import PAYLOAD_LIMIT, cut, field_of_bytes
 from treefold_logging._mask import MASK
 from treefold_logging._scrub import scrub, scrub_path
-from treefold_logging._words import is_sensitive
+from treefold_logging._words import is_sensitive_in_query
 
 # ';' parts fields for some servers; a secret behind one must not hide in the value before it.
 _NESTED = 4
@@ -71,7 +71,7 @@ def _mask_field(part: str) -> str:
     key, equals, value = part.partition("=")
     if not equals:
         return MASK if _holds_secret(key) else part
-    if is_sensitive(_decode_component(key)) or _holds_secret(value):
+    if is_sensitive_in_query(_decode_component(key)) or _holds_secret(value):
         return f"{key}={MASK}"
     return part
 

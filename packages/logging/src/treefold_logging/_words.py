@@ -16,6 +16,8 @@ CONTAINED = (
     "connectionstring",
     # Added to the specified list. Each names a credential and is part of no ordinary word.
     *("databaseurl", "clientassertion", "samlresponse"),
+    # In other languages.
+    *("passwort", "contraseña", "contrasena"),
 )
 """Words that make a key sensitive wherever they occur in it."""
 
@@ -30,12 +32,18 @@ WHOLE = frozenset(
 )
 """Words that make a key sensitive only when they are all of it: `auth`, but not `author`."""
 
+IN_QUERIES = frozenset({"code", "state", "sig", "key"})
+"""Words that make the whole name of a query parameter sensitive: credentials of OAuth, of signed
+addresses and of APIs. In a body they are ordinary names."""
+
 MAX_VERDICTS = 4096
 LONGEST_KEPT = 128
 _SEPARATORS = re.compile(r"[^a-z0-9]+")
 _NESTING = re.compile(r"[\[\].]+")
 verdicts: dict[str, bool] = {}
 """Cached verdicts by key."""
+_added: set[str] = set()
+"""Words of settings, which make a key sensitive wherever they occur in it."""
 harmless: set[str] = set()
 """Cached keys that hold no secrets, for a comparison with many keys at once."""
 
@@ -67,6 +75,27 @@ def is_sensitive(key: str) -> bool:
     return verdict
 
 
+def is_sensitive_in_query(name: str) -> bool:
+    """Return True if the value of a query parameter is a secret."""
+    return is_sensitive(name) or normalise(name) in IN_QUERIES
+
+
+def add_words(words: Iterable[str]) -> None:
+    """Add words for the whole process, found anywhere in a key; none is ever removed.
+
+    Raises:
+        ValueError: for a word without a letter or a digit.
+    """
+    for word in words:
+        plain = normalise(word)
+        if not plain:
+            raise ValueError(f"A sensitive word must have a letter or a digit, got {word!r}")
+        if plain not in _added:
+            _added.add(plain)
+            verdicts.clear()
+            harmless.clear()
+
+
 def verdict_with(extra: Iterable[str]) -> Callable[[str], bool]:
     """Return the test of one key with additional words, found anywhere in the key.
 
@@ -84,7 +113,7 @@ def verdict_with(extra: Iterable[str]) -> Callable[[str], bool]:
 
 def _judge_key(key: str) -> bool:
     plain = normalise(key)
-    if plain in WHOLE or any(word in plain for word in CONTAINED):
+    if plain in WHOLE or any(word in plain for word in (*CONTAINED, *_added)):
         return True
     parts = _NESTING.split(unicodedata.normalize("NFKC", key))
     return len(parts) > 1 and any(normalise(part) in WHOLE for part in parts)

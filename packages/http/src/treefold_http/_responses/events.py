@@ -18,6 +18,7 @@ from treefold_http._responses.response import Background
 from treefold_http._responses.streams import Chunk, StreamingResponse, close, pump
 from treefold_http._wire.asgi import Message, Send
 from treefold_http._wire.json import dumps
+from treefold_logging import get_logger
 
 if TYPE_CHECKING:
     from treefold_http._requests.request import Request
@@ -42,8 +43,7 @@ class Event:
 
     Raises:
         TypeError: for a field of another type.
-        ValueError: for a line end in `event` or `id`, NUL in `id`, a negative `retry`, or an event
-            without data, id and retry.
+        ValueError: for a negative `retry`, or an event without data, id and retry.
     """
 
     data: object
@@ -53,8 +53,8 @@ class Event:
     retry: int | None = None
 
     def __post_init__(self) -> None:
-        _check_field("event", self.event, "\r\n")
-        _check_field("id", self.id, "\r\n\0")
+        _check_text("event", self.event)
+        _check_text("id", self.id)
         retry: object = self.retry
         if retry is not None and (type(retry) is not int or retry < 0):
             raise ValueError(f"Event retry must be milliseconds as int, 0 or more, got {retry!r}")
@@ -70,8 +70,11 @@ class Event:
         """Return the event in the wire format.
 
         Raises:
+            EventFieldError: for a line end in `event` or `id`, or NUL in `id`.
             TypeError, ValueError: when a part of `data` has no JSON form.
         """
+        _check_line("event", self.event, "\r\n")
+        _check_line("id", self.id, "\r\n\0")
         lines = [] if self.event is None else [f"event: {self.event}"]
         if self.id is not None:
             lines.append(f"id: {self.id}")
@@ -83,13 +86,18 @@ class Event:
         return "\n".join([*lines, "\n"]).encode()
 
 
-def _check_field(name: str, value: object, forbidden: str) -> None:
-    if value is None:
-        return
-    if not isinstance(value, str):
+class EventFieldError(ValueError):
+    """A field that cannot be written; the event is left out, and its stream goes on."""
+
+
+def _check_text(name: str, value: object) -> None:
+    if value is not None and not isinstance(value, str):
         raise TypeError(f"Event {name} must be str, got {type(value).__qualname__!r}")
-    if any(char in forbidden for char in value):
-        raise ValueError(
+
+
+def _check_line(name: str, value: str | None, forbidden: str) -> None:
+    if value is not None and any(char in forbidden for char in value):
+        raise EventFieldError(
             f"Event {name} must not contain a line end or NUL, which would end the field,"
             f" got {value!r}"
         )
@@ -99,7 +107,8 @@ class EventStream(StreamingResponse):
     """A response of server-sent events, for as long as the source yields them.
 
     It ends when the source ends, when the client leaves, and when the application stops; the source
-    is closed in each case, so its `finally` runs. Sent with `Cache-Control: no-store` and
+    is closed in each case, so its `finally` runs. An event with a line end in `event` or `id` is
+    left out, with a line of log. Sent with `Cache-Control: no-store` and
     `X-Accel-Buffering: no`, which keeps proxies from holding events back.
 
     Args:
@@ -168,11 +177,16 @@ class _Frames(AsyncIterator[bytes]):
         self.shape: Callable[[Any], Any] | None = None
 
     async def __anext__(self) -> bytes:
-        item = await anext(self._source)
-        event = item if isinstance(item, Event) else Event(item)
-        if self.shape is not None and event.data is not None:
-            event = replace(event, data=self.shape(event.data))
-        return event.encode()
+        while True:
+            item = await anext(self._source)
+            event = item if isinstance(item, Event) else Event(item)
+            if self.shape is not None and event.data is not None:
+                event = replace(event, data=self.shape(event.data))
+            try:
+                return event.encode()
+            except EventFieldError as error:
+                # The text may be a client's: it must not end the streams of others.
+                get_logger().error("event left out of its stream: %s", error)
 
     async def aclose(self) -> None:
         await close(self._source)

@@ -88,6 +88,7 @@ class Settings:
         auto_options: answer OPTIONS from the route table where there is no `Options.py`.
         log_format: `text` or `json`.
         log_level: the least level that is written, such as `INFO`.
+        sensitive_words: words of keys whose values the log masks too, such as `kundennummer`.
         max_body: the most bytes of a request body, except that a multipart form may have 32 MiB; a
             handler module's `max_body` wins over both.
         limit_concurrency: the most requests that one process works on; above it the server answers
@@ -125,6 +126,7 @@ class Settings:
     auto_options: bool = False
     log_format: Literal["text", "json"] = "text"
     log_level: str = "INFO"
+    sensitive_words: tuple[str, ...] = ()
     max_body: int = 1024 * 1024
     limit_concurrency: int = 1000
     grace: float = 20.0
@@ -175,6 +177,11 @@ class Settings:
         for name, reason in self.silenced.items():
             if not reason.strip():
                 raise SettingsError(f"Setting silenced.{name} must be a reason, got {reason!r}")
+        for word in self.sensitive_words:
+            if not any(map(str.isalnum, word)):
+                raise SettingsError(
+                    f"Setting sensitive_words must list words such as 'plate', got {word!r}"
+                )
         if self.log_level.upper() not in logging.getLevelNamesMapping():
             raise SettingsError(
                 "Setting log_level must be a level such as 'INFO' or 'WARNING', got"

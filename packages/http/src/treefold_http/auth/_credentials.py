@@ -26,8 +26,32 @@ SHORTEST_KEY = 16
 """Characters of an API key."""
 
 
+@overload
 def api_key(
-    keys: Mapping[str, str] | Callable[[str], T | None] | Callable[[str], Awaitable[T | None]],
+    keys: Mapping[str, str],
+    *,
+    header: str = "X-Api-Key",
+    name: str = "apiKey",
+    optional: bool = False,
+) -> Callable[..., Awaitable[str]]: ...
+@overload
+def api_key(
+    keys: Callable[[str], Awaitable[T | None]],
+    *,
+    header: str = "X-Api-Key",
+    name: str = "apiKey",
+    optional: bool = False,
+) -> Callable[..., Awaitable[T]]: ...
+@overload
+def api_key(
+    keys: Callable[[str], T | None],
+    *,
+    header: str = "X-Api-Key",
+    name: str = "apiKey",
+    optional: bool = False,
+) -> Callable[..., Awaitable[T]]: ...
+def api_key(
+    keys: Mapping[str, str] | Callable[[str], Any],
     *,
     header: str = "X-Api-Key",
     name: str = "apiKey",

@@ -55,8 +55,8 @@ class CORS:
         reaches_private_network: the argument `allow_private_network`.
 
     Raises:
-        ValueError: for an origin, a method or a header name that is none; for `*` or `null` with
-            credentials.
+        ValueError: for an origin, a method or a header name that is none; for `*`, `null` or a
+            pattern of any origin with credentials; for names below a public suffix such as `com`.
     """
 
     answers_preflights = True
@@ -92,6 +92,8 @@ class CORS:
         self._exact = {_serialized(one) for one in allow_origins if "*" not in one}
         self._below = [_below(one) for one in allow_origins if "*" in one and one != "*"]
         self.pattern = re.compile(allow_origin_pattern) if allow_origin_pattern else None
+        if self.pattern is not None and allow_credentials:
+            _check_pattern(self.pattern)
         self._any_header = "*" in allow_headers
         self._headers = {name.lower() for name in allow_headers}
         self.reaches_private_network = allow_private_network
@@ -209,6 +211,26 @@ def _check_lists(lists: Mapping[str, Sequence[str]], *, has_credentials: bool) -
             )
 
 
+_SUFFIXES = ("com", "org", "net", "io", "dev", "app", "co", "de", "uk", "co.uk", "example")
+_STRANGERS = (
+    "null",
+    *(f"{scheme}://{name}" for scheme in _PORTS for name in ("attacker", "attacker:8443")),
+    *(f"{scheme}://a.attacker.{end}" for scheme in _PORTS for end in _SUFFIXES),
+    *(f"{scheme}://attacker.{end}" for scheme in _PORTS for end in _SUFFIXES),
+)
+"""Origins that no pattern may match by accident: anybody can have a page there."""
+
+
+def _check_pattern(pattern: re.Pattern[str]) -> None:
+    for origin in _STRANGERS:
+        if pattern.fullmatch(origin):
+            raise ValueError(
+                f"CORS(allow_origin_pattern={pattern.pattern!r}) cannot be combined with"
+                f" allow_credentials=True, because it matches {origin!r}; write the name of your"
+                " site in it, such as r'https://[a-z0-9-]+\\.example\\.com'"
+            )
+
+
 def _serialized(origin: str) -> str:
     """An origin as a browser sends it."""
     if origin == "null":
@@ -239,7 +261,25 @@ def _below(text: str) -> tuple[str, str]:
         raise _no_origin(text)
     whole = _serialized(f"{scheme}://{rest}")
     scheme, _, rest = whole.partition("://")
+    if _is_public_suffix(rest.partition(":")[0]):
+        raise ValueError(
+            f"An origin cannot be every name below a public suffix, got {text!r}; write the name"
+            " of your site, such as 'https://*.example.com'"
+        )
     return f"{scheme}://", f".{rest}"
+
+
+def _is_public_suffix(name: str) -> bool:
+    """Return True for names such as `com` and `co.uk`, below which anybody can have a site."""
+    *rest, last = name.split(".")
+    if not rest:
+        return last != "localhost"
+    return len(rest) == 1 and len(last) == 2 and rest[0] in _SECOND_LEVEL
+
+
+_SECOND_LEVEL = frozenset(
+    {"ac", "co", "com", "edu", "gob", "gov", "go", "ltd", "me", "ne", "net", "nom", "or", "org"}
+)
 
 
 def _is_below(origin: str, beginning: str, end: str) -> bool:

@@ -243,9 +243,8 @@ class _Hooks:
 async def _save(session: Session, keeper: Keeper, request: Request, status: int) -> None:
     """Save the session; its fields go beside the response, which a module may keep."""
     session.is_closed = True
-    added = request.answer_fields or ()
-    has_control = any(name == _NO_STORE[0] for name, _ in added)
-    request.add_answer_fields([_VARY] if has_control else [_VARY, _NO_STORE])
+    added = [pair for pair in request.answer_fields or () if pair[0] != _NO_STORE[0]]
+    request.answer_fields = [*added, _VARY, _NO_STORE]
     await keeper.save(session, request, status)
 
 

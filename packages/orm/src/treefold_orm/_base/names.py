@@ -21,6 +21,7 @@ CONTAINED = (
     *("apikey", "accesskey", "privatekey", "signingkey", "encryptionkey", "credential", "cookie"),
     *("sessionid", "csrf", "xsrf", "jwt", "bearer", "cardnumber", "creditcard", "signature"),
     *("connectionstring", "databaseurl", "clientassertion", "samlresponse"),
+    *("passwort", "contraseña", "contrasena"),
 )
 """Words that make a name sensitive wherever they stand in it; the same as in treefold-logging."""
 
