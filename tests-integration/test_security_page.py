@@ -1,5 +1,6 @@
 """`docs/project/security.md` names each number in the name of a test."""
 
+import ast
 import re
 from collections import defaultdict
 from pathlib import Path
@@ -10,6 +11,20 @@ ROOT = Path(__file__).resolve().parent.parent
 ROW = re.compile(r"^\| ([SRD]-\d{2,3}) \| .+ \| (.+) \|$", re.MULTILINE)
 IN_A_NAME = re.compile(r"_([srd])_?(\d{2,3})(?=_|\b)")
 SPAN = re.compile(r"\b([SRD])-(\d+) to \1-(\d+)")
+PROMISES = {
+    "Requests are parsed strictly.": ["S-04", "S-13", "S-20", "S-21", "S-24", "S-31", "S-37"],
+    "Every response forbids content sniffing": ["S-49", "S-56"],
+    "A page of another origin cannot open a socket.": ["S-70"],
+    "Every request is one log line": ["S-38", "S-77", "S-80", "S-82"],
+    "Names and values from a request never become SQL.": ["S-100", "S-101", "S-102", "S-103"],
+    "Documentation, source code and the log are not served in production.": ["S-116"],
+    'A session in a cookie (`store="cookie"`) is signed': ["S-66"],
+    "A limit in memory is separate for each process.": ["S-96"],
+    "`RateLimit` lets requests pass while its Redis is away": ["S-98"],
+    "A socket without an `Origin` field is accepted": ["S-70"],
+}
+"""The sentences of the page outside of the tables, to the numbers whose tests ran for them."""
+
 REQUIRED = {f"S-{number:02}" for number in range(1, 129)} - {
     *(f"S-{number}" for number in (89, 119, 127, 128))
 }
@@ -60,3 +75,45 @@ def test_each_file_on_the_page_names_its_number(number: str, files: list[str]) -
     assert [str(path) for path in paths if not path.is_file()] == []
     silent = [path for path in paths if number not in numbers_in(path.read_text(encoding="utf-8"))]
     assert (files != [], silent) == (True, [])
+
+
+def sentences() -> str:
+    """Return what the page promises before its tables, on one line."""
+    page = (ROOT / "docs/project/security.md").read_text(encoding="utf-8")
+    return " ".join(page.partition("## Report a defect")[0].split())
+
+
+@pytest.mark.parametrize(("sentence", "numbers"), PROMISES.items())
+def test_each_sentence_of_the_page_has_numbers(sentence: str, numbers: list[str]) -> None:
+    assert sentence in sentences()
+    assert numbers
+    assert set(numbers) <= listed().keys()
+
+
+def test_no_promise_of_the_page_is_without_a_number() -> None:
+    page = (ROOT / "docs/project/security.md").read_text(encoding="utf-8")
+    by_default = page.partition("## Promised by default")[2].partition("\n## ")[0]
+    bullets = [
+        " ".join(text.split())
+        for text in re.findall(r"^- (.+?)(?=\n- |\n\n)", by_default, re.M | re.S)
+    ]
+    assert bullets
+    assert [text for text in bullets if not any(text.startswith(said) for said in PROMISES)] == []
+
+
+def tests_that_run(source: str) -> list[str]:
+    """Return the tests of a file that a plain run takes: neither `long` nor skipped."""
+    tree = ast.parse(source)
+    marks = r"\b(?:mark\.long|mark\.skip|mark\.xfail)\b"
+    return [
+        node.name
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        and node.name.startswith("test_")
+        and not any(re.search(marks, ast.unparse(mark)) for mark in node.decorator_list)
+    ]
+
+
+@pytest.mark.parametrize(("number", "files"), listed().items())
+def test_each_number_has_a_test_that_a_plain_run_takes(number: str, files: list[str]) -> None:
+    assert any(tests_that_run(path_of(file).read_text(encoding="utf-8")) for file in files)
