@@ -11,7 +11,7 @@ from treefold_logging._words import (
     LONGEST_KEPT,
     MAX_VERDICTS,
     WHOLE,
-    _added,
+    added_words,
     add_words,
     harmless,
     is_sensitive_in_query,
@@ -135,7 +135,7 @@ def test_they_are_whole_names(name: str) -> None:
 @pytest.fixture
 def added() -> Iterator[None]:
     yield
-    _added.clear()
+    added_words.clear()
     verdicts.clear()
     harmless.clear()
 

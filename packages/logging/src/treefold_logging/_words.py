@@ -42,7 +42,7 @@ _SEPARATORS = re.compile(r"[^a-z0-9]+")
 _NESTING = re.compile(r"[\[\].]+")
 verdicts: dict[str, bool] = {}
 """Cached verdicts by key."""
-_added: set[str] = set()
+added_words: set[str] = set()
 """Words of settings, which make a key sensitive wherever they occur in it."""
 harmless: set[str] = set()
 """Cached keys that hold no secrets, for a comparison with many keys at once."""
@@ -90,8 +90,8 @@ def add_words(words: Iterable[str]) -> None:
         plain = normalise(word)
         if not plain:
             raise ValueError(f"A sensitive word must have a letter or a digit, got {word!r}")
-        if plain not in _added:
-            _added.add(plain)
+        if plain not in added_words:
+            added_words.add(plain)
             verdicts.clear()
             harmless.clear()
 
@@ -113,7 +113,7 @@ def verdict_with(extra: Iterable[str]) -> Callable[[str], bool]:
 
 def _judge_key(key: str) -> bool:
     plain = normalise(key)
-    if plain in WHOLE or any(word in plain for word in (*CONTAINED, *_added)):
+    if plain in WHOLE or any(word in plain for word in (*CONTAINED, *added_words)):
         return True
     parts = _NESTING.split(unicodedata.normalize("NFKC", key))
     return len(parts) > 1 and any(normalise(part) in WHOLE for part in parts)
