@@ -331,3 +331,23 @@ def test_a_copy_has_fields_of_its_own() -> None:
     assert (copy.more, copy.body, copy.status) == ("kept", b"x", 200)
     assert "x-c" not in own.headers
     assert copy.headers.getlist("x-b") == ["2"]
+
+
+@pytest.mark.parametrize("cached", ["cached(60)", "cached(60, key=lambda request: 'all')"])
+def test_an_answer_with_a_cookie_beside_it_is_not_kept(
+    project: Project, ask: Ask, cached: str
+) -> None:
+    beside = """
+    class Beside:
+        def before(self, request):
+            name = request.headers["x-name"].encode()
+            request.add_answer_fields([(b"set-cookie", b"who=" + name)])
+    """
+    app = project(
+        {
+            "Middleware/__init__.py": f"{OWN}{beside}\n    middlewares = [{cached}, Beside()]",
+            "Api/v1/X/Get.py": "async def handler(request):\n    return 'x'\n",
+        }
+    )
+    for name in ("ann", "bob", "ann"):
+        assert request_as(app, ask, name).fields("set-cookie") == [f"who={name}"]

@@ -185,7 +185,7 @@ def compose(
     return _rendered(app, endpoint, status) if chain is endpoint else chain
 
 
-_UNCHANGING = "treefold_http.middleware."
+_UNCHANGING = ("treefold_http.middleware.", "treefold_http._project.")
 
 
 def may_change_responses(layer: Any) -> bool:

@@ -236,6 +236,8 @@ class AnswerLayer(CacheLayer):
             added = _added_fields(former or [], request.answer_fields or [])
             if deciding is None or added is None:
                 return response
+            if any(name == b"set-cookie" for name, _ in added):
+                return response
             response = complete(response, deciding, self._given.vary)
             own = await self._key(visit, deciding | names)
             if own is None:

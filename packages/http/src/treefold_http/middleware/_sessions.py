@@ -243,8 +243,8 @@ class _Hooks:
 async def _save(session: Session, keeper: Keeper, request: Request, status: int) -> None:
     """Save the session; its fields go beside the response, which a module may keep."""
     session.is_closed = True
-    added = [pair for pair in request.answer_fields or () if pair[0] != _NO_STORE[0]]
-    request.answer_fields = [*added, _VARY, _NO_STORE]
+    has_no_store = _NO_STORE in (request.answer_fields or ())
+    request.add_answer_fields([_VARY] if has_no_store else [_VARY, _NO_STORE])
     await keeper.save(session, request, status)
 
 
