@@ -92,7 +92,7 @@ def test_each_sentence_of_the_page_has_numbers(sentence: str, numbers: list[str]
     assert numbers
     files = {name for name in numbers if "/" in name}
     assert {*numbers} - files <= listed().keys()
-    assert [file for file in files if not tests_that_run(path_of(file).read_text("utf-8"))] == []
+    assert [file for file in files if not plain_tests_of(path_of(file).read_text("utf-8"))] == []
 
 
 def test_no_promise_of_the_page_is_without_a_number() -> None:
@@ -106,7 +106,7 @@ def test_no_promise_of_the_page_is_without_a_number() -> None:
     assert [text for text in bullets if not any(text.startswith(said) for said in PROMISES)] == []
 
 
-def tests_that_run(source: str) -> list[str]:
+def plain_tests_of(source: str) -> list[str]:
     """Return the tests of a file that a plain run takes: neither `long` nor skipped."""
     tree = ast.parse(source)
     marks = r"\b(?:mark\.long|mark\.skip|mark\.xfail)\b"
@@ -121,4 +121,4 @@ def tests_that_run(source: str) -> list[str]:
 
 @pytest.mark.parametrize(("number", "files"), listed().items())
 def test_each_number_has_a_test_that_a_plain_run_takes(number: str, files: list[str]) -> None:
-    assert any(tests_that_run(path_of(file).read_text(encoding="utf-8")) for file in files)
+    assert any(plain_tests_of(path_of(file).read_text(encoding="utf-8")) for file in files)
