@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from treefold_http.middleware._addresses import UNIX, Networks, parse_address
+from treefold_http._wire.addresses import UNIX, Networks, parse_address
 from treefold_http.middleware._proxy_headers import ProxyHeaders
 from treefold_http.middleware._trusted_hosts import LOOPBACK, TrustedHosts
 
