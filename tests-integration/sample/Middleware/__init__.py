@@ -1,7 +1,7 @@
 """Runs around every request, first entry outermost."""
 
 from treefold import Request, Response
-from treefold.middleware import CORS, GZip, SecurityHeaders, Sessions, under
+from treefold.middleware import CORS, GZip, SecurityHeaders, Sessions, requests_only, under
 
 
 async def opening_hours(request: Request, call_next):
@@ -22,7 +22,7 @@ middlewares = [
     SecurityHeaders(),
     under("/v2/book", CORS(["*"])),  # the catalogue is for pages of everybody
     GZip(),
-    opening_hours,
+    requests_only(opening_hours),  # sockets have no answer to say it on
     Sessions(store="database"),
     under("/v1/order", no_store),
 ]

@@ -26,10 +26,8 @@ from treefold_http._injection.sources import (
     Header as Header,
     Query as Query,
 )
-from treefold_http._project.middleware_chain import (
-    WebSocketCallNext as WebSocketCallNext,
-    under as under,
-)
+from treefold_http._project.middleware_chain import requests_only as requests_only, under as under
+from treefold_http._project.socket_chain import WebSocketCallNext as WebSocketCallNext
 from treefold_http._requests.connection import Address as Address, Connection as Connection
 from treefold_http._requests.request import Request as Request
 from treefold_http._responses.endpoints import CallNext as CallNext

@@ -21,12 +21,14 @@ GET = "async def handler(request):\n    return 'ok'\n"
 FILES = {
     "Api/v1/Get.py": GET,
     "Middleware/__init__.py": """
+        from treefold_http import requests_only
+
         async def mark(request, call_next):
             response = await call_next(request)
             response.headers["x-seen"] = f"{response.status} {response.headers.get('x-own')}"
             return response
 
-        middlewares = [mark]
+        middlewares = [requests_only(mark)]
         """,
 }
 
@@ -109,7 +111,8 @@ def app(project: Project, legacy: Legacy) -> Application:
         ("/legacy/a%20b/%C3%A4?q=1", "/legacy/a b/ä", b"/legacy/a%20b/%C3%A4"),
         ("/legacy/a%2Fb", "/legacy/a/b", b"/legacy/a%2Fb"),
         ("/%6cegacy/a", "/legacy/a", b"/legacy/a"),
-        ("//legacy//a", "/legacy//a", b"/legacy//a"),
+        ("//legacy//a", "/legacy/a", b"/legacy/a"),
+        ("/legacy/a//", "/legacy/a/", b"/legacy/a/"),
     ],
 )
 @pytest.mark.parametrize("has_raw_path", [True, False])

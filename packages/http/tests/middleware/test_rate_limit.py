@@ -105,7 +105,7 @@ def test_s99_a_client_is_told_what_is_left_and_when_to_come_back(
         ("RateLimit('9/min')", "RateLimit('3/hour')", ["default", "default-2"]),
         ("RateLimit('9/min', name='a')", "RateLimit('3/hour', name='a')", ["a", "a-2"]),
         ("RateLimit('9/min', name='all')", "RateLimit('3/hour')", ["all", "default"]),
-        ("under('/v1/user', RateLimit('9/min'))", "RateLimit('3/hour')", ["default"]),
+        ("under('/docs', RateLimit('9/min'))", "RateLimit('3/hour')", ["default"]),
     ],
 )
 def test_limits_of_one_name_on_one_route_are_numbered(

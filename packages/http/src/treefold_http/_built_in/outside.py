@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
 from treefold_http._project.plans import WEBSOCKET
 from treefold_http._responses.static import StaticFiles
@@ -54,16 +53,15 @@ def mount_at(app: ProjectRuntime, path: bytes | str, method: str = "GET") -> Out
 
     Mounts are known after a boot, or after `load_boot_files`. Only applications serve sockets.
     """
-    found = app.mounts.covering(path)
-    if found is None or (method == WEBSOCKET and not isinstance(found[1], MountedApp)):
+    found = app.mounts.find(path)
+    if found is None or (method == WEBSOCKET and not isinstance(found.target, MountedApp)):
         return None
-    prefix, target = found
+    prefix, target = found.prefix, found.target
     status, name = 200, type(target).__name__
     if isinstance(target, MountedApp):
         name = target.name
     elif isinstance(target, StaticFiles):
-        text = path if isinstance(path, str) else unquote(path.decode(errors="replace"))
-        below = [part for part in text.split("/") if part][prefix.count("/") :]
+        below = found.segments[found.depth :]
         status = _status_of_read(method, is_there=target.holds(app.root, below))
     return Outside(prefix, f"the mount {prefix} ({name})", status)
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from treefold_http._failures.error_format import ErrorFormat
 from treefold_http._project.boot_files import BootFiles, read_boot_files
+from treefold_http._project.coverage import is_checked, keep_covering
 from treefold_http._project.development import development_entries, local_hosts
 from treefold_http._project.fallbacks import ScopedFallbacks, plan_fallback, plan_scoped_fallbacks
 from treefold_http._project.findings import IS_FINDING, Findings, cause_of
@@ -23,6 +24,7 @@ from treefold_http._project.handlers import HandlerModule, load_handler
 from treefold_http._project.masked_paths import MaskedPaths
 from treefold_http._project.middleware_chain import entries_for
 from treefold_http._project.modules import ModuleSpace, note_computed_imports
+from treefold_http._project.outside_plans import OutsidePlans
 from treefold_http._project.plans import Plan
 from treefold_http._project.reuse import (
     handler_names,
@@ -33,6 +35,7 @@ from treefold_http._project.reuse import (
 )
 from treefold_http._project.route_plans import good_plans, plan_routes, telling, wrap_routes
 from treefold_http._project.source_loader import write_bytecode
+from treefold_http._project.subtrees import Under
 from treefold_http._runtime.boot_report import BootError, BootReport, BrokenFile
 from treefold_http._wire.json import keep_pydantic_dataclasses
 from treefold_http._wire.root_path import below_root
@@ -55,9 +58,11 @@ class LoadedProject:
         plans: route to plan.
         fallback: the plan for 404, 405 and synthesised OPTIONS, inside the project's middleware.
         scoped_fallbacks: the same for subtrees and routes with middleware of their own.
+        outside: the plans of mounts, documents and probes that entries of a subtree cover.
         modules: the handler module of each route, or the error of a broken file.
         middlewares: the middleware of every request: that of development mode, then `listed`.
         listed: the entries of `Middleware/`.
+        unserved: those of them whose prefix only a mount of a startup hook can cover.
         error_format: the error format of `hooks.py`; None for problem documents.
         default_version: the version that serves unversioned requests; None for no version.
         default_level: the level of the log line of such a request: INFO where the setting says
@@ -74,9 +79,11 @@ class LoadedProject:
     plans: dict[Route, Plan]
     fallback: Plan
     scoped_fallbacks: ScopedFallbacks
+    outside: OutsidePlans
     modules: dict[Route, HandlerModule | BrokenFile]
     middlewares: Sequence[Any]
     listed: Sequence[Any]
+    unserved: Sequence[Under]
     on_startup: Sequence[Callable[..., Any]]
     on_shutdown: Sequence[Callable[..., Any]]
     error_format: ErrorFormat | None
@@ -167,6 +174,7 @@ class _Sources:
         routes: the routes to plan.
         modules: the handler modules of all routes.
         middlewares: the middleware of every request.
+        unserved: as in `LoadedProject`.
         is_wrapped_alike: True if that is the former project's.
     """
 
@@ -177,6 +185,7 @@ class _Sources:
     routes: Sequence[Route]
     modules: dict[Route, HandlerModule | BrokenFile]
     middlewares: Sequence[Any]
+    unserved: Sequence[Under]
     is_wrapped_alike: bool
 
 
@@ -196,7 +205,9 @@ def _read_sources(
     if app.dev:
         note_computed_imports()
     providers = app.providers.declared
-    files = read_boot_files(app, space, findings)
+    files, unserved = read_boot_files(app, space, findings), ()
+    if not same_tree or not is_checked(findings, files):
+        files, unserved = keep_covering(app, table, files, findings)
     handlers = handler_names(table) if kept is None else kept.handlers
     routes = table.routes if kept is None else routes_to_load(kept, modules_before)
     modules = {} if kept is None else dict(kept.modules)
@@ -218,6 +229,7 @@ def _read_sources(
         routes=routes,
         modules=modules,
         middlewares=middlewares,
+        unserved=unserved,
         is_wrapped_alike=kept is not None and same_objects(kept.middlewares, middlewares),
     )
 
@@ -257,9 +269,11 @@ def _plan_project(app: ProjectRuntime, sources: _Sources, findings: Findings) ->
         and sources.is_wrapped_alike
         and has_no_own_middleware(kept.modules, chosen)
         else plan_scoped_fallbacks(app, modules, middlewares),
+        outside=OutsidePlans(app, middlewares),
         modules=modules,
         middlewares=middlewares,
         listed=files.middlewares,
+        unserved=sources.unserved,
         on_startup=files.on_startup,
         on_shutdown=files.on_shutdown,
         error_format=files.error_format,

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+MIDDLEWARE = "Middleware/__init__.py"
+
 
 class BootFiles(NamedTuple):
     """The entries of the boot files, in their order."""
@@ -140,7 +142,7 @@ def _middlewares(space: ModuleSpace, findings: Findings) -> Sequence[Any]:
         for entry in listed:
             check_entry(entry)
     except TypeError as error:
-        findings.add("Middleware/__init__.py", error, fatal=True)
+        findings.add(MIDDLEWARE, error, fatal=True)
         return []
     return listed
 
@@ -151,7 +153,7 @@ def _prepared(
     try:
         prepare_entries(app, entries, [*app.installed, *extensions])
     except Exception as error:
-        findings.add("Middleware/__init__.py", error, fatal=True)
+        findings.add(MIDDLEWARE, error, fatal=True)
         return []
     return entries
 

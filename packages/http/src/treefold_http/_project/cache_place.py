@@ -136,4 +136,4 @@ def _is_foreign(entry: Any) -> bool:
 
 def _overlap(one: Sequence[str], other: Sequence[str]) -> bool:
     pairs = zip(one, other, strict=False)
-    return all(a == b or "{" in (a[:1], b[:1]) for a, b in pairs)
+    return all(a == b or not {"{", "*"}.isdisjoint((a[:1], b[:1])) for a, b in pairs)

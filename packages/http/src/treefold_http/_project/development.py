@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
 
-from treefold_http._project.middleware_chain import Check, until_over
+from treefold_http._project.middleware_chain import until_over
 from treefold_http._runtime.unhandled import is_test
 from treefold_http._wire.errors import BadRequest
 from treefold_http._wire.host_names import split_host
@@ -57,6 +57,8 @@ class Development:
         write: writes the summary; None if no terminal shows it.
     """
 
+    is_for_requests = True
+
     def __init__(self, watches: Sequence[Watch], *, write: Write | None) -> None:
         self._watches = watches
         self._write = write
@@ -82,7 +84,7 @@ class Development:
 _TEST = "testserver"
 
 
-class LocalHosts(Check):
+class LocalHosts:
     """The outermost middleware with `dev=True`, if the project has no `TrustedHosts` (S-117).
 
     A foreign web page can resolve its own host name to this machine (DNS rebinding) and read the

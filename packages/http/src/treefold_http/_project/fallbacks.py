@@ -11,8 +11,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
-from treefold_http._project.middleware_chain import Under, compose, entries_for, layers_for
+from treefold_http._project.middleware_chain import compose, entries_for, layers_for, unwrap_entry
 from treefold_http._project.plans import WEBSOCKET, Plan
+from treefold_http._project.subtrees import Under
 from treefold_http._responses.response import Response
 from treefold_http._wire.errors import (
     NOTHING_HERE,
@@ -126,7 +127,7 @@ def fallback_of(outcome: object) -> HTTPError | Response:
 
 
 def _answers_preflights(entry: Any) -> bool:
-    return getattr(getattr(entry, "entry", entry), "answers_preflights", False)
+    return getattr(unwrap_entry(entry), "answers_preflights", False)
 
 
 async def _answer_miss(request: Request) -> Any:

@@ -5,17 +5,19 @@ one, never an exception: an inner failure is rendered there, so that headers set
 on every error too. A layer that may change its response receives a copy, because a module may keep
 the one that it returned; shipped layers change none and add fields to the request. Hooks are
 synchronous layers: `before(request)` returns None, a response or raises, `after(request, response)`
-returns None or another response. `_project.plans` selects the entries of a route;
-docs/guides/middleware.md is the contract for authors.
+returns None or another response. `_project.plans` selects the entries of a route,
+`_project.socket_chain` composes those of a socket; docs/guides/middleware.md is the contract for
+authors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from treefold_http._project.cache_place import place_cache, require_guards_outside
+from treefold_http._project.subtrees import Under
 from treefold_http._responses.coercion import to_own_response, to_response
 from treefold_http._responses.endpoints import CallNext, Endpoint
 from treefold_http._responses.response import copy_response
@@ -27,45 +29,62 @@ if TYPE_CHECKING:
     from treefold_http._requests.request import Request
     from treefold_http._responses.response import Response
     from treefold_http._runtime.runtime import Runtime
-    from treefold_http._websockets.websocket import WebSocket
 
-WebSocketCallNext: TypeAlias = "Callable[[WebSocket], Awaitable[None]]"
-"""The rest of a socket's middleware chain; it raises the exceptions of the handler."""
+WEBSOCKET = "WEBSOCKET"
 
 
 @dataclass(frozen=True, slots=True)
-class Under:
-    """A middleware entry for the routes below a prefix; made by `under`.
+class RequestsOnly:
+    """A middleware entry that leaves sockets alone; made by `requests_only`.
 
     Attributes:
-        prefix: segments of a template, without the leading slash.
         entry: the middleware.
     """
 
-    prefix: tuple[str, ...]
     entry: Any
 
-    def covers(self, route: Route | None) -> bool:
-        """Return True if a route lies below the prefix; False for None, the route of a 404."""
-        segments = route.template.split("/")[1:] if route is not None else []
-        return tuple(segments[: len(self.prefix)]) == self.prefix
+
+def requests_only(entry: Any) -> RequestsOnly:
+    """Declare that a middleware has nothing to check on sockets: `requests_only(timing)`.
+
+    A function, or an object with `http`, cannot run around a socket. Where one covers a socket, the
+    socket is refused, because the entry may be a guard; with this it is open.
+
+    Raises:
+        TypeError: when the entry is no middleware, or an `under`.
+    """
+    if isinstance(entry, Under):
+        raise TypeError(
+            f"The entry of requests_only must be a middleware, got under({str(entry)!r}); write"
+            f" under({str(entry)!r}, requests_only(...))"
+        )
+    check_entry(entry)
+    return RequestsOnly(entry)
 
 
 def under(prefix: str, entry: Any) -> Under:
     """Scope a middleware to a subtree: `under("/v1/admin", guard)`.
 
-    It is matched on the resolved route, never on the path as sent (S-06).
+    It covers whatever is served below the prefix: routes, their sockets, mounts, documents and
+    probes. Routes are matched by their template, never by the path as sent (S-06). A prefix that
+    covers nothing is an error at boot.
 
     Args:
-        prefix: a path in the form of folders or of templates: `/v1/User/[id]` is `/v1/user/{id}`.
+        prefix: a path in the form of folders or of templates: `/v1/User/[id]` is `/v1/user/{id}`,
+            and `*` is one segment: `/*/admin`.
 
     Raises:
         ValueError: when the prefix does not start with `/`.
-        TypeError: when the entry is no middleware.
+        TypeError: when the entry is no middleware, or another `under`.
     """
     if not prefix.startswith("/"):
         raise ValueError(
             f"Prefix must start with '/', got {prefix!r}; write a path such as '/v1/admin'"
+        )
+    if isinstance(entry, Under):
+        raise TypeError(
+            f"The entry of under({prefix!r}) must be a middleware, got under({str(entry)!r});"
+            " write one prefix for both"
         )
     check_entry(entry)
     segments = [_segment(part) for part in prefix.split("/") if part]
@@ -84,7 +103,7 @@ def check_entry(entry: Any) -> None:
     Raises:
         TypeError: the message names the entry (rulings, 'Middleware': a boot error).
     """
-    if isinstance(entry, Under):
+    if isinstance(entry, (Under, RequestsOnly)):
         return
     if isinstance(entry, type):
         raise TypeError(
@@ -108,13 +127,13 @@ def prepare_entries(app: Runtime, entries: Sequence[Any], extensions: Sequence[A
     Raises:
         Exception: any exception of an entry; it stops the boot.
     """
-    inner = [entry.entry if isinstance(entry, Under) else entry for entry in entries]
+    inner = [unwrap_entry(entry) for entry in entries]
     for entry in inner:
         if hasattr(entry, "prepare"):
             entry.prepare(app, extensions)
     _with_beside(inner)  # `beside` raises if the entry is at a wrong place
     require_guards_outside(
-        [(e.prefix, e.entry) if isinstance(e, Under) else ((), e) for e in entries]
+        [(e.prefix if isinstance(e, Under) else (), unwrap_entry(e)) for e in entries]
     )
 
 
@@ -128,15 +147,39 @@ def _with_beside(entries: Sequence[Any]) -> list[Any]:
     return complete
 
 
+def unwrap_entry(entry: Any) -> Any:
+    """Return the middleware of an entry, without `under` and `requests_only`."""
+    while isinstance(entry, (Under, RequestsOnly)):
+        entry = entry.entry
+    return entry
+
+
 def entries_for(route: Route | None, entries: Sequence[Any]) -> list[Any]:
     """Return the middleware entries of a route; those of a subtree are unwrapped."""
-    chosen: list[Any] = []
-    for entry in entries:
-        if not isinstance(entry, Under):
-            chosen.append(entry)
-        elif entry.covers(route):
-            chosen.append(entry.entry)
-    return _with_beside(chosen)
+    is_socket = route is not None and route.method == WEBSOCKET
+    return choose_entries(entries, lambda each: each.covers(route), is_socket=is_socket)
+
+
+def choose_entries(
+    entries: Sequence[Any], covers: Callable[[Under], bool], *, is_socket: bool = False
+) -> list[Any]:
+    """Return the entries that run, unwrapped.
+
+    Args:
+        covers: returns True for the subtrees that the entries run for.
+        is_socket: leave out those that have nothing to check on sockets.
+    """
+    covering = [each for each in entries if not isinstance(each, Under) or covers(each)]
+    scoped = [each.entry if isinstance(each, Under) else each for each in covering]
+    if is_socket:
+        scoped = [each for each in scoped if not isinstance(each, RequestsOnly)]
+    chosen = _with_beside([unwrap_entry(each) for each in scoped])
+    return [each for each in chosen if not is_socket or not is_for_requests(each)]
+
+
+def is_for_requests(entry: Any) -> bool:
+    """Return True for an entry of the framework that has nothing to check on sockets."""
+    return getattr(entry, "is_for_requests", False) is True
 
 
 def layers_for(
@@ -167,7 +210,7 @@ def compose(
     """
     layers = _layers(entries)
     if has_own_layers(entries):
-        endpoint = _separate_work(endpoint)
+        endpoint = separate_work(endpoint)
     chain = endpoint
     for index in reversed(range(len(layers))):
         layer = layers[index]
@@ -181,7 +224,7 @@ def compose(
             inner = chain
             if chain is endpoint or coerce is to_own_response:
                 inner = _rendered(app, chain, own, coerce=coerce)
-            chain = _rendered(app, _bound(layer, inner), None, layer)
+            chain = _rendered(app, bind_layer(layer, inner), None, layer)
     return _rendered(app, endpoint, status) if chain is endpoint else chain
 
 
@@ -196,16 +239,6 @@ def may_change_responses(layer: Any) -> bool:
     return not str(getattr(layer, "__module__", "")).startswith(_UNCHANGING)
 
 
-def compose_sockets(entries: Sequence[Any], endpoint: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Put the socket side of middleware around an endpoint, the first entry outermost."""
-    chain = _separate_work(endpoint) if has_own_layers(entries) else endpoint
-    for entry in reversed(entries):
-        layer = getattr(entry, "websocket", None)
-        if layer is not None:
-            chain = _bound(layer, chain)
-    return chain
-
-
 def has_own_layers(entries: Sequence[Any]) -> bool:
     """Return True if an entry is no shipped one."""
     names = (*_HOOKS, "http", "websocket")
@@ -213,7 +246,7 @@ def has_own_layers(entries: Sequence[Any]) -> bool:
     return any(map(may_change_responses, [*filter(None, sides), *filter(callable, entries)]))
 
 
-def _separate_work(endpoint: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def separate_work(endpoint: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Keep the background tasks of the handler apart: those of its layers survive its failure."""
 
     async def run(connection: Connection) -> Any:
@@ -228,18 +261,6 @@ def _separate_work(endpoint: Callable[[Any], Any]) -> Callable[[Any], Any]:
             connection.work = outer
 
     return run
-
-
-class Check:
-    """A middleware whose check of a request is also that of a socket."""
-
-    def before(self, connection: Any) -> None:
-        """Check a connection; raise to refuse it."""
-
-    async def websocket(self, websocket: WebSocket, call_next: Any) -> None:
-        """Check a socket as `before` checks a request."""
-        self.before(websocket)
-        await call_next(websocket)
 
 
 class _Hooks:
@@ -346,7 +367,8 @@ def _hooked(app: Runtime, hooks: _Hooks, run: Endpoint, status: int | None) -> C
     return call
 
 
-def _bound(layer: Callable[[Any, Any], Any], call_next: Any) -> Callable[[Any], Any]:
+def bind_layer(layer: Callable[[Any, Any], Any], call_next: Any) -> Callable[[Any], Any]:
+    """Return a layer as a function of the connection."""
     return lambda connection: layer(connection, call_next)
 
 

@@ -1,24 +1,23 @@
 """Mounts outside of the versions: `app.mount("/static", StaticFiles("web"))`.
 
 Mounts of the project are searched before default-to-latest, those of the framework (documents,
-docs) after it: a path that the project serves is never hidden by a built-in mount.
+docs) after it: a path that the project serves is never hidden by a built-in mount. A path with a
+segment `.` or `..` is no mount's: nothing behind a mount can read it as the parent folder.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeAlias
-from urllib.parse import unquote
+from typing import TYPE_CHECKING, Protocol
 
+from treefold_http._wire.path_segments import Segments, decode_segments, has_dot_segment
 from treefold_router import version_number
 
 if TYPE_CHECKING:
     from treefold_http._requests.request import Request
     from treefold_http._responses.response import Response
-
-Answer: TypeAlias = "Callable[[Request], Awaitable[Response]]"
 
 
 class Mountable(Protocol):
@@ -33,12 +32,41 @@ class Mountable(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Mounted:
+    """A mount that covers a path.
+
+    Attributes:
+        target: the target of the mount.
+        segments: the decoded segments of the path.
+        depth: the number of them that are the prefix of the mount.
+    """
+
+    target: Mountable
+    segments: Segments
+    depth: int
+
+    @property
+    def prefix(self) -> str:
+        """The prefix of the mount, such as `/static`."""
+        return "/" + "/".join(self.segments[: self.depth])
+
+    async def __call__(self, request: Request) -> Response:
+        """Answer a request for the path."""
+        return await self.target.response(self.segments[self.depth :], request)
+
+
 class Mounts:
-    """The mounts of an application, searched for a path that no route serves."""
+    """The mounts of an application, searched for a path that no route serves.
+
+    Attributes:
+        are_complete: True once the startup hooks have run, which may mount.
+    """
 
     def __init__(self) -> None:
-        self._by_prefix: dict[tuple[str, ...], Mountable] = {}
-        self._built_in: dict[tuple[str, ...], Mountable] = {}
+        self.are_complete = False
+        self._by_prefix: dict[Segments, Mountable] = {}
+        self._built_in: dict[Segments, Mountable] = {}
 
     def __bool__(self) -> bool:
         return bool(self._by_prefix)
@@ -66,11 +94,11 @@ class Mounts:
         """The targets of the project's mounts, in their order."""
         return tuple(self._by_prefix.values())
 
-    def snapshot(self) -> dict[tuple[str, ...], Mountable]:
-        """Return the current mounts, for `restore`."""
+    def snapshot(self) -> dict[Segments, Mountable]:
+        """Return the current mounts by prefix, for `restore`."""
         return dict(self._by_prefix)
 
-    def restore(self, mounted: dict[tuple[str, ...], Mountable]) -> None:
+    def restore(self, mounted: dict[Segments, Mountable]) -> None:
         """Return to the mounts of a snapshot, before a failed boot is repeated."""
         self._by_prefix = mounted
 
@@ -78,34 +106,19 @@ class Mounts:
         """Mount a target of the framework; routes and mounts of the project take precedence."""
         self._built_in[tuple(prefix.strip("/").split("/"))] = target
 
-    def find(self, path: bytes | str) -> Answer | None:
-        """Return a function that answers a well-formed path; None if no mount covers it."""
+    def find(self, path: bytes | str) -> Mounted | None:
+        """Return the mount of the project that covers a well-formed path; None without one."""
         return _find(self._by_prefix, path)
 
-    def covering(self, path: bytes | str) -> tuple[str, Mountable] | None:
-        """Return prefix and target of the mount of the project that covers a path, for messages."""
-        segments = _segments(path)
-        for length in range(len(segments), 0, -1):
-            target = self._by_prefix.get(segments[:length])
-            if target is not None:
-                return "/" + "/".join(segments[:length]), target
-        return None
-
-    def find_built_in(self, path: bytes | str) -> Answer | None:
-        """Return a function that answers a path from a built-in mount; None if none covers it."""
+    def find_built_in(self, path: bytes | str) -> Mounted | None:
+        """Return the built-in mount that covers a path; None if none does."""
         return _find(self._built_in, path) if self._built_in else None
 
 
-def _find(mounts: Mapping[tuple[str, ...], Mountable], path: bytes | str) -> Answer | None:
-    segments = _segments(path)
+def _find(mounts: Mapping[Segments, Mountable], path: bytes | str) -> Mounted | None:
+    segments = decode_segments(path)
     for length in range(len(segments), 0, -1):
         target = mounts.get(segments[:length])
         if target is not None:
-            return partial(target.response, segments[length:])
+            return None if has_dot_segment(segments) else Mounted(target, segments, length)
     return None
-
-
-def _segments(path: bytes | str) -> tuple[str, ...]:
-    text = path if isinstance(path, str) else path.decode(errors="replace")
-    parts = [part for part in text.split("/") if part]
-    return tuple(parts if isinstance(path, str) else map(unquote, parts))

@@ -22,14 +22,16 @@ from treefold_http._injection.resolver import (
 )
 from treefold_http._project.cache_place import CacheLayer, declared_reads, has_cache
 from treefold_http._project.middleware_chain import (
+    WEBSOCKET as WEBSOCKET,
     compose,
-    compose_sockets,
     entries_for,
     has_own_layers,
     layers_for,
     prepare_entries,
 )
 from treefold_http._project.private_answers import private_answers
+from treefold_http._project.socket_chain import compose_sockets, require_guards
+from treefold_http._project.subtrees import Under
 from treefold_http._responses.endpoints import Endpoint
 from treefold_http._responses.lines import declared_item, stream_lines
 from treefold_http._responses.return_types import check_return_type
@@ -44,8 +46,6 @@ from treefold_router import Route
 if TYPE_CHECKING:
     from treefold_http._project.handlers import HandlerModule
     from treefold_http._project.runtime import ProjectRuntime
-
-WEBSOCKET = "WEBSOCKET"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -75,10 +75,12 @@ def make_plan(
 
     Raises:
         InjectionError: when a parameter of the handler cannot be provided.
+        TypeError: for a socket that an entry covers and cannot guard.
+        ValueError: for an `under` of the module that does not cover its route.
     """
     if module.middlewares:
         prepare_entries(app, module.middlewares, app.extensions)
-    chosen = entries_for(route, [*outer, *module.middlewares])
+    chosen = _choose_entries(route, module, outer)
     if route.method != WEBSOCKET:
         check_return_type(module.handler, module.response_model)
     early, run, contract = _endpoint(app, route, module.handler, chosen)
@@ -129,7 +131,7 @@ def wrap_plan(app: ProjectRuntime, plan: Plan, module: HandlerModule, outer: Seq
     """
     if plan.route is None or plan.inner is None:
         raise ValueError("A plan without a handler cannot be wrapped; plan its route")
-    chosen = entries_for(plan.route, [*outer, *module.middlewares])
+    chosen = _choose_entries(plan.route, module, outer)
     if has_cache(plan.route, chosen) != plan.has_cache:
         raise ValueError("A handler is planned in another way behind a cache; plan its route")
     entries = _layers(plan.route, chosen, plan.contract, plan.early)
@@ -155,16 +157,29 @@ def broken_plan(app: ProjectRuntime, route: Route, error: str, outer: Sequence[A
     )
 
 
+def _choose_entries(route: Route, module: HandlerModule, outer: Sequence[Any]) -> list[Any]:
+    for entry in module.middlewares:
+        if isinstance(entry, Under) and not entry.covers(route):
+            raise ValueError(
+                f"Prefix of under() in Api/{route.file} must cover its route {route.template}, got"
+                f" {str(entry)!r}; leave under() out, or move the entry to Middleware/"
+            )
+    return entries_for(route, [*outer, *module.middlewares])
+
+
 def _layers(
     route: Route, chosen: Sequence[Any], contract: Contract, early: Endpoint | None
 ) -> list[Any]:
     """Return the layers of a route; its cache learns what the handler declares."""
     layers = layers_for(route, chosen, has_early=early is not None)
+    if route.method == WEBSOCKET:
+        require_guards(route.template, chosen, layers)
+        return layers
     for layer in layers:
         if isinstance(layer, CacheLayer):
             layer.early = early
             layer.declared = declared_reads(contract)
-    return [*private_answers(contract, chosen), *layers] if route.method != WEBSOCKET else layers
+    return [*private_answers(contract, chosen), *layers]
 
 
 def _wrapped(

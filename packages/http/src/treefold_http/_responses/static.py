@@ -132,6 +132,25 @@ class StaticFiles:
         plain = all(map(_is_plain, path_segments))
         return plain and self._find(base, tuple(path_segments)) is not None
 
+    def has_names(self, base: Path, names: Sequence[str]) -> bool:
+        """Return True if a path leads to something in the folder; it blocks, and opens no file.
+
+        Args:
+            base: the application root.
+            names: the path in lower case; `*` is any name.
+        """
+        *folder, last = names
+        found = (name.lower() for name in self.names_in(base, folder))
+        return any(last in ("*", name) for name in found)
+
+    def names_in(self, base: Path, folder: Sequence[str]) -> list[str]:
+        """Return the names in the folders at a path, in any order; arguments as `has_names`."""
+        places = [base / self.directory]
+        for wanted in folder:
+            inner = (place / name for place in places for name in _list_names(place))
+            places = [place for place in inner if wanted in ("*", place.name.lower())]
+        return [name for place in places for name in _list_names(place)]
+
     def _find(self, base: Path, segments: tuple[str, ...]) -> tuple[str, bool] | None:
         """In a disk thread, return the real path, and True for the index of a folder."""
         try:
@@ -160,6 +179,13 @@ class _StaticFile(FileResponse):
 
     def _failure(self, error: Exception) -> Exception:
         return NotFound(NOTHING_HERE) if is_absent(error) else error
+
+
+def _list_names(folder: Path) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:  # a file, or a folder that cannot be read and is not served either
+        return []
 
 
 def is_absent(error: Exception) -> bool:

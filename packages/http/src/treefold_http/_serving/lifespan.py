@@ -36,7 +36,7 @@ from treefold_http._runtime.current_application import (
 from treefold_http._runtime.exit_callbacks import is_outer_cancellation
 from treefold_http._runtime.threads import release_disk_threads
 from treefold_http._runtime.unhandled import is_test, report_to_test_client
-from treefold_http._serving.mounted_app import mounted_apps
+from treefold_http._serving.mounted_app import check_mounted, mounted_apps
 from treefold_http._wire.asgi import Receive, Scope, Send
 from treefold_logging import flush, get_logger
 
@@ -160,6 +160,7 @@ class Lifespan:
     async def _start_parts(self) -> None:
         app = self.app
         self.stopping = asyncio.Event()  # bound to the running loop
+        app.mounts.are_complete = False
         self._undo.append(self._end_installed)  # first in, so that extensions end last
         try:
             app.boot()
@@ -185,6 +186,12 @@ class Lifespan:
         self._undo.append(self._shutdown_hooks)
         for hook in app.project.on_startup[1:]:
             await self._attempt(hook)
+        app.mounts.are_complete = True
+        try:
+            check_mounted(app)
+        except BootError:
+            await self._run_undo()
+            raise
         for mounted in mounted_apps(app):
             await self._attempt(mounted.lifespan.startup, f"of the mount {mounted.prefix}")
             self._undo.append(partial(self._end, mounted.lifespan.shutdown))

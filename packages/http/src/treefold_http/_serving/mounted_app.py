@@ -13,17 +13,18 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
-from treefold_http._project.middleware_chain import compose_sockets, entries_for, layers_for
-from treefold_http._project.plans import Plan
+from treefold_http._project.coverage import require_served
 from treefold_http._responses.response import Response
 from treefold_http._responses.streams import StreamingResponse
 from treefold_http._serving.mounted_lifespan import MountedLifespan
 from treefold_http._websockets.websocket import WebSocketDisconnect
 from treefold_http._wire.asgi import ASGIApp, Message, Scope
 from treefold_http._wire.errors import ClientDisconnect
+from treefold_http._wire.path_segments import decode_segments
 from treefold_http._wire.root_path import below_root
+from treefold_logging import get_logger
 
 if TYPE_CHECKING:
     from treefold_http._project.mounts import Mountable
@@ -69,16 +70,13 @@ class MountedApp:
         )
         return await exchange.begin()
 
-    def socket_plan(self, app: Host) -> Plan:
-        """Return the plan of its sockets, inside the middleware of the project."""
-        kept, key = app.project.kept, f"sockets of {self.prefix}"
-        if key not in kept:
-            entries = layers_for(None, entries_for(None, app.project.middlewares))
-            run = compose_sockets(entries, self._serve_socket)
-            kept[key] = Plan(route=None, run=run, max_body=app.settings.max_body)
-        return kept[key]
+    async def serve_socket(self, websocket: WebSocket) -> None:
+        """Serve a socket, inside the middleware of the project.
 
-    async def _serve_socket(self, websocket: WebSocket) -> None:
+        Raises:
+            WebSocketDisconnect: when the client has left.
+            Exception: what the application raises.
+        """
         connected = False
 
         async def receive() -> Message:
@@ -101,27 +99,19 @@ class MountedApp:
         raw_path = connection.raw_path
         if not scope.get("raw_path"):
             raw_path = quote(scope["path"]).encode()
-        below = _after(below_root(raw_path, connection.root_path), len(self._parts))
-        root = connection.root_path + self.prefix
+        raw_path = below_root(raw_path, connection.root_path)
+        # Middleware was chosen by these segments: the application must not see any other path.
+        sent = [part for part in raw_path.split(b"/") if part][len(self._parts) :]
+        decoded = decode_segments(raw_path)[len(self._parts) :]
+        root, end = connection.root_path + self.prefix, raw_path.endswith(b"/")
         return {
             **scope,
             "root_path": root,
-            "path": root + unquote(below.decode("latin-1")),
-            "raw_path": quote(root).encode() + below,
+            "path": "/".join([root, *decoded]) + "/" * end,
+            "raw_path": b"/".join([quote(root).encode(), *sent]) + b"/" * end,
             "state": self.lifespan.state.copy(),
             "extensions": {},  # those of the server pass the middleware by
         }
-
-
-def _after(path: bytes, count: int) -> bytes:
-    """Return the rest of a path after its first segments, which are counted without empty ones."""
-    position = 0
-    for _ in range(count):
-        while path[position : position + 1] == b"/":
-            position += 1
-        end = path.find(b"/", position)
-        position = len(path) if end < 0 else end
-    return path[position:]
 
 
 class _Exchange:
@@ -276,6 +266,24 @@ def as_mountable(prefix: str, target: Mountable | ASGIApp, *, is_started: bool) 
             " it; call mount in a startup hook, or in setup of an extension"
         )
     return MountedApp(prefix, target)
+
+
+def check_mounted(app: Host) -> None:
+    """Check the middleware of the mounts, once the startup hooks have made the last of them.
+
+    Sockets that an entry covers and cannot guard are refused; a warning names the entry. Whether an
+    application serves sockets is not known before one is asked for.
+
+    Raises:
+        BootError: for an `under` whose prefix covers nothing.
+    """
+    project = app.project
+    require_served(app, project.table, project.unserved)
+    for mounted in mounted_apps(app):
+        try:
+            project.outside.require_socket_guards(mounted.prefix)
+        except TypeError as error:
+            get_logger().warning("sockets below %s are refused: %s", mounted.prefix, error)
 
 
 def mounted_apps(app: ProjectRuntime) -> list[MountedApp]:

@@ -17,7 +17,7 @@ from treefold_router import Found, MalformedPath, NotFound as NoRoute
 
 if TYPE_CHECKING:
     from treefold_http._project.boot import LoadedProject
-    from treefold_http._project.mounts import Answer
+    from treefold_http._project.mounts import Mounted
     from treefold_http._project.plans import Plan
     from treefold_http._requests.connection import Connection
     from treefold_http._requests.request import Request
@@ -53,7 +53,7 @@ def plan_request(app: Host, project: LoadedProject, request: Request, receive: R
     version = None
     if type(outcome) is NoRoute and outcome.unversioned:
         if app.mounts and (mounted := app.mounts.find(path)) is not None:
-            return _fall_back(project, request, mounted)
+            return _answer_mounted(project, request, mounted)
         version = project.default_version
         if version is not None:
             outcome = project.table.resolve(request.method, path, version=version)
@@ -63,6 +63,8 @@ def plan_request(app: Host, project: LoadedProject, request: Request, receive: R
         if type(outcome) is NoRoute and (plan := _plan_built_in(app, project, request, path)):
             return plan
     plan = _fall_back(project, request, fallback_of(outcome))
+    if project.outside and type(outcome) is NoRoute and outcome.unversioned:
+        plan = request.plan = project.outside.find_unserved(path) or plan
     if project.scoped_fallbacks:
         plan = project.scoped_fallbacks.find(request, project.table, path, version) or plan
         request.plan = plan
@@ -85,14 +87,25 @@ def _plan_built_in(
     """Return the plan of a probe, a document or the docs; None if the path is none of them."""
     target = path if isinstance(path, bytes) else path.encode()
     if target in app.probes:
-        plan = request.plan = app.probes[target]
+        plan = app.probes[target]
+        if project.outside:
+            plan = project.outside.find_probe(target, plan)
+        request.plan = plan
         return plan
     page = app.mounts.find_built_in(path)
-    return None if page is None else _fall_back(project, request, page)
+    return None if page is None else _answer_mounted(project, request, page)
+
+
+def _answer_mounted(project: LoadedProject, request: Request, mounted: Mounted) -> Plan:
+    """Return the plan that a mount answers in: the entries that cover the path run around it."""
+    plan = _fall_back(project, request, mounted)
+    if project.outside:
+        plan = request.plan = project.outside.find(mounted.segments, mounted.depth) or plan
+    return plan
 
 
 def _fall_back(
-    project: LoadedProject, request: Request, fallback: HTTPError | Response | Answer
+    project: LoadedProject, request: Request, fallback: HTTPError | Response | Mounted
 ) -> Plan:
     request.fallback = fallback
     plan = request.plan = project.fallback
@@ -115,9 +128,11 @@ def plan_socket(app: Host, websocket: WebSocket) -> Plan:
         make_relative(scope, websocket.fields, app.settings.root_path)
         return plan_socket(app, websocket)
     if app.mounts and isinstance(outcome, NoRoute) and outcome.unversioned:
-        found = app.mounts.covering(path)
-        if found is not None and isinstance(found[1], MountedApp):
-            plan = websocket.plan = found[1].socket_plan(app)
+        mounted = app.mounts.find(path)
+        if mounted is not None and isinstance(mounted.target, MountedApp):
+            serve = mounted.target.serve_socket
+            find = project.outside.find_socket
+            plan = websocket.plan = find(mounted.prefix, mounted.segments, mounted.depth, serve)
             return plan
     if isinstance(outcome, NoRoute) and outcome.unversioned and project.default_version:
         outcome = project.table.resolve_socket(path, version=project.default_version)

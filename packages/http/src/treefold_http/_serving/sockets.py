@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from treefold_http._extensions.calls import explain
 from treefold_http._failures.problems import crash
+from treefold_http._project.socket_chain import HandshakeAnswered
 from treefold_http._requests.log_payload import log_connection
 from treefold_http._responses.files import FileResponse
 from treefold_http._responses.response import NOSNIFF, Response, missing_in
@@ -40,6 +41,7 @@ from treefold_logging import request_id
 if TYPE_CHECKING:
     from treefold_http._serving.host import Host
 
+_EXPECTED = (type(None), HTTPError, WebSocketDisconnect, HandshakeAnswered)
 _HTTP_SCHEME = {"ws": "http", "wss": "https"}
 
 
@@ -147,7 +149,7 @@ def check_origin(websocket: WebSocket) -> None:
 async def _end(websocket: WebSocket, error: BaseException | None, send: Send) -> int | None:
     """Close an accepted socket, refuse another; return the HTTP status of a refusal."""
     if websocket.accepted or websocket.code is not None:
-        if error is not None and not isinstance(error, (HTTPError, WebSocketDisconnect)):
+        if not isinstance(error, _EXPECTED):
             websocket.error = error
             await explain(websocket.app, error)
         if websocket.accepted:
@@ -183,7 +185,11 @@ async def _refusal(websocket: WebSocket, error: BaseException | None) -> Respons
     """Return the response to a refused handshake; a socket cannot be answered with a stream."""
     if error is None or isinstance(error, WebSocketDisconnect):
         error = Forbidden("This socket was not accepted")
-    response: Response = await websocket.app.render(error, websocket)
+    response: Response = (
+        error.response
+        if isinstance(error, HandshakeAnswered)
+        else await websocket.app.render(error, websocket)
+    )
     if not isinstance(response, (StreamingResponse, FileResponse)):
         return response
     kind = type(response).__qualname__

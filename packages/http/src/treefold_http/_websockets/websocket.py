@@ -82,6 +82,11 @@ class WebSocket(Connection):
         self.shape: Callable[[Any], Any] | None = None
 
     @property
+    def method(self) -> str:
+        """The method of a handshake, `GET`, for checks that requests have too."""
+        return "GET"
+
+    @property
     def subprotocols(self) -> list[str]:
         """The subprotocols that the client offers, in its order of preference."""
         return list(self.scope.get("subprotocols", ()))

@@ -62,6 +62,7 @@ class Cached:
     """A decorator of functions and an entry of middleware; made by `cached`."""
 
     keeps_answers = True  # `_project.cache_place` finds it by this
+    is_for_requests = True
 
     def __init__(
         self,

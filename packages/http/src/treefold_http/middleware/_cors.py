@@ -60,6 +60,7 @@ class CORS:
     """
 
     answers_preflights = True
+    is_for_requests = True  # the origin of a socket is checked before any middleware
 
     def __init__(
         self,

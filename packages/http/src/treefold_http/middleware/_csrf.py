@@ -43,6 +43,8 @@ class CSRF:
         ValueError: for an origin that is not one.
     """
 
+    is_for_requests = True  # the origin of a socket is checked before any middleware
+
     def __init__(
         self,
         *,

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from treefold_http._project.middleware_chain import Check
 from treefold_http._wire.addresses import Networks, client_of, parse_address
 from treefold_http._wire.errors import Forbidden
 from treefold_http.middleware._relayed import is_relayed, warn_of_relay
@@ -22,7 +21,7 @@ _KNOWN_LIMIT = 4096
 _REFUSED = "This address may not use this service"
 
 
-class IPAllowlist(Check):
+class IPAllowlist:
     """Refuse clients whose address is in none of the networks.
 
     Args:

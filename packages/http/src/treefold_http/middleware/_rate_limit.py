@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakKeyDictionary
 
-from treefold_http._project.middleware_chain import Check
 from treefold_http._redis import RedisUnavailable, own_key
 from treefold_http._runtime.boot_report import TreefoldError
 from treefold_http._wire.addresses import UNIX, bucket_of
@@ -238,7 +237,7 @@ def _template_of_miss(connection: Connection) -> str:
     return "" if route is None else f" {route.template}"
 
 
-class _InMemory(Check):
+class _InMemory:
     def __init__(self, bucket: _Bucket, limit: RateLimit) -> None:
         self._bucket = bucket
         self._table_of = limit.table_of

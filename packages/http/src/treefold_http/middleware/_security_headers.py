@@ -49,6 +49,8 @@ class SecurityHeaders:
         ValueError: for a field that cannot be sent, or an `hsts_max_age` below 0.
     """
 
+    is_for_requests = True
+
     def __init__(
         self,
         *,

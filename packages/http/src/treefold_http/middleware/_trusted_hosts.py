@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from treefold_http._project.middleware_chain import Check
 from treefold_http._runtime.unhandled import is_test
 from treefold_http._wire.errors import BadRequest
 from treefold_http._wire.host_names import split_host
@@ -23,7 +22,7 @@ _TEST = "testserver"
 _KNOWN_LIMIT = 1024
 
 
-class TrustedHosts(Check):
+class TrustedHosts:
     """Refuse every other `Host` with 400, HTTP and WebSocket alike.
 
     Args:

@@ -1,0 +1,182 @@
+"""Prefixes of `under` that cover nothing: an error at boot, with the nearest that would cover.
+
+A typing error in a prefix would leave open what its author believes to be guarded. Routes, reserved
+paths and mounts count. A mount that a startup hook makes is known after the hooks only: until then
+such a prefix is unserved, and `require_served` decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from treefold_http._project.boot_files import MIDDLEWARE
+from treefold_http._project.middleware_chain import unwrap_entry
+from treefold_http._project.outside_plans import page_of
+from treefold_http._project.reuse import same_objects
+from treefold_http._project.subtrees import ANY, Under, is_parameter, lies_below, meet, segments_of
+from treefold_http._responses.static import StaticFiles
+from treefold_http._runtime.boot_report import BootError
+from treefold_http._wire.path_segments import Segments, decode_segments
+from treefold_router import RouteTable
+
+if TYPE_CHECKING:
+    from treefold_http._project.boot_files import BootFiles
+    from treefold_http._project.findings import Findings
+    from treefold_http._project.mounts import Mountable
+    from treefold_http._project.runtime import ProjectRuntime
+
+RESERVED: Mapping[Segments, bool] = {
+    ("docs",): True,
+    ("openapi",): True,
+    ("openapi.json",): False,
+    ("asyncapi",): True,
+    ("asyncapi.json",): False,
+    ("livez",): False,
+    ("readyz",): False,
+    ("metrics",): False,
+}
+"""The paths of the framework, and True for those with paths below. They count also where their
+setting is off, so that one list of middleware is right in development and in production."""
+_NEAR = 0.6
+"""The similarity, from 0 to 1, from which a prefix is proposed."""
+
+
+def keep_covering(
+    app: ProjectRuntime, table: RouteTable, files: BootFiles, findings: Findings
+) -> tuple[BootFiles, Sequence[Under]]:
+    """Refuse prefixes that cover nothing; a reload keeps the former entries then.
+
+    Returns:
+        The boot files, and the entries whose prefix only a later mount can cover.
+    """
+    unserved: list[Under] = []
+    count = len(findings.broken)
+    for entry in find_uncovered(app, table, files.middlewares):
+        if entry.may_cover_paths and _may_mount_later(app, files):
+            unserved.append(entry)
+            continue
+        error = ValueError(describe_uncovered(app, table, files.middlewares, entry))
+        findings.add(MIDDLEWARE, error, fatal=True)
+    if findings.former is not None and len(findings.broken) > count:
+        return files._replace(middlewares=findings.former.listed), findings.former.unserved
+    return files, unserved
+
+
+def is_checked(findings: Findings, files: BootFiles) -> bool:
+    """Return True if the prefixes are those of the former project, where each covers something."""
+    former = findings.former
+    if former is None or former.unserved or not same_objects(former.listed, files.middlewares):
+        return False
+    return all(broken.file != MIDDLEWARE for broken in former.report.broken)
+
+
+def require_served(app: ProjectRuntime, table: RouteTable, entries: Sequence[Any]) -> None:
+    """Refuse prefixes that cover nothing once all mounts are known.
+
+    Raises:
+        BootError: the message names each prefix.
+    """
+    uncovered = find_uncovered(app, table, entries)
+    if uncovered:
+        said = [describe_uncovered(app, table, entries, entry) for entry in uncovered]
+        raise BootError(f"{MIDDLEWARE} cannot be used: {'; '.join(said)}")
+
+
+def find_uncovered(app: ProjectRuntime, table: RouteTable, entries: Sequence[Any]) -> list[Under]:
+    """Return the entries whose prefix covers no route, no reserved path and no known mount."""
+    scoped = [entry for entry in entries if isinstance(entry, Under) and entry.prefix]
+    if not scoped:
+        return []
+    left = [each for each in scoped if not _covers_reserved(each, table, entries)]
+    left = [each for each in left if not _covers_mount(app, each)]
+    return [each for each in left if not any(map(each.covers, table.routes))]
+
+
+def describe_uncovered(
+    app: ProjectRuntime, table: RouteTable, entries: Sequence[Any], entry: Under
+) -> str:
+    """Return the error for a prefix that covers nothing."""
+    known = [*_known_prefixes(table), *_reserved(entries), *_known_files(app, entry)]
+    found = nearest_prefix(entry.prefix, dict.fromkeys(known))
+    return (
+        f"Prefix of under() must cover something that is served, got {str(entry)!r}; the nearest is"
+        f" {found!r}"
+    )
+
+
+def _may_mount_later(app: ProjectRuntime, files: BootFiles) -> bool:
+    if app.mounts.are_complete:
+        return False
+    return bool(files.on_startup) or any(hasattr(one, "startup") for one in files.extensions)
+
+
+def _reserved(entries: Sequence[Any]) -> Iterator[Segments]:
+    yield from RESERVED
+    for entry in entries:
+        if page := page_of(unwrap_entry(entry)):
+            yield decode_segments(page)
+
+
+def _covers_reserved(entry: Under, table: RouteTable, entries: Sequence[Any]) -> bool:
+    for path in _reserved(entries):
+        if lies_below(entry.prefix, path):
+            return True
+        if RESERVED.get(path) and meet(entry.prefix, path):
+            name = entry.prefix[1]
+            documents = [ANY, "default.json", *(f"{version}.json" for version in table.versions)]
+            return path == ("docs",) or (len(entry.prefix) == 2 and name in documents)
+    return False
+
+
+def _covers_mount(app: ProjectRuntime, entry: Under) -> bool:
+    return entry.may_cover_paths and any(
+        _is_served_by(app, entry.prefix, mount, target)
+        for mount, target in app.mounts.snapshot().items()
+    )
+
+
+def _is_served_by(
+    app: ProjectRuntime, prefix: Segments, mount: Segments, target: Mountable
+) -> bool:
+    if not meet(prefix, tuple(part.lower() for part in mount)):
+        return False
+    below = prefix[len(mount) :]
+    return not below or not isinstance(target, StaticFiles) or target.has_names(app.root, below)
+
+
+def _known_prefixes(table: RouteTable) -> Iterator[Segments]:
+    for route in table.routes:
+        segments = segments_of(route)
+        yield from (segments[:length] for length in range(1, len(segments) + 1))
+
+
+def _known_files(app: ProjectRuntime, entry: Under) -> Iterator[Segments]:
+    for mount, target in app.mounts.snapshot().items():
+        yield mount
+        folder = entry.prefix[len(mount) : -1]
+        if isinstance(target, StaticFiles) and meet(entry.prefix, mount):
+            yield from ((*mount, *folder, name) for name in target.names_in(app.root, folder))
+
+
+def nearest_prefix(prefix: Segments, known: Iterable[Segments]) -> str:
+    """Return the known prefix, at least one, that looks most like another one."""
+    from difflib import SequenceMatcher, get_close_matches  # for the message only
+
+    def similarity(other: Segments) -> float:
+        return sum(map(segment_similarity, prefix, other)) / len(prefix)
+
+    def segment_similarity(a: str, b: str) -> float:
+        if a in (b, ANY):
+            return 1.0
+        return _NEAR if is_parameter(b) else SequenceMatcher(None, a, b).ratio()
+
+    candidates: Collection[Segments] = list(known)
+    alike = [one for one in candidates if len(one) == len(prefix) and similarity(one) >= _NEAR]
+    if alike:
+        return "/" + "/".join(max(alike, key=similarity))
+    ending = [one for one in candidates if one[-len(prefix) :] == prefix]
+    if ending:
+        return "/" + "/".join(ending[-1])
+    shown = ["/" + "/".join(one) for one in candidates]
+    return get_close_matches("/" + "/".join(prefix), shown, n=1, cutoff=0.0)[0]

@@ -1,0 +1,175 @@
+"""Plans of paths outside the route table, with the entries of `under` that cover them.
+
+`under("/static/private", guard)` covers a part of the mount `/static`: which entries run depends on
+the path. A plan is composed at the first path that a set of entries covers, and kept by that set.
+Without an entry that can cover such a path, an `OutsidePlans` is false and never asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from treefold_http._project.fallbacks import plan_fallback
+from treefold_http._project.middleware_chain import (
+    choose_entries,
+    compose,
+    layers_for,
+    unwrap_entry,
+)
+from treefold_http._project.plans import Plan
+from treefold_http._project.socket_chain import compose_sockets, require_guards
+from treefold_http._project.subtrees import Under
+from treefold_http._wire.path_segments import (
+    Segments,
+    decode_segments,
+    has_dot_segment,
+    read_spellings,
+)
+
+if TYPE_CHECKING:
+    from treefold_http._project.runtime import ProjectRuntime
+
+_Key: TypeAlias = tuple[Any, ...]
+
+
+_DOCUMENTS = {
+    name: other
+    for kind in ("openapi", "asyncapi")
+    for name, other in ((kind, f"{kind}.json"), (f"{kind}.json", kind))
+}
+"""The documents of all versions and of one version tell the same: a guard of one covers both."""
+
+
+class OutsidePlans:
+    """The plans of one loaded project.
+
+    Args:
+        app: the application.
+        middlewares: the entries of the project, the outermost first.
+    """
+
+    def __init__(self, app: ProjectRuntime, middlewares: Sequence[Any]) -> None:
+        self._app = app
+        self._entries = middlewares
+        scoped = [each for each in middlewares if isinstance(each, Under) and each.may_cover_paths]
+        self._everywhere = [each for each in scoped if not each.prefix]
+        self._scoped = [each for each in scoped if each.prefix]
+        pages = {place: page_of(unwrap_entry(each)) for place, each in enumerate(middlewares)}
+        self._pages = {decode_segments(page): place for place, page in pages.items() if page}
+        self._plans: dict[_Key, Plan] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._scoped or self._everywhere)
+
+    def find_unserved(self, path: bytes | str) -> Plan | None:
+        """Return the plan of a path that nothing serves but an entry such as `Metrics`.
+
+        Nothing can read it in another way, so it is compared as sent only.
+        """
+        segments = decode_segments(path)
+        return None if has_dot_segment(segments) else self.find(segments, len(segments))
+
+    def find(self, segments: Segments, depth: int) -> Plan | None:
+        """Return the plan of a path that no route serves; None for the common plan.
+
+        Args:
+            segments: the decoded segments of the path.
+            depth: the number of them that are the prefix of a mount.
+        """
+        covered = self._covered(segments, depth)
+        if True not in covered:
+            return None
+        page = self._pages.get(segments)
+        key = covered, page
+        if key not in self._plans:
+            entries = self._entries if page is None else self._guard_page(page, covered)
+            self._plans[key] = plan_fallback(self._app, self._choose(entries, covered))
+        return self._plans[key]
+
+    def find_probe(self, path: bytes, plan: Plan) -> Plan:
+        """Return the plan of a probe inside the entries that cover its path, and no others."""
+        covered = self._covered(decode_segments(path), 0)
+        scoped = [each for each in self._entries if isinstance(each, Under)]
+        chosen = self._choose(scoped, covered)
+        if not chosen:
+            return plan
+        key = covered, path
+        if key not in self._plans:
+            run = compose(self._app, layers_for(None, chosen), plan.run)
+            limit = self._app.settings.max_body
+            self._plans[key] = Plan(route=None, run=run, max_body=limit, is_quiet=True)
+        return self._plans[key]
+
+    def find_socket(
+        self, prefix: str, segments: Segments, depth: int, endpoint: Callable[[Any], Any]
+    ) -> Plan:
+        """Return the plan of a socket below a mount.
+
+        Args:
+            prefix: the mount.
+            segments: the decoded segments of the path.
+            depth: the number of them that are the prefix.
+            endpoint: serves the socket.
+
+        Raises:
+            TypeError: as `require_guards`.
+        """
+        covered = self._covered(segments, depth)
+        key = covered, endpoint
+        if key not in self._plans:
+            entries = self._choose(self._entries, covered, is_socket=True)
+            layers = layers_for(None, entries)
+            require_guards(f"below the mount {prefix}", entries, layers)
+            run = compose_sockets(layers, endpoint)
+            self._plans[key] = Plan(route=None, run=run, max_body=self._app.settings.max_body)
+        return self._plans[key]
+
+    def require_socket_guards(self, prefix: str) -> None:
+        """Refuse entries that cover sockets of a whole mount and cannot guard them.
+
+        Raises:
+            TypeError: as `require_guards`.
+        """
+        segments = decode_segments(prefix)
+        entries = self._choose(
+            self._entries, self._covered(segments, len(segments)), is_socket=True
+        )
+        require_guards(f"below the mount {prefix}", entries, layers_for(None, entries))
+
+    def entries_at(self, segments: Segments, depth: int) -> list[Any]:
+        """Return the entries that run for a path, still inside their `under`, in order."""
+        covered = self._covered(segments, depth)
+        page = self._pages.get(segments)
+        entries = self._entries if page is None else self._guard_page(page, covered)
+        ids = self._ids(covered)
+        return [each for each in entries if not isinstance(each, Under) or id(each) in ids]
+
+    def _covered(self, segments: Segments, depth: int) -> tuple[bool, ...]:
+        spellings = read_spellings(segments, depth)
+        if segments and (other := _DOCUMENTS.get(segments[0])):
+            spellings = [*spellings, (other, *segments[1:])]
+        return tuple(each.covers_path(spellings) for each in self._scoped)
+
+    def _ids(self, covered: tuple[bool, ...]) -> set[int]:
+        scoped = [each for each, covers in zip(self._scoped, covered, strict=True) if covers]
+        return {id(each) for each in [*self._everywhere, *scoped]}
+
+    def _choose(
+        self, entries: Sequence[Any], covered: tuple[bool, ...], *, is_socket: bool = False
+    ) -> list[Any]:
+        ids = self._ids(covered)
+        return choose_entries(entries, lambda each: id(each) in ids, is_socket=is_socket)
+
+    def _guard_page(self, place: int, covered: tuple[bool, ...]) -> Sequence[Any]:
+        """The entries with those that cover a page before the one that answers it."""
+        ids = self._ids(covered)
+        inner = [each for each in self._entries[place + 1 :] if id(each) in ids]
+        others = [each for each in self._entries[place + 1 :] if id(each) not in ids]
+        return [*self._entries[:place], *inner, self._entries[place], *others]
+
+
+def page_of(entry: Any) -> str | None:
+    """Return the path that an entry answers by itself, as `Metrics` does; None for none."""
+    page = getattr(entry, "page", None)
+    return page if isinstance(page, str) else None
