@@ -295,3 +295,42 @@ def test_without_an_api_folder_every_command_fails_alike(
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert err.startswith("Error: No folder 'Api' in '.'; run this at the root of a project")
     assert list(tmp_path.iterdir()) == []
+
+
+MOUNT = """
+from treefold_http import StaticFiles
+
+
+def mount(app):
+    app.mount({prefix}, StaticFiles("web"))
+
+
+on_startup = [mount]
+"""
+
+
+@pytest.mark.parametrize(
+    ("prefix", "hooks", "error"),
+    [
+        ("/v1/user", "", ""),
+        ("/v1/usr", "", "got '/v1/usr'; the nearest is '/v1/user'"),
+        ("/static/x", MOUNT.format(prefix="'/static'"), ""),
+        ("/sttic", MOUNT.format(prefix="'/static'"), "got '/sttic'; the nearest is "),
+        ("/v1/usr", MOUNT.format(prefix="PREFIX"), "got '/v1/usr'; the nearest is '/v1/user'"),
+        ("/computed", MOUNT.format(prefix="PREFIX"), ""),
+        ("/docs", "", ""),
+    ],
+)
+@pytest.mark.parametrize("command", ["check", "doctor"])
+def test_a_prefix_that_covers_nothing_is_broken_unless_a_mount_is_computed(
+    forked: Executable, project: Project, command: str, prefix: str, hooks: str, error: str
+):
+    root = project("v1/User/Get.py")
+    entries = f"under({prefix!r}, IPAllowlist(['10.0.0.1']))"
+    imports = "from treefold_http.middleware import *"
+    write(root, "Middleware/__init__.py", f"{imports}\nmiddlewares = [{entries}]\n")
+    write(root, "hooks.py", hooks)
+    done = forked(command, cwd=root)
+
+    assert (error in done.stdout, "Prefix of under()" in done.stdout) == (True, bool(error))
+    assert done.returncode == int(bool(error))

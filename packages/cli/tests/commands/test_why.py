@@ -296,3 +296,87 @@ def test_a_mount_of_a_startup_hook_is_told_as_far_as_its_source_says(
     code, out, err = treefold("why", "get", "/files/a.css")
     assert (code, "404" in out) == (1, True)
     assert err == "hooks.py:9 mounts at a computed path, which is not known here\n"
+
+
+GUARDS = """
+from treefold_http.middleware import CORS, IPAllowlist, requests_only, under
+
+
+async def timing(request, call_next):
+    return await call_next(request)
+
+
+inside = IPAllowlist(["10.0.0.0/8"])
+middlewares = [
+    CORS(["*"]),
+    requests_only(timing),
+    under("/v1/user", inside),
+    under("/static/secret", inside),
+    under("/docs", inside),
+    under("/livez", inside),
+    under("/later", inside),
+]
+"""
+LATER = """
+from treefold_http import StaticFiles
+
+
+def mount(app):
+    app.mount("/later", StaticFiles("web"))
+
+
+on_startup = [mount]
+"""
+OWN = """
+from treefold_http.middleware import Timeout
+
+middlewares = [Timeout(1)]
+
+
+async def handler(request):
+    return {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "guards"),
+    [
+        (
+            "get",
+            "/v1/user/42",
+            "CORS, timing, IPAllowlist (under /v1/user), Timeout (Api/v1/User/[id]/Get.py)",
+        ),
+        ("socket", "/v1/user/chat", "IPAllowlist (under /v1/user)"),
+        ("get", "/static/a.css", "CORS, timing"),
+        ("get", "/static/Secret/a.css", "CORS, timing, IPAllowlist (under /static/secret)"),
+        ("get", "/static/%53ecret;x/a.css", "CORS, timing, IPAllowlist (under /static/secret)"),
+        ("get", "/docs/site.json", "CORS, timing, IPAllowlist (under /docs)"),
+        ("get", "/openapi.json", "CORS, timing"),
+        ("get", "/livez", "IPAllowlist (under /livez)"),
+        ("get", "/readyz", ""),
+        ("get", "/later/a.css", "CORS, timing, IPAllowlist (under /later)"),
+        ("get", "/nothing", "CORS, timing"),
+    ],
+)
+def test_the_middleware_of_any_path_is_shown(
+    treefold: Treefold, root: Path, method: str, path: str, guards: str
+):
+    for name, text in {
+        "web/Secret/a.css": "",
+        "web/a.css": "",
+        "extensions.py": MOUNTING,
+        "hooks.py": LATER,
+        "Middleware/__init__.py": GUARDS,
+        "treefold.toml": "health = true\n",
+        "Api/v1/User/[id]/Get.py": OWN,
+        "Api/v1/User/Chat/Socket.py": "async def handler(websocket): ...\n",
+    }.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    out = treefold("why", method, path)[1]
+    lines = [line.split(maxsplit=1) for line in out.splitlines()]
+    assert [text for label, text in lines if label == "guards"] == ([guards] if guards else [])
+    record = json.loads(treefold("why", method, path, "--json")[1])
+    assert [each["name"] for each in record["guards"]] == [
+        each.partition(" ")[0] for each in filter(None, guards.split(", "))
+    ]

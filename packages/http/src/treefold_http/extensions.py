@@ -42,6 +42,15 @@ from treefold_http._project.boot_files import (
     load_boot_files as load_boot_files,
     load_models as load_models,
 )
+from treefold_http._project.coverage import (
+    describe_uncovered as describe_uncovered,
+    find_unserved as find_unserved,
+)
+from treefold_http._project.guards import (
+    Guard as Guard,
+    guards_of_path as guards_of_path,
+    guards_of_route as guards_of_route,
+)
 from treefold_http._project.installed import GROUP as GROUP, install as install
 from treefold_http._wire.root_path import below_root as below_root
 

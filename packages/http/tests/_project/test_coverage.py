@@ -62,10 +62,12 @@ def guarded(project: Project, *prefixes: str, **more: str) -> Application:
         ("/reports", "/v2/reports"),
         ("/doc", "/docs"),
         ("/livez/x", "/livez"),
-        ("/openapi/v9.json", "/openapi.json"),
+        ("/openapi/v9.json", "/openapi"),
         ("/sttic", "/static"),
         ("/static/privat", "/static/Private"),
         ("/**/admin", "/v1/admin"),
+        ("/*/admni", "/v1/admin"),
+        ("/docs/admin", "/docs"),
         ("/static/{id}", "/static"),
     ],
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -103,6 +103,46 @@ def test_a_body_that_does_not_arrive_is_408(
         await project(TREE)(made.scope, receive, made.send)
         assert made.answer.status == status
         assert made.answer.fields("connection") == ["close"]
+
+    asyncio.run(main())
+
+
+async def mounted(scope: Any, receive: Any, send: Any) -> None:
+    """Read the body where the path says so, then wait for ever."""
+    if scope["type"] == "http":
+        if scope["path"].endswith("/read"):
+            while (await receive()).get("more_body"):
+                pass
+        await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "arrives", "status"),
+    [
+        ("GET", "/legacy/hang", True, 503),
+        ("GET", "/legacy/read", True, 503),
+        ("POST", "/legacy/hang", True, 503),
+        ("POST", "/legacy/read", True, 503),
+        ("POST", "/legacy/hang", False, 503),
+        ("POST", "/legacy/read", False, 408),
+    ],
+)
+def test_a_mount_is_408_only_while_it_waits_for_the_body(
+    project: Project, exchange: type[Exchange], method: str, target: str, arrives: bool, status: int
+) -> None:
+    async def main() -> None:
+        app = project(TREE)
+        app.mount("/legacy", mounted)
+        fields = [("content-length", "3")] if method == "POST" else []
+        made = exchange(method, target, headers=fields, chunks=[b"abc"] if fields else [])
+        never = asyncio.Event()
+
+        async def wait_for_ever() -> dict[str, Any]:
+            await never.wait()
+            return {}
+
+        await app(made.scope, made.receive if arrives else wait_for_ever, made.send)
+        assert made.answer.status == status
 
     asyncio.run(main())
 

@@ -306,6 +306,7 @@ def check_boot(root: Path, settings: "Settings") -> Iterator[Finding]:
     import asyncio
 
     from treefold_cli._checks.broken_files import shown_name
+    from treefold_cli._checks.later_mounts import unserved_prefixes
     from treefold_http import Application, BootError, TreefoldError
     from treefold_http.extensions import release
     from treefold_router import RouterError, RouteTable
@@ -320,6 +321,8 @@ def check_boot(root: Path, settings: "Settings") -> Iterator[Finding]:
         with contextlib.redirect_stdout(sys.stderr), _kept_level():
             app.boot()
         report = app.report
+        for message in unserved_prefixes(app):
+            yield Finding(FAIL, "boot", f"Middleware/__init__.py: {message}")
     except TreefoldError as error:
         report = error.report if isinstance(error, BootError) else None
         if report is None:

@@ -8,8 +8,12 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from treefold_cli._checks.sources import parsed, project_files
+
+if TYPE_CHECKING:
+    from treefold_http import Application
 
 _APPLICATIONS = ("app", "application")
 """What the application is called: other objects have a method `mount` too."""
@@ -38,6 +42,25 @@ def later_mounts(root: Path) -> Iterator[LaterMount]:
         source = file.read_bytes()
         if b".mount(" in source:
             yield from _calls(source, name)
+
+
+def unserved_prefixes(app: "Application") -> list[str]:
+    """Return the errors of `under` prefixes that no route, and no known later mount, serves.
+
+    A mount at a computed path may serve any of them: then none is an error.
+
+    Args:
+        app: a booted application, whose startup hooks have not run.
+    """
+    if not app.project.unserved:
+        return []
+    from treefold_http.extensions import describe_uncovered, find_unserved
+
+    later = [mount.prefix for mount in later_mounts(app.root)]
+    if None in later:
+        return []
+    unserved = find_unserved(app, app.project, filter(None, later))
+    return [describe_uncovered(app, app.table, app.project.listed, each) for each in unserved]
 
 
 def _calls(source: bytes, name: str) -> Iterator[LaterMount]:

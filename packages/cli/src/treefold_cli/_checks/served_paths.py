@@ -17,7 +17,7 @@ from treefold_router import Explanation, RouteTable, version_number
 
 if TYPE_CHECKING:
     from treefold_http import Application, Settings
-    from treefold_http.extensions import BootFiles, Outside
+    from treefold_http.extensions import BootFiles, Guard, Outside
 
 _AUTOMATIC = ("HEAD", "OPTIONS")
 
@@ -32,6 +32,7 @@ class Served:
         text: its name in words.
         refusal: 404 or 405 where that part is known to refuse the path or the method; else 0.
         root_path: the prefix of the setting `root_path`, if it was cut from the path.
+        guards: the middleware that runs, the outermost first, as far as it is known.
     """
 
     found: Explanation
@@ -39,6 +40,7 @@ class Served:
     text: str = ""
     refusal: int = 0
     root_path: str = ""
+    guards: tuple["Guard", ...] = ()
 
     @property
     def status(self) -> int:
@@ -84,7 +86,8 @@ def _explain(root: Path, table: RouteTable, method: str, raw_path: bytes, *, loa
         if found.unversioned:
             mount = _mount(app, method, raw_path)
             if mount is not None:
-                return Served(found, mount.prefix, mount.text, _refusal(mount))
+                guards = _outside_guards(app, files, method, raw_path, depth=mount.depth)
+                return Served(found, mount.prefix, mount.text, _refusal(mount), guards=guards)
             version = default_version_of(app.settings, table)
             found = table.explain(method, raw_path, default_version=version)
         if found.status == 404 and method != "WEBSOCKET":
@@ -93,13 +96,30 @@ def _explain(root: Path, table: RouteTable, method: str, raw_path: bytes, *, loa
             known = [*table.versions, *(["default"] if app.settings.default_version else [])]
             page = built_in_at(app, found.path, method, versions=known)
             if page is not None:
-                return Served(found, page.prefix, page.text, _refusal(page))
+                guards = _outside_guards(app, files, method, raw_path, depth=page.depth)
+                return Served(found, page.prefix, page.text, _refusal(page), guards=guards)
         if found.route is not None and files is not None and loads:
-            from treefold_http.extensions import load_error
+            from treefold_http.extensions import guards_of_route, load_error
 
-            error = load_error(app, table, found.route, files)
+            route = found.route
+            error = load_error(app, table, route, files)
             found = replace(found, status=500, fault=error) if error else found
+            return Served(found, guards=tuple(guards_of_route(app, table, route, files)))
+        if found.status == 404 and found.unversioned:
+            depth = len(found.steps) + 1
+            return Served(found, guards=_outside_guards(app, files, method, raw_path, depth=depth))
         return Served(found)
+
+
+def _outside_guards(
+    app: "Application", files: "BootFiles | None", method: str, raw_path: bytes, *, depth: int
+) -> tuple["Guard", ...]:
+    if files is None:
+        return ()
+    from treefold_http.extensions import guards_of_path
+
+    is_socket = method == "WEBSOCKET"
+    return tuple(guards_of_path(app, files, raw_path, depth=depth, is_socket=is_socket))
 
 
 def read_settings(root: Path) -> "Settings":

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -26,6 +26,9 @@ from treefold_cli._console.output import complain, write
 from treefold_cli._console.progress import working
 from treefold_cli._console.project import find_api
 from treefold_router import RouterError, RouteTable
+
+if TYPE_CHECKING:
+    from treefold_http import Application
 
 
 def check(
@@ -111,6 +114,8 @@ def _boot_problems(
             return
     finally:
         flush()
+    if is_booted:
+        yield from _unserved_prefixes(app)
     for broken in report.broken:
         file = shown_name(broken, table)
         known = (file,) if file.endswith(".py") else ()  # `databases` is not a file
@@ -137,6 +142,13 @@ def _boot_problems(
             for one in ask_without_boot(app):
                 message = f"{one.text} ({one.advice})" if one.advice else one.text
                 yield Problem(Kind.LINT, message, code="pending")
+
+
+def _unserved_prefixes(app: "Application") -> Iterator[Problem]:
+    from treefold_cli._checks.later_mounts import unserved_prefixes
+
+    for message in unserved_prefixes(app):
+        yield Problem(Kind.BROKEN, message, ("Middleware/__init__.py",))
 
 
 def _in_repository(app_dir: str, problem: Problem) -> tuple[str, ...]:

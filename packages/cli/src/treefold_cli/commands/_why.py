@@ -20,6 +20,7 @@ from treefold_cli._console.output import write
 from treefold_cli._console.project import find_api
 from treefold_router import (
     METHODS,
+    Line,
     RouterError,
     RouteTable,
     explanation_lines,
@@ -49,8 +50,8 @@ def why(
 ) -> int:
     """Explain which file serves a request, or why none does.
 
-    Shows the walk through the tree, skipped files, near misses, other versions, and the command
-    that would add the route. Exit code 1 where nothing serves the request.
+    Shows the walk through the tree, skipped files, near misses, other versions, the middleware that
+    runs, and the command that would add the route. Exit code 1 where nothing serves the request.
     """
     verb = method_of(method)
     if verb is None:
@@ -91,11 +92,19 @@ def _print_explanation(served: Served) -> None:
         write(f"  the prefix {served.root_path} is cut (setting root_path)")
     if served.prefix:
         write(f"  answer  {_REFUSED[served.refusal].format(served.text)}")
+        if served.guards:
+            write(f"  guards  {_list_guards(served)}")
         return
     lines = list(explanation_lines(served.found))
+    if served.guards:
+        lines.append(Line("guards", _list_guards(served)))
     width = max(len(line.label) for line in lines)
     for line in lines:
         write(f"  {line.label:{width}}  {line.text}")
+
+
+def _list_guards(served: Served) -> str:
+    return ", ".join(map(str, served.guards))
 
 
 def _explanation_record(served: Served) -> dict[str, Any]:
@@ -117,6 +126,7 @@ def _explanation_record(served: Served) -> dict[str, Any]:
         "default_version": found.default_version or None,
         "mount": served.prefix or None,
         "root_path": served.root_path or None,
+        "guards": [dataclasses.asdict(guard) for guard in served.guards],
         "shadowed": [route(each) for each in found.shadowed],
         "skipped": [{"file": f"Api/{each.file}", "reason": each.reason} for each in found.skipped],
         "near": [route(each) for each in found.near],

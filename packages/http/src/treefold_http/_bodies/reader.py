@@ -7,6 +7,7 @@ body. It handles bytes and ASGI messages and does not interpret the content.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
@@ -30,6 +31,7 @@ class BodyReader:
 
     Attributes:
         asked: True once a read of the body has begun.
+        was_awaited: True if a reader was cancelled while it waited for the client.
         json: the value that `Request.json` returned; the handler may have mutated it.
         names: every member name of the body, if a decoder has seen them all.
         document: the parsed JSON body, if no handler holds it and could mutate it.
@@ -41,6 +43,7 @@ class BodyReader:
     limit: int
     size: int = field(init=False, default=0)
     asked: bool = field(init=False, default=False)
+    was_awaited: bool = field(init=False, default=False)
     complete: bool = field(init=False, default=False)
     disconnected: bool = field(init=False, default=False)
     json: Any = field(init=False, default=UNREAD)
@@ -91,6 +94,9 @@ class BodyReader:
                         if take is not None:
                             await take(len(parts[-1]))
                     body = b"".join(parts)
+            except asyncio.CancelledError:
+                self.was_awaited = True
+                raise
             finally:
                 self._reading = False
             self._kept = body
@@ -166,7 +172,11 @@ class BodyReader:
         return await self._next()
 
     async def _next(self) -> bytes:
-        return self._taken(await self._upcoming())
+        try:
+            return self._taken(await self._upcoming())
+        except asyncio.CancelledError:
+            self.was_awaited = True
+            raise
 
     def _upcoming(self) -> Awaitable[Message]:
         if self._look is not None:

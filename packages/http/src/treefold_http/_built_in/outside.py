@@ -47,6 +47,11 @@ class Outside:
     text: str
     status: int = 200
 
+    @property
+    def depth(self) -> int:
+        """The number of segments of the prefix."""
+        return self.prefix.count("/")
+
 
 def mount_at(app: ProjectRuntime, path: bytes | str, method: str = "GET") -> Outside | None:
     """Return the mount of the project that serves a path; it comes before the default version.

@@ -319,6 +319,16 @@ def load_error(app: ProjectRuntime, table: RouteTable, route: Route, files: Boot
     return findings.broken[0].error if findings.broken else ""
 
 
+def load_middlewares(app: ProjectRuntime, table: RouteTable, route: Route) -> Sequence[Any]:
+    """Return the `middlewares` of the file of a route; none if it cannot be loaded.
+
+    For tools, as `load_error`.
+    """
+    space = ModuleSpace.of(app.root)
+    module = _load(space, route, table.packages, Findings(str(space.root)))
+    return module.middlewares if isinstance(module, HandlerModule) else ()
+
+
 def _load(
     space: ModuleSpace, route: Route, packages: Collection[str], findings: Findings
 ) -> HandlerModule | BrokenFile:

@@ -21,6 +21,7 @@ from treefold_http._wire.path_segments import Segments, decode_segments
 from treefold_router import RouteTable
 
 if TYPE_CHECKING:
+    from treefold_http._project.boot import LoadedProject
     from treefold_http._project.boot_files import BootFiles
     from treefold_http._project.findings import Findings
     from treefold_http._project.mounts import Mountable
@@ -38,6 +39,7 @@ RESERVED: Mapping[Segments, bool] = {
 }
 """The paths of the framework, and True for those with paths below. They count also where their
 setting is off, so that one list of middleware is right in development and in production."""
+_BELOW_DOCS = ("assets", "log", "site.json")
 _NEAR = 0.6
 """The similarity, from 0 to 1, from which a prefix is proposed."""
 
@@ -83,6 +85,19 @@ def require_served(app: ProjectRuntime, table: RouteTable, entries: Sequence[Any
         raise BootError(f"{MIDDLEWARE} cannot be used: {'; '.join(said)}")
 
 
+def find_unserved(app: ProjectRuntime, project: LoadedProject, later: Iterable[str]) -> list[Under]:
+    """Return the entries that wait for a mount of a startup hook, and get none.
+
+    For tools that run no hook.
+
+    Args:
+        later: the prefixes that hooks mount at, as far as the sources tell.
+    """
+    mounts = [tuple(part.lower() for part in decode_segments(prefix)) for prefix in later]
+    known = [each for each in project.unserved if not _covers_mount(app, each)]
+    return [each for each in known if not any(meet(each.prefix, mount) for mount in mounts)]
+
+
 def find_uncovered(app: ProjectRuntime, table: RouteTable, entries: Sequence[Any]) -> list[Under]:
     """Return the entries whose prefix covers no route, no reserved path and no known mount."""
     scoped = [entry for entry in entries if isinstance(entry, Under) and entry.prefix]
@@ -123,9 +138,10 @@ def _covers_reserved(entry: Under, table: RouteTable, entries: Sequence[Any]) ->
         if lies_below(entry.prefix, path):
             return True
         if RESERVED.get(path) and meet(entry.prefix, path):
-            name = entry.prefix[1]
-            documents = [ANY, "default.json", *(f"{version}.json" for version in table.versions)]
-            return path == ("docs",) or (len(entry.prefix) == 2 and name in documents)
+            documents = ["default.json", *(f"{version}.json" for version in table.versions)]
+            names = _BELOW_DOCS if path == ("docs",) else documents
+            if entry.prefix[1] in (ANY, *names):
+                return True
     return False
 
 
@@ -164,10 +180,11 @@ def nearest_prefix(prefix: Segments, known: Iterable[Segments]) -> str:
     from difflib import SequenceMatcher, get_close_matches  # for the message only
 
     def similarity(other: Segments) -> float:
-        return sum(map(segment_similarity, prefix, other)) / len(prefix)
+        pairs = [(a, b) for a, b in zip(prefix, other, strict=False) if a != ANY]
+        return sum(segment_similarity(*pair) for pair in pairs) / max(len(pairs), 1)
 
     def segment_similarity(a: str, b: str) -> float:
-        if a in (b, ANY):
+        if a == b:
             return 1.0
         return _NEAR if is_parameter(b) else SequenceMatcher(None, a, b).ratio()
 
@@ -176,7 +193,8 @@ def nearest_prefix(prefix: Segments, known: Iterable[Segments]) -> str:
     if alike:
         return "/" + "/".join(max(alike, key=similarity))
     ending = [one for one in candidates if one[-len(prefix) :] == prefix]
-    if ending:
-        return "/" + "/".join(ending[-1])
+    above = [one for one in candidates if one == prefix[: len(one)]]
+    if ending or above:
+        return "/" + "/".join(ending[-1] if ending else max(above, key=len))
     shown = ["/" + "/".join(one) for one in candidates]
     return get_close_matches("/" + "/".join(prefix), shown, n=1, cutoff=0.0)[0]

@@ -46,8 +46,7 @@ class Timeout:
         except TimeoutError:
             if not limit.expired():
                 raise
-        reader = request.reader
-        if reader.asked and not reader.complete:
+        if request.reader.was_awaited:
             raise HTTPError(408, f"The body did not arrive within {self._seconds:g} seconds")
         raise self._over()
 
