@@ -91,14 +91,14 @@ def _is_guarded(deployment: Deployment, path: str) -> bool:
 def _check_metrics(deployment: Deployment) -> Iterator[Finding]:
     reach = deployment.reach
     for entry in deployment.entries:
-        if not isinstance(entry, Metrics) or entry.path is None:
+        if not isinstance(entry, Metrics) or entry.page is None:
             continue
         file = deployment.file_of_entry(entry)
         if is_wide(entry.allowed):
-            text = f"{entry.path} may be read from most addresses"
+            text = f"{entry.page} may be read from most addresses"
             yield METRICS.at(file, text, "Metrics(allowed=['10.0.0.5'])  # Prometheus")
         elif reach.peer and not reach.trusts_peer and covers(entry.allowed, reach.peer):
-            text = f"{entry.path} may be read from {reach.peer!r}, which is the proxy's address"
+            text = f"{entry.page} may be read from {reach.peer!r}, which is the proxy's address"
             write = f"ProxyHeaders([{reach.peer!r}])  # first in the list, before Metrics"
             yield METRICS.at(file, text, write)
 

@@ -109,4 +109,4 @@ def _first_early(chain: Sequence[Any]) -> Any:
 def _reads_address(entry: Any) -> bool:
     if isinstance(entry, RateLimit):
         return entry.key is None
-    return isinstance(entry, IPAllowlist) or (isinstance(entry, Metrics) and entry.path is not None)
+    return isinstance(entry, IPAllowlist) or (isinstance(entry, Metrics) and entry.page is not None)

@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, FunctionType, MethodType, ModuleType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 _OURS = ("treefold", "treefold_http")
 _HOOKS = frozenset(
@@ -117,7 +117,7 @@ def _steps_of(value: Any, names: Collection[str]) -> Iterator[_Step]:
         if isinstance(inner, FunctionType) and inner is not value:
             yield inner, None
     elif isinstance(value, type):
-        yield from _methods(value, names)
+        yield from _methods(cast("type", value), names)
     elif not isinstance(value, ModuleType) and type(value).__module__ != "builtins":
         yield from _methods(type(value), names)
 

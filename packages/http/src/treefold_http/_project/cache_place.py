@@ -1,6 +1,6 @@
 """Where the cache of a route stands among its middleware, and what stands before it.
 
-A list is read from the outside in, and `cached(60)` keeps the answers of what comes after it. Three
+A list is read from the outside in, and `cached(60)` keeps the answers of what comes after it. Four
 rules are applied when a chain is planned:
 
 1. One cache counts, the one nearest the handler: two of them would keep one answer twice.

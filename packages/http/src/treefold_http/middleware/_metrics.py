@@ -46,8 +46,7 @@ class Metrics:
         buckets: upper bounds of the durations, in seconds; the first of a process count.
 
     Attributes:
-        path: the argument; an `under` that covers it runs before this entry.
-        page: the same.
+        page: the path where they are read; an `under` that covers it runs before this entry.
         allowed: the networks that may read them.
 
     Raises:
@@ -66,7 +65,7 @@ class Metrics:
     ) -> None:
         if path is not None and not path.startswith("/"):
             raise ValueError(f"Metrics path must start with '/', got {path!r}")
-        self.path = self.page = path
+        self.page = path
         self._path = None if path is None else path.encode()
         self.allowed = Networks(allowed, of="Metrics")
         self._library = _import_library()
