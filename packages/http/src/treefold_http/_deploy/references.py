@@ -117,9 +117,9 @@ def _steps_of(value: Any, names: Collection[str]) -> Iterator[_Step]:
         if isinstance(inner, FunctionType) and inner is not value:
             yield inner, None
     elif isinstance(value, type):
-        yield from _methods(cast("type", value), names)
+        yield from _methods(value, names)
     elif not isinstance(value, ModuleType) and type(value).__module__ != "builtins":
-        yield from _methods(type(value), names)
+        yield from _methods(cast("type[object]", type(value)), names)
 
 
 def _methods(owner: type, names: Collection[str]) -> Iterator[_Step]:
