@@ -268,11 +268,13 @@ class Page:
         "Page(), Note('b'), under('/*', Refuse())",
     ],
 )
+@pytest.mark.parametrize("default_version", [None, "latest"])
 def test_a_guard_of_a_page_runs_before_the_entry_that_answers_it(
-    project: Project, ask: Ask, entries: str
+    project: Project, ask: Ask, entries: str, default_version: str | None
 ) -> None:
     middleware = f"{GUARDED}{PAGE}\nmiddlewares = [{entries}]\n"
-    app = project({"Api/v1/Get.py": GET, "Middleware/__init__.py": middleware})
+    files = {"Api/v1/Get.py": GET, "Middleware/__init__.py": middleware}
+    app = project(files, default_version=default_version)
 
     assert ask(app, "GET", "/figures").status == 403
     assert ask(app, "GET", "/v1").status == (403 if "'/*'" in entries else 200)

@@ -51,7 +51,8 @@ def plan_request(app: Host, project: LoadedProject, request: Request, receive: R
             return _fall_back(project, request, refusal)
         return plan_request(app, project, request, receive)
     version = None
-    if type(outcome) is NoRoute and outcome.unversioned:
+    is_unversioned = type(outcome) is NoRoute and outcome.unversioned
+    if is_unversioned:
         if app.mounts and (mounted := app.mounts.find(path)) is not None:
             return _answer_mounted(project, request, mounted)
         version = project.default_version
@@ -63,7 +64,7 @@ def plan_request(app: Host, project: LoadedProject, request: Request, receive: R
         if type(outcome) is NoRoute and (plan := _plan_built_in(app, project, request, path)):
             return plan
     plan = _fall_back(project, request, fallback_of(outcome))
-    if project.outside and type(outcome) is NoRoute and outcome.unversioned:
+    if project.outside and is_unversioned and type(outcome) is NoRoute:
         plan = request.plan = project.outside.find_unserved(path) or plan
     if project.scoped_fallbacks:
         plan = project.scoped_fallbacks.find(request, project.table, path, version) or plan
