@@ -60,7 +60,8 @@ def print_failures(counts: Counts, *, most: int) -> None:
     """Print the first failing seeds, and all refusals by their message."""
     for outcome in counts.failing[:most]:
         print(f"hatch run arrangements --seed {outcome.seed}  # {describe_draw(outcome.seed)}")
-        for finding in outcome.findings[:3]:
+        first_of_kind = {finding.kind: finding for finding in reversed(outcome.findings)}
+        for finding in first_of_kind.values():
             print(f"  {finding.kind}: {finding.text}")
     print("failing seeds:", *(outcome.seed for outcome in counts.failing))
     refusals = Counter(each.refusal for each in counts.outcomes if each.refusal)

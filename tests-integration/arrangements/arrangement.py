@@ -42,6 +42,16 @@ class Reading(StrEnum):
     DECLARED = "declared: a shipped dependency, Header(), Query() or Cookie()"
     STATE = "request.state, set by middleware"
     CONTEXT = "a context variable, set by middleware"
+    PROVIDER = "a provider of providers.py"
+
+
+class Access(StrEnum):
+    """How the author's code takes a value out of a request."""
+
+    GET = "get"
+    ITEM = "item"
+    ALL = "all fields at once"
+    SCOPE = "the ASGI scope"
 
 
 class Guard(StrEnum):
@@ -154,6 +164,8 @@ class Arrangement:
     """An application.
 
     Attributes:
+        access: how fields are read by hand.
+        is_plain: handlers are plain functions, in worker threads.
         rule: what a guard of the author looks at.
         prefix: segments that an `under` of the guard covers; `*` is any one.
         is_mistyped: the prefix has a typing error, and covers nothing.
@@ -166,6 +178,8 @@ class Arrangement:
     seed: int
     credential: Credential
     reading: Reading
+    access: Access
+    is_plain: bool
     guard: Guard
     rule: Rule
     cover: Cover

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from arrangements.arrangement import Credential, Reading
+from arrangements.arrangement import Access, Credential, Reading
 from arrangements.clients import PEOPLE, SECRET, key_of
 
 _IDENTIFY = {
     Credential.NONE: 'return "-"',
     Credential.BEARER: 'return find(take_after(connection, "Bearer "))',
     Credential.JWT: 'return find_claims(take_after(connection, "Bearer "))',
-    Credential.BASIC: 'return find_basic(connection.headers.get("authorization", ""))',
-    Credential.HEADER_KEY: 'return find(connection.headers.get("x-api-key"))',
+    Credential.BASIC: 'return find_basic(read_field(connection, "authorization", ""))',
+    Credential.HEADER_KEY: 'return find(read_field(connection, "x-api-key"))',
     Credential.QUERY_KEY: 'return find(connection.query.get("api_key"))',
     Credential.COOKIE_KEY: 'return find(connection.cookies.get("api_key"))',
     Credential.SESSION: "return find_name(connection.session.user)",
     Credential.ADDRESS: "return connection.client.host",
-    Credential.LANGUAGE: 'return connection.headers.get("accept-language", "-")',
-    Credential.TENANT: 'return connection.headers.get("x-tenant", "-")',
+    Credential.LANGUAGE: 'return read_field(connection, "accept-language", "-")',
+    Credential.TENANT: 'return read_field(connection, "x-tenant", "-")',
 }
 
 _SHIPPED = {
@@ -80,8 +80,12 @@ def find_claims(token):
         return None
 
 
+def read_field(connection, name, default=None):
+    {access}
+
+
 def take_after(connection, word):
-    field = connection.headers.get("authorization", "")
+    field = read_field(connection, "authorization", "")
     return field.removeprefix(word) if field.startswith(word) else None
 
 
@@ -100,6 +104,10 @@ def name_key(request):
     return None if who is None else f"{{who}} {{request.raw_path}} {{request.query.multi_items()}}"
 
 
+async def find_caller(request: Request) -> str | None:
+    return identify(request)
+
+
 async def who_calls(request: Request) -> str:
     return require(identify(request))
 
@@ -108,14 +116,19 @@ async def who_calls(request: Request) -> str:
 '''
 
 _STATE = """
+class Caller:
+    def __init__(self, name):
+        self.name = name
+
+
 async def note_caller(request, call_next):
-    request.state.caller = identify(request)
+    request.state.caller = Caller(identify(request))
     return await call_next(request)
 
 
 class NoteCaller:
     def before(self, request):
-        request.state.caller = identify(request)
+        request.state.caller = Caller(identify(request))
 """
 
 _CONTEXT = """
@@ -130,11 +143,23 @@ class NoteCaller:
 """
 
 
-def write_people(credential: Credential, reading: Reading) -> str:
+_ACCESS = {
+    Access.GET: "return connection.headers.get(name, default)",
+    Access.ITEM: "return connection.headers[name] if name in connection.headers else default",
+    Access.ALL: "return dict(connection.headers.items()).get(name, default)",
+    Access.SCOPE: """
+    fields = dict(connection.scope["headers"])
+    return fields[name.encode()].decode() if name.encode() in fields else default
+""",
+}
+
+
+def write_people(credential: Credential, reading: Reading, access: Access = Access.GET) -> str:
     """Return the module that identifies callers by a credential."""
     return _PEOPLE.format(
         names={key_of(name): name for name in PEOPLE},
         secret=SECRET,
+        access=_ACCESS[access].strip(),
         identify=_IDENTIFY[credential],
         shipped=_SHIPPED.get(credential, ""),
     ) + (_CONTEXT if reading is Reading.CONTEXT else _STATE)

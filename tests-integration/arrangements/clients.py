@@ -40,6 +40,7 @@ class Client:
         name: in reports.
         caller: whose credential it sends; None for none, `stranger` for one that is not valid.
         has_gate: it sends the field that guards of the author look at.
+        takes_gzip: it accepts compressed responses.
         forwarded: the address that it claims to be forwarded for.
         site: the value of `Sec-Fetch-Site`.
     """
@@ -50,6 +51,7 @@ class Client:
     host: str = HOST
     has_gate: bool = True
     site: str = "same-origin"
+    takes_gzip: bool = False
     forwarded: str | None = None
 
     @property
@@ -59,7 +61,7 @@ class Client:
 
 
 ANN = Client(name="ann", caller="ann", address="127.0.0.11")
-BOB = Client(name="bob", caller="bob", address="127.0.0.12")
+BOB = Client(name="bob", caller="bob", address="127.0.0.12", takes_gzip=True)
 ANONYMOUS = Client(name="anonymous", caller=None, address="127.0.0.13")
 STRANGER = Client(name="wrong key", caller="stranger", address="127.0.0.14")
 REX = Client(name="rex, later revoked", caller="rex", address="127.0.0.15")
@@ -111,6 +113,8 @@ def fields_of(arrangement: Arrangement, client: Client, jar: Mapping[str, str]) 
     fields = [("Sec-Fetch-Site", client.site)]
     if client.has_gate:
         fields.append(("X-Gate", "open"))
+    if client.takes_gzip:
+        fields.append(("Accept-Encoding", "gzip"))
     if client.forwarded is not None:
         fields.append(("X-Forwarded-For", client.forwarded))
     if client.tag is not None:

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from arrangements.arrangement import (
     OWN_GUARDS,
+    Access,
     Answer,
     Arrangement,
     CacheKey,
@@ -74,6 +75,8 @@ def draw_arrangement(seed: int) -> Arrangement:
         seed=seed,
         credential=credential,
         reading=reading,
+        access=dice.choice(list(Access)),
+        is_plain=not {Echo.BODY, Echo.GREETING} & echoes and dice.random() < 0.3,
         guard=guard,
         rule=dice.choice(list(Rule)),
         cover=cover,

@@ -55,6 +55,9 @@ _RETURNED = {
 
 def write_bodies(arrangement: Arrangement) -> str:
     """Return the module that makes the bodies."""
+    define, rest = ("async def", "await asyncio.sleep(0)")
+    if arrangement.is_plain:
+        define, rest = "def", "pass"
     echoes = "\n    ".join(_ECHOES[echo] for echo in Echo if echo in arrangement.echoes)
     return f'''
 """The bodies of all handlers."""
@@ -72,8 +75,8 @@ async def greet(who):
     return f"hello {{who}}"
 
 
-async def describe(request, target, who, made):
-    await asyncio.sleep(0)
+{define} describe(request, target, who, made):
+    {rest}
     body = {{"target": target, "who": who, "made": f"{{target}}-{{made}}"}}
     {echoes}
     return body
@@ -127,11 +130,12 @@ async def handler(request):
 
 def _write_handler(arrangement: Arrangement, target: str, head: str = "") -> str:
     parameters, who = _read_caller(arrangement)
+    define, wait = ("def", "") if arrangement.is_plain else ("async def", "await ")
     return f"""{_IMPORTS}
 
-{head}async def handler(request{parameters}):
+{head}{define} handler(request{parameters}):
     who = {who}
-    return respond(await describe(request, {target!r}, who, next(runs)))
+    return respond({wait}describe(request, {target!r}, who, next(runs)))
 """
 
 
@@ -149,7 +153,7 @@ async def cut(body):
 
 async def handler(request{parameters}):
     who = {who}
-    body = await describe(request, "stream", who, next(runs))
+    body = {"" if arrangement.is_plain else "await "}describe(request, "stream", who, next(runs))
     return StreamingResponse(cut(body), media_type="application/json")
 """
 
@@ -198,9 +202,12 @@ def _read_caller(arrangement: Arrangement) -> tuple[str, str]:
             parameters.append(declared)
             who = f"require({found})"
         case Reading.STATE:
-            who = "require(request.state.caller)"
+            who = "require(request.state.caller.name)"
         case Reading.CONTEXT:
             who = "require(CALLER.get())"
+        case Reading.PROVIDER:
+            parameters.append("known_caller")
+            who = "require(known_caller)"
     if arrangement.guard is Guard.DEPENDENCY:
         parameters.append("passed: None = Depends(check_gate)")
     return "".join(f", {each}" for each in parameters), who

@@ -6,8 +6,9 @@ response: a cookie, a value of a session or a request id that two clients get.
 
 from __future__ import annotations
 
+import gzip
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, cast
 
@@ -46,6 +47,7 @@ class Finding:
     text: str
 
 
+_NO_BODY = gzip.compress(b"")
 _NAMES = {
     Target.ROUTE: "thing",
     Target.HEAD: "thing",
@@ -86,6 +88,8 @@ class Judge:
             jar: whose cookies were sent.
             is_late: after the revocation.
         """
+        if "gzip" in received.values("content-encoding") and step.client.takes_gzip:
+            received = replace(received, body=gzip.decompress(received.body or _NO_BODY))
         due = decide(self._arrangement, step.client, step.target, is_late=is_late)
         exchange = _Exchange(step, sent, received, jar, due)
         self._judge_fields(exchange)
@@ -126,6 +130,8 @@ class Judge:
         for stamp in received.values("x-stamp"):
             if stamp != client.tag:
                 self._find(Kind.FIELD, exchange, f"x-stamp: {stamp}")
+        if "gzip" in received.values("content-encoding") and not client.takes_gzip:
+            self._find(Kind.FIELD, exchange, "content-encoding: gzip")
         for who in received.values("x-who"):
             if who != exchange.due.who:
                 self._find(Kind.FIELD, exchange, f"x-who: {who}")

@@ -77,6 +77,13 @@ class Stamp:
 '''
 
 
+_PROVIDERS = """
+from Services.people import find_caller
+
+providers = {"known_caller": find_caller}
+"""
+
+
 def write_files(arrangement: Arrangement, redis: str) -> Mapping[str, str]:
     """Return the files of the project by name.
 
@@ -86,10 +93,13 @@ def write_files(arrangement: Arrangement, redis: str) -> Mapping[str, str]:
     files = {
         "treefold.toml": _write_settings(arrangement, redis),
         "revoked.txt": "",
-        "Services/people.py": write_people(arrangement.credential, arrangement.reading),
+        "Services/people.py": write_people(
+            arrangement.credential, arrangement.reading, arrangement.access
+        ),
         "Services/bodies.py": write_bodies(arrangement),
         "Services/guards.py": write_guards(arrangement),
         "Services/stamps.py": _STAMPS,
+        "providers.py": _PROVIDERS,
         "Middleware/__init__.py": _write_middleware(arrangement),
         **write_handlers(arrangement, cache_arguments(arrangement)),
     }
@@ -161,8 +171,10 @@ def _write_entry(arrangement: Arrangement, entry: Entry) -> str:
             return "Stamp()" if is_odd else _keep_off_sockets(arrangement, "stamp")
         case Entry.METRICS:
             return f"Metrics(allowed=[{NETWORK!r}])"
-        case Entry.SECURITY_HEADERS | Entry.GZIP:
-            return f"{entry.value}()"
+        case Entry.GZIP:
+            return "GZip(minimum=10)"
+        case Entry.SECURITY_HEADERS:
+            return "SecurityHeaders()"
 
 
 def _keep_off_sockets(arrangement: Arrangement, function: str) -> str:
