@@ -39,8 +39,8 @@ def main() -> int:
     processor = spent.user + spent.system + spent.children_user + spent.children_system
     print(counts.summary())
     print(f"{time.monotonic() - began:.0f} s, {processor:.0f} s of processor time")
-    problems = counts.problems if not given.seed else [each.seed for each in counts.failing]
-    for problem in problems:
+    problems = counts.problems if not given.seed else [*counts.failing, *counts.unclear]
+    for problem in counts.problems if not given.seed else ():
         print(f"FAILED: {problem}")
     return 1 if problems else 0
 
