@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -149,13 +150,13 @@ def test_a_limit_counts_what_reaches_it() -> None:
         ({"cover": Cover.UNDER, "prefix": ("*", "private")}, {Target.ROUTE, Target.SOCKET}),
         ({"cover": Cover.MODULE}, {Target.ROUTE}),
         ({"guard": Guard.WEBSOCKET}, {Target.SOCKET}),
-        ({"guard": Guard.NONE}, set()),
+        ({"guard": Guard.NONE}, set[Target]()),
     ],
 )
 def test_a_guard_is_where_the_arrangement_puts_it(
-    changes: Mapping[str, object], guarded: set[Target]
+    changes: Mapping[str, Any], guarded: set[Target]
 ) -> None:
-    arrangement = replace(PLAIN, **changes)  # pyright: ignore[reportArgumentType] - of the table
+    arrangement = replace(PLAIN, **changes)
     assert {each for each in PLAIN.targets if is_guarded(arrangement, each)} == guarded
 
 

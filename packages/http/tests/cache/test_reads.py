@@ -319,7 +319,7 @@ def test_a_kept_answer_is_compressed_for_clients_that_accept_it(
     assert (plain.fields("content-encoding"), plain.json()[0]) == ([], 1)
 
 
-def test_middleware_that_sees_every_answer_moves_out_of_the_cache(
+def test_a_cache_moves_inside_of_middleware_that_sees_every_answer(
     project: Project, ask: Ask
 ) -> None:
     setup = """
@@ -337,6 +337,28 @@ def test_middleware_that_sees_every_answer_moves_out_of_the_cache(
     asked = [ask(app, "GET", "/v1") for _ in range(3)]
     assert [answer.fields("x-seen") for answer in asked] == [["1"], ["2"], ["3"]]
     assert [answer.json()["n"] for answer in asked] == [1, 1, 1]
+
+
+def test_a_guard_between_a_cache_and_middleware_with_a_page_runs_first(
+    project: Project, ask: Ask
+) -> None:
+    setup = """
+    from treefold_http import Forbidden
+
+    async def gate(request, call_next):
+        if "x-gate" not in request.headers:
+            raise Forbidden("shut")
+        return await call_next(request)
+
+    class Page:
+        sees_every_answer = True
+
+        async def http(self, request, call_next):
+            return "page" if request.route is None else await call_next(request)
+    """
+    app = cached_project(project, "1", middleware="[cached(60), gate, Page()]", setup=setup)
+    assert ask(app, "GET", "/page").status == 403
+    assert ask(app, "GET", "/page", headers=[("x-gate", "open")]).body == b"page"
 
 
 @pytest.mark.parametrize(

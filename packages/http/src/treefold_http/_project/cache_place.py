@@ -10,7 +10,8 @@ rules are applied when a chain is planned:
    or dependencies that see the request; these run for every request. So does one with `key=`, which
    notes nothing of what middleware inside of it reads: `[cached(60, key=user), gate]`.
 4. Middleware that acts on every answer (`sees_every_answer = True`: compression, metrics, tracing)
-   moves out of a cache: it works on answers that are sent, or has to count kept ones too.
+   has no cache around it: it works on answers that are sent, or has to count kept ones too. The
+   cache moves inside of it. Moving the entry out instead would take it past a guard between them.
 """
 
 from __future__ import annotations
@@ -70,9 +71,9 @@ def place_cache(route: Route | None, entries: Sequence[Any], *, is_innermost: bo
         return others
     last = max(index for index, entry in enumerate(entries) if _keeps_answers(entry))
     place = last - len(caches) + 1
-    seeing = [entry for entry in others[place:] if _sees_every_answer(entry)]
-    inner = [entry for entry in others[place:] if not _sees_every_answer(entry)]
-    others, place = [*others[:place], *seeing, *inner], place + len(seeing)
+    for index, entry in enumerate(others[place:], place):
+        if _sees_every_answer(entry):
+            place = index + 1  # the entry stays: one before it may guard its page
     is_keyed = getattr(caches[-1], "key", None) is not None
     if is_innermost or is_keyed or any(map(decides_access, others[place:])):
         place = len(others)
