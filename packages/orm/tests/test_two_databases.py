@@ -325,3 +325,50 @@ async def test_a_condition_on_a_row_of_a_replica_compares_its_key(pair: Any, hal
         post.title for post in await half.rows(Post.objects.filter(author=author.pk))
     ]
     assert await half(Author.objects).contains(author)
+
+
+async def test_an_inner_query_without_a_database_runs_where_the_outer_one_does(
+    pair: Any, half: Any
+) -> None:
+    """As in Django: a reusable condition need not know which replica is asked."""
+    posts = Post.objects.filter(views__gte=5)
+    for alias in ALIASES:
+        plain = Author.objects.using(alias)
+        keys = await half.rows(posts.using(alias).values_list("author", flat=True))
+        wanted = await half.rows(plain.filter(pk__in=keys).order_by("pk"))
+        within = Author.objects.filter(pk__in=posts.values("author"))
+        for asked in (
+            plain.filter(pk__in=posts.values("author")),
+            plain.filter(Exists(posts.filter(author=OuterRef("pk")))),
+            plain.join(CTE(posts.values("author").distinct()), author="pk"),
+            plain.filter(pk__in=within.values("pk")),
+            plain & within,
+            within.using(alias),
+        ):
+            assert await half.rows(asked.order_by("pk")) == wanted, alias
+
+
+@pytest.mark.parametrize(
+    "taking",
+    [
+        lambda held: Author.objects.filter(pk__in=held.values("author")).values("pk"),
+        lambda held: Author.objects.filter(Q(age__gt=1) | ~Q(pk__in=held.values("author"))).values(
+            "pk"
+        ),
+        lambda held: Author.objects.filter(Exists(held.filter(author=OuterRef("pk")))).values("pk"),
+        lambda held: Author.objects.annotate(n=Subquery(held.values("views")[:1])).values("pk"),
+        lambda held: Author.objects.join(CTE(held.values("author").distinct()), author="pk").values(
+            "pk"
+        ),
+        lambda held: Author.objects.values("pk").union(held.values("author")),
+        lambda held: (Author.objects.all() | Author.objects.using("default")).values("pk"),
+        lambda held: (Author.objects.all() & Author.objects.using("default")).values("pk"),
+    ],
+)
+async def test_a_query_takes_the_database_of_one_that_it_holds(
+    pair: Any, half: Any, taking: Callable[[Any], Any]
+) -> None:
+    """`default` that was chosen is no less chosen two levels further in."""
+    held = Post.objects.using("default")
+    with pytest.raises(FieldError, match=r"'default'.*'other'"):
+        Post.objects.using("other").filter(author__in=taking(held))

@@ -197,7 +197,9 @@ def test_shipped_entries_without_a_check_of_sockets_leave_them_open(
     assert talk(app, "/v1/chat/a").kinds[0] == "accept"
 
 
-@pytest.mark.parametrize("entry", [5, None, dict, object()], ids=repr)
+@pytest.mark.parametrize(
+    "entry", [5, None, dict, object()], ids=["number", "none", "class", "object"]
+)
 def test_only_middleware_is_marked(entry: Any) -> None:
     with pytest.raises(TypeError, match="A middleware entry must be"):
         requests_only(entry)

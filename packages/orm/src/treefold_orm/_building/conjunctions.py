@@ -30,6 +30,7 @@ def met(query: Q, other: Any) -> Q:
     """The rows of `query` that are in `other` too."""
     other = _checked(query, other, "&")
     made = _ordered(query, other)
+    made._alias = check_database(other._alias, query._alias)
     for node in _conditions(other, len(query._params)):
         made = made._step(steps.Where(node))
     return made._step(steps.NoRows()) if other._has(steps.NoRows) else made
@@ -39,6 +40,7 @@ def joined(query: Q, other: Any) -> Q:
     """The rows of `query` and those of `other`."""
     other = _checked(query, other, "|")
     made = _ordered(query, other)
+    made._alias = check_database(other._alias, query._alias)
     parts = [
         _conditions(part, by)
         for part, by in ((query, 0), (other, len(query._params)))

@@ -49,7 +49,7 @@ class SetOperations(QueryBuilder[M, R], Generic[M, R]):
                 "Different set operations cannot be mixed: combine in one kind, or filter by key"
             )
         for other in map(query_of, others):
-            check_database(other._alias, self._alias)
+            alias = check_database(other._alias, made._alias)
             for part in (made, other):
                 if part._low or part._high is not None:
                     raise FieldError("A sliced query cannot be combined: slice the result")
@@ -65,6 +65,7 @@ class SetOperations(QueryBuilder[M, R], Generic[M, R]):
                 )
             made = made._step(Combine(op, key, len(made._params)), other._params)
             made._key = in_one_type(made._key)
+            made._alias = alias
         return made
 
     def select_for_update(

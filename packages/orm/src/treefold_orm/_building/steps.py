@@ -84,10 +84,12 @@ class QuerySteps(QuerySource):
     def _frozen(self, step: Step, scope: Scope) -> Self:
         made = self._step(step)
         made._params = tuple(scope.params)
+        if scope.database is not None:
+            (made._alias,) = scope.database
         return made
 
     def _scope(self) -> Scope:
-        return Scope(self._meta, list(self._params), self._notes or {}, alias=self._alias)
+        return Scope(self._meta, list(self._params), self._notes or {}, database=[self._alias])
 
     def _open(self, what: str) -> None:
         if self._low or self._high is not None:
@@ -152,8 +154,8 @@ class QuerySteps(QuerySource):
         return plan, params if plan.bind is None else plan.bind(params)
 
     def _freeze_subquery(self, scope: Scope) -> SubqueryNode:
-        if scope.alias is not None:
-            check_database(self._alias, scope.alias)
+        if scope.database is not None:
+            scope.database[:] = [check_database(self._alias, *scope.database)]
         key, params = self._whole()
         base = len(scope.params)
         shared = shared_ctes(key, params, scope)

@@ -16,9 +16,12 @@ MAX_DEPTH = 64
 class Scope:
     """The context of freezing: the model, the annotations known so far, and the list that collects
     values. With `over_rows` all rows of a query are aggregated, with all that is known of them.
+
+    `database` is the alias of the query, in a list that all scopes of one query share: an inner
+    query may give it one.
     """
 
-    __slots__ = ("alias", "annotations", "depth", "meta", "over_rows", "params")
+    __slots__ = ("annotations", "database", "depth", "meta", "over_rows", "params")
 
     def __init__(
         self,
@@ -26,14 +29,14 @@ class Scope:
         params: list[Any],
         annotations: dict[str, Expr] | None = None,
         depth: int = 0,
-        alias: str | None = None,
+        database: list[str] | None = None,
         over_rows: bool = False,
     ) -> None:
         self.meta = meta
         self.params = params
         self.annotations = {} if annotations is None else annotations
         self.depth = depth
-        self.alias = alias
+        self.database = database
         self.over_rows = over_rows
 
     def param(self, value: Any, field: AnyField | None) -> ParamNode:
@@ -43,7 +46,7 @@ class Scope:
 
     def within(self, meta: Meta) -> Scope:
         """The same parameters, seen from a related model."""
-        return Scope(meta, self.params, {}, self.depth, self.alias)
+        return Scope(meta, self.params, {}, self.depth, self.database)
 
     def nested(self) -> Scope:
         """The same scope one level deeper; `FieldError` where that is too deep."""

@@ -73,7 +73,7 @@ def _shared(meta: Meta, alias: str, row: Instance, fields: Sequence[AnyField]) -
     values = [row.__dict__.get(field.attname) for field in fields]
     if meta.version is not None or not all(map(row_state.is_expression, values)):
         return None
-    scope = Scope(meta, [], {}, alias=alias)
+    scope = Scope(meta, [], {}, database=[alias])
     nodes = [freeze_value(value, scope, field) for value, field in zip(values, fields, strict=True)]
     key = (tuple(nodes), tuple(map(repr, scope.params)))  # repr: a value may be a JSON document
     return key

@@ -87,7 +87,7 @@ def _in_order(query: AnyQuery, call: str) -> AnyQuery:
         return query
     values = query._last(Values)
     if values is not None:
-        if any(isinstance(s, Annotate) and s.groups for s in query._key[1:]):
+        if _groups_values(query):
             raise FieldError(
                 f"{call} cannot choose among groups without an order; call order_by() before it"
             )
@@ -97,6 +97,16 @@ def _in_order(query: AnyQuery, call: str) -> AnyQuery:
     if step is None and meta.ordering:  # which DISTINCT leaves out by itself
         return query.order_by(*meta.ordering) if query._has(Distinct) else query
     return query.order_by(*key_order(meta))
+
+
+def _groups_values(query: AnyQuery) -> bool:
+    """Return True for rows that are groups of `values()`, which have no key to be ordered by.
+
+    `annotate(n=Count("posts")).values("name")` has a row for each instance, with its key.
+    """
+    steps = query._key[1:]
+    first = next(place for place, step in enumerate(steps) if isinstance(step, Values))
+    return any(isinstance(step, Annotate) and step.groups for step in steps[first:])
 
 
 def in_bulk(

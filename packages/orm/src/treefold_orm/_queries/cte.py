@@ -172,7 +172,7 @@ class CTE(Generic[M, R]):
         relation = _relation(start._meta, follow)
         _check_limit(relation, follow, max_depth, bounded=depth is None and not carry)
         key, params = start._whole()
-        scope = Scope(start._meta, list(params), start._notes or {}, alias=start._alias)
+        scope = Scope(start._meta, list(params), start._notes or {}, database=[start._alias])
         names = [start._meta.pk.attname, *([depth or ""] if depth or max_depth else []), *carry]
         given = [name for name in (depth, *carry) if name is not None]
         for place, name in enumerate(given):
@@ -312,7 +312,7 @@ def _carried(
         known[depth] = nodes.CTENode(INTEGER, nodes.PREVIOUS, 1)
     mark = len(scope.params)
     for _ in range(3):  # a step may make a type wider, and another value that takes it
-        inside = Scope(scope.meta, scope.params, known, alias=scope.alias)
+        inside = Scope(scope.meta, scope.params, known, database=scope.database)
         nexts = {name: freeze(as_expression(carry[name][1]), inside) for name in begins}
         fields = {name: _carried_as(name, begins[name], nexts[name]) for name in begins}
         if all(representation(fields[n]) == _form(known[n]) for n in begins):

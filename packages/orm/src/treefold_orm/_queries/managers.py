@@ -21,6 +21,7 @@ from collections.abc import (
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
 
+from treefold_orm._base.databases import UNPLACED
 from treefold_orm._base.errors import FieldError, ModelError
 from treefold_orm._building.query import M
 from treefold_orm._building.starting import begin, one_exact
@@ -69,7 +70,7 @@ class QuerySet(BaseQuery[M, M], BulkQuery[M], Generic[M]):
             raise FieldError(f"{type(self).__name__}() takes a model, got {model!r}")
         if meta.abstract:
             raise ModelError(f"{meta.name} is abstract: query a model that inherits from it")
-        begin(self, meta, using or "default")
+        begin(self, meta, using or UNPLACED)
 
     @classmethod
     def as_manager(cls) -> Self:
@@ -261,7 +262,7 @@ class Manager(ManagerMethods[M], Generic[M]):
     """
 
     _meta: Meta = cast("Meta", None)
-    _alias: str = "default"
+    _alias: str = UNPLACED
     _plain = False  # get_queryset() gives all rows, as a QuerySet
     _query_class: type[QuerySet[Any]] = QuerySet
 
