@@ -348,23 +348,24 @@ async def test_an_inner_query_without_a_database_runs_where_the_outer_one_does(
             assert await half.rows(asked.order_by("pk")) == wanted, alias
 
 
-@pytest.mark.parametrize(
-    "taking",
-    [
-        lambda held: Author.objects.filter(pk__in=held.values("author")).values("pk"),
-        lambda held: Author.objects.filter(Q(age__gt=1) | ~Q(pk__in=held.values("author"))).values(
-            "pk"
-        ),
-        lambda held: Author.objects.filter(Exists(held.filter(author=OuterRef("pk")))).values("pk"),
-        lambda held: Author.objects.annotate(n=Subquery(held.values("views")[:1])).values("pk"),
-        lambda held: Author.objects.join(CTE(held.values("author").distinct()), author="pk").values(
-            "pk"
-        ),
-        lambda held: Author.objects.values("pk").union(held.values("author")),
-        lambda held: (Author.objects.all() | Author.objects.using("default")).values("pk"),
-        lambda held: (Author.objects.all() & Author.objects.using("default")).values("pk"),
-    ],
-)
+TAKING: list[Callable[[Any], Any]] = [
+    lambda held: Author.objects.filter(pk__in=held.values("author")).values("pk"),
+    lambda held: Author.objects.filter(Q(age__gt=1) | ~Q(pk__in=held.values("author"))).values(
+        "pk"
+    ),
+    lambda held: Author.objects.filter(Exists(held.filter(author=OuterRef("pk")))).values("pk"),
+    lambda held: Author.objects.annotate(n=Subquery(held.values("views")[:1])).values("pk"),
+    lambda held: Author.objects.join(CTE(held.values("author").distinct()), author="pk").values(
+        "pk"
+    ),
+    lambda held: Author.objects.values("pk").union(held.values("author")),
+    lambda held: (Author.objects.all() | Author.objects.using("default")).values("pk"),
+    lambda held: (Author.objects.all() & Author.objects.using("default")).values("pk"),
+]
+"""Queries without a database of their own that take in one with a database."""
+
+
+@pytest.mark.parametrize("taking", TAKING)
 async def test_a_query_takes_the_database_of_one_that_it_holds(
     pair: Any, half: Any, taking: Callable[[Any], Any]
 ) -> None:
