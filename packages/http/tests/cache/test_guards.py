@@ -1,4 +1,4 @@
-"""A cache and what guards a route: nobody gets an answer past a guard (S-52)."""
+"""A cache and what guards a route: no client gets an answer past a guard (S-52)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A proxy that nobody trusts speaks for others: its address admits nobody (S-142)."""
+"""A proxy that is not trusted speaks for others: its address admits no client (S-142)."""
 
 from __future__ import annotations
 
