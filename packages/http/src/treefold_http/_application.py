@@ -317,7 +317,9 @@ class Application:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection scope (ASGI 3.0)."""
+        outer = self  # the application whose code awaits this one
         if scope["type"] != "http" or not self.lifespan.is_direct:
+            outer = entered.get()
             if (prepared := await self._prepare(scope, receive, send)) is None:
                 return
             scope = prepared
@@ -378,6 +380,8 @@ class Application:
                 log_connection(request, scope["method"], status, perf_counter() - started, has_body)
             if request_id.get() is identity:  # not in a task that is closed from outside
                 request_id.reset(token)
+            if outer is not self:
+                entered.set(outer)
 
     async def _prepare(self, scope: Scope, receive: Receive, send: Send) -> Scope | None:
         """Return the scope of a request that waits to be served; serve any other scope."""
@@ -386,15 +390,14 @@ class Application:
             return None
         if not self.lifespan.started:
             await self.lifespan.start()
-        if has_several() and entered.get() is not self:
-            with entering(self):
-                await self(scope, receive, send)
-            return None
         if self.settings.root_path:
             scope = place_below(scope, self.settings.root_path)
         if scope["type"] == "http":
+            if has_several():
+                entered.set(self)
             return scope
-        await serve_socket(self, scope, receive, send)
+        with entering(self):
+            await serve_socket(self, scope, receive, send)
         return None
 
     def _start_work(self, request: Request, response: Response | None) -> None:
