@@ -43,7 +43,6 @@ from treefold_http._runtime.boot_report import BootReport
 from treefold_http._runtime.current_application import (
     entered,
     entering,
-    has_several,
     note_made,
 )
 from treefold_http._runtime.disconnect_watcher import DisconnectWatcher
@@ -320,9 +319,11 @@ class Application:
         outer = self  # the application whose code awaits this one
         if scope["type"] != "http" or not self.lifespan.is_direct:
             outer = entered.get()
-            if (prepared := await self._prepare(scope, receive, send)) is None:
-                return
-            scope = prepared
+            if not self.lifespan.is_beside or scope["type"] != "http":
+                if (prepared := await self._prepare(scope, receive, send)) is None:
+                    return
+                scope = prepared
+            entered.set(self)
         started = perf_counter()
         fields = dict(scope["headers"])
         identity = assign_request_id(fields, scope["headers"])
@@ -373,7 +374,7 @@ class Application:
                 status, request.error = _LEFT, None
                 raise
         finally:
-            if response is not None and status != _LEFT:
+            if response is not None and type(response) is not Response and status != _LEFT:
                 # A file decides between 200, 206, 304 and others when it is sent.
                 status = getattr(request, "sent_status", status)
             if request.error is not None or _is_logged(_INFO if status < 500 else _ERROR):
@@ -393,8 +394,6 @@ class Application:
         if self.settings.root_path:
             scope = place_below(scope, self.settings.root_path)
         if scope["type"] == "http":
-            if has_several():
-                entered.set(self)
             return scope
         with entering(self):
             await serve_socket(self, scope, receive, send)

@@ -29,7 +29,7 @@ TREE = {
         from treefold_http import Depends
         from Services.notes import notes
 
-        def held():
+        async def held():  # a plain one waits for a thread, perhaps longer than the limit
             try:
                 yield
             finally:

@@ -56,13 +56,14 @@ class Lifespan:
     Attributes:
         started: True once the startup is complete and requests may be served.
         is_direct: True once a request can be served as the server passes it, without a prefix.
+        is_beside: True where it could, but several applications run, and each enters its own.
         stopping: set when the shutdown begins; event streams wait on it.
     """
 
     def __init__(self, app: Host) -> None:
         self.app = app
         self.started = False
-        self.is_direct = False
+        self.is_direct = self.is_beside = False
         self.stopping = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._starting: asyncio.Future[None] | None = None
@@ -205,7 +206,9 @@ class Lifespan:
 
     def choose_path(self) -> None:
         """Serve requests directly, unless they have a prefix or several applications run."""
-        self.is_direct = self.started and not self.app.settings.root_path and not has_several()
+        is_plain = self.started and not self.app.settings.root_path
+        self.is_beside = is_plain and has_several()
+        self.is_direct = is_plain and not self.is_beside
 
     async def _end_installed(self) -> None:
         for extension in reversed(self.app.installed):
