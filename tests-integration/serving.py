@@ -36,7 +36,7 @@ NewDatabase: TypeAlias = Callable[[], AbstractContextManager[str]]
 """The fixture `new_database`: the address of an empty database for the length of a block."""
 
 KINDS = ("asgi", "h11", "httptools")
-PATIENCE = 15.0
+PATIENCE = 60.0
 """Seconds after which a condition that was waited for counts as failed."""
 
 _WITHOUT_EXTRAS = """

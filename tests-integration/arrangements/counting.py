@@ -28,6 +28,7 @@ from http_redis import connected
 from arrangements.judging import SILENT, Finding, Kind
 from arrangements.refusals import names_remedy
 from arrangements.running import Outcome, run_arrangement
+from treefold_http._redis import client
 
 LEAST_BOOTED = 0.7
 """The share of arrangements that must boot: a refusal is no answer to everything."""
@@ -140,6 +141,8 @@ def count_arrangements(
     """
     for name in _LOADED:
         importlib.import_module(name)
+    # A busy machine may take longer than the 100 ms of a request, which would then be a 503.
+    client.TIMEOUT = PATIENCE
     gc.collect()
     gc.freeze()  # a collection in a child would copy every page
     waiting = iter(seeds)
