@@ -29,6 +29,7 @@ import http_peer
 import http_served
 from boot_floor import TABLE as BOOT_FLOOR, await_bytecode, boot_floor
 from http_cases import CASES, UPLOAD_CASE, App, Case, project
+from turns import note_row, turn
 
 from treefold_http import Application
 from treefold_logging import configure, flush, get_logger
@@ -70,6 +71,11 @@ async def run_batch(app: App, case: Case, send: Any = _drop) -> float:
         {"type": "http.request", "body": piece, "more_body": piece is not pieces[-1]}
         for piece in pieces
     ]
+    with turn():
+        return await _time_batch(app, case, send, messages)
+
+
+async def _time_batch(app: App, case: Case, send: Any, messages: list[dict[str, Any]]) -> float:
     state: dict[str, Any] = {}
     started = time.process_time()
     for _ in range(case.count):
@@ -106,16 +112,22 @@ def _receiver(messages: list[dict[str, Any]]) -> Any:
     return receive
 
 
-async def _compare(app: App, base: App, case: Case, rounds: int) -> tuple[float, float]:
+async def _compare(
+    app: App, base: App, case: Case, rounds: int, row: str = ""
+) -> tuple[float, float]:
     """Give how many times as long as `base` a request takes, and how long `base` takes."""
     for warm in (app, base):
         await run_batch(warm, case)
     before, bases, ratios = await run_batch(base, case), list[float](), list[float]()
+    spent: list[float] = []
     for _ in range(rounds):
         ours, after = await run_batch(app, case), await run_batch(base, case)
         ratios.append(2 * ours / (before + after))
         bases.append(after)
+        spent.append(ours)
         before = after
+    if row:
+        note_row(row, spent)
     return median(ratios), median(bases)
 
 
@@ -129,7 +141,7 @@ async def in_process(rounds: int) -> list[Row]:
         for case in [*CASES, UPLOAD_CASE]:
             get_logger().setLevel("INFO" if case.logged else "CRITICAL")
             base = case.floor if case is UPLOAD_CASE and case.floor else case.bare
-            ratio, spent = await _compare(application, base, case, rounds)
+            ratio, spent = await _compare(application, base, case, rounds, case.name)
             scale, unit = (1.0, "floors") if case is UPLOAD_CASE else (case.bare_table, "us")
             beside = f"{ratio:.2f} times {spent:.2f} us"
             if case.floor is not None and base is not case.floor:

@@ -16,6 +16,7 @@ from typing import Any
 
 from http_cases import HEADERS, HELLO, App, Case, bare, project
 from http_peer import logging_peer
+from turns import note_row
 
 from treefold_http import Application
 from treefold_logging import get_logger
@@ -72,19 +73,29 @@ async def added(batch: Batch, entry: Entry, rounds: int) -> tuple[float, float]:
         The cost added, and how many times as long the request takes with it.
     """
     with _serving("") as plain, _serving(entry.code) as ours:
-        for app in (plain, ours, bare):
-            await batch(app, replace(_CASE, count=2000))
-        costs, ratios = list[float](), list[float]()
-        before = await batch(plain, _CASE)
+        for app in (plain, ours):
+            await _alone(batch, app, count=2000)
+        await batch(bare, replace(_CASE, count=2000))
+        costs, ratios, times = list[float](), list[float](), list[float]()
+        before = await _alone(batch, plain)
         for _ in range(rounds):
             base = await batch(bare, _CASE)
-            spent = await batch(ours, _CASE)
-            after = await batch(plain, _CASE)
+            spent = await _alone(batch, ours)
+            after = await _alone(batch, plain)
             without = (before + after) / 2
             costs.append((spent - without) / base * _CASE.bare_table)
             ratios.append(spent / without)
+            times.append(spent)
             before = after
+    note_row(f"+ {entry.name}", times)
     return median(costs), median(ratios)
+
+
+async def _alone(batch: Batch, app: Application, count: int = _CASE.count) -> float:
+    """Run a batch while no other application runs; several in one process cost each a step."""
+    async with app.lifespan():
+        await batch(app, replace(_CASE, count=1))  # makes what the first request makes
+        return await batch(app, replace(_CASE, count=count))
 
 
 async def all_beside_peer(batch: Batch, rounds: int) -> tuple[float, float]:

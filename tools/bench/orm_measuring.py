@@ -17,6 +17,8 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Generator
 from typing import Any, TypeVar
 
+from turns import note_row, turn
+
 Pair = tuple[float, float]  # the raw driver and the ORM, in batches that are neighbours
 Sync = Callable[[], Any]
 Async = Callable[[], Awaitable[Any]]
@@ -34,10 +36,12 @@ class Table:
         raw, ours = (statistics.median(pair[side] for pair in pairs) for side in (0, 1))
         times = f"raw {raw:9.2f} us   ours {ours:9.2f} us"
         ratio = statistics.median(pair[1] / pair[0] for pair in pairs)
+        note_row(name, [pair[1] for pair in pairs])
         self._line(name, times, ratio, bar, digits=2)
 
     def count(self, name: str, found: float, bar: float) -> None:
         """Add a number that has a bar of its own."""
+        note_row(name, [found])
         self._line(name, " " * 37, found, bar, digits=0)
 
     def _line(self, name: str, middle: str, found: float, bar: float, *, digits: int) -> None:
@@ -98,13 +102,14 @@ def timed(calls: int, clock: Clock = time.process_time) -> Generator[list[float]
     """Yield a list that gets the microseconds for each of so many calls."""
     taken: list[float] = []
     gc.collect()
-    gc.disable()
-    start = clock()
-    try:
-        yield taken
-        taken.append((clock() - start) / calls * 1e6)
-    finally:
-        gc.enable()
+    with turn():
+        gc.disable()
+        start = clock()
+        try:
+            yield taken
+            taken.append((clock() - start) / calls * 1e6)
+        finally:
+            gc.enable()
 
 
 @contextlib.contextmanager
