@@ -15,6 +15,7 @@ from pairs import PAIRS
 import treefold_migrations as m
 from treefold_migrations import FileError, HistoryError, SchemaState
 from treefold_migrations._detect.differences import differences
+from treefold_migrations._files.hashing import old_digests_of
 from treefold_migrations._files.layout import laid_out
 from treefold_migrations._files.loading import load_folder
 from treefold_migrations._files.names import next_name, words_for
@@ -238,7 +239,7 @@ def test_comments_and_formatting_do_not_count(tmp_path: Path) -> None:
 
 
 def test_the_order_of_imports_does_not_count(tmp_path: Path) -> None:
-    body = declared([], AUTHOR)
+    body = "def used():\n    return datetime, d\n\n" + declared([], AUTHOR)
     plain = one(tmp_path, f"import datetime\nimport decimal as d\n{body}")
     assert one(tmp_path, f"import decimal as d, datetime\n\n{body}") == plain
     assert one(tmp_path, f"import decimal, datetime as d\n\n{body}") != plain
@@ -284,8 +285,11 @@ def test_a_change_reaches_the_hashes_of_all_that_follow(tmp_path: Path) -> None:
 
 def test_hashes_are_those_of_every_version_of_python(tmp_path: Path) -> None:
     body = PYTHON + declared([], AUTHOR, "RunPython(forward)")
-    known = "eec43514e448d8a9f19c86e4a88be704d065fc74302bc60059c960298c046ca7"
+    known = "2:0cd5613f808102bdcb8193373c9452ce0100867bbd0f44ee5850d81730c09021"
     assert one(tmp_path, body) == known
+    (loaded,) = load_folder(tmp_path).order()
+    first = "eec43514e448d8a9f19c86e4a88be704d065fc74302bc60059c960298c046ca7"
+    assert old_digests_of([], loaded.migration, loaded.path.read_text()) == {first}
 
 
 # -- the graph ------------------------------------------------------------------------------------

@@ -3,20 +3,37 @@
 Code counts by its syntax tree: comments, quotes, line breaks, docstrings and the order of imports
 and keywords do not. It never depends on how this version of the ORM would write an operation, so
 that an upgrade changes no hash.
+
+| Version | Text | Covers |
+|---|---|---|
+| 1 | 64 hexadecimal digits | all code |
+| 2 | `2:` and such digits | the code of `normalize`, and the imports that it uses |
+
+New records have version 2. One of version 1 is compared with `old_digests_of`, and rewritten.
 """
 
 from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from treefold_migrations._files.migration import Migration
+from treefold_migrations._files.normalizing import normalize, without_elidable
 from treefold_orm.schema import Imports
 
 _UNIMPORTANT = frozenset({"ctx", "kind", "type_comment"})
 _GRAPH = frozenset({"after", "replaces"})  # earlier files count by their hashes, not by their names
+
+
+_VERSION = "2:"
+_IMPORT = "import "  # no syntax tree as text begins so
+
+
+def is_old(hash_: str) -> bool:
+    """Return True for a hash of version 1."""
+    return ":" not in hash_
 
 
 def digest_of(parents: Sequence[str], migration: Migration, text: str) -> str:
@@ -27,23 +44,52 @@ def digest_of(parents: Sequence[str], migration: Migration, text: str) -> str:
         migration: The declaration of the file.
         text: The text of the file; without any, the source of the operations counts.
     """
+    return _VERSION + _hashed(parents, _used_lines(text) if text else _sources(migration))
+
+
+def old_digests_of(parents: Sequence[str], migration: Migration, text: str) -> set[str]:
+    """Return the hashes of version 1 that a file may have been recorded with: as it is, and as it
+    was before its operations got `elidable`; arguments as of `digest_of`.
+    """
+    if not text:
+        return {_hashed(parents, _sources(migration))}
+    return {_hashed(parents, _lines(tree)) for tree in (ast.parse(text), without_elidable(text))}
+
+
+def _sources(migration: Migration) -> Iterator[str]:
+    imports = Imports()
+    return (operation.source(imports) for operation in migration.operations)
+
+
+def _hashed(parents: Sequence[str], lines: Iterable[str]) -> str:
     hashed = hashlib.sha256()
     for parent in parents:
         hashed.update(f"after {parent}\n".encode())
-    imports = Imports()
-    lines = _lines(text) if text else (o.source(imports) for o in migration.operations)
     for line in lines:
         hashed.update(f"{line}\n".encode())
     return hashed.hexdigest()
 
 
-def _lines(text: str) -> Iterator[str]:
+def _used_lines(text: str) -> Iterator[str]:
+    """The lines without the imports that nothing uses, such as those of annotations."""
+    lines = list(_lines(normalize(text)))
+    imports = sum(line.startswith(_IMPORT) for line in lines)
+    code = "".join(lines[imports:])
+    for line in lines[:imports]:
+        _, module, name, bound = line.split(" ")
+        used = f"Name(id={(bound or name).partition('.')[0]!r})"
+        if name == "*" or (module != "__future__" and used in code):
+            yield line
+    yield from lines[imports:]
+
+
+def _lines(tree: ast.Module) -> Iterator[str]:
     imported: list[str] = []
     rest: list[ast.stmt] = []
-    for statement in ast.parse(text).body:
+    for statement in tree.body:
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
             module = getattr(statement, "module", None) or ""
-            imported += [f"import {module} {a.name} {a.asname or ''}" for a in statement.names]
+            imported += [f"{_IMPORT}{module} {a.name} {a.asname or ''}" for a in statement.names]
         elif not _is_docstring(statement):
             rest.append(statement)
     yield from sorted(set(imported))

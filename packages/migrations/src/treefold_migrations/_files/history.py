@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from treefold_migrations._base.errors import HistoryError, StateError
-from treefold_migrations._files.hashing import digest_of
+from treefold_migrations._files.hashing import digest_of, old_digests_of
 from treefold_migrations._files.migration import Migration
 from treefold_migrations._operations.base import Operation
 from treefold_migrations._state.schema_state import SchemaState
@@ -154,6 +154,15 @@ class History:
         """Return the hash of a migration, which covers its parents."""
         return self._digest(self[name].name)
 
+    def digests_after(self, name: str, parents: Sequence[str]) -> set[str]:
+        """Return the hashes, of all versions, that a migration may be recorded with after parents
+        that are recorded with these.
+        """
+        item = self[name]
+        text = _text_of(item)
+        given = parents, item.migration, text
+        return {digest_of(*given)} | old_digests_of(*given)
+
     def chain(self, name: str) -> str:
         """Return the hash that the children of a migration count on."""
         item = self[name]
@@ -166,8 +175,7 @@ class History:
             if step not in self._digests:
                 item = self._kept[step]
                 parents = [self.chain(parent) for parent in self._parents[step]]
-                text = item.path.read_text(encoding="utf-8") if item.path.exists() else ""
-                self._digests[step] = digest_of(parents, item.migration, text)
+                self._digests[step] = digest_of(parents, item.migration, _text_of(item))
         return self._digests[name]
 
     def steps(self) -> Iterator[tuple[Loaded, SchemaState, SchemaState]]:
@@ -242,6 +250,10 @@ class History:
 
         close = difflib.get_close_matches(name, self._order, n=1, cutoff=0.3)
         return f"did you mean {close[0]!r}?" if close else "there are no migrations yet"
+
+
+def _text_of(item: Loaded) -> str:
+    return item.path.read_text(encoding="utf-8") if item.path.exists() else ""
 
 
 def apply_all(item: Loaded, state: SchemaState) -> SchemaState:

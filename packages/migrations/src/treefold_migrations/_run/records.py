@@ -134,6 +134,11 @@ class Records:
             now if self._postgres else now.isoformat(" ", "microseconds"),
         )
 
+    def rewrite(self, name: str, hash_: str) -> Operation[int]:
+        """Replace the hash of a record; its time and place stay."""
+        sql = "UPDATE treefold_migrations SET hash = $1 WHERE name = $2"
+        return count(self.sql(sql), hash_, name)
+
     def discard(self, name: str) -> Operation[int]:
         """Take the record of a file away if there is one."""
         return count(self.sql("DELETE FROM treefold_migrations WHERE name = $1"), name)

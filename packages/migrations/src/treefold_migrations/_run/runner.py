@@ -20,6 +20,7 @@ from treefold_migrations._run.heartbeat import Heartbeat
 from treefold_migrations._run.lock import WAIT, Lock, acquire, lock_for
 from treefold_migrations._run.planning import Target
 from treefold_migrations._run.process import Owner
+from treefold_migrations._run.record_hashes import outdated
 from treefold_migrations._run.records import Applied, Records
 from treefold_migrations._run.schedule import Phase
 from treefold_migrations._run.timeouts import Limits
@@ -249,7 +250,11 @@ class Runner:
     ) -> Flow[list[FileRun]]:
         records = Records(held.dialect)
         engine = Engine(held, records, lock, self._limits, self._listener, self._interrupted)
-        runs = choose((yield from records.read()))  # others may have run until the lock was there
+        applied = yield from records.read()  # others may have run until the lock was there
+        if old := outdated(self.history, applied):
+            yield Atomic(_rewritten(engine, old))
+            applied = yield from records.read()
+        runs = choose(applied)
         if fake:
             yield Atomic(_faked(engine, runs))
             return runs
@@ -263,10 +268,17 @@ class Runner:
         self._listener(Event("wait", text))
 
 
+def _rewritten(engine: Engine, hashes: dict[str, str]) -> Flow[None]:
+    yield from engine.lock.fence()
+    for name, hash_ in hashes.items():
+        yield from engine.records.rewrite(name, hash_)
+
+
 def _faked(engine: Engine, runs: list[FileRun]) -> Flow[None]:
     yield from engine.lock.fence()
     for made in runs:
-        yield from engine.records.discard(made.name)
+        for name in made.recorded:
+            yield from engine.records.discard(name)
         if made.direction == "forwards":
             yield from engine.records.add(made.name, made.hash)
         yield from engine.records.clear(made.name)

@@ -20,6 +20,7 @@ from treefold_migrations._run.planning import (
     units_between,
     units_forwards,
 )
+from treefold_migrations._run.record_hashes import fits, fits_replaced, outdated
 from treefold_migrations._run.records import Applied, Progress
 from treefold_migrations._run.units import FileRun, PythonUnit, SqlUnit, Unit, file_run
 from treefold_migrations._state.schema_state import SchemaState
@@ -36,17 +37,21 @@ def check(history: History, applied: Applied) -> None:
     """
     replaced = {old: hash_ for item in history.order() for old, hash_ in item.replaces.items()}
     for name, record in applied.records.items():
-        expected = replaced.get(name) or (history.digest(name) if name in history else "")
-        if not expected:
+        if name not in replaced and name not in history:
             raise HistoryError(
                 f"Migration {name!r} is applied and its file is missing: get the file from the "
-                "branch that has it, or remove its record with rollback(target, fake=True)"
+                "branch that has it, or remove its record with `rollback TARGET --fake`"
             )
-        if expected != record.hash:
+        same = (
+            fits_replaced(record.hash, replaced[name])
+            if name in replaced
+            else fits(history, applied, name)
+        )
+        if not same:
             raise HistoryError(
                 f"Migration {name!r} was changed after it was applied, or a file before it was: "
                 "restore the files and put the change into a new one; if the database is as the "
-                "files say, accept them with migrate(target, fake=True)"
+                f"files say, accept them with `migrate {name} --fake`"
             )
     done = applied_names(history, applied)
     for item in history.order():
@@ -54,7 +59,7 @@ def check(history: History, applied: Applied) -> None:
         if item.name in done and missing:
             raise HistoryError(
                 f"Migration {item.name!r} is applied and {missing[0]!r}, which comes before it, is "
-                "not: the records were edited; repair them with migrate(target, fake=True)"
+                f"not: the records were edited; repair them with `migrate {missing[0]} --fake`"
             )
 
 
@@ -128,7 +133,7 @@ def forwards(
 
 def idle(history: History, applied: Applied, *, upto: str | None = None) -> bool:
     """Return True where `migrate` has nothing to do; raises as `forwards`."""
-    return not _wanted(history, applied, upto)
+    return not _wanted(history, applied, upto) and not outdated(history, applied)
 
 
 def _wanted(history: History, applied: Applied, upto: str | None) -> set[str]:
@@ -264,19 +269,18 @@ def alone(history: History, text: str, target: Target, *, backwards: bool) -> Fi
 
 def faked(history: History, applied: Applied, *, upto: str | None = None) -> list[FileRun]:
     """Return the records that `migrate` with `fake` writes: all up to a file that are missing, or
-    whose file has changed.
+    whose file has changed. That of a squashed file replaces those that it stands for.
     """
     kept = None if upto is None else _kept(history, upto)
-    return [
-        file_run(item.name, history.digest(item.name), "forwards", ())
-        for item in history.order()
-        if (kept is None or item.name in kept)
-        and not all(
-            name in applied.records
-            and applied.records[name].hash == item.replaces.get(name, history.digest(item.name))
-            for name in recorded_as(item, applied)
-        )
-    ]
+    made: list[FileRun] = []
+    for item in history.order():
+        hash_ = history.digest(item.name)
+        old = [name for name in item.replaces if name in applied.records]
+        record = applied.records.get(item.name)
+        same = record is not None and record.hash == hash_ and not old
+        if not same and (kept is None or item.name in kept):
+            made.append(file_run(item.name, hash_, "forwards", (), recorded=[item.name, *old]))
+    return made
 
 
 def forgotten(
