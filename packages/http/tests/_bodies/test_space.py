@@ -38,7 +38,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 def nothing_is_kept() -> Iterator[None]:
     yield
     gc.collect()  # a caught exception keeps the frame that holds the forms
-    assert (rooms._disk.total(), rooms._memory.total()) == (0, 0)
+    assert (rooms._disk.total, rooms._memory.total) == (0, 0)
 
 
 def take(space: FormSpace, kind: str, size: int) -> None:

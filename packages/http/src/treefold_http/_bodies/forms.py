@@ -130,7 +130,8 @@ class _Builder:
         if isinstance(event, PartHead):
             self._begin(event)
         elif (upload := self._upload) is not None:
-            await upload._append(event, self._limits, self._space)  # pyright: ignore[reportPrivateUsage]
+            if not upload._hold(event, self._limits, self._space):  # pyright: ignore[reportPrivateUsage]
+                await upload._spill(len(event), self._limits, self._space)  # pyright: ignore[reportPrivateUsage]
         else:
             self._held.append(event)
             self._size += len(event)

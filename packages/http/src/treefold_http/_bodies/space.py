@@ -24,8 +24,25 @@ WINDOW = 10.0
 
 _forms: WeakSet[FormSpace] = WeakSet()
 _lock = threading.RLock()  # re-entered by `__del__`, which may run at any allocation
-_disk: Counter[str | None] = Counter()
-_memory: Counter[str | None] = Counter()
+
+
+class _Taken:
+    """The bytes that all forms have taken of one kind of room, as a whole and by client."""
+
+    __slots__ = ("clients", "total")
+
+    def __init__(self) -> None:
+        self.total = 0
+        self.clients: Counter[str | None] = Counter()
+
+    def add(self, client: str | None, size: int) -> None:
+        self.total += size
+        self.clients[client] += size
+        if not self.clients[client]:
+            del self.clients[client]
+
+
+_disk, _memory = _Taken(), _Taken()
 
 
 class FormSpace:
@@ -71,14 +88,25 @@ class FormSpace:
         Raises:
             ServiceUnavailable: as `take_disk`.
         """
-        await self._take(more, _memory, self._memory_limit, self._memory_share, kind="memory")
+        if not self.try_memory(more):
+            await self._take(more, _memory, self._memory_limit, self._memory_share, kind="memory")
 
-    def has_memory(self, more: int) -> bool:
-        """Return True if there is room in memory, without another form giving way."""
+    def try_memory(self, more: int) -> bool:
+        """Reserve bytes of text in memory if they are free; without them no other form gives way.
+
+        Raises:
+            ServiceUnavailable: after this form has given way.
+        """
         with _lock:
-            own = _memory[self._client] if self._client is not None else 0
-            fits = _memory.total() + more <= self._memory_limit
-            return fits and own + more <= self._memory_share
+            self.check()
+            client = self._client
+            total, own = _memory.total + more, _memory.clients[client] + more
+            if total > self._memory_limit or (client is not None and own > self._memory_share):
+                return False
+            self._measure(more)
+            _memory.add(client, more)
+            self.memory += more
+            return True
 
     def give_back(self, *, disk: int = 0, memory: int = 0) -> None:
         """Return room that is no longer used."""
@@ -86,14 +114,13 @@ class FormSpace:
             disk, memory = min(disk, self.disk), min(memory, self.memory)
             self.disk -= disk
             self.memory -= memory
-            for counter, size in ((_disk, disk), (_memory, memory)):
-                counter[self._client] -= size
-                if not counter[self._client]:
-                    del counter[self._client]
+            _disk.add(self._client, -disk)
+            _memory.add(self._client, -memory)
 
     def close(self) -> None:
         """Return everything; called at the end of the request."""
-        self.give_back(disk=self.disk, memory=self.memory)
+        if self.disk or self.memory:
+            self.give_back(disk=self.disk, memory=self.memory)
 
     __del__ = close
 
@@ -107,22 +134,22 @@ class FormSpace:
             raise _refusal("This form arrived too slowly, and others needed its room")
 
     async def _take(
-        self, more: int, counter: Counter[str | None], limit: int, share: int, *, kind: str
+        self, more: int, taken: _Taken, limit: int, share: int, *, kind: str
     ) -> None:
         slow: list[FormSpace] = []
         with _lock:
             self.check()
             self._measure(more)
-            if self._client is not None and counter[self._client] + more > share:
+            if self._client is not None and taken.clients[self._client] + more > share:
                 raise _refusal("Too many forms of this client at the same time")
-            while counter.total() + more > limit:
+            while taken.total + more > limit:
                 slowest = self._slowest(kind)
                 if slowest is None:
                     raise _refusal("Too many uploads at the same time")
                 slowest.is_evicted = True
                 slowest.close()
                 slow.append(slowest)
-            counter[self._client] += more
+            taken.add(self._client, more)
             setattr(self, kind, getattr(self, kind) + more)
         for form in slow:
             if form.forget is not None:

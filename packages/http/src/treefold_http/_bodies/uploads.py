@@ -147,17 +147,21 @@ class UploadFile:
         return spool
 
     async def _append(self, data: bytes, limits: Limits, space: FormSpace | None = None) -> None:
+        if not self._hold(data, limits, space):
+            await self._spill(len(data), limits, space)
+
+    def _hold(self, data: bytes, limits: Limits, space: FormSpace | None) -> bool:
+        """Keep a piece in memory, for good if that has room; otherwise it must be spilled."""
         self._held.append(data)
         self.size += len(data)
         is_small = self._spool is None and self.size <= limits.spool
-        if is_small and (space is None or space.has_memory(len(data))):
-            if space is not None:
-                await space.take_memory(len(data))
-            return
+        return is_small and (space is None or space.try_memory(len(data)))
+
+    async def _spill(self, last: int, limits: Limits, space: FormSpace | None) -> None:
         if self._spool is None:
             self._spool = Spool(space)
             if space is not None:
-                space.give_back(memory=self.size - len(data))
+                space.give_back(memory=self.size - last)
         held, self._held = self._held, []
         await self._spool.append(held, disk=limits.disk)
 

@@ -71,10 +71,15 @@ def known_client(scope: Scope) -> str | None:
     client = scope.get("client")
     if not client or not client[0]:
         return None
-    address = parse_address(client[0])
-    if int(client[1]) != 0 and (address is None or not address.is_global):
+    if int(client[1]) != 0 and not _is_global(client[0]):
         return None
     return bucket_of(client[0])
+
+
+@lru_cache(maxsize=4096)
+def _is_global(host: str) -> bool:
+    address = parse_address(host)
+    return address is not None and address.is_global
 
 
 @lru_cache(maxsize=4096)
