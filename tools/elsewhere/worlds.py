@@ -30,7 +30,7 @@ class World:
 
     Attributes:
         root: the folder with the code.
-        starts: the words before those of a suite: `hatch run`, or an interpreter and `run.py`.
+        starts: the words before those of a suite: an interpreter and `tools/run.py`.
         variables: of the suites.
         git: the variables by which git finds out what has changed in `root`.
         user: the options of `confine.py` that preparations have too.
@@ -93,7 +93,9 @@ def make_world(condition: Condition, folder: Path) -> World:
     if condition.language:
         variables["LOCPATH"] = str(build_locale(condition.language, folder))
     if not is_fresh:
-        return World(condition, ROOT, ("hatch", "run"), variables, variables)
+        # that of no environment, as a user has it
+        python = getattr(sys, "_base_executable", sys.executable)
+        return World(condition, ROOT, (python, "tools/run.py"), variables, variables)
 
     root = folder / ("treefold für uns" if condition.plain_user else "treefold")
     git = make_place(condition.place, root, folder)
