@@ -133,9 +133,7 @@ class FormSpace:
         if self.is_evicted:
             raise _refusal("This form arrived too slowly, and others needed its room")
 
-    async def _take(
-        self, more: int, taken: _Taken, limit: int, share: int, *, kind: str
-    ) -> None:
+    async def _take(self, more: int, taken: _Taken, limit: int, share: int, *, kind: str) -> None:
         slow: list[FormSpace] = []
         with _lock:
             self.check()
