@@ -194,3 +194,26 @@ async def test_values_that_fit_in_no_cursor_are_refused(db: Any, half: Any) -> N
     await half(Everything.objects).bulk_create([Everything(blob=b"x"), Everything(blob=b"y")])
     with pytest.raises(FieldError, match="its values do not fit in a cursor"):
         await half(Everything.objects.order_by("blob")).keyset(1)
+
+
+@pytest.mark.parametrize("text", ["\N{GRINNING FACE}" * 255, "\x01" * 255, "\N{SNOWMAN}" * 4000])
+async def test_a_cursor_of_a_long_value_is_taken_back(db: Any, half: Any, text: str) -> None:
+    await half(Everything.objects).bulk_create([Everything(text=text), Everything(text=text)])
+    query = Everything.objects.order_by("text")
+    first = await half(query).keyset(1)
+    second = await half(query).keyset(1, after=first.next)
+    assert [len(first.items), len(second.items)] == [1, 1]
+    assert second.items[0].pk > first.items[0].pk
+    assert (await half(query).keyset(1, before=second.previous)).items == first.items
+
+
+async def test_a_value_longer_than_any_cursor_is_refused_when_it_is_read(
+    db: Any, half: Any
+) -> None:
+    rows = [Everything(text="a" * 70_000), Everything(text="b")]
+    await half(Everything.objects).bulk_create(rows)
+    query = Everything.objects.order_by("text")
+    with pytest.raises(FieldError, match=r"cannot put a value of 'text' .* order by a shorter"):
+        await half(query).keyset(1)
+    whole = await half(query).keyset(2)  # a page that nothing follows needs no cursor
+    assert (len(whole.items), whole.next) == (2, None)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-MAX_CURSOR = 2000
+MAX_CURSOR = 65_536  # characters; a cursor that would be longer is refused when it is written
 _MICROSECOND = dt.timedelta(microseconds=1)
 
 
@@ -82,9 +82,12 @@ def keyset(
     items = found[:size]
     if before is not None:
         items.reverse()
-    ends = [_write(query, terms, item) for item in (items[0], items[-1])] if items else [None, None]
     has_next, has_previous = (True, more) if before is not None else (more, after is not None)
-    return Page(items, ends[1] if has_next else None, ends[0] if has_previous else None)
+    return Page(
+        items,
+        _write(query, terms, items[-1]) if items and has_next else None,
+        _write(query, terms, items[0]) if items and has_previous else None,
+    )
 
 
 def _total(query: AnyQuery) -> tuple[AnyQuery, list[_Term]]:
@@ -160,8 +163,18 @@ def _mark(query: AnyQuery, terms: list[_Term]) -> str:
 
 def _write(query: AnyQuery, terms: list[_Term], row: Any) -> str:
     values = [_portable(getattr(row, term.name), term) for term in terms]
-    text = json.dumps([_mark(query, terms), *values], separators=(",", ":"))
-    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+    # escapes would make twelve bytes of a character outside of the basic plane, which has four
+    parts = [_mark(query, terms), *values]
+    text = json.dumps(parts, separators=(",", ":"), ensure_ascii=False)
+    made = base64.urlsafe_b64encode(text.encode(errors="surrogatepass")).decode().rstrip("=")
+    if len(made) > MAX_CURSOR:
+        longest = max(zip(terms, values, strict=True), key=lambda pair: len(str(pair[1])))[0]
+        raise FieldError(
+            f"keyset() cannot put a value of {longest.name!r} into a cursor: it would have "
+            f"{len(made)} characters, and {MAX_CURSOR} is the most; order by a shorter value, such "
+            f"as annotate(start=Substr({longest.name!r}, 1, 100))"
+        )
+    return made
 
 
 def _portable(value: Any, term: _Term) -> Any:
