@@ -51,8 +51,18 @@ def joined(query: Q, other: Any) -> Q:
         return made._step(steps.NoRows())
     if not all(parts):
         return made
-    sides = tuple(side[0] if len(side) == 1 else nodes.Apart(tuple(side)) for side in parts)
+    sides = tuple([node for side in parts for node in _alternatives(side)])
     return made._step(steps.Where(sides[0] if len(sides) == 1 else nodes.Or(sides)))
+
+
+def _alternatives(side: list[nodes.Node]) -> tuple[nodes.Node, ...]:
+    """The conditions of one side of an OR: one that is an OR itself gives its own, so that a chain
+    of queries stays flat.
+    """
+    if len(side) > 1:
+        return (nodes.Apart(tuple(side)),)
+    only = side[0]
+    return only.children if isinstance(only, nodes.Or) and only.children else (only,)
 
 
 def _checked(query: QuerySteps, source: Any, sign: str) -> QuerySteps:

@@ -11,7 +11,26 @@ from treefold_orm._building.conjunctions import joined, met
 from treefold_orm._building.one_database import check_database
 from treefold_orm._building.query import M, QueryBuilder, R
 from treefold_orm._building.sources import query_of
-from treefold_orm._expressions.steps import Combine, DistinctOn, Lock, Values
+from treefold_orm._building.steps import too_deep
+from treefold_orm._expressions.steps import Combine, Common, DistinctOn, Lock, Values
+
+MAX_PARTS = 500  # of SQLite
+
+
+def _parts(op: str, key: tuple[Any, ...], base: int) -> list[Combine]:
+    """The steps that add a query to others of one operation, its parameters starting at `base`.
+
+    `b.union(c)` is added to `a` as b and c: the result of a loop stays flat. EXCEPT cannot be: the
+    rows of b without those of c are others than what is left without both.
+    """
+    combined = [step for step in key[1:] if isinstance(step, Combine)]
+    if not combined or op == "except" or any(step.op != op for step in combined):
+        return [Combine(op, key, base)]
+    own = tuple(step for step in key if not isinstance(step, (Combine, Common)))
+    return [
+        Combine(op, own, base),
+        *(Combine(op, step.key, base + step.base) for step in combined),
+    ]
 
 
 class SetOperations(QueryBuilder[M, R], Generic[M, R]):
@@ -48,6 +67,7 @@ class SetOperations(QueryBuilder[M, R], Generic[M, R]):
             raise FieldError(
                 "Different set operations cannot be mixed: combine in one kind, or filter by key"
             )
+        count = sum(isinstance(step, Combine) for step in self._key[1:])
         for other in map(query_of, others):
             alias = check_database(other._alias, made._alias)
             for part in (made, other):
@@ -63,9 +83,21 @@ class SetOperations(QueryBuilder[M, R], Generic[M, R]):
                     f"{other._meta.name} cannot be combined with {self._meta.name}: use "
                     "values() on both"
                 )
-            made = made._step(Combine(op, key, len(made._params)), other._params)
-            made._key = in_one_type(made._key)
+            parts = _parts(op, key, len(made._params))
+            count += len(parts)
+            if count >= MAX_PARTS:
+                raise FieldError(
+                    f"At most {MAX_PARTS} queries can be combined by {op.upper()}; combine their "
+                    "conditions with |, or run them in several queries"
+                )
+            made = made._step(parts[0], other._params)
+            for part in parts[1:]:
+                made = made._step(part)
             made._alias = alias
+        try:
+            made._key = in_one_type(made._key)
+        except RecursionError:
+            raise too_deep() from None
         return made
 
     def select_for_update(

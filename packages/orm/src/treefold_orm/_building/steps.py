@@ -30,6 +30,14 @@ if TYPE_CHECKING:
 S = TypeVar("S", bound=Step)
 
 
+def too_deep() -> FieldError:
+    """The error for queries inside of queries that no statement can be made of."""
+    return FieldError(
+        "The query holds too many queries inside of each other; run the inner ones first, and "
+        "give their keys as a list"
+    )
+
+
 class QuerySteps(QuerySource):
     """A model, the steps of a query and their values; every change is made to a copy."""
 
@@ -130,12 +138,15 @@ class QuerySteps(QuerySource):
     def _plan(self, kind: str) -> tuple[Plan, Sequence[Any]]:
         database = database_for(self._alias)
         key, params = self._whole()
-        plan = database.plans.get((kind, key))
-        if plan is None:
-            from treefold_orm._compile.plans import PLANS  # loaded with the driver, not before
+        try:
+            plan = database.plans.get((kind, key))
+            if plan is None:
+                from treefold_orm._compile.plans import PLANS  # loaded with the driver, not before
 
-            made = PLANS[kind](database.dialect, key, given=len(params), alias=database.alias)
-            plan = database.plans.keep((kind, key), made)
+                made = PLANS[kind](database.dialect, key, given=len(params), alias=database.alias)
+                plan = database.plans.keep((kind, key), made)
+        except RecursionError:
+            raise too_deep() from None
         return plan, params if plan.bind is None else plan.bind(params)
 
     def _linked_plan(self, relation: Relation, keys: list[Any]) -> tuple[Plan, Sequence[Any]]:
@@ -160,6 +171,9 @@ class QuerySteps(QuerySource):
         base = len(scope.params)
         shared = shared_ctes(key, params, scope)
         scope.params.extend(params)
-        key = with_outer(key, scope)
-        fields = column_fields(key)
+        try:
+            key = with_outer(key, scope)
+            fields = column_fields(key)
+        except RecursionError:
+            raise too_deep() from None
         return SubqueryNode(fields[0] if fields else None, key, base, shared)

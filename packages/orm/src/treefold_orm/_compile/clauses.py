@@ -10,7 +10,7 @@ from typing import Any
 from treefold_orm._compile.aggregates import related_distinct
 from treefold_orm._compile.frame import Frame
 from treefold_orm._compile.grouping import check_groups, group_terms
-from treefold_orm._compile.rules import condition, expression, reached
+from treefold_orm._compile.rules import condition, expression, joined_conditions, reached
 from treefold_orm._compile.state import State, narrows, top_level
 from treefold_orm._dialects.sql import SQL, join, number
 from treefold_orm._expressions import nodes
@@ -31,7 +31,7 @@ def where_clause(frame: Frame, state: State, *, having: bool = False) -> SQL:
         parts.append(SQL("1 = 0"))
     if not parts:
         return SQL("")
-    return SQL(" HAVING {}" if having else " WHERE {}", join(" AND ", parts))
+    return SQL(" HAVING {}" if having else " WHERE {}", joined_conditions(" AND ", parts))
 
 
 def group_clause(frame: Frame, state: State) -> SQL:

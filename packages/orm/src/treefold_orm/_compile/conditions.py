@@ -12,7 +12,13 @@ from typing import Any, LiteralString
 from treefold_orm._base.errors import FieldError
 from treefold_orm._compile import placing
 from treefold_orm._compile.frame import Frame, Hops
-from treefold_orm._compile.rules import CONDITIONS, ConditionSQL, condition, expression
+from treefold_orm._compile.rules import (
+    CONDITIONS,
+    ConditionSQL,
+    condition,
+    expression,
+    joined_conditions,
+)
 from treefold_orm._compile.search import matches
 from treefold_orm._compile.select import subquery
 from treefold_orm._compile.values import param
@@ -204,7 +210,7 @@ def _all(frame: Frame, children: list[nodes.Node], right: Frame) -> ConditionSQL
     parts += [_exists(owner, prefix, tests, right) for (owner, prefix), tests in found.items()]
     if not parts:
         return SQL("1 = 1"), False
-    return SQL("({})", join(" AND ", [p[0] for p in parts])), any(p[1] for p in parts)
+    return SQL("({})", joined_conditions(" AND ", [p[0] for p in parts])), any(p[1] for p in parts)
 
 
 def _of_one_row(
@@ -280,7 +286,7 @@ def _joined(frame: Frame, node: nodes.Apart | nodes.Or, right: Frame) -> Conditi
     if not parts:
         return SQL("1 = 1"), False
     word: LiteralString = " OR " if isinstance(node, nodes.Or) else " AND "
-    return SQL("({})", join(word, [p[0] for p in parts])), any(p[1] for p in parts)
+    return SQL("({})", joined_conditions(word, [p[0] for p in parts])), any(p[1] for p in parts)
 
 
 def _negated(frame: Frame, node: nodes.Not, right: Frame) -> ConditionSQL:

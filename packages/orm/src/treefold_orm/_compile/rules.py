@@ -19,6 +19,8 @@ from treefold_orm._expressions.nodes import ColumnNode, Expr, Node, OrderNode
 
 ConditionSQL = tuple[SQL, bool]  # the text, and whether it can be NULL
 
+MAX_CHAIN = 250
+
 EXPRESSIONS: dict[type[Expr], Callable[[Frame, Any], SQL]] = {}
 """The SQL of an expression, by its class."""
 
@@ -48,6 +50,18 @@ def condition(frame: Frame, node: Node, *, right: Frame) -> ConditionSQL:
     if rule is None:
         raise FieldError(f"{type(node).__name__} is not a condition")
     return rule(frame, node, right)
+
+
+def joined_conditions(word: LiteralString, parts: list[SQL]) -> SQL:
+    """Join conditions by " AND " or " OR ".
+
+    A long chain is written in parentheses of `MAX_CHAIN` each: SQLite counts every term of a chain
+    as one level of nesting, and takes 1,000.
+    """
+    while len(parts) > MAX_CHAIN:
+        starts = range(0, len(parts), MAX_CHAIN)
+        parts = [SQL("({})", join(word, parts[start : start + MAX_CHAIN])) for start in starts]
+    return join(word, parts)
 
 
 def definition(frame: Frame, source: Source, start: int) -> SQL:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, ClassVar, LiteralString, Protocol
 
+from treefold_orm._base.errors import FieldError
 from treefold_orm._base.names import quote
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from treefold_orm._fields.meta import Meta
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
+
+MAX_PARAMETERS = 32_766  # of SQLite; PostgreSQL takes one more
 
 Encoder = Callable[[Any], Any]
 
@@ -187,12 +190,16 @@ class Builder:
             "\0"
         )  # no name, literal or number contains NUL: every other piece is a mark
         used: list[int] = []
+        positions: dict[int, int] = {}
         for place in range(1, len(pieces), 2):
             slot = int(pieces[place])
-            if slot not in used or not dialect.reuses:
+            if slot not in positions or not dialect.reuses:
                 used.append(slot)
-                position = len(used)
-            else:
-                position = used.index(slot) + 1
-            pieces[place] = dialect.placeholder(position).text
+                positions[slot] = len(used)
+            pieces[place] = dialect.placeholder(positions[slot]).text
+        if len(used) > MAX_PARAMETERS:
+            raise FieldError(
+                f"A statement takes at most {MAX_PARAMETERS:,} values, got {len(used):,}; give "
+                "them as one list, as in filter(name__in=[...]), or in several queries"
+            )
         return "".join(pieces), [self._slots[slot] for slot in used]

@@ -52,6 +52,12 @@ def translate(error: BaseException, file: str = "") -> errors.ORMError:
         return errors.ConnectionFailed(
             f"The database file{named} cannot be used ({code})", code=code
         )
+    if text.startswith(("parser stack overflow", "Expression tree is too large")):
+        return errors.DatabaseError(
+            "SQLite refused the statement: it holds too many queries or conditions inside of each "
+            "other; run the inner queries first, and give their keys as a list",
+            code=code,
+        )
     return _refused(text, code) or errors.DatabaseError(
         f"SQLite refused the statement: {text}", code=code
     )

@@ -181,7 +181,8 @@ class Q(Condition):
         """Join conditions by "and" or "or"; those that are empty are left out."""
         made = cls.__new__(cls)
         made.connector = connector
-        made.children = tuple(child for child in children if not child.empty)
+        given = [child for child in children if not child.empty]
+        made.children = tuple([part for child in given for part in _side(child, connector)])
         return made
 
     @property
@@ -190,6 +191,17 @@ class Q(Condition):
 
     def __invert__(self) -> Condition:
         return self if self.empty else Negated(self)
+
+
+def _side(condition: Condition, connector: str) -> tuple[Any, ...]:
+    """The parts of one side: a chain such as `a | b | c`, as a loop makes it, stays flat."""
+    if (
+        isinstance(condition, Q)
+        and condition.__class__ is Q  # a subclass may mean more than its parts
+        and condition.connector == connector
+    ):
+        return condition.children
+    return (condition,)
 
 
 class Negated(Condition):
