@@ -100,6 +100,30 @@ async def test_a_version_field_refuses_lost_updates(db: Any, half: Any) -> None:
     assert (await half(Order.objects).get()).version == 3
 
 
+async def test_a_version_field_refuses_to_delete_a_changed_row(db: Any, half: Any) -> None:
+    made = await half(Order.objects).create(number=1, shop="a", total=decimal.Decimal("1"))
+    other = await half(Order.objects).get()
+    partly = await half(Order.objects.only("paid")).get()
+    other.total = decimal.Decimal("2")
+    await half(other).save()
+    for stale in (made, partly):
+        stale.version = 2  # what the row was read with counts
+        with pytest.raises(StaleObject, match=r"its version is no longer 1; .* and delete\(\) it"):
+            await half(stale).delete()
+    assert await half(Order.objects).count() == 1
+    made.total = decimal.Decimal("3")  # still a stored row
+    with pytest.raises(StaleObject, match="apply the change again"):
+        await half(made).save()
+    await half(made).refresh_from_db()
+    assert await half(made).delete() == 1
+    assert await half(other).delete() == 0  # it was gone
+    unread = Order(id=made.pk, number=2, shop="a", total=decimal.Decimal("1"))
+    await half(Order.objects).create(
+        id=made.pk, number=2, shop="b", total=decimal.Decimal("1"), version=9
+    )
+    assert await half(unread).delete() == 1  # a key alone names the row
+
+
 async def test_a_column_that_is_read_alone_does_not_renew_the_version(db: Any, half: Any) -> None:
     made = await half(Order.objects).create(number=1, shop="s", total=decimal.Decimal(5))
     mine = await half(Order.objects).get()

@@ -169,14 +169,20 @@ def not_written(instance: Instance, alias: str) -> Operation[StaleObject]:
     """The error for an update that matched no row: it is gone, or has another version."""
     meta, key = instance._meta, shown_key(instance)
     if meta.version is not None and (yield from exists(own_row(instance, alias))):
-        expected = loaded_value(instance, meta.version)
-        return StaleObject(
-            f"{meta.name} with key {key} was changed since it was read: its version is no longer "
-            f"{expected!r}; refresh_from_db() and apply the change again"
-        )
+        return changed_since_read(instance, "apply the change again")
     return StaleObject(
         f"{meta.name} with key {key} was deleted since it was read; save(force_insert=True) "
         "inserts it again"
+    )
+
+
+def changed_since_read(instance: Instance, remedy: str) -> StaleObject:
+    """The error for a row whose version is no longer the one that it was read with."""
+    meta = instance._meta
+    assert meta.version is not None  # noqa: S101 - only rows with a version are asked about
+    return StaleObject(
+        f"{meta.name} with key {shown_key(instance)} was changed since it was read: its version is "
+        f"no longer {loaded_value(instance, meta.version)!r}; refresh_from_db() and {remedy}"
     )
 
 

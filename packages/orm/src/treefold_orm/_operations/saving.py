@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from treefold_orm._base.errors import FieldError, StaleObject
 from treefold_orm._base.journal import NO_ANSWER, doubt_row, drop_cache, keep_state, put_value
 from treefold_orm._base.statement import Operation, Statement
-from treefold_orm._building.own_rows import only_fields, with_key
+from treefold_orm._building.own_rows import only_fields, with_key, with_value
 from treefold_orm._building.starting import plain_query
 from treefold_orm._fields.base import MISSING, AnyField, Field, Fields
 from treefold_orm._fields.meta import Instance, Meta
@@ -22,6 +22,7 @@ from treefold_orm._operations.changing import delete as delete_rows
 from treefold_orm._operations.computed import save_computed
 from treefold_orm._operations.inserting import insert
 from treefold_orm._operations.loading import rows
+from treefold_orm._operations.measuring import exists
 from treefold_orm._operations.own_database import check_stored_in, check_targets, shown_key
 from treefold_orm._runtime.connections import database_for, several_databases
 
@@ -121,10 +122,17 @@ def _update(
 
 
 def delete(instance: Instance, alias: str) -> Operation[int]:
-    """Delete the instance's row."""
+    """Delete the instance's row; one with a version, only as it was read."""
+    meta = instance._meta
     if instance.pk is None:
-        raise FieldError(f"This {instance._meta.name} has no key: it was never saved")
-    count = yield from delete_rows(row_state.own_row(instance, alias))
+        raise FieldError(f"This {meta.name} has no key: it was never saved")
+    query, version = row_state.own_row(instance, alias), meta.version
+    guarded = version is not None and bool(instance._row) and alias == instance._alias
+    if version is not None and guarded:
+        query = with_value(query, version, row_state.loaded_value(instance, version))
+    count = yield from delete_rows(query)
+    if guarded and not count and (yield from exists(row_state.own_row(instance, alias))):
+        raise row_state.changed_since_read(instance, "delete() it again")
     if alias == instance._alias and instance._row is not None:
         keep_state(instance)
         instance._row = row_state.DELETED
