@@ -6,6 +6,7 @@ import datetime as dt
 import decimal
 import enum
 import math
+import sys
 import uuid
 from typing import Any, cast
 
@@ -462,3 +463,16 @@ async def test_a_stored_value_that_the_enum_lost_is_named_without_being_quoted(
     lost = await half(Renamed.objects.defer("state")).last()
     await half(Renamed.objects.filter(pk=lost.pk)).update(state=Now.NEW)
     assert len(await half.rows(Renamed.objects.all())) == 3
+
+
+async def test_bulk_create_takes_floats_whose_sum_is_too_large(db: Any, half: Any) -> None:
+    largest = sys.float_info.max
+    rows = [Everything(real=value) for value in (largest, largest, -largest, 5e-324, None)]
+    await half(Everything.objects).bulk_create(rows)
+    found = await half(Everything.objects.filter(real__in=[largest, 5e-324])).count()
+    assert found == 3
+    for wrong in (float("nan"), float("inf"), -float("inf")):
+        with pytest.raises(FieldValueError, match=r"Everything\.real"):
+            await half(Everything.objects).bulk_create(
+                [Everything(real=1.0), Everything(real=wrong)]
+            )

@@ -57,10 +57,14 @@ class SQLite(Dialect):
         return sqlite_conversion.converted(value, source, target, mode)
 
     def in_list(self, left: SQL, param: SQL, field: Field[Any]) -> SQL:
+        if field.internal == "binary":  # JSON holds no bytes
+            return SQL("{} IN (SELECT treefold_unhex(value) FROM json_each({}))", left, param)
         return SQL("{} IN (SELECT value FROM json_each({}))", left, param)
 
     def list_encoder(self, field: Field[Any]) -> Encoder:
         encode = field.encoder("sqlite")
+        if field.internal == "binary":
+            return lambda values: json.dumps([value.hex() for value in values])
         if encode is None:
             return json.dumps
         return lambda values: json.dumps([encode(value) for value in values])

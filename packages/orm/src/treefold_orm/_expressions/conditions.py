@@ -216,8 +216,8 @@ def freeze_test(scope: Scope, left: nodes.Expr, op: str, value: Any) -> nodes.No
         field = field_of(value[0] if op in {"in", "range"} and value else value)
     if value is None:
         raise FieldError(f"{op} cannot compare with None: use isnull")
-    if field.internal == "binary" and op != "exact":
-        raise FieldError(f"{op} cannot compare binary values: compare each of them with exact")
+    if field.internal == "binary" and op not in {"exact", "in"}:
+        raise FieldError(f"{op} cannot compare binary values: compare them by exact or in")
     if field.internal == "json" and op != "exact":
         return _json_test(scope, left, op, value)
     if op not in {"exact", "gt", "gte", "lt", "lte", "in", "range"} and field.internal != "text":

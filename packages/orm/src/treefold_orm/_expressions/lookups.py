@@ -384,9 +384,7 @@ def _check_op(meta: Meta, name: str, *, field: AnyField, op: str) -> None:
     ):
         allowed = COMPARISONS | TEXTUAL
     elif field.internal in {"boolean", "binary"}:
-        allowed = frozenset({"exact", "isnull", "in"}) - (
-            {"in"} if field.internal == "binary" else set()
-        )
+        allowed = frozenset({"exact", "isnull", "in"})
     if op not in allowed:
         import difflib
 

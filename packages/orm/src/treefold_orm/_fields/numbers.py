@@ -255,7 +255,7 @@ class FloatField(Field[T]):
         return number
 
     def fits_all(self, values: list[Any]) -> bool:
-        return set(map(type, values)) == _ONE_FLOAT and math.isfinite(math.fsum(map(abs, values)))
+        return set(map(type, values)) == _ONE_FLOAT and all(map(math.isfinite, values))
 
     def parse(self, text: str) -> float:
         try:

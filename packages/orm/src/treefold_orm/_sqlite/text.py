@@ -27,6 +27,10 @@ def _large(letter: str) -> str:
     return letter
 
 
+def sql_unhex(value: Any) -> bytes | None:
+    return None if value is None else bytes.fromhex(value)
+
+
 def sql_lower(value: Any) -> str | None:
     if value is None:
         return None
