@@ -73,3 +73,27 @@ def test_rows_of_another_database_know_it(place: Any) -> None:
     raw = Post.objects.using("other").raw("SELECT id, title FROM post")[0]
     found = [joined, joined.author, prefetched, prefetched.tags.all()[0], prefetched.author, raw]
     assert {item._alias for item in found} == {"other"}
+
+
+async def test_prefetched_rows_load_the_columns_that_place_them(db: Any, half: Any) -> None:
+    peru = await half(Country.objects).create(name="Peru")
+    ann = await half(Author.objects).create(name="Ann", country=peru)
+    post = await half(Post.objects).create(title="p", author=ann)
+    red = await half(Tag.objects).create(name="a")
+    await half(post.tags).add(red)
+    posts = Prefetch("posts", Post.objects.only("title"))
+    (found,) = await half.rows(Author.objects.prefetch_related(posts))
+    assert [each.title for each in found.posts.all()] == ["p"]
+    tagged = Prefetch("posts__tags", Tag.objects.defer("name"))
+    (found,) = await half.rows(Author.objects.prefetch_related(posts, tagged))
+    assert [tag.pk for each in found.posts.all() for tag in each.tags.all()] == [red.pk]
+    for query in (
+        Post.objects.only("title").prefetch_related("author"),
+        Post.objects.prefetch_related("author").only("title"),
+        Post.objects.defer("author").prefetch_related("author"),
+    ):
+        (loaded,) = await half.rows(query)
+        assert loaded.author.name == "Ann"
+    author = Prefetch("author", Author.objects.only("name"))
+    (loaded,) = await half.rows(Post.objects.prefetch_related(author, "author__country"))
+    assert loaded.author.country.name == "Peru"

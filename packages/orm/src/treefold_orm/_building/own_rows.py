@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from treefold_orm._expressions.steps import Load
 from treefold_orm._fields.base import Field
 from treefold_orm._fields.meta import Meta
 
@@ -34,6 +35,15 @@ def with_values(query: Any, field: Field[Any], values: Any, *, name: str = "") -
     if field.sensitive:
         return query.filter(field.column.in_(values))
     return query.filter(**{f"{name or field.name}__in": values})
+
+
+def with_columns(query: Any, fields: Iterable[Field[Any]]) -> Any:
+    """The same query, loading these columns too where it loads some only."""
+    loaded = query._last(Load)
+    if loaded is None:
+        return query
+    missing = {field.name for field in fields} - loaded.names
+    return query._load(loaded.names | missing) if missing else query
 
 
 def key_order(meta: Meta) -> tuple[Any, ...]:

@@ -15,7 +15,7 @@ from treefold_orm._building.joins import CTEJoins
 from treefold_orm._building.one_database import check_database, check_movable
 from treefold_orm._building.own_rows import key_order
 from treefold_orm._building.selecting import check_grouping, columns_of, selected
-from treefold_orm._building.sources import as_prefetch, relation_at
+from treefold_orm._building.sources import as_prefetch, relation_at, source_columns
 from treefold_orm._building.steps import QuerySteps
 from treefold_orm._expressions import nodes, steps
 from treefold_orm._expressions.conditions import freeze_condition, holds_expressions
@@ -272,6 +272,7 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
     def _load(self, names: frozenset[str]) -> Self:
         if self._meta.version is not None:
             names |= {self._meta.version.name}
+        names |= self._prefetched_by(self._prefetches)
         return self._step(steps.Load(names))
 
     def _checked(self, names: Sequence[Any], *, read: bool) -> frozenset[str]:
@@ -327,8 +328,17 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
             if spec.query is not None:
                 what = f"query of Prefetch({spec.path!r})"
                 check_database(spec.query._alias, self._alias, what)
+        loaded = made._last(steps.Load)
+        if loaded is not None and (missing := self._prefetched_by(given) - loaded.names):
+            made = made._load(loaded.names | missing)
         made._prefetches = (*self._prefetches, *given)
         return made
+
+    def _prefetched_by(self, specs: Sequence[Prefetch]) -> frozenset[str]:
+        """The names of the columns by which related rows are found: only() loads them too."""
+        first = {spec.path.split("__")[0] for spec in specs}
+        found = [field for name in first for field in source_columns(self._meta, name)]
+        return frozenset([field.name for field in found])
 
     def _rows_of(
         self, kind: str, names: Sequence[Any], expressions: dict[str, Expression | Condition]

@@ -70,6 +70,12 @@ def relation_at(meta: Meta, name: str) -> Relation:
     return relation
 
 
+def source_columns(meta: Meta, name: str) -> list[Field[Any]]:
+    """The columns of a model by which rows of one of its relations are found."""
+    relation = relation_at(meta, name)
+    return [] if relation.kind == "many" else [relation.source_field]
+
+
 def query_of(source: Any) -> Any:
     """Return the query that a manager stands for; anything else is returned as it is."""
     return source.get_queryset() if hasattr(source.__class__, "get_queryset") else source

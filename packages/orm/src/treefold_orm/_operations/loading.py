@@ -15,8 +15,8 @@ from treefold_orm._base.errors import TooManyRows, TransactionRequired
 from treefold_orm._base.journal import Journal, active
 from treefold_orm._base.references import cached, is_cached, owner_reference
 from treefold_orm._base.statement import Operation, Statement
-from treefold_orm._building.own_rows import with_keys, with_values
-from treefold_orm._building.sources import Prefetch, relation_at
+from treefold_orm._building.own_rows import with_columns, with_keys, with_values
+from treefold_orm._building.sources import Prefetch, relation_at, source_columns
 from treefold_orm._building.starting import default_query, plain_query
 from treefold_orm._expressions.nodes import Expr, contains_window
 from treefold_orm._expressions.steps import Combine, DistinctOn, Lock
@@ -74,6 +74,8 @@ def prefetch(
             relation = relation_at(here[0]._meta, part)
             final = depth == len(parts)
             query = spec.query if final else None
+            if query is not None:
+                query = with_columns(query, _needed_below(relation, spec, specs))
             to_attr = spec.to_attr if final else None
             loaded = query is None and to_attr is None and all(is_cached(o, part) for o in here)
             if not loaded:
@@ -83,6 +85,17 @@ def prefetch(
             if final:
                 break
             here = _reached(here, part)
+
+
+def _needed_below(relation: Relation, spec: Prefetch, specs: Sequence[Prefetch]) -> list[Any]:
+    """The columns by which rows of a relation are put in place, and those below them theirs."""
+    meta = relation.target
+    below = len(spec.path.split("__"))
+    needed = [] if relation.kind == "many" else [relation.target_field]
+    for other in specs:
+        if other.path.startswith(f"{spec.path}__"):
+            needed += source_columns(meta, other.path.split("__")[below])
+    return needed
 
 
 def _reached(instances: list[Any], name: str) -> list[Any]:
