@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from orm_models import Author, Tag
 
-from treefold_orm import TransactionRequired, transaction
+from treefold_orm import Count, FieldError, Rank, TransactionRequired, Window, transaction
 from treefold_orm.testing import sandbox
 
 MESSAGE = r"select_for_update\(\) must run inside of a transaction.*`with transaction\(\):`"
@@ -96,3 +97,47 @@ async def test_calls_that_are_transactions_of_their_own_lock(db: Any, half: Any)
     assert (found.age, created) == (3, False)
     query = Author.objects.select_for_update()
     assert (await half(query).get_or_create(name="Ann"))[1] is False
+
+
+def ranked(query: Any) -> Any:
+    return query.annotate(place=Window(Rank(), order_by=["name"]))
+
+
+UNLOCKABLE: dict[str, Callable[[Any], Any]] = {
+    "a window": ranked,
+    "a filter on a window": lambda q: ranked(q).filter(place=1),
+    "groups": lambda q: q.values("name").annotate(n=Count("pk")),
+    "distinct()": lambda q: q.values("name").distinct(),
+    "distinct(fields)": lambda q: q.distinct("name"),
+    "union(), intersection() or difference()": lambda q: q.union(Tag.objects.all()),
+}
+
+
+@pytest.mark.parametrize("what", UNLOCKABLE)
+async def test_rows_that_are_no_rows_of_the_model_are_not_locked(
+    db: Any, half: Any, what: str
+) -> None:
+    await half(Tag.objects).create(name="a")
+    query = UNLOCKABLE[what](Tag.objects.select_for_update())
+    message = rf"select_for_update\(\) cannot follow {re.escape(what)}: lock by key"
+
+    def sync() -> int:
+        with transaction():
+            with pytest.raises(FieldError, match=message):
+                list(query)
+            return Tag.objects.count()  # nothing was sent, and the transaction goes on
+
+    async def twin() -> int:
+        async with transaction():
+            with pytest.raises(FieldError, match=message):
+                await query
+            return await Tag.objects.acount()
+
+    assert await half.call(sync, twin) == 1
+    assert await half(query).count() == 1
+
+
+async def test_a_part_of_a_union_is_not_locked(db: Any, half: Any) -> None:
+    union = Tag.objects.all().union(Tag.objects.select_for_update())
+    with pytest.raises(FieldError, match="UNION cannot take a locked query: lock by key"):
+        await half.rows(union)

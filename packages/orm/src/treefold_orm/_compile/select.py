@@ -15,6 +15,7 @@ from treefold_orm._compile.rules import EXPRESSIONS, condition, expression, orde
 from treefold_orm._compile.state import Key, State, replay
 from treefold_orm._compile.values import converted_value
 from treefold_orm._dialects.sql import SQL, join, number
+from treefold_orm._expressions import nodes
 from treefold_orm._expressions.nodes import ColumnNode, ConvertNode, OrderNode, SubqueryNode
 from treefold_orm._expressions.ordering import freeze_order
 from treefold_orm._expressions.scope import Scope
@@ -105,6 +106,8 @@ def select(frame: Frame, state: State, columns: list[SQL], *, nested: bool = Fal
     Combined queries, `distinct(fields)` and filters on windows have shapes of their own, in that
     order; all others are one SELECT.
     """
+    if state.lock is not None:
+        _check_lockable(state)
     if state.combined:
         return _combined(frame, state, columns, nested=nested)
     if state.distinct_on:
@@ -119,8 +122,6 @@ def select(frame: Frame, state: State, columns: list[SQL], *, nested: bool = Fal
     limit = _limit(frame, state)
     lock = SQL("")
     if state.lock is not None:
-        if state.source is not None:
-            raise FieldError("select_for_update() cannot lock the rows of a CTE: lock the model's")
         lock = frame.dialect.lock(
             of=frame.alias,
             skip_locked=state.lock.skip_locked,
@@ -128,6 +129,25 @@ def select(frame: Frame, state: State, columns: list[SQL], *, nested: bool = Fal
             strength=state.lock.strength,
         )
     return SQL("{} FROM {}{}{}{}{}{}", head, frame.source(), where, group, order, limit, lock)
+
+
+def _check_lockable(state: State) -> None:
+    """Raise `FieldError` where a row of the result is not one row of the model: PostgreSQL refuses
+    the statement, which ends the transaction.
+    """
+    if state.source is not None:
+        raise FieldError("select_for_update() cannot lock the rows of a CTE: lock the model's")
+    several = {
+        "union(), intersection() or difference()": bool(state.combined),
+        "distinct(fields)": bool(state.distinct_on),
+        "distinct()": state.distinct and is_distinct(state),
+        "groups": state.grouped,
+        "a filter on a window": bool(state.over_windows),
+        "a window": any(map(nodes.contains_window, (*state.outputs, *(state.order or ())))),
+    }
+    for what, found in several.items():
+        if found:
+            raise FieldError(f"select_for_update() cannot follow {what}: lock by key")
 
 
 def is_distinct(state: State) -> bool:
@@ -146,8 +166,6 @@ def is_distinct(state: State) -> bool:
 
 def _select_over_windows(frame: Frame, state: State, columns: list[SQL]) -> SQL:
     # a window sees the rows that WHERE left, so its result can be tested one level further out only
-    if state.lock is not None:
-        raise FieldError("select_for_update() cannot follow a filter on a window: lock by key")
     tests = [condition(frame, node, right=frame)[0] for node in state.over_windows]
     ordering = _ordering(state)
     order = [expression(frame, term.expr) for term in ordering]
@@ -170,8 +188,6 @@ def _select_over_windows(frame: Frame, state: State, columns: list[SQL]) -> SQL:
 
 
 def _first_of_each(frame: Frame, state: State, columns: list[SQL]) -> SQL:
-    if state.lock is not None:
-        raise FieldError("select_for_update() cannot follow distinct(fields): lock by key")
     if state.grouped or state.over_windows:
         raise FieldError("distinct(fields) takes rows of the model: no groups, no window filters")
     fields = [expression(frame, node) for node in state.distinct_on]
@@ -254,6 +270,8 @@ def _combined(frame: Frame, state: State, columns: list[SQL], *, nested: bool) -
         )
         attach(inner, other)
         clauses.set_grouping(inner, other)
+        if other.lock is not None:
+            raise FieldError(f"{op.upper()} cannot take a locked query: lock by key")
         other.order = ()
         if not nested and _loads(other) != _loads(state):
             raise FieldError(
