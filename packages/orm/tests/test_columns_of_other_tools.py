@@ -18,6 +18,7 @@ from treefold_orm import (
     Cast,
     CheckConstraint,
     Coalesce,
+    DatabaseError,
     DataError,
     F,
     FieldError,
@@ -381,3 +382,35 @@ def test_a_check_over_such_a_column_is_refused() -> None:
 
     with pytest.raises(ModelError, match=r"Guarded.price: a column that another tool writes"):
         table_of(Guarded._meta, SQLite())
+
+
+class Dated(Model):
+    """A time with a zone over a column without one."""
+
+    label = fields.CharField(max_length=10, null=True)
+    sold = fields.DateTimeField(null=True)
+
+    class Meta:
+        table = "sale"
+        managed = False
+
+
+async def test_a_zone_over_a_column_without_one_names_field_and_remedy(
+    empty: Any, half: Any
+) -> None:
+    await filled(empty.engine)
+    moment = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+    if empty.engine == "sqlite":  # the column holds text: the time is kept as it is
+        assert (await half(Dated.objects).create(sold=moment)).sold == moment
+        return
+    message = r"^Dated\.sold takes times with a zone, and its column .* with zone=None, or make"
+    with pytest.raises(DatabaseError, match=message):
+        await half(Dated.objects).create(label="x", sold=moment)
+    with pytest.raises(DatabaseError, match=message):
+        await half(Dated.objects).create(id=77, sold=moment)
+    row = await half(Dated.objects.only("label")).get(label="a")
+    row.sold = moment
+    with pytest.raises(DatabaseError, match=message):
+        await half(row).save()
+    with pytest.raises(DatabaseError, match=r"^Argument 1 of the statement takes times with a"):
+        await half(Dated.objects.filter(sold=moment)).count()

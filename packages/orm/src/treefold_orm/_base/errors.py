@@ -144,6 +144,28 @@ class DatabaseError(ORMError):
         self.code = code
 
 
+class ZoneMismatch(DatabaseError):
+    """A time with a zone was given to a column without one; `place` is the argument's number.
+
+    Not public: calls that know the argument's field say it by `named`.
+    """
+
+    _REMEDY = (
+        "takes times with a zone, and its column is a timestamp without one: declare the field "
+        "with zone=None, or make the column a timestamptz by a migration"
+    )
+
+    def __init__(self, place: int) -> None:
+        super().__init__(f"Argument {place} of the statement {self._REMEDY}")
+        self.place = place
+
+    def named(self, names: Sequence[str]) -> DatabaseError:
+        """The error with the name of the argument's field, of those that the statement takes."""
+        if self.place > len(names):
+            return self
+        return DatabaseError(f"{names[self.place - 1]} {self._REMEDY}")
+
+
 class DataError(DatabaseError):
     """A statement met a value that it cannot compute with: a division by zero, a text that is not
     the number it is cast to, a result outside of its type's range.

@@ -5,6 +5,7 @@ passed on.
 from __future__ import annotations
 
 import os
+import re
 import socket
 import ssl
 from typing import Any
@@ -64,6 +65,8 @@ def translate(error: BaseException, place: str = "") -> errors.ORMError:
         return kind(text, code=code)
     if code in _CONNECTION or code.startswith(("08", "57P", "53", "28")):
         return _failed(place, _CONNECTION.get(code, "the server has ended it"), code)
+    if code == "22000" and (found := _ZONE_MISMATCH.search(str(error))):  # of the driver itself
+        return errors.ZoneMismatch(int(found[1]))
     if code.startswith("22") or code in BY_SQLSTATE:
         reason = BY_SQLSTATE.get(code, "A value does not fit its column or function")
         return errors.DataError(f"{reason} ({code})", code=code)
@@ -83,6 +86,7 @@ def _unfit(error: BaseException) -> errors.ORMError:
     )
 
 
+_ZONE_MISMATCH = re.compile(r"(?s)query argument \$(\d+).*offset-naive and offset-aware")
 _COLLIDED = "The transaction collided with another one and was undone: try again"
 _ANSWERS: dict[str, tuple[type[errors.DatabaseError], str]] = {
     "40001": (errors.TransactionConflict, _COLLIDED),

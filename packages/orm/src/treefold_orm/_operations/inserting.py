@@ -6,14 +6,14 @@ column is left out of the statement and read back by it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from treefold_orm._base.errors import FieldValueError
+from treefold_orm._base.errors import FieldValueError, ZoneMismatch
 from treefold_orm._base.journal import keep_state, put_value
 from treefold_orm._base.statement import Operation, Statement
 from treefold_orm._building.steps import QuerySteps
-from treefold_orm._fields.base import Fields
+from treefold_orm._fields.base import AnyField, Fields
 from treefold_orm._fields.meta import Instance, Meta
 from treefold_orm._operations.own_database import check_targets
 from treefold_orm._operations.row_state import I, clean_value, refuse_expression
@@ -44,11 +44,17 @@ def insert(instance: I, alias: str) -> Operation[I]:
     cleaned = _cleaned(instance, fields)
     args = cleaned if plan.bind is None else plan.bind(cleaned)
     if given:
-        yield Statement("count", plan.sql, args)
+        try:
+            yield Statement("count", plan.sql, args)
+        except ZoneMismatch as error:
+            raise error.named(field_names(fields)) from None
         keep_state(instance)
         instance._row = tuple(args)
     else:
-        rows = yield Statement("rows", plan.sql, args)
+        try:
+            rows = yield Statement("rows", plan.sql, args)
+        except ZoneMismatch as error:
+            raise error.named(field_names(fields)) from None
         place = meta.key_place
         made = rows[0][0]
         put_value(instance, key.attname, made)
@@ -61,6 +67,11 @@ def insert_values(query: QuerySteps, values: dict[str, Any]) -> Operation[Any]:
     if query._parent is not None:
         return query._parent._insert_related(values, query._alias)
     return insert(query._meta.model(**values), query._alias)
+
+
+def field_names(fields: Iterable[AnyField]) -> list[str]:
+    """The names of columns with their models, for messages."""
+    return [f"{field.meta.name}.{field.name}" for field in fields]
 
 
 def _stored_in(instance: I, alias: str) -> I:
@@ -119,7 +130,10 @@ def _insert_filled(instance: Instance, database: Database, left: Fields) -> Oper
         plan = _insert_plan(database, meta, left, fields, returning=left)
     cleaned = [clean_value(instance, field) for field in fields]
     args = cleaned if plan.bind is None else plan.bind(cleaned)
-    rows = yield Statement("rows", plan.sql, args)
+    try:
+        rows = yield Statement("rows", plan.sql, args)
+    except ZoneMismatch as error:
+        raise error.named(field_names(fields)) from None
     take(database, [instance], fields, [args], left, rows)
 
 

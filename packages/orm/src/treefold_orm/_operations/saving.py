@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from treefold_orm._base.errors import FieldError, StaleObject
+from treefold_orm._base.errors import FieldError, StaleObject, ZoneMismatch
 from treefold_orm._base.journal import NO_ANSWER, doubt_row, drop_cache, keep_state, put_value
 from treefold_orm._base.statement import Operation, Statement
 from treefold_orm._building.own_rows import only_fields, with_key, with_value
@@ -20,7 +20,7 @@ from treefold_orm._fields.meta import Instance, Meta
 from treefold_orm._operations import row_state
 from treefold_orm._operations.changing import delete as delete_rows
 from treefold_orm._operations.computed import save_computed
-from treefold_orm._operations.inserting import insert
+from treefold_orm._operations.inserting import field_names, insert
 from treefold_orm._operations.loading import rows
 from treefold_orm._operations.measuring import exists
 from treefold_orm._operations.own_database import check_stored_in, check_targets, shown_key
@@ -114,6 +114,8 @@ def _update(
     except NO_ANSWER:
         doubt_row(instance)
         raise
+    except ZoneMismatch as error:
+        raise error.named(field_names(fields)) from None
     if count != 1:
         raise (yield from row_state.not_written(instance, database.alias))
     for field, value in given.items():
