@@ -110,8 +110,12 @@ def part_of(value: Any, part: str) -> Any:
             return (value.month + 2) // 3
         case "week":
             return value.isocalendar().week
+        case "iso_year":
+            return value.isocalendar().year
         case "week_day":
             return value.isoweekday() % 7 + 1
+        case "iso_week_day":
+            return value.isoweekday()
         case "date":
             return value.date() if isinstance(value, dt.datetime) else value
         case "time":

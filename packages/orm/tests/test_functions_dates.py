@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+import zoneinfo
 from typing import Any
 
 import pytest
 from orm_expressions import Case, differences
 from orm_models import Everything, Stamped
 
-from treefold_orm import Extract, F, FieldError, Now, Trunc
+from treefold_orm import Count, Extract, F, FieldError, Now, Trunc
 
 UTC = dt.UTC
 LAST = dt.time(23, 59, 59, 999999)
@@ -43,6 +44,8 @@ def dates(moment: dt.datetime) -> list[Case]:
             "week": day.isocalendar().week,
             "day": day.day,
             "week_day": day.isoweekday() % 7 + 1,
+            "iso_year": day.isocalendar().year,
+            "iso_week_day": day.isoweekday(),
         }
         found += [(Extract(name, part), value) for part, value in parts.items()]  # pyright: ignore[reportArgumentType] - the names are literals
         found += [(F(f"{name}__{part}"), value) for part, value in parts.items()]
@@ -101,7 +104,62 @@ async def test_the_last_microsecond_belongs_to_its_day_in_lookups(db: Any, half:
         assert await half(Everything.objects.filter(**{name: value})).count() == 1, name
 
 
+BERLIN = zoneinfo.ZoneInfo("Europe/Berlin")
+WRONG: list[Any] = [object(), "Europe/Berlin\0", 10**30, "\ud800"]
+ZONES = [
+    BERLIN,
+    zoneinfo.ZoneInfo("Asia/Kathmandu"),
+    dt.timezone(dt.timedelta(hours=-9, minutes=-30)),
+    UTC,
+]
+
+
+@pytest.mark.parametrize("zone", ZONES, ids=str)
+async def test_parts_are_those_of_the_clocks_of_a_zone(db: Any, half: Any, zone: dt.tzinfo) -> None:
+    changes = [
+        dt.datetime(2026, 3, 29, 0, 59, 59, tzinfo=UTC),
+        dt.datetime(2026, 10, 25, 1, tzinfo=UTC),
+    ]
+    for moment in (*MOMENTS, *changes):
+        local = moment.astimezone(zone)
+        parts: dict[Any, Any] = {
+            "year": local.year,
+            "iso_year": local.isocalendar().year,
+            "quarter": (local.month + 2) // 3,
+            "month": local.month,
+            "week": local.isocalendar().week,
+            "day": local.day,
+            "week_day": local.isoweekday() % 7 + 1,
+            "iso_week_day": local.isoweekday(),
+            "hour": local.hour,
+            "minute": local.minute,
+            "second": local.second,
+            "date": local.date(),
+            "time": local.time(),
+        }
+        cases: list[Case] = [(Extract("moment", p, tzinfo=zone), v) for p, v in parts.items()]
+        assert await differences(half, {"moment": moment}, cases) == []
+        assert await differences(half, {}, [(case, None) for case, _ in cases]) == []
+
+
+async def test_rows_are_counted_by_the_hour_of_a_zone(db: Any, half: Any) -> None:
+    moments = [dt.datetime(2026, month, 1, hour, tzinfo=UTC) for month in (1, 7) for hour in (6, 7)]
+    await half(Everything.objects).bulk_create([Everything(moment=moment) for moment in moments])
+    hour = Extract("moment", "hour", tzinfo=BERLIN)
+    counted = Everything.objects.values(hour=hour).annotate(n=Count("pk")).order_by("hour")
+    assert await half.rows(counted.values_list("hour", "n")) == [(7, 1), (8, 2), (9, 1)]
+    assert await half(Everything.objects.annotate(h=hour).filter(h=8)).count() == 2
+    assert await half(Everything.objects.filter(moment__iso_year=2026)).count() == 4
+    assert await half(Everything.objects.filter(moment__iso_week_day=4)).count() == 2
+
+
 REFUSED = [
+    (lambda: Extract("day", "year", tzinfo=BERLIN), "with a tzinfo must be given a datetime"),
+    (lambda: Extract("time", "hour", tzinfo=BERLIN), "with a tzinfo must be given a datetime"),
+    (lambda: Extract("moment", "hour", tzinfo=WRONG[0]), "ZoneInfo or a datetime.timezone, not o"),
+    (lambda: Extract("moment", "hour", tzinfo=WRONG[1]), "ZoneInfo or a datetime.timezone, not s"),
+    (lambda: Extract("moment", "hour", tzinfo=WRONG[2]), "ZoneInfo or a datetime.timezone, not i"),
+    (lambda: Extract("moment", WRONG[3]), "Extract: part must be one of"),
     (lambda: Extract("time", "year"), r"must be given a date, got Everything.time \(time\)"),
     (lambda: Extract("day", "hour"), r"must be given a time, got Everything.day \(date\)"),
     (lambda: Extract("day", "time"), "must be given a time"),

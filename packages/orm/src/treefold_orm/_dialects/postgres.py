@@ -31,11 +31,13 @@ _PARAM: dict[str, LiteralString] = {
 }
 _EXTRACT: dict[str, LiteralString] = {
     "year": "EXTRACT(YEAR FROM {})::integer",
+    "iso_year": "EXTRACT(ISOYEAR FROM {})::integer",
     "quarter": "EXTRACT(QUARTER FROM {})::integer",
     "month": "EXTRACT(MONTH FROM {})::integer",
     "day": "EXTRACT(DAY FROM {})::integer",
     "week": "EXTRACT(WEEK FROM {})::integer",
     "week_day": "(EXTRACT(DOW FROM {})::integer + 1)",
+    "iso_week_day": "EXTRACT(ISODOW FROM {})::integer",
     "hour": "EXTRACT(HOUR FROM {})::integer",
     "minute": "EXTRACT(MINUTE FROM {})::integer",
     "second": "FLOOR(EXTRACT(SECOND FROM {}))::integer",

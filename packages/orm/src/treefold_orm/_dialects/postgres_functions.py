@@ -83,6 +83,7 @@ FUNCTIONS: dict[str, SQL] = {
     "abs_integer": SQL("ABS(({})::bigint)"),
     "ceil_decimal": SQL("CEIL({0})"),
     "ceil_float": SQL("CEIL({})"),
+    "clock_in_zone": SQL("({} AT TIME ZONE ({})::text) AT TIME ZONE 'UTC'"),
     "exp": SQL("EXP({})"),
     "floor_decimal": SQL("FLOOR({0})"),
     "floor_float": SQL("FLOOR({})"),

@@ -14,12 +14,14 @@ from treefold_orm._dialects.sql import SQL
 
 _DATE: dict[str, LiteralString] = {
     "year": "CAST(substr({}, 1, 4) AS INTEGER)",
+    "iso_year": "CAST(substr(date(substr({}, 1, 10), '-3 days', 'weekday 4'), 1, 4) AS INTEGER)",
     "quarter": "((CAST(substr({}, 6, 2) AS INTEGER) + 2) / 3)",
     "month": "CAST(substr({}, 6, 2) AS INTEGER)",
     "week": "((CAST(strftime('%j', date(substr({}, 1, 10), '-3 days', 'weekday 4')) AS INTEGER) "
     "- 1) / 7 + 1)",
     "day": "CAST(substr({}, 9, 2) AS INTEGER)",
     "week_day": "(CAST(strftime('%w', substr({}, 1, 10)) AS INTEGER) + 1)",
+    "iso_week_day": "((CAST(strftime('%w', substr({}, 1, 10)) AS INTEGER) + 6) % 7 + 1)",
     "date": "substr({}, 1, 10)",
 }
 _CLOCK: dict[str, LiteralString] = {

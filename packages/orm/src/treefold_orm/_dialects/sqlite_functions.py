@@ -63,6 +63,7 @@ FUNCTIONS: dict[str, SQL] = {
     "abs_integer": SQL("ABS({})"),
     "ceil_float": SQL("treefold_ceil({})"),
     "floor_float": SQL("treefold_floor({})"),
+    "clock_in_zone": SQL("treefold_clock_in_zone({}, {})"),
     # SQLite knows milliseconds only; a sub-select without outer columns is computed once
     "now": SQL("(SELECT treefold_now())"),
     "random": SQL("((random() & 9007199254740991) / 9007199254740992.0)"),

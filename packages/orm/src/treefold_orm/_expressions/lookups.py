@@ -46,7 +46,9 @@ TEXTUAL = frozenset(
 )
 ARRAY = frozenset({"contains", "contained_by", "overlap"})
 OPERATORS = COMPARISONS | TEXTUAL | ARRAY | json_lookups.OPERATORS | {"search"}
-DATE_PARTS = frozenset({"year", "quarter", "month", "day", "week", "week_day"})
+DATE_PARTS = frozenset(
+    {"year", "iso_year", "quarter", "month", "day", "week", "week_day", "iso_week_day"}
+)
 TIME_PARTS = frozenset({"hour", "minute", "second"})
 
 _INTEGER: IntegerField[int] = IntegerField()

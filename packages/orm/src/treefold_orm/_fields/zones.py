@@ -85,7 +85,7 @@ def truncated(unit: str, text: str | None, name: str) -> str | None:
     if text is None:
         return None
     moment = dt.datetime.fromisoformat(text)
-    local = moment.astimezone(_zone(name)).replace(microsecond=0)
+    local = moment.astimezone(zone_named(name)).replace(microsecond=0)
     distance = local.utcoffset()
     if unit in _CLOCK:
         # within a day the clock's distance from UTC stays what it was
@@ -110,7 +110,8 @@ _FIRST_DAY: dict[str, Callable[[dt.datetime], dt.datetime]] = {
 
 
 @functools.lru_cache(maxsize=256)
-def _zone(name: str) -> dt.tzinfo:
+def zone_named(name: str) -> dt.tzinfo:
+    """The zone that `zone_name` has named."""
     if name[0] in "+-":
         return dt.timezone(dt.timedelta(seconds=int(name)))
     import zoneinfo

@@ -17,9 +17,9 @@ from treefold_orm._functions.base import Function
 from treefold_orm._terms.values import as_expression
 
 Unit = Literal["year", "quarter", "month", "week", "day", "hour", "minute", "second"]
-Part = Literal[Unit, "week_day", "date", "time"]
+Part = Literal[Unit, "iso_year", "week_day", "iso_week_day", "date", "time"]
 UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
-PARTS = (*UNITS, "week_day", "date", "time")
+PARTS = (*UNITS, "iso_year", "week_day", "iso_week_day", "date", "time")
 _CLOCK = frozenset({"hour", "minute", "second"})
 _PARTS_OF = {
     "datetime": frozenset(PARTS),
@@ -44,20 +44,36 @@ class Now(Function, names="now"):
 class Extract(Resolvable):
     """A part of a date or time: `Extract("created", "year")`.
 
-    Parts are numbers, but for "date" and "time"; those of a datetime are taken in UTC. "week" is
-    the ISO week, "week_day" counts from 1 on Sunday, "second" is whole.
+    Parts are numbers, but for "date" and "time". Those of a datetime are taken in UTC, or as the
+    clocks of the zone that is given show them: `Extract("created", "hour",
+    tzinfo=ZoneInfo("Europe/Berlin"))`. "week" is the ISO week and "iso_year" the year that it
+    belongs to; "week_day" counts from 1 on Sunday, "iso_week_day" from 1 on Monday; "second" is
+    whole.
     """
 
-    __slots__ = ("expression", "part")
+    __slots__ = ("expression", "part", "tzinfo")
 
-    def __init__(self, expression: Any, part: Part) -> None:
+    def __init__(self, expression: Any, part: Part, tzinfo: dt.tzinfo | None = None) -> None:
         if part not in PARTS:
             raise FieldError(f"Extract: part must be one of {', '.join(PARTS)}, got {part!r}")
         self.expression = expression
         self.part = part
+        self.tzinfo = None if tzinfo is dt.UTC else tzinfo
 
     def freeze(self, scope: Scope) -> Expr:
-        return _extracted((freeze(as_expression(self.expression), scope.nested()),), self.part)
+        node = freeze(as_expression(self.expression), scope.nested())
+        if self.tzinfo is not None:
+            _check_zoned("Extract", node)
+            zone = scope.param(ZONE.coerce(self.tzinfo), ZONE)
+            # the time on the clocks of the zone, as if it were one in UTC
+            node = FuncNode(DATETIME, "clock_in_zone", (node, zone))
+        return _extracted((node,), self.part)
+
+
+def _check_zoned(name: str, node: Expr) -> None:
+    if node.field is None or kind_of(node.field) != "datetime" or moment_of(node.field) != DATETIME:
+        given = "an OuterRef" if node.field is None else describe(node.field)
+        raise FieldError(f"{name} with a tzinfo must be given a datetime, got {given}")
 
 
 def _extracted(args: tuple[Expr, ...], part: str) -> Expr:
@@ -90,12 +106,9 @@ class Trunc(Resolvable):
 
     def freeze(self, scope: Scope) -> Expr:
         node = freeze(as_expression(self.expression), scope.nested())
-        made = _truncated((node,), self.unit)
         if self.tzinfo is None:
-            return made
-        if made.field is not DATETIME:
-            name = "an OuterRef" if node.field is None else describe(node.field)
-            raise FieldError(f"Trunc with a tzinfo must be given a datetime, got {name}")
+            return _truncated((node,), self.unit)
+        _check_zoned("Trunc", node)
         zone = scope.param(ZONE.coerce(self.tzinfo), ZONE)
         return FuncNode(zoned(self.tzinfo), "trunc_in_zone", (node, zone), self.unit)
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from treefold_orm._base.data_errors import DATES, FORM, RANGE
 from treefold_orm._fields.text_forms import TEXT_FORMS, TRUE
+from treefold_orm._fields.zones import zone_named
 from treefold_orm._sqlite.refusals import refuse
 
 _READ = {kind: re.compile(form, re.ASCII | re.IGNORECASE) for kind, form in TEXT_FORMS.items()}
@@ -157,3 +158,14 @@ def sql_text_of_float(value: Any) -> str | None:
     else:
         text = f"0.{'0' * (-first - 1)}{figures}"
     return f"-{text}" if sign else text
+
+
+def sql_clock_in_zone(value: Any, name: Any) -> str | None:
+    """The time that the clocks of a zone show at a point in time, as if it were one in UTC."""
+    if value is None:
+        return None
+    try:
+        local = dt.datetime.fromisoformat(value).astimezone(zone_named(name))
+    except OverflowError:
+        refuse(DATES)
+    return local.replace(tzinfo=dt.UTC).isoformat(" ", "microseconds")
