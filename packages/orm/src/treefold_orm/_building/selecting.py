@@ -14,7 +14,33 @@ from treefold_orm._expressions.nodes import ColumnNode, Expr
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._fields.keys import KeyColumns
 from treefold_orm._terms.columns import Column
+from treefold_orm._terms.operators import Condition, Expression
 from treefold_orm._terms.values import as_expression
+
+
+def with_named_expressions(query: Any, names: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    """Annotate a query with the expressions among these names; return it with names alone.
+
+    `(Lower("title"), "id")` becomes `("lower1", "id")`.
+    """
+    found = {
+        place: name
+        for place, name in enumerate(names)
+        if isinstance(name, (Expression, Condition)) and not isinstance(name, Column)
+    }
+    if not found:
+        return query, names
+    taken = {*(query._notes or ()), *(name for name in names if isinstance(name, str))}
+    labels: dict[str, Any] = {}
+    made: list[Any] = list(names)
+    for place, expression in found.items():
+        number, word = place + 1, type(expression).__name__.lower()
+        while f"{word}{number}" in taken or query._meta.find(f"{word}{number}") is not None:
+            number += 1
+        made[place] = f"{word}{number}"
+        taken.add(made[place])
+        labels[made[place]] = expression
+    return query.annotate(**labels), tuple(made)
 
 
 def columns_of(scope: Scope, field: Any) -> tuple[Expr, ...]:

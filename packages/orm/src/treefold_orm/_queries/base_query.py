@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, cast, ov
 from treefold_orm._base.errors import FieldError
 from treefold_orm._building.latest_by import DAYS, Day, Order, by_time, check_time, different
 from treefold_orm._building.query import AnyQuery, M, R
+from treefold_orm._building.selecting import with_named_expressions
 from treefold_orm._building.set_operations import SetOperations
 from treefold_orm._building.starting import by_one
 from treefold_orm._building.steps import QuerySteps
@@ -269,7 +270,9 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
         self, name: Column[A], /, *, flat: Literal[True]
     ) -> BaseQuery[M, A]: ...
     @overload
-    def values_list(self, name: str, /, *, flat: Literal[True]) -> BaseQuery[M, Any]: ...
+    def values_list(
+        self, name: str | Expression | Condition, /, *, flat: Literal[True]
+    ) -> BaseQuery[M, Any]: ...
     @overload
     def values_list(self, a: Column[A], /) -> BaseQuery[M, tuple[A]]: ...
     @overload
@@ -284,16 +287,21 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
     ) -> BaseQuery[M, tuple[A, B, C, D]]: ...
     @overload
     def values_list(
-        self, /, *names: str | Column[Any], flat: bool = False, named: bool = False
+        self, /, *names: str | Expression | Condition, flat: bool = False, named: bool = False
     ) -> BaseQuery[M, tuple[Any, ...]]: ...
     def values_list(
         self, /, *names: Any, flat: bool = False, named: bool = False
     ) -> BaseQuery[M, Any]:
-        """Rows as tuples; `flat` gives the values of one column, `named` named tuples."""
+        """Rows as tuples of columns and expressions; `flat` gives the values of one of them.
+
+        With `named` they are named tuples, in which an expression has the name of its class and
+        its place: `lower1`.
+        """
         if flat and len(names) != 1:
             raise TypeError(f"values_list(flat=True) takes one name, not {len(names)}")
         kind = "flat" if flat else "named" if named else "tuples"
-        return as_rows(self._rows_of(kind, names, {}))
+        query, names = with_named_expressions(self, names)
+        return as_rows(query._rows_of(kind, names, {}))
 
     # -- time -------------------------------------------------------------------------------------
 
