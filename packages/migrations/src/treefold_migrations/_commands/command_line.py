@@ -189,6 +189,7 @@ def rollback(
     plan: bool = False,
     fake: bool = False,
     allow_destructive: bool = False,
+    fill: list[str] | None = None,
     database: str = "default",
     app_dir: str = ".",
 ) -> int:
@@ -200,6 +201,7 @@ def rollback(
         plan: Show the steps and change nothing.
         fake: Remove the records without running anything.
         allow_destructive: Also drop tables and columns that hold data.
+        fill: The value of rows for a field that comes back, as post.slug:text.
         database: The alias of the database.
         app_dir: The project.
     """
@@ -214,6 +216,7 @@ def rollback(
         fake=fake,
         plan=plan,
         allow_destructive=allow_destructive,
+        fill=fill or (),
         say=print,
     )
     return 0

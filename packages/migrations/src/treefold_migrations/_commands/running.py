@@ -5,6 +5,7 @@ They report to `say`, one line at a time; nothing is printed here.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
@@ -90,6 +91,7 @@ def rollback(
     fake: bool = False,
     plan: bool = False,
     allow_destructive: bool = False,
+    fill: Iterable[str] = (),
     say: Say = quiet,
     limits: Limits | None = None,
     wait: float = WAIT,
@@ -98,7 +100,12 @@ def rollback(
     """Take applied migrations back; arguments, result and errors as of `Runner.rollback`."""
     runner = _runner(folder, database, say, limits, wait, interrupted)
     runs = runner.rollback(
-        target, steps=steps, fake=fake, plan=plan, allow_destructive=allow_destructive
+        target,
+        steps=steps,
+        fake=fake,
+        plan=plan,
+        allow_destructive=allow_destructive,
+        fill=fill,
     )
     _conclude(runs, "roll back", say, fake=fake, plan=plan)
     return runs

@@ -65,7 +65,7 @@ class Answers:
                     f"--rename must be such as post:article or post.title:headline, got "
                     f"'{old}:{new}'"
                 )
-        fills = dict(_pair("--fill", text, "post.slug:text") for text in fill)
+        fills = fill_texts(fill)
         moved = {old: new.rpartition(".")[2] for old, new in renames.items()}
         return cls(moved, set(drop), fills, allow_destructive, ask)
 
@@ -101,6 +101,14 @@ class Answers:
                     raise MigrationError(
                         f"{flag} {name} does not fit: there is nothing of that name to decide"
                     )
+
+
+def fill_texts(flags: Iterable[str]) -> dict[str, str]:
+    """Return the texts of `--fill post.slug:text` by their field.
+
+    Raises `MigrationError` for a flag that has not its form.
+    """
+    return dict(_pair("--fill", text, "post.slug:text") for text in flags)
 
 
 def _pair(flag: str, text: str, example: str) -> tuple[str, str]:

@@ -36,7 +36,7 @@ def fill_for(state: SchemaState, table: str, name: str, answers: Answers) -> Any
     if subject in answers.fills:
         answers.used.add(f"--fill {subject}")
         return parse_fill(state, table, name, answers.fills[subject])
-    known = _own_default(field)
+    known = own_default(field)
     if known is not MISSING:
         return known
     question = Question(
@@ -53,7 +53,8 @@ def fill_for(state: SchemaState, table: str, name: str, answers: Answers) -> Any
     return parse_fill(state, table, name, answers.ask(question))
 
 
-def _own_default(field: AnyField) -> Any:
+def own_default(field: AnyField) -> Any:
+    """Return the value that the declaration of a field gives to all rows alike, else MISSING."""
     given = field.default
     if getattr(field, "auto_now", False) or getattr(field, "auto_now_add", False):
         return MISSING if field.storage else Now()

@@ -10,6 +10,7 @@ from treefold_migrations._files.history import Loaded
 from treefold_migrations._operations.base import Operation, states_through
 from treefold_migrations._operations.custom import RunPython, RunSQL, SeparateStateAndDatabase
 from treefold_migrations._plan.operations import fresh_after, plan_operations
+from treefold_migrations._run.rollback_fills import RollbackFills
 from treefold_migrations._run.units import PythonUnit, SqlUnit, Unit
 from treefold_migrations._state.schema_state import SchemaState
 from treefold_orm.schema import Dialect
@@ -35,28 +36,35 @@ def units_forwards(
     return units, sum(unit.operation < first for unit in units)
 
 
-def units_backwards(item: Loaded, states: Sequence[SchemaState], target: Target) -> list[Unit]:
+def units_backwards(
+    item: Loaded, states: Sequence[SchemaState], target: Target, fills: RollbackFills
+) -> list[Unit]:
     """Return the units that take a file back; raises as `reverses_of`."""
-    return list(units_between(reverses_of(item, item.operations, states), states[::-1], target))
+    reverses = reverses_of(item, item.operations, states, fills)
+    return list(units_between(reverses, states[::-1], target))
 
 
 def reverses_of(
-    item: Loaded, operations: Sequence[Operation], states: Sequence[SchemaState]
+    item: Loaded,
+    operations: Sequence[Operation],
+    states: Sequence[SchemaState],
+    fills: RollbackFills,
 ) -> list[Operation]:
-    """Return the operations that revert others, the last one first.
+    """Return the operations that revert others, the last one first, with the values of rows.
 
     Raises:
         RunError: One of them cannot be reversed.
+        MigrationError: A given value does not fit its field.
     """
     reverses: list[Operation] = []
-    for operation, before in zip(operations, states, strict=False):
+    for operation, before, after in zip(operations, states, states[1:], strict=False):
         reverse = operation.reverse(before)
         if reverse is None:
             raise RunError(
                 f"Migration {item.name!r} cannot be rolled back, because one of its operations "
                 f"cannot be reversed: {operation.describe()}; nothing was changed"
             )
-        reverses.insert(0, reverse)
+        reverses.insert(0, fills.fill(item.name, reverse, after))
     return reverses
 
 

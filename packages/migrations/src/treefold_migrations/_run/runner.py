@@ -5,7 +5,7 @@ Both halves run the same flows. Where nothing is to be done, no lock is taken an
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from typing import TypeVar
@@ -22,6 +22,7 @@ from treefold_migrations._run.planning import Target
 from treefold_migrations._run.process import Owner
 from treefold_migrations._run.record_hashes import outdated
 from treefold_migrations._run.records import Applied, Records
+from treefold_migrations._run.rollback_fills import RollbackFills, require_filled
 from treefold_migrations._run.schedule import Phase
 from treefold_migrations._run.timeouts import Limits
 from treefold_migrations._run.units import FileRun
@@ -139,6 +140,7 @@ class Runner:
         fake: bool = False,
         plan: bool = False,
         allow_destructive: bool = False,
+        fill: Iterable[str] = (),
     ) -> list[FileRun]:
         """Take applied files back.
 
@@ -148,6 +150,7 @@ class Runner:
             fake: Remove the records without running anything, also of files that are missing.
             plan: Change nothing.
             allow_destructive: Also where that drops a table or column with rows.
+            fill: `post.slug:text`, the value of rows for a field that comes back without a default.
 
         Returns:
             The runs, done or with `plan` only planned.
@@ -155,8 +158,11 @@ class Runner:
         Raises:
             RunError: An operation cannot be reversed (nothing was changed), or a step failed.
             DataLossRefused: Rows would be lost.
+            Ambiguous: Rows need a value of a field that comes back.
         """
-        return self._block(self._rollback, target, steps, fake, plan, allow_destructive)
+        return self._block(
+            self._rollback, target, steps, fake, plan, allow_destructive, tuple(fill)
+        )
 
     async def arollback(
         self,
@@ -166,9 +172,12 @@ class Runner:
         fake: bool = False,
         plan: bool = False,
         allow_destructive: bool = False,
+        fill: Iterable[str] = (),
     ) -> list[FileRun]:
         """`rollback` for async code."""
-        return await self._suspend(self._rollback, target, steps, fake, plan, allow_destructive)
+        return await self._suspend(
+            self._rollback, target, steps, fake, plan, allow_destructive, tuple(fill)
+        )
 
     def _block(self, flow: Callable[..., Flow[T]], *args: object) -> T:
         with HeldConnection(self.database) as held:
@@ -199,15 +208,25 @@ class Runner:
         fake: bool,
         plan: bool,
         allow_destructive: bool,
+        fill: tuple[str, ...],
     ) -> Flow[list[FileRun]]:
         if fake:
-            choose = partial(schedule.forgotten, self.history, steps=steps, to=target)
-            return (yield from self._run(held, choose, fake=True, plan=plan))
+            forget = partial(schedule.forgotten, self.history, steps=steps, to=target)
+            return (yield from self._run(held, forget, fake=True, plan=plan))
         place = Target(held.dialect, held.single)
-        choose = partial(schedule.backwards, self.history, target=place, steps=steps, to=target)
-        if not (plan or allow_destructive):
-            applied = yield from Records(held.dialect).read()
-            yield from self._refuse_loss(applied, choose(applied))
+
+        def choose(applied: Applied, fills: RollbackFills | None = None) -> list[FileRun]:
+            fills = fills or RollbackFills.of_flags(fill)
+            return schedule.backwards(
+                self.history, applied, place, steps=steps, to=target, fills=fills
+            )
+
+        if not plan:
+            applied, fills = (yield from Records(held.dialect).read()), RollbackFills.of_flags(fill)
+            runs = choose(applied, fills)
+            if not allow_destructive:
+                yield from self._refuse_loss(applied, runs)
+            yield from self._require_filled(applied, fills)
         return (yield from self._run(held, choose, fake=False, plan=plan))
 
     def _refuse_loss(self, applied: Applied, runs: list[FileRun]) -> Flow[None]:
@@ -220,6 +239,13 @@ class Runner:
                     f"Rolling back {name!r} drops what the rows of {table!r} hold: say so with "
                     "allow_destructive=True (--allow-destructive)"
                 )
+
+    def _require_filled(self, applied: Applied, fills: RollbackFills) -> Flow[None]:
+        begun = {n for n, entry in applied.progress.items() if entry.direction == "backwards"}
+        done = schedule.applied_names(self.history, applied)
+        live = self.history.replay([i.name for i in self.history.order() if i.name in done])
+        missing = [lacking for lacking in fills.missing if lacking.migration not in begun]
+        yield from require_filled(missing, live)
 
     def _run(
         self,

@@ -22,6 +22,7 @@ from treefold_migrations._run.planning import (
 )
 from treefold_migrations._run.record_hashes import fits, fits_replaced, outdated
 from treefold_migrations._run.records import Applied, Progress
+from treefold_migrations._run.rollback_fills import RollbackFills
 from treefold_migrations._run.units import FileRun, PythonUnit, SqlUnit, Unit, file_run
 from treefold_migrations._state.schema_state import SchemaState
 
@@ -153,6 +154,7 @@ def backwards(
     *,
     steps: int = 1,
     to: str | None = None,
+    fills: RollbackFills | None = None,
 ) -> list[FileRun]:
     """Return the runs of `rollback`. A file that is half done is taken back first.
 
@@ -162,12 +164,15 @@ def backwards(
         target: The database.
         steps: How many files, the last applied first.
         to: The file that stays the last one applied, or "zero"; counts instead of `steps`.
+        fills: The values of fields that come back.
 
     Raises:
         RunError: An operation cannot be reversed; nothing was changed.
+        MigrationError: A value does not fit, or its field does not come back.
     """
     check(history, applied)
-    undone = [_undone(history, entry, target) for entry in half_done(applied)]
+    fills = fills or RollbackFills()
+    undone = [_undone(history, entry, target, fills) for entry in half_done(applied)]
     done = applied_names(history, applied)
     order = [item.name for item in history.order() if item.name in done]
     half = [e.name for e in applied.progress.values() if e.direction == "backwards" and e.undo < 0]
@@ -187,11 +192,12 @@ def backwards(
             item.name,
             history.digest(item.name),
             "backwards",
-            units_backwards(item, states, target),
+            units_backwards(item, states, target, fills),
             recorded=recorded_as(item, applied),
         )
         for item, states in _replayed(history, set(chosen))
     }
+    fills.refuse_unused()
     return undone + [made[name] for name in chosen]
 
 
@@ -200,7 +206,7 @@ def half_done(applied: Applied) -> list[Progress]:
     return [e for e in applied.progress.values() if e.direction == "forwards" or e.undo >= 0]
 
 
-def _undone(history: History, entry: Progress, target: Target) -> FileRun:
+def _undone(history: History, entry: Progress, target: Target, fills: RollbackFills) -> FileRun:
     """The run that reverts the complete operations of a file that is half done."""
     item = history.find(entry.name)
     states = states_through(item.operations, history.state_before(item.name))
@@ -213,7 +219,7 @@ def _undone(history: History, entry: Progress, target: Target) -> FileRun:
                 f"Migration {entry.name!r} is half done and was changed since: restore its file"
             )
         first, count = _interrupted(entry, units, len(item.operations))
-    reverses = reverses_of(item, item.operations[:count], states)
+    reverses = reverses_of(item, item.operations[:count], states, fills)
     back = [*first, *units_between(reverses, states[count::-1], target)]
     hash_ = history.digest(item.name)
     return file_run(item.name, hash_, "backwards", back, recorded=(), undo=count)
@@ -260,7 +266,8 @@ def alone(history: History, text: str, target: Target, *, backwards: bool) -> Fi
     states = states_through(item.operations, history.state_before(item.name))
     hash_ = history.digest(item.name)
     if backwards:
-        return file_run(item.name, hash_, "backwards", units_backwards(item, states, target))
+        units = units_backwards(item, states, target, RollbackFills())
+        return file_run(item.name, hash_, "backwards", units)
     return file_run(item.name, hash_, "forwards", units_forwards(item, states, target)[0])
 
 

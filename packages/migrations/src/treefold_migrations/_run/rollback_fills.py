@@ -1,0 +1,153 @@
+"""Values for rows when a rollback brings back a field that no row can be without.
+
+File: `DropField("book", "shelf")` of an `IntegerField(default=0)`. Its reverse is `AddField("book",
+"shelf", IntegerField(default=0))`; with rows in `book` it needs a `fill`, which is, in this order:
+
+1. `rollback --fill book.shelf:3`;
+2. a plain default, or the time for `auto_now`: here 0, as `makemigrations` does forwards;
+3. none: `require_filled` refuses before the first step if there are rows, with the flag to give.
+
+A default that is a function is no part of a file, so it is case 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from treefold_migrations._base.errors import Ambiguous, MigrationError
+from treefold_migrations._detect.answers import fill_texts
+from treefold_migrations._detect.fills import needs_fill, own_default, parse_fill
+from treefold_migrations._operations.base import Operation
+from treefold_migrations._operations.columns import AddField, AlterField
+from treefold_migrations._operations.custom import SeparateStateAndDatabase
+from treefold_migrations._run.effects import Flow, rows
+from treefold_migrations._state.schema_state import SchemaState
+from treefold_orm.schema import MISSING, quote
+
+
+@dataclass(frozen=True, slots=True)
+class Unfilled:
+    """A field that comes back without a value; `column` is there already, and may hold NULL."""
+
+    migration: str
+    table: str
+    name: str
+    column: str = ""
+
+    @property
+    def subject(self) -> str:
+        """The field as flags name it."""
+        return f"{self.table}.{self.name}"
+
+
+@dataclass(slots=True)
+class RollbackFills:
+    """The texts of `--fill` by field, those that were used, and the fields without a value."""
+
+    texts: Mapping[str, str] = field(default_factory=dict[str, str])
+    used: set[str] = field(default_factory=set[str])
+    missing: list[Unfilled] = field(default_factory=list[Unfilled])
+
+    @classmethod
+    def of_flags(cls, flags: Iterable[str]) -> RollbackFills:
+        """Return the values that flags give; raises `MigrationError` for one in another form."""
+        return cls(fill_texts(flags))
+
+    def refuse_unused(self) -> None:
+        """Raise `MigrationError` for a value of a field that this rollback does not bring back."""
+        for subject in self.texts:
+            if subject not in self.used:
+                raise MigrationError(
+                    f"--fill {subject} does not fit: this rollback brings back no such field; "
+                    "`rollback --plan` shows those that it does"
+                )
+
+    def fill(self, migration: str, operation: Operation, start: SchemaState) -> Operation:
+        """Return a reversed operation with the values that it needs.
+
+        Args:
+            migration: The file that is rolled back.
+            operation: The reverse of one of its operations.
+            start: The state that the reverse begins with.
+
+        Raises `MigrationError` for a value that the field does not take.
+        """
+        if isinstance(operation, SeparateStateAndDatabase):
+            return replace(
+                operation, database=list(self._inner(migration, operation.database, start))
+            )
+        if not isinstance(operation, AddField | AlterField) or operation.fill is not MISSING:
+            return operation
+        end = operation.apply(start)
+        if not end.table(operation.table).options.managed:
+            return operation
+        column = ""
+        if isinstance(operation, AlterField):
+            before = start.table(operation.table)
+            if operation.field.null or not before.field(operation.name).null:
+                return operation
+            column = before.column(operation.name)
+        value = self._value(migration, operation, end, column)
+        return operation if value is MISSING else replace(operation, fill=value)
+
+    def _inner(
+        self, migration: str, operations: Iterable[Operation], start: SchemaState
+    ) -> Iterator[Operation]:
+        for operation in operations:
+            yield self.fill(migration, operation, start)
+            start = operation.apply(start)
+
+    def _value(
+        self, migration: str, operation: AddField | AlterField, end: SchemaState, column: str
+    ) -> Any:
+        table, name, made = operation.table, operation.name, operation.field
+        subject = f"{table}.{name}"
+        if subject in self.texts:
+            self.used.add(subject)
+            return parse_fill(end, table, name, self.texts[subject])
+        if not needs_fill(made):
+            return made.db_default if column else MISSING
+        known = own_default(made)
+        if known is MISSING:
+            self.missing.append(Unfilled(migration, table, name, column))
+        return known
+
+
+def require_filled(missing: Iterable[Unfilled], live: SchemaState) -> Flow[None]:
+    """Stop before the first step where rows need a value and none is given.
+
+    Args:
+        missing: The fields without a value.
+        live: The state of the database now; a table that it has under another name counts as one
+            with rows.
+
+    Raises:
+        Ambiguous: With the flags to give.
+    """
+    wanted: list[Unfilled] = []
+    for lacking in missing:
+        if (yield from _has_rows(lacking, live)):
+            wanted.append(lacking)  # noqa: PERF401 - a comprehension cannot yield
+    if not wanted:
+        return
+    flags = tuple(f"--fill {lacking.subject}:VALUE" for lacking in wanted)
+    raise Ambiguous(
+        f"Rolling back {wanted[0].migration!r} brings back "
+        f"{', '.join(lacking.subject for lacking in wanted)}, which rows that exist must have a "
+        f"value in; nothing was changed. Run rollback again with {' '.join(flags)}",
+        flags=flags,
+    )
+
+
+def _has_rows(lacking: Unfilled, live: SchemaState) -> Flow[bool]:
+    table = live.tables.get(lacking.table)
+    if table is None:
+        return True
+    where = ""
+    if lacking.column:
+        if lacking.name not in table.fields or table.column(lacking.name) != lacking.column:
+            return True
+        where = f" WHERE {quote(lacking.column)} IS NULL"
+    return bool((yield from rows(f"SELECT 1 FROM {quote(lacking.table)}{where} LIMIT 1")))  # noqa: S608 - quoted
