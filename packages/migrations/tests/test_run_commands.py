@@ -60,6 +60,34 @@ def test_migrate_and_rollback_tell_each_step(place: Place, files: Files) -> None
     assert lines == ["Nothing to roll back"]
 
 
+def test_a_target_behind_the_last_file_names_the_way_back(place: Place, files: Files) -> None:
+    for name in ("0001_a", "0002_b", "0003_c", "0004_d"):
+        files.write(name, after=[] if name == "0001_a" else None)
+    migrate(files.folder)
+    lines: list[str] = []
+    assert migrate(files.folder, "0003", say=lines.append) == []
+    assert lines == [
+        "Nothing to apply",
+        "0004_d is applied after it; to go back run `treefold rollback 0003_c`",
+    ]
+    lines.clear()
+
+    async def work() -> None:
+        await amigrate(files.folder, "0002", fake=True, say=lines.append)
+        await aclose_all()
+
+    asyncio.run(work())
+    assert lines[1:] == [
+        "0003_c, 0004_d are applied after it; to go back run `treefold rollback 0002_b --fake`"
+    ]
+    lines.clear()
+    migrate(files.folder, "0004", say=lines.append)
+    assert lines == ["Nothing to apply"]
+    for fake in (False, True):
+        with pytest.raises(HistoryError, match="'zero'; take all files back with `treefold roll"):
+            migrate(files.folder, "zero", fake=fake)
+
+
 def test_the_async_command_does_the_same(place: Place, files: Files) -> None:
     files.write("0001_initial", AUTHOR)
     lines: list[str] = []

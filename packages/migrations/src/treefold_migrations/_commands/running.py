@@ -18,6 +18,7 @@ from treefold_migrations._run.events import Event
 from treefold_migrations._run.executor import Interrupted
 from treefold_migrations._run.lock import WAIT
 from treefold_migrations._run.planning import Target
+from treefold_migrations._run.records import Applied
 from treefold_migrations._run.runner import Runner
 from treefold_migrations._run.schedule import Phase
 from treefold_migrations._run.script import script
@@ -59,6 +60,8 @@ def migrate(
     runner = _runner(folder, database, say, limits, wait, interrupted)
     runs = runner.migrate(target, phase=phase, fake=fake, plan=plan)
     _conclude(runs, "apply", say, fake=fake, plan=plan)
+    if target is not None and not runs:
+        _point_back(runner, runner.applied(), target, say, fake=fake)
     return runs
 
 
@@ -79,6 +82,8 @@ async def amigrate(
     runner = _runner(folder, database, say, limits, wait, interrupted)
     runs = await runner.amigrate(target, phase=phase, fake=fake, plan=plan)
     _conclude(runs, "apply", say, fake=fake, plan=plan)
+    if target is not None and not runs:
+        _point_back(runner, await runner.aapplied(), target, say, fake=fake)
     return runs
 
 
@@ -184,6 +189,18 @@ def _runner(
         wait=wait,
         interrupted=interrupted,
     )
+
+
+def _point_back(runner: Runner, applied: Applied, target: str, say: Say, *, fake: bool) -> None:
+    """Name the command that goes back to a target behind which files are applied."""
+    after = schedule.behind(runner.history, applied, target)
+    if after:
+        flag = " --fake" if fake else ""
+        name = runner.history.find(target).name
+        say(
+            f"{', '.join(after)} {'is' if len(after) == 1 else 'are'} applied after it; to go back "
+            f"run `treefold rollback {name}{flag}`"
+        )
 
 
 def _history(folder: Folder) -> History:

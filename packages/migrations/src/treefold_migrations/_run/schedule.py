@@ -137,12 +137,29 @@ def idle(history: History, applied: Applied, *, upto: str | None = None) -> bool
     return not _wanted(history, applied, upto) and not outdated(history, applied)
 
 
+def _forward_target(history: History, upto: str) -> set[str]:
+    if upto == "zero":
+        raise HistoryError(
+            "migrate goes forwards only, got the target 'zero'; take all files back with `treefold "
+            "rollback zero`"
+        )
+    return history.ancestors(history.find(upto).name)
+
+
+def behind(history: History, applied: Applied, upto: str) -> list[str]:
+    """Return the applied files that come after a target of `migrate`, in their order."""
+    kept = history.ancestors(history.find(upto).name)
+    done = applied_names(history, applied)
+    return [item.name for item in history.order() if item.name in done - kept]
+
+
 def _wanted(history: History, applied: Applied, upto: str | None) -> set[str]:
+    kept = None if upto is None else _forward_target(history, upto)
     check(history, applied)
     _refuse_half_rolled_back(applied)
     wanted = set(pending(history, applied))
-    if upto is not None:
-        return wanted & history.ancestors(history.find(upto).name)
+    if kept is not None:
+        return wanted & kept
     history.head()  # refuses a fork
     return wanted
 
@@ -278,7 +295,7 @@ def faked(history: History, applied: Applied, *, upto: str | None = None) -> lis
     """Return the records that `migrate` with `fake` writes: all up to a file that are missing, or
     whose file has changed. That of a squashed file replaces those that it stands for.
     """
-    kept = None if upto is None else _kept(history, upto)
+    kept = None if upto is None else _forward_target(history, upto)
     made: list[FileRun] = []
     for item in history.order():
         hash_ = history.digest(item.name)
