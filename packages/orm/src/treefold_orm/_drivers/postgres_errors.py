@@ -1,5 +1,12 @@
-"""From asyncpg's errors to this package's own. Its messages and details quote rows, so none is
-passed on.
+"""From asyncpg's errors to this package's own. Its messages and details quote rows, so they are
+passed on for schema statements only, in the classes that speak of tables, columns and types:
+
+| statement | error | shown |
+|---|---|---|
+| `ALTER TABLE ... DROP COLUMN` | 2BP01, a view uses the column | message, detail and hint |
+| the same, inside of a function | 2BP01, raised by `RAISE` with a value | the code |
+| `ALTER TABLE ... ADD CHECK` | 23514, a row violates it | the constraint |
+| `SELECT` | 42703, no such column | the message |
 """
 
 from __future__ import annotations
@@ -38,10 +45,11 @@ FOREIGN: tuple[type[Exception], ...] = (
 )
 
 
-def translate(error: BaseException, place: str = "") -> errors.ORMError:
+def translate(error: BaseException, place: str = "", *, of_schema: bool = False) -> errors.ORMError:
     """Return the error to raise; it names models, columns and constraints, never values.
 
-    `place` is the server and the database, for connections that fail.
+    `place` is the server and the database, for connections that fail. `of_schema` is True for a
+    schema statement.
     """
     code: str | None = getattr(error, "sqlstate", None)
     if not isinstance(error, _driver.PostgresError):
@@ -70,11 +78,30 @@ def translate(error: BaseException, place: str = "") -> errors.ORMError:
     if code.startswith("22") or code in BY_SQLSTATE:
         reason = BY_SQLSTATE.get(code, "A value does not fit its column or function")
         return errors.DataError(f"{reason} ({code})", code=code)
+    if of_schema and code.startswith(_SCHEMA_CLASSES) and not _is_raised_inside(error):
+        return errors.DatabaseError(
+            f"PostgreSQL refused the statement: {_whole_reason(error)}", code=code
+        )
     if code.startswith("42"):  # names and syntax only; these messages carry no values
         return errors.DatabaseError(
             f"PostgreSQL refused the statement: {_headline(error)}", code=code
         )
     return errors.DatabaseError(f"PostgreSQL refused the statement ({code})", code=code)
+
+
+_SCHEMA_CLASSES = ("0A", "2B", "3F", "42", "55")
+"""Errors of these classes name objects of the schema. A `context` tells that a function has run,
+which may raise any class with any text."""
+
+
+def _is_raised_inside(error: Any) -> bool:
+    return bool(error.context)
+
+
+def _whole_reason(error: Any) -> str:
+    parts = [error.detail, error.hint]
+    rest = "; ".join(line.rstrip(".") for part in parts if part for line in part.splitlines())
+    return f"{_headline(error)} ({rest})" if rest else _headline(error)
 
 
 def _unfit(error: BaseException) -> errors.ORMError:

@@ -59,7 +59,7 @@ async def execute(connection: PostgresConnection, operation: Operation[T]) -> T:
                     outcome = await _execute_other(connection, statement.kind, sql, args)
             except postgres_errors.FOREIGN as error:
                 opening = connection.opening
-                failure = await connection.failed(error)
+                failure = await connection.failed(error, of_schema=statement.kind == "script")
                 if opening and isinstance(error, postgres_errors.OUTDATED):
                     failure = await _failure_to_open_again(connection, opening)
                     if failure is None:

@@ -40,14 +40,14 @@ class PostgresConnection:
         # BEGIN and the savepoints, as long as nothing else has run in the transaction
         self.opening: tuple[str, ...] = ()
 
-    async def failed(self, error: BaseException) -> ORMError:
+    async def failed(self, error: BaseException, *, of_schema: bool = False) -> ORMError:
         """Return the error to raise for one of the driver's, after acting on it."""
         self.opening = ()
         if isinstance(error, CONFUSED):
             self.raw.terminate()
         elif isinstance(error, OUTDATED):
             await self.pool.prepare_anew()
-        return translate(error, self.place)
+        return translate(error, self.place, of_schema=of_schema)
 
 
 class LoopPool:
