@@ -65,8 +65,7 @@ class RunSQL(base.Operation):
 
     def describe(self) -> str:
         first = next(iter(self.statements("sqlite") or self.statements("postgres")), "")
-        words = " ".join(first.split())
-        return f"run SQL: {words[:60]}{'...' if len(words) > 60 else ''}"
+        return described(first)
 
     def touches(self) -> set[str] | None:
         return None if self.tables is None else set(self.tables)
@@ -76,6 +75,12 @@ class RunSQL(base.Operation):
         if self.reverse_sql is not None:
             options["reverse_sql"] = writer.value(_plain(self.reverse_sql))
         return [writer.value(_plain(self.sql))], options | _common(self)
+
+
+def described(sql: str) -> str:
+    """Return one line for a statement of `RunSQL`."""
+    words = " ".join(sql.split())
+    return f"run SQL: {words[:60]}{'...' if len(words) > 60 else ''}"
 
 
 @dataclass(frozen=True, eq=False)

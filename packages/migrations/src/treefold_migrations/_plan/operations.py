@@ -12,7 +12,12 @@ from dataclasses import replace
 from itertools import pairwise
 
 from treefold_migrations._operations.base import Operation, states_through
-from treefold_migrations._operations.custom import RunPython, RunSQL, SeparateStateAndDatabase
+from treefold_migrations._operations.custom import (
+    RunPython,
+    RunSQL,
+    SeparateStateAndDatabase,
+    described,
+)
 from treefold_migrations._operations.tables import (
     CreateTable,
     DropTable,
@@ -23,6 +28,7 @@ from treefold_migrations._plan.between import Answers, Shapes, changes_between
 from treefold_migrations._plan.changes import TableChange
 from treefold_migrations._plan.postgres import plan_postgres
 from treefold_migrations._plan.sqlite import Version, plan_sqlite
+from treefold_migrations._plan.sqlite_script import split_script
 from treefold_migrations._plan.step import Step
 from treefold_migrations._plan.tracing import Trace
 from treefold_migrations._state.rendering import shape_of
@@ -191,9 +197,12 @@ def _separate(
     sqlite_version: Version | None,
 ) -> list[Step]:
     if isinstance(operation, RunSQL):
+        texts = operation.statements(dialect.name)
+        if dialect.name == "sqlite":
+            texts = [statement for text in texts for statement in split_script(text)]
         return [
-            Step(sql, transactional=operation.transactional, summary=operation.describe())
-            for sql in operation.statements(dialect.name)
+            Step(sql, transactional=operation.transactional, summary=described(sql))
+            for sql in texts
         ]
     if not isinstance(operation, SeparateStateAndDatabase):
         return []
