@@ -15,6 +15,12 @@ from typing import Any, ParamSpec, cast
 
 from treefold_migrations._base.errors import Ambiguous, MigrationError
 from treefold_migrations._commands import files, linting, running
+from treefold_migrations._commands.command_line_numbers import (
+    Misuse,
+    read_count,
+    read_limits,
+    read_seconds,
+)
 from treefold_migrations._detect.answers import Question
 from treefold_migrations._files.loading import load_folder
 from treefold_migrations._run.runner import Runner
@@ -39,6 +45,9 @@ def command(function: Callable[P, int]) -> Callable[P, int]:
             complain(str(error))
             for flag in error.flags:
                 complain(f"  {flag}")
+        except Misuse as error:
+            complain(f"Error: {error}")
+            return MISUSE
         except (MigrationError, ORMError) as error:
             complain(f"Error: {error}")
         return FAILURE
@@ -150,6 +159,10 @@ def migrate(
     sql: bool = False,
     fake: bool = False,
     phase: str = "",
+    lock_timeout: str = "2",
+    statement_timeout: str = "60",
+    attempts: str = "12",
+    wait: str = "60",
     database: str = "default",
     app_dir: str = ".",
 ) -> int:
@@ -161,6 +174,10 @@ def migrate(
         sql: Print the statements and change nothing.
         fake: Record them as applied without running anything.
         phase: expand before a rollout, contract after it.
+        lock_timeout: Seconds that a step waits for a lock on a table, 0 for no limit (PostgreSQL).
+        statement_timeout: Seconds that a step may hold such a lock, 0 for no limit (PostgreSQL).
+        attempts: How often a step is tried whose table is locked.
+        wait: Seconds to wait for another run.
         database: The alias of the database.
         app_dir: The project.
     """
@@ -175,6 +192,8 @@ def migrate(
         fake=fake,
         plan=plan or sql,
         say=_nothing if sql else print,
+        limits=read_limits(lock_timeout, statement_timeout, attempts),
+        wait=read_seconds("--wait", wait),
     )
     if sql:
         print(running.script_of(runs, database=database))
@@ -187,9 +206,14 @@ def rollback(
     *,
     steps: str = "1",
     plan: bool = False,
+    sql: bool = False,
     fake: bool = False,
     allow_destructive: bool = False,
     fill: list[str] | None = None,
+    lock_timeout: str = "2",
+    statement_timeout: str = "60",
+    attempts: str = "12",
+    wait: str = "60",
     database: str = "default",
     app_dir: str = ".",
 ) -> int:
@@ -199,26 +223,32 @@ def rollback(
         target: The one that stays the last applied, or zero for none.
         steps: How many, without a target; 1 if it is not given.
         plan: Show the steps and change nothing.
+        sql: Print the statements and change nothing.
         fake: Remove the records without running anything.
         allow_destructive: Also drop tables and columns that hold data.
         fill: The value of rows for a field that comes back, as post.slug:text.
+        lock_timeout: Seconds that a step waits for a lock on a table, 0 for no limit (PostgreSQL).
+        statement_timeout: Seconds that a step may hold such a lock, 0 for no limit (PostgreSQL).
+        attempts: How often a step is tried whose table is locked.
+        wait: Seconds to wait for another run.
         database: The alias of the database.
         app_dir: The project.
     """
-    if not (steps.isascii() and steps.isdecimal() and 1 <= int(steps) <= 10_000):
-        complain(f"Error: Invalid value {steps!r} for --steps; give a number from 1 to 10000")
-        return MISUSE
-    running.rollback(
+    runs = running.rollback(
         folder_of(app_dir),
         target or None,
         database=database,
-        steps=int(steps),
+        steps=read_count("--steps", steps, 10_000),
         fake=fake,
-        plan=plan,
+        plan=plan or sql,
         allow_destructive=allow_destructive,
         fill=fill or (),
-        say=print,
+        say=_nothing if sql else print,
+        limits=read_limits(lock_timeout, statement_timeout, attempts),
+        wait=read_seconds("--wait", wait),
     )
+    if sql:
+        print(running.script_of(runs, database=database))
     return 0
 
 
@@ -232,12 +262,15 @@ def sqlmigrate(name: str, *, dialect: str = "", backwards: bool = False, app_dir
         backwards: Print the SQL that reverts it.
         app_dir: The project.
     """
-    if dialect not in ("", "sqlite", "postgres"):
-        complain(f"Error: Invalid value {dialect!r} for --dialect; use one of sqlite, postgres")
-        return MISUSE
+    _check_dialect(dialect)
     chosen = cast("Any", dialect or None)
     print(running.sqlmigrate(folder_of(app_dir), name, dialect=chosen, backwards=backwards))
     return 0
+
+
+def _check_dialect(dialect: str) -> None:
+    if dialect not in ("", "sqlite", "postgres"):
+        raise Misuse(f"Invalid value {dialect!r} for --dialect; use one of sqlite, postgres")
 
 
 @command
@@ -284,6 +317,7 @@ def lint(
     since: str = "",
     every: bool = False,
     format: str = "text",
+    dialect: str = "",
     database: str = "default",
     app_dir: str = ".",
 ) -> int:
@@ -295,18 +329,20 @@ def lint(
         since: Check the migrations after this one, applied or not.
         every: Look at all migrations.
         format: text, or github for annotations.
+        dialect: sqlite or postgres; that of the database if it is not given.
         database: The alias of the database.
         app_dir: The project.
     """
     if format not in ("text", "github"):
         complain(f"Error: Invalid value {format!r} for --format; use one of text, github")
         return MISUSE
+    _check_dialect(dialect)
     folder = folder_of(app_dir)
     if not (since or every):
         applied = _applied(folder, database)
         since = applied[-1] if applied else ""
-    dialect = "sqlite" if database_for(database).dialect.name == "sqlite" else "postgres"
-    found = linting.lint(folder, since=since, dialect=dialect, form=format, say=print)
+    chosen = cast("Any", dialect or database_for(database).dialect.name)
+    found = linting.lint(folder, since=since, dialect=chosen, form=format, say=print)
     return FAILURE if found else 0
 
 

@@ -305,15 +305,15 @@ class _File:
         tries = self._engine.limits.attempts
         return LockTimeout(
             f"{self._where()}: {error}, in {tries} attempts; {self._kept()}. "
-            "Look for long transactions, and run again"
+            "Look for long transactions, and run again, or with a longer --lock-timeout SECONDS"
         )
 
     def _too_long(self, error: ORMError) -> RunError:
         seconds = self._engine.limits.statement
         return RunError(
             f"{self._where()} held its lock for {seconds:g} s and was stopped: {error}; "
-            f"{self._kept()}. Run it at a quiet time with a longer limit "
-            "(Limits.statement, 0 for none)"
+            f"{self._kept()}. Run it at a quiet time with a longer limit: --statement-timeout "
+            "SECONDS, 0 for none"
         )
 
     def _tell(self, kind: Any, text: str, *, rows_: int = 0, total: int = 0) -> None:
