@@ -85,8 +85,8 @@ def files(tmp_path: Path) -> Files:
 
 
 OPERATIONS = (
-    "AddField, AddIndex, AlterField, CreateTable, DropField, Migration, RenameTable, RunPython, "
-    "RunSQL, SeparateStateAndDatabase, SetOptions"
+    "AddField, AddIndex, AlterField, CreateTable, DropField, Migration, RenameField, "
+    "RenameTable, RunPython, RunSQL, SeparateStateAndDatabase, SetOptions"
 )
 AUTHOR = (
     'CreateTable("author", {"id": fields.BigAutoField(primary_key=True), '

@@ -100,6 +100,49 @@ def test_the_async_command_does_the_same(place: Place, files: Files) -> None:
     assert lines == ["0001_initial: 1 step", "  1/1 create table author"]
 
 
+CHANGES = (
+    'RenameField("author", "name", "title")',
+    'AddField("author", "rank", fields.IntegerField(), fill=1)',
+    'AddIndex("author", Index(["rank"]))',
+    'AddField("book", "pages", fields.IntegerField(null=True))',
+)
+
+
+@pytest.mark.parametrize("engine", ["sqlite"])
+def test_a_rebuild_is_one_line_of_a_plan(place: Place, files: Files) -> None:
+    files.write(
+        "0001_initial", AUTHOR, 'AddIndex("author", Index(["id", "name"], name="by"))', BOOK
+    )
+    migrate(files.folder)
+    files.write("0002_changes", *CHANGES)
+    planned: list[str] = []
+    migrate(files.folder, plan=True, say=planned.append)
+    assert planned == [
+        "0002_changes: 4 steps",
+        "  1/4 rename column author.name to title",
+        "  2/4 rebuild author",
+        "  3/4 create index ix_author_rank",
+        "  4/4 add column book.pages",
+    ]
+    told: list[str] = []
+    migrate(files.folder, say=told.append)
+    assert told == planned
+    assert len(migrate(files.folder, plan=True)) == 0
+
+
+@pytest.mark.parametrize("engine", ["sqlite"])
+def test_a_step_that_fails_inside_of_a_rebuild_has_the_number_of_the_plan(
+    place: Place, files: Files
+) -> None:
+    files.write("0001_initial", AUTHOR)
+    migrate(files.folder)
+    place.ask("INSERT INTO author (name) VALUES ('a'), ('a')")
+    name = "fields.CharField(max_length=40, unique=True)"
+    files.write("0002_unique", f'AlterField("author", "name", {name})')
+    with pytest.raises(RunError, match=r"step 1 of 1: check rows of author failed"):
+        migrate(files.folder)
+
+
 def test_a_plan_and_a_fake_run_are_told(place: Place, files: Files) -> None:
     two(files)
     lines: list[str] = []

@@ -221,10 +221,12 @@ def _history(folder: Folder) -> History:
 def _conclude(runs: list[FileRun], verb: str, say: Say, *, fake: bool, plan: bool) -> None:
     if plan:
         for run in runs:
-            say(f"{run.name}: {len(run.units)} {_steps(len(run.units))}")
-            for number, unit in enumerate(run.units, 1):
+            places = [place for place in run.shown if place < len(run.units)]
+            say(f"{run.name}: {len(places)} {_steps(len(places))}")
+            for number, place in enumerate(places, 1):
+                unit = run.units[place]
                 apart = "" if unit.transactional else " (committed by itself)"
-                say(f"  {number}/{run.whole} {unit.summary}{apart}")
+                say(f"  {number}/{len(run.shown)} {unit.summary}{apart}")
     elif fake:
         for run in runs:
             say(f"{run.name}: record {'written' if run.direction == 'forwards' else 'removed'}")

@@ -25,13 +25,16 @@ KEPT = "treefold_kept"
 
 @dataclass(frozen=True, slots=True)
 class Rebuild:
-    """A table to rebuild: `own_indexes` are known to migrations, `rest` creates them again."""
+    """A table to rebuild: `own_indexes` are known to migrations, `again` creates those of them that
+    stay, `rest` the new ones.
+    """
 
     change: TableChange
     current: schema.TableDef
     after: schema.TableDef
     sources: Mapping[str, str]
     own_indexes: frozenset[str]
+    again: Sequence[Step]
     rest: Sequence[Step]
 
 
@@ -43,6 +46,7 @@ def not_enforced() -> Step:
         verify="SELECT 1 FROM pragma_foreign_keys WHERE foreign_keys = 1",
         problem="Foreign keys are enforced: PRAGMA foreign_keys = OFF must run before BEGIN",
         foreign_keys_off=True,
+        hidden=True,
     )
 
 
@@ -62,6 +66,7 @@ def keys_hold(tables: Sequence[str]) -> Step:
             "table {2}; delete such rows or point them elsewhere, and migrate again"
         ),
         foreign_keys_off=True,
+        hidden=True,
     )
 
 
@@ -76,13 +81,13 @@ def rebuild(job: Rebuild, dialect: schema.Dialect) -> list[Step]:
     wanted = f"(SELECT count(*) FROM {name})"
 
     def step(sql: str, summary: str, **more: object) -> Step:
-        return replace(Step(sql, table=after.name, summary=summary), **more)
+        return replace(Step(sql, table=after.name, summary=summary, hidden=True), **more)
 
     what = f"rebuild {after.name}"
     create = schema.statements(schema.CreateTable(replace(bare(after), name=NEW)), dialect)[0]
     return [
-        *_guards(job, values),
-        step(f"DROP TABLE IF EXISTS temp.{quote(KEPT)}", f"{what}: prepare", known=_known(job)),
+        *(replace(guard, hidden=True) for guard in _guards(job, values)),
+        step(f"DROP TABLE IF EXISTS temp.{quote(KEPT)}", what, known=_known(job), hidden=False),
         step(_keep(job), f"{what}: keep triggers and indexes"),
         step(_keep_sequence(after), f"{what}: keep the sequence", generates=True),
         step(_create(create, after, dialect), f"{what}: create the new table", generates=True),
@@ -96,6 +101,7 @@ def rebuild(job: Rebuild, dialect: schema.Dialect) -> list[Step]:
         step("PRAGMA legacy_alter_table = ON", f"{what}: leave views and triggers as they are"),
         step(f"ALTER TABLE {new} RENAME TO {name}", f"{what}: rename the new table"),
         step("PRAGMA legacy_alter_table = OFF", f"{what}: done with renaming"),
+        *job.again,
         *job.rest,
         step(
             f"SELECT sql FROM temp.{quote(KEPT)} ORDER BY place",

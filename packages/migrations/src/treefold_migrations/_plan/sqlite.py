@@ -161,7 +161,7 @@ def _renames(works: Sequence[Alteration], *, native: bool) -> list[Step]:
     steps = rename_tables([work.change for work in works])
     for work in works if native else ():
         steps += rename_columns(work.after.name, work.change.sources)
-    return [Step("PRAGMA legacy_alter_table = OFF"), *steps] if steps else []
+    return [Step("PRAGMA legacy_alter_table = OFF", hidden=True), *steps] if steps else []
 
 
 def _needs_rebuild(work: Alteration) -> bool:
@@ -310,10 +310,13 @@ def new_searches(work: Alteration, dialect: schema.Dialect) -> list[Step]:
 
 
 def _rebuild_of(work: Alteration, dialect: schema.Dialect) -> Rebuild:
-    own = {create.index.name for create in schema.indexes_of(work.current)}
-    creates = schema.indexes_of(work.after)
-    rest = create_indexes(work.after.name, creates, dialect) + new_searches(work, dialect)
-    return Rebuild(work.change, work.current, work.after, work.sources, frozenset(own), rest)
+    old, creates = schema.indexes_of(work.current), schema.indexes_of(work.after)
+    own = frozenset(create.index.name for create in old)
+    kept = [create for create in creates if create in old]
+    new = [create for create in creates if create not in old]
+    again = [replace(step, hidden=True) for step in create_indexes(work.after.name, kept, dialect)]
+    rest = create_indexes(work.after.name, new, dialect) + new_searches(work, dialect)
+    return Rebuild(work.change, work.current, work.after, work.sources, own, again, rest)
 
 
 def _drop(table: schema.TableDef, dialect: schema.Dialect) -> list[Step]:

@@ -26,7 +26,8 @@ class Step:
     `generates`: `sql` is a query, and each row's first column is a statement to run. `repeat`: the
     statement changes a batch of rows, and runs again until it changes none. `foreign_keys_off`:
     SQLite must not enforce foreign keys, which is switched before the transaction begins. `known`:
-    the step fails before its statement where the live table of SQLite has more than that.
+    the step fails before its statement where the live table of SQLite has more than that. `hidden`:
+    plans and progress leave the step out, which is a part of another one.
     """
 
     sql: str
@@ -41,3 +42,4 @@ class Step:
     repeat: bool = False
     foreign_keys_off: bool = False
     known: Known | None = None
+    hidden: bool = False

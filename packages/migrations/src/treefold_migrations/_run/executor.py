@@ -249,7 +249,8 @@ class _File:
     # -- one unit ---------------------------------------------------------------------------------
 
     def _perform(self, unit: Unit) -> Flow[None]:
-        self._tell("step", unit.summary)
+        if self._at in self._run.shown:
+            self._tell("step", unit.summary)
         if isinstance(unit, PythonUnit):
             yield from self._python(unit)
             return
@@ -293,13 +294,14 @@ class _File:
     def _where(self) -> str:
         run = self._run
         named = f": {run.units[self._at].summary}" if self._at < len(run.units) else ""
-        return f"Migration {run.name!r}, step {self._at + 1} of {run.whole}{named}"
+        return f"Migration {run.name!r}, step {run.number_at(self._at)} of {len(run.shown)}{named}"
 
     def _kept(self) -> str:
         kept = self._progress.done
         if not kept:
             return "nothing of this file was applied"
-        return f"steps 1 to {kept} are kept, and the next run goes on after them"
+        last = self._run.number_at(kept - 1)
+        return f"steps 1 to {last} are kept, and the next run goes on after them"
 
     def _locked(self, error: ORMError) -> LockTimeout:
         tries = self._engine.limits.attempts
@@ -319,5 +321,13 @@ class _File:
     def _tell(self, kind: Any, text: str, *, rows_: int = 0, total: int = 0) -> None:
         run = self._run
         self._engine.tell(
-            Event(kind, text, run.name, self._at + 1, run.whole, rows=rows_, total=total)
+            Event(
+                kind,
+                text,
+                run.name,
+                run.number_at(self._at),
+                len(run.shown),
+                rows=rows_,
+                total=total,
+            )
         )

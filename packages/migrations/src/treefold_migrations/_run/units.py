@@ -7,6 +7,7 @@ the others stand alone, and the journal keeps how many units are complete.
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -35,6 +36,11 @@ class SqlUnit:
         return self.step.summary or " ".join(self.step.sql.split())[:80]
 
     @property
+    def hidden(self) -> bool:
+        """True for a part of another step, which plans and progress leave out."""
+        return self.step.hidden
+
+    @property
     def identity(self) -> str:
         """The parts by which two units are equal."""
         return self.step.sql
@@ -49,6 +55,7 @@ class PythonUnit:
     operation: int
     transactional: bool
     summary: str
+    hidden: bool = False
 
     @property
     def identity(self) -> str:
@@ -65,7 +72,8 @@ class FileRun:
 
     `hash` covers the file and those before it. `recorded` are the names of its records; more than
     one where a squashed file stands for files that were applied. `undo` is the number of operations
-    that are taken back of a file that was never completed, -1 for any other run.
+    that are taken back of a file that was never completed, -1 for any other run. `shown` are the
+    places of the units that plans and progress count, of all that the file has.
     """
 
     name: str
@@ -76,6 +84,11 @@ class FileRun:
     plan: str
     recorded: tuple[str, ...]
     undo: int = -1
+    shown: tuple[int, ...] = ()
+
+    def number_at(self, place: int) -> int:
+        """Return the number that people read for a unit: of itself, or of the one it is part of."""
+        return max(bisect_right(self.shown, place), 1)
 
     @property
     def completes(self) -> bool:
@@ -100,7 +113,9 @@ def file_run(
     chosen = tuple(units if upto is None else units[:upto])
     names = (name,) if recorded is None else tuple(recorded)
     plan = digest.hexdigest()[:16]
-    return FileRun(name, hash_, direction, chosen, len(units), plan, names, undo)
+    shown = tuple(place for place, unit in enumerate(units) if not unit.hidden)
+    shown = shown or tuple(range(len(units)))
+    return FileRun(name, hash_, direction, chosen, len(units), plan, names, undo, shown)
 
 
 def group_at(units: tuple[Unit, ...], place: int) -> tuple[Unit, ...]:
