@@ -7,6 +7,7 @@ registry.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from treefold_orm._base.errors import ModelError
 from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.meta import Meta
-from treefold_orm._fields.relations import ForeignKey, is_foreign_key
+from treefold_orm._fields.relations import is_foreign_key
 from treefold_orm._terms.columns import Column, Reference
 
 if TYPE_CHECKING:
@@ -46,15 +47,33 @@ def meta_of(name: str, shapes: Mapping[str, TableShape]) -> Meta:
     Raises `ModelError` for a table that is not among the shapes, for one without a key, and for
     declarations that no model could have.
     """
-    return _made(name, shapes, {})
+    known: dict[str, Meta] = {}
+    made = known[name] = _unconnected(shapes[name])
+    waiting = deque((made, field) for field in made.columns if is_foreign_key(field))
+    while waiting:
+        owner, field = waiting.popleft()
+        target = cast("str", field.to)
+        if target not in shapes:
+            raise ModelError(
+                f"{owner.table_name}.{field.name} points to the table {target!r}, which is "
+                "not known"
+            )
+        if target not in known:
+            found = known[target] = _unconnected(shapes[target])
+            # a column has the type of the key that it points to, which may be a foreign key itself;
+            # what else a target points to says nothing of this table
+            waiting += [(found, key) for key in found.keys if is_foreign_key(key)]
+        owner.relations[field.name] = field.point_to(known[target])
+    if shapes[name].indexes:
+        from treefold_orm._search.search_index import check_search  # most tables need none of it
+
+        check_search(made)
+    return made
 
 
-def _made(name: str, shapes: Mapping[str, TableShape], known: dict[str, Meta]) -> Meta:
-    if name in known:
-        return known[name]
-    shape = shapes[name]
-    model: Any = type(shape.model or name, (), {"_space": ""})
-    meta = known[name] = Meta(model, table=name, abstract=False)
+def _unconnected(shape: TableShape) -> Meta:
+    model: Any = type(shape.model or shape.name, (), {"_space": ""})
+    meta = Meta(model, table=shape.name, abstract=False)
     for field_name, field in shape.fields.items():
         bound = field.copy()
         meta.add_field(bound, field_name)
@@ -62,28 +81,7 @@ def _made(name: str, shapes: Mapping[str, TableShape], known: dict[str, Meta]) -
     if shape.primary_key:
         meta.set_composite_key(shape.primary_key)
     if not meta.keys:
-        raise ModelError(f"Table {name!r} must have a primary key, got none")
+        raise ModelError(f"Table {shape.name!r} must have a primary key, got none")
     meta.constraints = shape.constraints
     meta.indexes = shape.indexes
-    for bound in meta.columns:
-        if is_foreign_key(bound):
-            _point(meta, bound, shapes, known)
-    if shape.indexes:
-        from treefold_orm._search.search_index import check_search  # most tables need none of it
-
-        check_search(meta)
     return meta
-
-
-def _point(
-    meta: Meta,
-    field: ForeignKey[Any, Any],
-    shapes: Mapping[str, TableShape],
-    known: dict[str, Meta],
-) -> None:
-    table = cast("str", field.to)
-    if table not in shapes:
-        raise ModelError(
-            f"{meta.table_name}.{field.name} points to the table {table!r}, which is not known"
-        )
-    meta.relations[field.name] = field.point_to(_made(table, shapes, known))
