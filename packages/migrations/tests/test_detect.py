@@ -210,3 +210,38 @@ def test_from_nothing_to_everything_and_back() -> None:
     for operation in differences(state, m.SchemaState(), answers_of("--allow-destructive")):
         state = operation.apply(state)
     assert same_states(state, m.SchemaState())
+
+
+TAGS = """
+class Tag(Model):
+    n = fields.IntegerField()
+class Book(Model):
+    title = fields.TextField()
+    {}
+"""
+LABELS = "tags = fields.ManyToManyField(Tag)"
+
+
+def test_a_many_to_many_is_dropped_by_its_field() -> None:
+    before, after = TAGS.format(LABELS), TAGS.format("pass")
+    with pytest.raises(
+        DataLossRefused, match=r"data of book\.tags would.*--drop book\.tags to agree"
+    ):
+        change(before, after)
+    for name in ("book.tags", "book_tags"):
+        assert change(before, after, f"--drop {name}") == ['DropTable("book_tags")']
+    with pytest.raises(MigrationError, match=r"--drop book\.tags does not fit"):
+        change(before, before, "--drop book.tags")
+    with pytest.raises(
+        MigrationError, match=r"--drop book\.tag does not fit.*mean --drop book\.tags"
+    ):
+        change(before, after, "--drop book.tag --drop book.tags")
+
+
+def test_an_answer_to_no_question_names_the_nearest_one() -> None:
+    with pytest.raises(MigrationError, match=r"did you mean --fill thing\.count\?"):
+        change(
+            N, f"{N}\ncount = fields.IntegerField()", "--fill thing.cuont:1 --fill thing.count:1"
+        )
+    with pytest.raises(MigrationError, match=r"did you mean --drop thing\.title\?"):
+        change(f"{N}\ntitle = fields.TextField()", N, "--drop thing.titel --drop thing.title")

@@ -221,11 +221,29 @@ def test_a_fork_stops_the_run_and_a_target_does_not_need_it(place: Place, files:
     assert names(runner(files).migrate("0002_rank")) == ["0001_initial", "0002_rank"]
 
 
-@pytest.mark.parametrize(("text", "message"), [("0009", "must exist"), ("000", "could be 0001")])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("0009", "must exist; did you mean '0003_rank' or '0002_book' or"),
+        ("ZZZ", r"Migration 'ZZZ' must exist; there are 0001_\w+, 0002_\w+, 0003_\w+$"),
+        ("000", "could be 0001"),
+    ],
+)
 def test_a_target_must_mean_one_file(place: Place, files: Files, text: str, message: str) -> None:
     three(files)
     with pytest.raises(HistoryError, match=message):
         runner(files).migrate(text)
+
+
+def test_a_rollback_to_a_file_that_is_not_applied_names_the_last(
+    place: Place, files: Files
+) -> None:
+    three(files)
+    with pytest.raises(RunError, match=r"'0003_rank' is not applied.*rolled back to it; none is$"):
+        runner(files).rollback("0003")
+    runner(files).migrate("0002")
+    with pytest.raises(RunError, match=r"rolled back to it; '0002_\w+' is the last that is$"):
+        runner(files).rollback("0003")
 
 
 def test_a_run_inside_a_transaction_is_refused(place: Place, files: Files) -> None:

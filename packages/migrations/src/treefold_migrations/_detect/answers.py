@@ -88,8 +88,12 @@ class Answers:
                 f"An answer must be one of the flags of its question, got {flag!r}"
             )
 
-    def refuse_unused(self) -> None:
-        """Raise `MigrationError` for an answer to a question that there was not."""
+    def refuse_unused(self, known: Mapping[str, Iterable[str]]) -> None:
+        """Raise `MigrationError` for an answer to a question that there was not.
+
+        Args:
+            known: The names that each flag could have had.
+        """
         given: Mapping[str, Iterable[str]] = {
             "--rename": self.renames,
             "--drop": self.drops,
@@ -100,7 +104,15 @@ class Answers:
                 if f"{flag} {name}" not in self.used:
                     raise MigrationError(
                         f"{flag} {name} does not fit: there is nothing of that name to decide"
+                        f"{_nearest(flag, name, known)}"
                     )
+
+
+def _nearest(flag: str, name: str, known: Mapping[str, Iterable[str]]) -> str:
+    import difflib  # only an error needs it
+
+    close = difflib.get_close_matches(name, list(known.get(flag, ())), n=3, cutoff=0.5)
+    return f"; did you mean {' or '.join(f'{flag} {found}' for found in close)}?" if close else ""
 
 
 def fill_texts(flags: Iterable[str]) -> dict[str, str]:

@@ -14,7 +14,7 @@ from treefold_migrations._detect.answers import Answers
 from treefold_migrations._detect.fills import fill_for, needs_fill
 from treefold_migrations._detect.losses import loses_values, narrows
 from treefold_migrations._detect.models import in_order, targets
-from treefold_migrations._detect.renames import rename_fields, rename_tables
+from treefold_migrations._detect.renames import is_link, rename_fields, rename_tables
 from treefold_migrations._detect.walk import Walk
 from treefold_migrations._operations.base import Operation
 from treefold_migrations._operations.columns import AddField, AlterField, DropField
@@ -43,6 +43,7 @@ def differences(
     """
     answers = answers or Answers()
     walk = Walk(_with_what_stays(old, new), new, answers)
+    _drop_links_by_field(walk)
     rename_tables(walk)
     rename_fields(walk)
     _refuse_gone(walk)
@@ -57,7 +58,7 @@ def differences(
         _add_parts(walk, name)
     _drop_fields(walk)
     _drop_tables(walk)
-    answers.refuse_unused()
+    answers.refuse_unused(_names_to_decide(old, new))
     if not same_states(walk.state, new):
         raise StateError(
             "The operations found do not lead to the models; write this migration by hand with "
@@ -74,6 +75,47 @@ def _with_what_stays(old: SchemaState, new: SchemaState) -> SchemaState:
             for name, table in old.tables.items()
         }
     )
+
+
+def _drop_links_by_field(walk: Walk) -> None:
+    """Take `--drop book.tags` for the table `book_tags` that the field of the model made."""
+    for subject in list(walk.answers.drops):
+        table, _, field = subject.partition(".")
+        link = _link_of(walk.state, table, field)
+        if link and link not in walk.wanted:
+            walk.answers.drops.add(link)
+            walk.answers.used.add(f"--drop {subject}")
+
+
+def _link_of(state: SchemaState, table: str, field: str) -> str:
+    link = f"{table}_{field}"
+    if not field or table not in state or field in state.table(table).fields or link not in state:
+        return ""
+    return link if is_link(state.table(link), table) else ""
+
+
+def _field_of_link(state: SchemaState, name: str) -> str:
+    """The field that made a table between models, as `table.field`; else the table's name."""
+    for owner in state.tables:
+        field = name.removeprefix(f"{owner}_")
+        if field != name and _link_of(state, owner, field):
+            return f"{owner}.{field}"
+    return name
+
+
+def _names_to_decide(old: SchemaState, new: SchemaState) -> dict[str, list[str]]:
+    gone = [_field_of_link(old, name) for name in old.tables if name not in new]
+    rows: list[str] = []
+    for name, one in old.tables.items():
+        if name in new:
+            after = new.table(name).fields
+            gone += [f"{name}.{field}" for field in one.fields if field not in after]
+            rows += [
+                f"{name}.{field}"
+                for field, made in after.items()
+                if needs_fill(made) and (field not in one.fields or one.fields[field].null)
+            ]
+    return {"--rename": gone, "--drop": gone, "--fill": rows}
 
 
 def _refuse_moved_key(old: TableState, new: TableState) -> None:
@@ -253,14 +295,15 @@ def _refuse_gone(walk: Walk) -> None:
 def _refuse(walk: Walk, lost: list[str], came: set[str]) -> None:
     if not lost or walk.answers.allow_destructive:
         return
-    ways = [f"--drop {subject}" for subject in lost if not _stays(walk.wanted, subject)]
+    shown = [_field_of_link(walk.state, subject) for subject in lost]
+    ways = [f"--drop {name}" for name in shown if not _stays(walk.wanted, name)]
     renamed = [
         f"--rename {subject}:NEW"
         for subject in lost
         if (f"{subject.rpartition('.')[0]}." if "." in subject else "table") in came
     ]
     raise DataLossRefused(
-        f"The data of {', '.join(lost)} would be lost; give --allow-destructive"
+        f"The data of {', '.join(shown)} would be lost; give --allow-destructive"
         f"{' or ' if ways else ''}{' '.join(ways)} to agree to it"
         + (f", or {' '.join(renamed)} for what has another name now" if renamed else "")
     )

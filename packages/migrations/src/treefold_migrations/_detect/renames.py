@@ -24,7 +24,7 @@ def rename_tables(walk: Walk) -> None:
     """Add the renames of tables, and of the tables between models that follow them."""
     old, new = walk.state.tables, walk.wanted.tables
     gone = [n for n, t in old.items() if n not in new and t.options.managed]
-    owned = [n for n in gone if any(_is_link(old[n], owner) for owner in gone)]
+    owned = [n for n in gone if any(is_link(old[n], owner) for owner in gone)]
     _rename(walk, [n for n in gone if n not in owned])
     # a table that has not followed its model is asked for like any other
     _rename(walk, [n for n in owned if n in walk.state])
@@ -44,8 +44,8 @@ def _rename(walk: Walk, gone: Sequence[str]) -> None:
             walk.do(RenameTable(link, renamed))
 
 
-def _is_link(table: TableState, owner: str) -> bool:
-    """True for a table that a many-to-many field of the model of `owner` makes."""
+def is_link(table: TableState, owner: str) -> bool:
+    """Return True for a table that a many-to-many field of the model of `owner` makes."""
     own = any(is_foreign_key(f) and f.to == owner for f in table.fields.values())
     return own and table.name.startswith(f"{owner}_")
 
@@ -55,7 +55,7 @@ def _links(walk: Walk, before: str, after: str) -> dict[str, str]:
     moved = {
         name: f"{after}{name[len(before) :]}"
         for name, table in walk.state.tables.items()
-        if name not in walk.wanted and _is_link(table, before)
+        if name not in walk.wanted and is_link(table, before)
     }
     return {name: new for name, new in moved.items() if new in walk.wanted and new != name}
 

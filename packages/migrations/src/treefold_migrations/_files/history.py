@@ -248,8 +248,13 @@ class History:
     def _near(self, name: str) -> str:
         import difflib  # only an error needs it
 
-        close = difflib.get_close_matches(name, self._order, n=1, cutoff=0.3)
-        return f"did you mean {close[0]!r}?" if close else "there are no migrations yet"
+        if not self._order:
+            return "there are no migrations yet; write the first with `makemigrations`"
+        close = difflib.get_close_matches(name, self._order, n=3, cutoff=0.3)
+        if close:
+            return f"did you mean {' or '.join(map(repr, close))}?"
+        last = ", ".join(self._order[-3:])
+        return f"{'the last ones are' if len(self) > 3 else 'there are'} {last}"
 
 
 def _text_of(item: Loaded) -> str:

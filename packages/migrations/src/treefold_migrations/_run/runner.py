@@ -236,8 +236,8 @@ class Runner:
             found = not live or (yield from rows(f"SELECT 1 FROM {quote(table)} LIMIT 1"))  # noqa: S608 - quoted
             if found:
                 raise DataLossRefused(
-                    f"Rolling back {name!r} drops what the rows of {table!r} hold: say so with "
-                    "allow_destructive=True (--allow-destructive)"
+                    f"Rolling back {name!r} drops what the rows of {table!r} hold; give "
+                    "--allow-destructive to agree to it"
                 )
 
     def _require_filled(self, applied: Applied, fills: RollbackFills) -> Flow[None]:

@@ -200,7 +200,11 @@ def backwards(
     else:
         kept = _kept(history, to)
         if not kept <= done:
-            raise RunError(f"Migration {to!r} is not applied: roll back to one that is")
+            last = f"{order[-1]!r} is the last that is" if order else "none is"
+            raise RunError(
+                f"Migration {history.find(to).name!r} is not applied, so that nothing can be "
+                f"rolled back to it; {last}"
+            )
         chosen = [name for name in reversed(order) if name not in kept]
     if half and half[0] not in chosen:
         raise RunError(f"Migration {half[0]!r} is half rolled back: complete that first")
