@@ -207,6 +207,8 @@ def fleet(postgres_server: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
             yield Fleet(servers)
         finally:
             written = [server.stop() for server in servers]
+            with http_redis.connected(redis) as client:
+                client.delete(*client.scan_iter(f"treefold:{name}:*"))
         assert [line for text in written for line in text.splitlines() if "[ERROR]" in line] == []
 
 

@@ -41,11 +41,15 @@ def pytest_configure(config: pytest.Config) -> None:
     Before the tests are imported: a module may use a cache.
     """
     before = os.environ.get(_TEST_RUN)
-    os.environ[_TEST_RUN] = f"test-{secrets.token_hex(4)}"
-    config.add_cleanup(lambda: _restore(before))
+    os.environ[_TEST_RUN] = run = f"test-{secrets.token_hex(4)}"
+    config.add_cleanup(lambda: _end_run(run, before))
 
 
-def _restore(before: str | None) -> None:
+def _end_run(run: str, before: str | None) -> None:
+    if "treefold_http._redis.client" in sys.modules:  # otherwise nothing of it is in Redis
+        from treefold_http._redis.test_runs import forget_test_run
+
+        forget_test_run(run)
     os.environ.pop(_TEST_RUN, None)
     if before is not None:
         os.environ[_TEST_RUN] = before

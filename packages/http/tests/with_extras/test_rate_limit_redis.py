@@ -110,6 +110,7 @@ def test_s99_a_time_that_cannot_be_locks_nobody_out(
         client.set(key, stored)
         ((wait, used),) = client.eval(SCRIPT, 1, key, 1_000_000, 5_000_000)
         left = client.pttl(key)
+        client.delete(key)
 
     assert (wait > 0) is waits
     assert wait <= 1_000_000

@@ -1,11 +1,13 @@
 """The pytest plugin, in a pytest of its own for each project."""
 
 import os
+import secrets
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import http_redis
 import pytest
 
 from _treefold_pytest import make_application
@@ -252,6 +254,34 @@ def test_nothing_is_imported():
 
     assert "1 passed" in output, output
     assert code == 0
+
+
+def test_the_run_takes_its_keys_out_of_redis(write: Write, redis_url: str) -> None:
+    name = f"keys-{secrets.token_hex(6)}"
+    folder = write(
+        {
+            "treefold.toml": f'name = "{name}"\n[caches]\ndefault = "{redis_url}"\n',
+            "Api/v1/Kept/Get.py": """
+                from treefold_http.cache import cached
+
+                @cached(600, tags=["kept"])
+                async def handler():
+                    return "kept"
+            """,
+            "test_kept.py": f"""
+                from redis import Redis
+
+                def test_an_answer_is_kept(client):
+                    assert client.get("/v1/kept").text == "kept"
+                    with Redis.from_url({redis_url!r}) as redis:
+                        assert list(redis.scan_iter("treefold:{name}:*"))
+            """,
+        }
+    )
+    code, output = run_pytest(folder, "-q")
+    assert code == 0, output
+    with http_redis.connected(redis_url) as redis:
+        assert list(redis.scan_iter(f"treefold:{name}:*")) == []
 
 
 def test_without_httpx_the_client_says_what_to_install() -> None:

@@ -51,6 +51,9 @@ class SharedRedis:
     Args:
         url: `redis://`, `rediss://` or `unix://`.
 
+    Attributes:
+        url: the argument.
+
     Raises:
         TreefoldError: if the `redis` extra is not installed.
         ValueError: if the URL is not one of Redis.
@@ -61,7 +64,7 @@ class SharedRedis:
         errors = import_redis("Redis")
         self._failures = (errors.RedisError, OSError)
         self._refused = (errors.ConnectionError, OSError)
-        self._url = url
+        self.url = url
         self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, _LoopClient]
         self._loops = WeakKeyDictionary()
         self._blocking: Any = None
@@ -186,7 +189,7 @@ class SharedRedis:
         if not known:
             return
         options = {"socket_timeout": TIMEOUT, "socket_connect_timeout": TIMEOUT}
-        client = open_blocking_redis(self._url, retries=0, **options)
+        client = open_blocking_redis(self.url, retries=0, **options)
         with contextlib.suppress(*self._failures):  # the server forgets them by itself
             for claim, _ in known.values():
                 client.execute_command(*claim.release)
@@ -219,7 +222,7 @@ class SharedRedis:
         running = asyncio.get_running_loop()
         found = self._loops.get(running)
         if found is None:
-            found = self._loops[running] = _LoopClient(self._url)
+            found = self._loops[running] = _LoopClient(self.url)
         return found
 
     async def _bounded(self, send: Callable[[Any], Awaitable[_T]]) -> _T:
@@ -243,7 +246,7 @@ class SharedRedis:
         client = self._blocking
         if client is None:
             client = self._blocking = open_blocking_redis(
-                self._url, retries=1, socket_timeout=TIMEOUT, socket_connect_timeout=TIMEOUT
+                self.url, retries=1, socket_timeout=TIMEOUT, socket_connect_timeout=TIMEOUT
             )
         try:
             reply = send(client)

@@ -1,0 +1,36 @@
+"""The end of a test run on Redis: no other run reads its names, so their keys are deleted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treefold_http._redis.client import known_redis
+
+LIMIT = 2.0
+"""Seconds that a server may take for one command."""
+
+
+def forget_test_run(run: str) -> None:
+    """Delete the keys of a test run on every server that this process has used.
+
+    A server that does not answer keeps them; those that expire do so within 31 days.
+
+    Args:
+        run: its number, such as `test-3f2a11c0`.
+    """
+    for client in known_redis():
+        _forget_on(client.url, run)
+
+
+def _forget_on(url: str, run: str) -> None:
+    from redis import Redis, RedisError  # installed: a client of it is known
+
+    made: Any = Redis  # its annotations are not complete
+    try:
+        with made.from_url(url, socket_timeout=LIMIT, socket_connect_timeout=LIMIT) as client:
+            for names in (f"treefold:*:{run}[:.]*", f"treefold-shared:{run}[:.]*"):
+                keys = list(client.scan_iter(names, count=1000))
+                if keys:
+                    client.unlink(*keys)
+    except (RedisError, OSError):
+        return
