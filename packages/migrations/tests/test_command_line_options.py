@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -120,15 +122,23 @@ def test_the_statements_of_a_rollback_are_shown(
     assert "author" in place.tables()
 
 
-def test_lint_looks_for_the_database_that_it_is_given(
-    place: Place, files: Files, capsys: pytest.CaptureFixture[str]
-) -> None:
+LINT = """
+from treefold_migrations._commands import command_line
+command_line.lint(every=True, dialect={dialect!r}, app_dir={project!r})
+"""
+
+
+def test_lint_looks_for_the_database_that_it_is_given(files: Files) -> None:
     files.write("0001_initial", AUTHOR)
     files.write("0002_index", "RunSQL('CREATE INDEX one ON author (name)', '')")
+    project = str(files.folder.parent)
     found: dict[str, str] = {}
     for dialect in ("sqlite", "postgres"):
-        command_line.lint(every=True, dialect=dialect, app_dir=str(files.folder.parent))
-        found[dialect] = capsys.readouterr().out
+        # in a process without the models of other tests, and without a database
+        code = LINT.format(dialect=dialect, project=project)
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        found[dialect] = done.stdout
     assert "index-not-concurrent" in found["postgres"]
     assert "index-not-concurrent" not in found["sqlite"]
     assert command_line.lint(every=True, dialect="oracle") == command_line.MISUSE
