@@ -43,6 +43,8 @@ def main() -> None:
     elif sys.argv[1] == "rounds":
         warm(place, folder)
         print(json.dumps([one_round(place, folder, given, n) for n in range(given["rounds"])]))
+    elif sys.argv[1] == "exits":
+        print(json.dumps(exits(place, folder, given)))
     else:
         print(json.dumps(kills(place, folder, given)))
 
@@ -120,6 +122,49 @@ def kills(place: Place, folder: Path, given: dict[str, Any]) -> dict[str, Any]:
             wrong.append([number, first, second, difference(expected, found)])
     reset(place)
     return {"statements": whole, "killed": killed, "wrong": wrong, "expected": len(expected)}
+
+
+def exits(place: Place, folder: Path, given: dict[str, Any]) -> dict[str, Any]:
+    """Kill a run of the second file at each `every`-th statement; complete it, and take it back."""
+    given = {"half": "sync", "flying": place.engine == "postgres", **given}
+    warm(place, folder)
+    reset(place)
+    assert in_child(lambda: command(place, folder, "0001")) == 0
+    first, count_file = dump(place), folder.parent / "count"
+    assert in_child(lambda: run_counted(place, folder, given, count_file=count_file)) == 0
+    whole = dump(place)
+    wrong: list[Any] = []
+    half = 0
+    for number in range(given["first"], int(count_file.read_text()) + 1, given["every"]):
+        for back in (False, True):
+            reset(place)
+            in_child(lambda: command(place, folder, "0001"))
+            in_child(lambda n=number: run_counted(place, folder, given, at=n))
+            begun = place.ask("SELECT 1 FROM treefold_migrations_journal WHERE name <> '(lock)'")
+            half += bool(begun)
+            choice = "abandon" if back else "again"
+            resolve = {"resolve": "0002", "allow_destructive": True} if begun else {}
+            on = functools.partial(command, place, folder, choice, **resolve)
+            ended = [in_child(on)] if begun else []
+            if back and begun and unordered(dump(place)) != unordered(first):
+                wrong.append([number, "back", difference(first, dump(place))])
+            ended.append(in_child(lambda: command(place, folder, "")))
+            if any(ended) or unordered(dump(place)) != unordered(whole):
+                wrong.append([number, choice, ended, difference(whole, dump(place))])
+    return {"wrong": wrong, "half": half}
+
+
+def unordered(lines: list[str]) -> list[str]:
+    return [line for line in lines if "sqlite_sequence" not in line]
+
+
+def command(place: Place, folder: Path, target: str, **options: Any) -> None:
+    """Run `migrate` of the command line; an exit code other than 0 is an error."""
+    from treefold_migrations._commands import command_line
+
+    place.configure()
+    code = command_line.migrate(target, app_dir=str(folder.parent), **options)
+    assert code == 0, code
 
 
 def warm(place: Place, folder: Path) -> None:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from treefold_migrations._commands.running import (
         amigrate as amigrate,
         migrate as migrate,
+        resolve as resolve,
         rollback as rollback,
         sqlmigrate as sqlmigrate,
     )
@@ -94,7 +95,7 @@ _MODULES = {
     "_commands.baseline": "Baseline abaseline baseline",
     "_commands.files": "list_migrations makemigrations merge squash",
     "_commands.linting": "lint",
-    "_commands.running": "amigrate migrate rollback sqlmigrate",
+    "_commands.running": "amigrate migrate resolve rollback sqlmigrate",
     "_detect.answers": "Question",
     "_files.loading": "load_folder",
     "_inspect.compare": "Difference",

@@ -23,6 +23,7 @@ from treefold_migrations._commands.command_line_numbers import (
 )
 from treefold_migrations._detect.answers import Question
 from treefold_migrations._files.loading import load_folder
+from treefold_migrations._run.half_done import standing, ways_out
 from treefold_migrations._run.runner import Runner
 from treefold_orm import ORMError
 from treefold_orm.schema import database_for
@@ -163,6 +164,8 @@ def migrate(
     statement_timeout: str = "60",
     attempts: str = "12",
     wait: str = "60",
+    resolve: str = "",
+    allow_destructive: bool = False,
     database: str = "default",
     app_dir: str = ".",
 ) -> int:
@@ -178,12 +181,35 @@ def migrate(
         statement_timeout: Seconds that a step may hold such a lock, 0 for no limit (PostgreSQL).
         attempts: How often a step is tried whose table is locked.
         wait: Seconds to wait for another run.
+        resolve: End a half done migration, as --resolve NAME again, skip or abandon.
+        allow_destructive: With abandon, lose data or leave what cannot be taken back.
         database: The alias of the database.
         app_dir: The project.
     """
     if phase not in ("", "expand", "contract"):
         complain(f"Error: Invalid value {phase!r} for --phase; use one of expand, contract")
         return MISUSE
+    if resolve:
+        if target not in ("again", "skip", "abandon"):
+            complain(
+                f"Error: --resolve {resolve} must be followed by again, skip or abandon, got "
+                f"{target!r}"
+            )
+            return MISUSE
+        resolved = running.resolve(
+            folder_of(app_dir),
+            resolve,
+            cast("Any", target),
+            database=database,
+            plan=plan or sql,
+            allow_destructive=allow_destructive,
+            say=_nothing if sql else print,
+            limits=read_limits(lock_timeout, statement_timeout, attempts),
+            wait=read_seconds("--wait", wait),
+        )
+        if sql:
+            print(running.script_of(resolved, database=database))
+        return 0
     runs = running.migrate(
         folder_of(app_dir),
         target or None,
@@ -282,7 +308,8 @@ def list_migrations(*, database: str = "default", app_dir: str = ".") -> int:
         app_dir: The project.
     """
     folder = folder_of(app_dir)
-    files.list_migrations(folder, _applied(folder, database), say=print)
+    half = half_done_files(folder, database)
+    files.list_migrations(folder, _applied(folder, database), half=half, say=print)
     return 0
 
 
@@ -338,6 +365,8 @@ def lint(
         return MISUSE
     _check_dialect(dialect)
     folder = folder_of(app_dir)
+    for name, text in half_done_files(folder, database).items():
+        print(f"{name} is {text}")
     if not (since or every):
         applied = _applied(folder, database)
         since = applied[-1] if applied else ""
@@ -350,6 +379,12 @@ def _applied(folder: Path, database: str) -> list[str]:
     history = load_folder(folder)
     pending = set(Runner(database, history).pending())
     return [item.name for item in history.order() if item.name not in pending]
+
+
+def half_done_files(folder: Path, database: str) -> dict[str, str]:
+    """Return the files that are half done, each with where it stands and the ways out."""
+    applied = Runner(database, load_folder(folder)).applied()
+    return {name: f"{standing(e)}. {ways_out(e)}" for name, e in applied.progress.items()}
 
 
 def _nothing(_line: str) -> None:

@@ -7,7 +7,13 @@ from pathlib import Path
 
 from treefold_migrations._base.errors import FileError
 from treefold_migrations._commands import baseline as baselines, drifting
-from treefold_migrations._commands.command_line import FAILURE, command, created_below, folder_of
+from treefold_migrations._commands.command_line import (
+    FAILURE,
+    command,
+    created_below,
+    folder_of,
+    half_done_files,
+)
 
 MODELS = "Models"
 
@@ -22,8 +28,11 @@ def drift(*, database: str = "default", app_dir: str = ".") -> int:
         database: The alias of the database.
         app_dir: The project.
     """
+    half = half_done_files(folder_of(app_dir), database)
+    for name, text in half.items():
+        print(f"{name} is {text}")
     found = drifting.drift(folder_of(app_dir), database=database, say=print)
-    return FAILURE if found else 0
+    return FAILURE if found or half else 0
 
 
 @command

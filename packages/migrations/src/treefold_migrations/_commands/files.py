@@ -6,7 +6,7 @@ They report to `say`, a callable that takes one line, and return their findings.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -146,9 +146,15 @@ def squash(
 
 
 def list_migrations(
-    folder: Folder = "migrations", applied: Iterable[str] | None = None, *, say: Say = quiet
+    folder: Folder = "migrations",
+    applied: Iterable[str] | None = None,
+    *,
+    half: Mapping[str, str] | None = None,
+    say: Say = quiet,
 ) -> list[tuple[Loaded, bool | None]]:
-    """Return all migrations in order, each with whether it is among `applied` (None: not known)."""
+    """Return all migrations in order, each with whether it is among `applied` (None: not known);
+    `half` says of those that are half done where they stand.
+    """
     known = None if applied is None else set(applied)
     found: list[tuple[Loaded, bool | None]] = []
     for item in load_folder(folder).order():
@@ -158,7 +164,8 @@ def list_migrations(
             done = item.name in known or (bool(names) and names <= known)
         found.append((item, done))
         mark = {None: "[?]", True: "[x]", False: "[ ]"}[done]
-        say(f"{mark} {item.name}")
+        state = (half or {}).get(item.name, "")
+        say(f"[~] {item.name}: {state}" if state else f"{mark} {item.name}")
     if not found:
         say("There are no migrations yet; `makemigrations` writes the first one")
     return found

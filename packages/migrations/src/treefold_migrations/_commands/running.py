@@ -19,7 +19,7 @@ from treefold_migrations._run.executor import Interrupted
 from treefold_migrations._run.lock import WAIT
 from treefold_migrations._run.planning import Target
 from treefold_migrations._run.records import Applied
-from treefold_migrations._run.runner import Runner
+from treefold_migrations._run.runner import Resolution, Runner
 from treefold_migrations._run.schedule import Phase
 from treefold_migrations._run.script import script
 from treefold_migrations._run.timeouts import Limits
@@ -84,6 +84,28 @@ async def amigrate(
     _conclude(runs, "apply", say, fake=fake, plan=plan)
     if target is not None and not runs:
         _point_back(runner, await runner.aapplied(), target, say, fake=fake)
+    return runs
+
+
+def resolve(
+    folder: Folder,
+    name: str,
+    choice: Resolution,
+    *,
+    database: str = "default",
+    plan: bool = False,
+    allow_destructive: bool = False,
+    say: Say = quiet,
+    limits: Limits | None = None,
+    wait: float = WAIT,
+) -> list[FileRun]:
+    """End the state of a half done file; arguments, result and errors as of `Runner.resolve`."""
+    runner = _runner(folder, database, say, limits, wait, "stop")
+    runs = runner.resolve(name, choice, plan=plan, allow_destructive=allow_destructive)
+    _conclude(runs, "resolve", say, fake=False, plan=plan)
+    for run in runs:
+        for part in run.kept:
+            say(f"{run.name}: {part}")
     return runs
 
 

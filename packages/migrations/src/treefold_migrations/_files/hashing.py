@@ -56,6 +56,27 @@ def old_digests_of(parents: Sequence[str], migration: Migration, text: str) -> s
     return {_hashed(parents, _lines(tree)) for tree in (ast.parse(text), without_elidable(text))}
 
 
+def code_of(text: str, name: str) -> str:
+    """Return the normalized code of one function of a file, with the parts of the file that it
+    refers to; empty where the file does not define it.
+    """
+    parts: dict[str, ast.stmt] = {}
+    for statement in normalize(text).body if text else ():
+        for node in [statement, *ast.walk(statement)]:
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                parts.setdefault(node.name, statement)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                parts.setdefault(node.id, statement)
+    waiting, found = [name], dict[str, str]()
+    while waiting:
+        wanted = waiting.pop()
+        if wanted in parts and wanted not in found:
+            found[wanted] = _tree(parts[wanted])
+            used = (n.id for n in ast.walk(parts[wanted]) if isinstance(n, ast.Name))
+            waiting += (other for other in used if other != "migration")
+    return "\n".join(found[key] for key in sorted(found))
+
+
 def _sources(migration: Migration) -> Iterator[str]:
     imports = Imports()
     return (operation.source(imports) for operation in migration.operations)

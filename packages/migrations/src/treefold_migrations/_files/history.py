@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import heapq
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from treefold_migrations._base.errors import HistoryError, StateError
-from treefold_migrations._files.hashing import digest_of, old_digests_of
+from treefold_migrations._files.hashing import code_of, digest_of, old_digests_of
 from treefold_migrations._files.migration import Migration
 from treefold_migrations._operations.base import Operation
 from treefold_migrations._state.schema_state import SchemaState
@@ -255,6 +256,13 @@ class History:
             return f"did you mean {' or '.join(map(repr, close))}?"
         last = ", ".join(self._order[-3:])
         return f"{'the last ones are' if len(self) > 3 else 'there are'} {last}"
+
+
+def function_code(item: Loaded) -> Callable[[str], str]:
+    """Return a function that returns the code of a function of a file, by its name, with what that
+    refers to in the file.
+    """
+    return functools.partial(code_of, _text_of(item))
 
 
 def _text_of(item: Loaded) -> str:

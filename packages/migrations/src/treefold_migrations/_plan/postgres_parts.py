@@ -149,7 +149,8 @@ def validated(table: schema.TableDef, name: str, clause: str) -> list[Step]:
     added = alter(table.name, f"ADD {clause} NOT VALID", summary, lock=lock)
     validate = f"VALIDATE CONSTRAINT {quote(name)}"
     tested = alter(table.name, validate, f"validate constraint {name}", lock=SHARED)
-    return [added, replace(tested, transactional=False)]
+    undo = f"ALTER TABLE {quote(table.name)} DROP CONSTRAINT IF EXISTS {quote(name)}"
+    return [replace(added, undo=undo), replace(tested, transactional=False)]
 
 
 def add_check(table: schema.TableDef, check: schema.CheckDef, *, fresh: bool) -> list[Step]:

@@ -23,6 +23,9 @@ class Step:
     query that must return no row after the step; `problem` is the error if it does, with `{0}`,
     `{1}` for the columns of its first row. `sql` is empty for a step that only verifies.
 
+    `undo` takes away a part that the step made, where it is there, when the operation is taken back
+    before its end.
+
     `generates`: `sql` is a query, and each row's first column is a statement to run. `repeat`: the
     statement changes a batch of rows, and runs again until it changes none. `foreign_keys_off`:
     SQLite must not enforce foreign keys, which is switched before the transaction begins. `known`:
@@ -36,6 +39,7 @@ class Step:
     table: str = ""
     summary: str = ""
     before_retry: str = ""
+    undo: str = ""
     verify: str = ""
     problem: str = ""
     generates: bool = False

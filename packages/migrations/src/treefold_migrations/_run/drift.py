@@ -12,21 +12,28 @@ from treefold_migrations._files.history import History
 from treefold_migrations._inspect.compare import Difference
 from treefold_migrations._inspect.live import acompare_database, compare_database
 from treefold_migrations._run import schedule
+from treefold_migrations._run.half_done import ended_operations, half_done
+from treefold_migrations._run.planning import Target
 from treefold_migrations._run.records import Applied
 from treefold_migrations._run.runner import Runner
 from treefold_migrations._state.rendering import render_state
 from treefold_migrations._state.schema_state import SchemaState
-from treefold_orm.schema import database_for
+from treefold_orm.schema import Dialect, database_for
 
 
-def state_of(history: History, applied: Applied) -> SchemaState:
-    """Return the state after the applied migrations.
+def state_of(history: History, applied: Applied, dialect: Dialect) -> SchemaState:
+    """Return the state after the applied migrations, and the complete operations of one that is
+    half applied.
 
     Raises `HistoryError` for files that do not fit the records.
     """
     schedule.check(history, applied)
     names = schedule.applied_names(history, applied)
-    return history.replay([item.name for item in history.order() if item.name in names])
+    state = history.replay([item.name for item in history.order() if item.name in names])
+    for entry in half_done(applied):
+        for operation in ended_operations(history, entry, Target(dialect)):
+            state = operation.apply(state)
+    return state
 
 
 def drift(history: History, alias: str = "default") -> list[Difference]:
@@ -39,16 +46,18 @@ def drift(history: History, alias: str = "default") -> list[Difference]:
     Raises `HistoryError` for files that do not fit the records, `InspectError` for a catalog that
     cannot be read.
     """
-    state = state_of(history, Runner(alias, history).applied())
-    wanted = render_state(state, database_for(alias).dialect)
+    dialect = database_for(alias).dialect
+    state = state_of(history, Runner(alias, history).applied(), dialect)
+    wanted = render_state(state, dialect)
     found = compare_database(wanted, alias, ignored=_unmanaged(state))
     return unexpected(state, found)
 
 
 async def adrift(history: History, alias: str = "default") -> list[Difference]:
     """`drift` for async code."""
-    state = state_of(history, await Runner(alias, history).aapplied())
-    wanted = render_state(state, database_for(alias).dialect)
+    dialect = database_for(alias).dialect
+    state = state_of(history, await Runner(alias, history).aapplied(), dialect)
+    wanted = render_state(state, dialect)
     found = await acompare_database(wanted, alias, ignored=_unmanaged(state))
     return unexpected(state, found)
 

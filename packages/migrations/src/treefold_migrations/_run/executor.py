@@ -9,6 +9,7 @@ transaction is noted before it begins and after it ends. The last group carries 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -17,6 +18,12 @@ from treefold_migrations._plan.perform import perform
 from treefold_migrations._run.effects import Atomic, Call, Flow, Pause, count, rows, script
 from treefold_migrations._run.events import Event, Listener
 from treefold_migrations._run.frozen import FrozenModels
+from treefold_migrations._run.half_done import (
+    committed,
+    require_same_steps,
+    standing,
+    ways_out,
+)
 from treefold_migrations._run.lock import Lock
 from treefold_migrations._run.records import Progress, Records, advanced
 from treefold_migrations._run.timeouts import Limits, Timeouts
@@ -45,6 +52,7 @@ class Engine:
     limits: Limits
     tell: Listener
     interrupted: Interrupted = "stop"
+    skip: bool = False
 
     @property
     def postgres(self) -> bool:
@@ -69,19 +77,21 @@ def stands_at(run: FileRun, known: Progress | None) -> Progress:
         RunError: The file was changed after it had begun, or goes the other way.
     """
     if known is None or (run.undo >= 0 and known.direction == "forwards"):
-        return Progress(run.name, run.hash, run.direction, run.plan, run.whole, undo=run.undo)
-    partly = f"Migration {run.name!r} is half done ({known.done} of {known.steps} steps"
-    if known.direction != run.direction:
-        command = "migrate" if known.direction == "forwards" else "rollback"
-        raise RunError(f"{partly}, {known.direction}); complete it first: run `{command}` again")
-    if known.hash != run.hash:
-        raise RunError(f"{partly}) and its file was changed since; restore the file and run again")
-    if known.plan != run.plan:
-        raise RunError(
-            f"{partly}) and would be planned in other steps now; run it with the version of "
-            "treefold-migrations that began it"
+        return Progress(
+            run.name,
+            run.hash,
+            run.direction,
+            run.plan,
+            run.whole,
+            undo=run.undo,
+            origin=run.origin,
+            forced=bool(run.kept),
+            shown=run.shown,
         )
-    return known
+    if known.direction != run.direction:
+        raise RunError(f"Migration {run.name!r} is {standing(known)}; {ways_out(known)}")
+    require_same_steps(run, known)
+    return replace(known, hash=run.hash, plan=run.plan, steps=run.whole, shown=run.shown)
 
 
 def again(unit: Unit) -> bool:
@@ -109,16 +119,47 @@ class _File:
             return False
         self._progress = stands_at(run, known)
         self._tell("file", f"{run.name}" if known is None else f"{run.name} (goes on)")
-        if not run.whole:
-            yield Atomic(self._group(()))
+        if self._engine.skip:
+            yield from self._skip()
+        if self._progress.done >= run.whole:
+            yield Atomic(self._fenced(self._complete()))
         while self._progress.done < len(run.units):
             group = group_at(run.units, self._progress.done)
-            if group[0].transactional:
-                yield from self._transaction(group)
-            else:
-                yield from self._alone(group[0])
+            try:
+                if group[0].transactional:
+                    yield from self._transaction(group)
+                else:
+                    yield from self._alone(group[0])
+            except (MigrationError, ORMError):
+                with suppress(ORMError):  # a lost connection leaves the row as it is
+                    yield from self._note_failure()
+                raise
         self._tell("done", run.name)
         return True
+
+    def _skip(self) -> Flow[None]:
+        progress = self._progress
+        place = progress.failed if progress.failed >= 0 else progress.done
+        if progress.failed < 0 and not progress.started:
+            raise RunError(
+                f"No step of migration {self._run.name!r} failed or was interrupted: go on with "
+                f"`migrate --resolve {self._run.name} again`"
+            )
+        self._progress = replace(
+            progress,
+            skipped=(*progress.skipped, place),
+            failed=-1,
+            started=progress.started and place != progress.done,
+        )
+        yield Atomic(self._fenced(self._engine.records.keep(self._progress)))
+
+    def _note_failure(self) -> Flow[None]:
+        progress, records = self._progress, self._engine.records
+        if progress.done or progress.started or progress.batches:
+            self._progress = replace(progress, failed=self._at)
+            yield from records.keep(self._progress)
+        else:
+            yield from records.clear(self._run.name)
 
     # -- transactions -----------------------------------------------------------------------------
 
@@ -135,7 +176,12 @@ class _File:
         finally:
             if unenforced:
                 yield from script("PRAGMA legacy_alter_table = OFF", "PRAGMA foreign_keys = ON")
-        self._progress = advanced(self._progress, done=self._progress.done + len(group))
+        self._progress = self._after(len(group))
+
+    def _after(self, steps: int) -> Progress:
+        """The progress after some more steps."""
+        digests = self._run.digests[: self._progress.done + steps]
+        return advanced(self._progress, ended=digests)
 
     def _together(self, flow: Flow[None]) -> Flow[None]:
         yield Atomic(flow)
@@ -158,7 +204,7 @@ class _File:
             except ORMError as error:
                 lost = isinstance(error, ConnectionFailed)
                 if not (alone is None or lost or again(alone)):
-                    yield from self._engine.records.keep(replace(self._progress, started=False))
+                    self._progress = replace(self._progress, started=False)
                 raise RunError(f"{self._where()} failed: {error}; {self._kept()}") from error
             return
 
@@ -168,6 +214,10 @@ class _File:
         timeouts = Timeouts(engine.limits, active=engine.postgres, local=True)
         for place, unit in enumerate(group, self._progress.done):
             self._at = place
+            if place in self._progress.skipped:
+                if place in run.shown:
+                    self._tell("step", f"{unit.summary} (done by hand)")
+                continue
             yield from timeouts.before(unit.step if isinstance(unit, SqlUnit) else None)
             yield from self._perform(unit)
         if foreign_keys_off:
@@ -176,7 +226,7 @@ class _File:
         if done == run.whole:
             yield from self._complete()
         else:
-            yield from engine.records.keep(advanced(self._progress, done=done))
+            yield from engine.records.keep(self._after(len(group)))
         yield from engine.lock.fence()
 
     def _check_references(self) -> Flow[None]:
@@ -204,8 +254,10 @@ class _File:
     def _alone(self, unit: Unit) -> Flow[None]:
         records = self._engine.records
         self._at = self._progress.done
-        skipped = False
-        if self._progress.started:
+        skipped = self._at in self._progress.skipped
+        if skipped:
+            self._tell("step", f"{unit.summary} (done by hand)")
+        elif self._progress.started:
             skipped = yield from self._resume(unit)
         else:
             self._progress = replace(self._progress, started=True)
@@ -217,7 +269,7 @@ class _File:
             yield from self._attempts(
                 lambda attempt: self._outside(unit, timeouts, attempt), alone=unit
             )
-        done = advanced(self._progress, done=self._at + 1)
+        done = self._after(1)
         last = done.done == self._run.whole
         yield Atomic(self._fenced(self._complete() if last else records.keep(done)))
         self._progress = done
@@ -242,7 +294,8 @@ class _File:
         if self._engine.interrupted == "stop":
             raise RunError(
                 f"{self._where()} was interrupted, and whether it took effect is not known: look "
-                "at the database, then run again with interrupted='again' or interrupted='skip'"
+                f"at the database, then run `migrate --resolve {self._run.name} again`, or "
+                f"`migrate --resolve {self._run.name} skip` if it did"
             )
         return self._engine.interrupted == "skip"
 
@@ -260,6 +313,11 @@ class _File:
                 changed = 0
                 while done := (yield from count(step.sql)):
                     changed += done
+                    self._progress = replace(
+                        self._progress,
+                        batches=self._progress.batches + 1,
+                        rows=self._progress.rows + done,
+                    )
                     self._tell("rows", unit.summary, rows_=changed)
                 step = replace(step, sql="", repeat=False)
             yield from perform(step)
@@ -285,9 +343,16 @@ class _File:
                 f"{self._where()} raised {type(error).__name__}: {error}; {self._kept()}"
             ) from error
 
-    def _keep_position(self, position: str) -> Flow[None]:
-        self._progress = replace(self._progress, position=position)
-        yield from self._fenced(self._engine.records.keep(self._progress))
+    def _keep_position(self, position: str, rows: int) -> Flow[None]:
+        before = self._progress
+        moved = replace(
+            before,
+            position=position,
+            batches=before.batches + (1 if rows else 0),
+            rows=before.rows + rows,
+        )
+        yield from self._fenced(self._engine.records.keep(moved))
+        self._progress = moved
 
     # -- words ------------------------------------------------------------------------------------
 
@@ -297,11 +362,13 @@ class _File:
         return f"Migration {run.name!r}, step {run.number_at(self._at)} of {len(run.shown)}{named}"
 
     def _kept(self) -> str:
-        kept = self._progress.done
-        if not kept:
+        progress = self._progress
+        begun = self._run.units[progress.done] if progress.done < len(self._run.units) else None
+        python = isinstance(begun, PythonUnit) and not begun.transactional
+        text = committed(progress, python=python)
+        if not text:
             return "nothing of this file was applied"
-        last = self._run.number_at(kept - 1)
-        return f"steps 1 to {last} are kept, and the next run goes on after them"
+        return f"{text}. {ways_out(progress)}"
 
     def _locked(self, error: ORMError) -> LockTimeout:
         tries = self._engine.limits.attempts

@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
@@ -41,6 +42,10 @@ class Progress:
     `plan` is a digest of the steps, `done` counts those that are complete, `started` is True while
     one outside a transaction runs, `position` is where the batches of a Python step have come.
     `undo` is the number of operations that are taken back of a file that was never completed.
+    `ended` holds a digest of each complete step, `failed` the place of the one that failed (-1 for
+    none), `skipped` those done by hand; `batches` with `rows` of the step at `done` are committed.
+    `origin` is where a file stood when it began to be taken back, `forced` whether parts of it may
+    stay. `shown` are the places of the steps that people count.
     """
 
     name: str
@@ -52,6 +57,14 @@ class Progress:
     started: bool = False
     position: str | None = None
     undo: int = -1
+    ended: tuple[str, ...] = ()
+    failed: int = -1
+    skipped: tuple[int, ...] = ()
+    batches: int = 0
+    rows: int = 0
+    origin: Progress | None = None
+    forced: bool = False
+    shown: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +131,7 @@ class Records:
         found = yield from rows(
             self.sql("SELECT state FROM treefold_migrations_journal WHERE name <> $1"), LOCK
         )
-        entries = [Progress(**json.loads(state)) for (state,) in found]
+        entries = [_progress(json.loads(state)) for (state,) in found]
         return Applied(records, {entry.name: entry for entry in entries})
 
     def add(self, name: str, hash_: str) -> Operation[None]:
@@ -178,9 +191,30 @@ _POSTGRES = _Types("text", "bigint", "double precision", "timestamptz", "")
 _SQLITE = _Types("TEXT", "INTEGER", "REAL", "TEXT", " STRICT")
 
 
-def advanced(progress: Progress, *, done: int) -> Progress:
-    """Return the progress after a number of complete steps."""
-    return replace(progress, done=done, started=False, position=None)
+def advanced(progress: Progress, *, ended: Sequence[str]) -> Progress:
+    """Return the progress after the steps with these digests."""
+    return replace(
+        progress,
+        done=len(ended),
+        ended=tuple(ended),
+        started=False,
+        position=None,
+        failed=-1,
+        batches=0,
+        rows=0,
+    )
+
+
+def _progress(state: dict[str, Any]) -> Progress:
+    origin = state.get("origin")
+    made = Progress(**state)
+    return replace(
+        made,
+        ended=tuple(made.ended),
+        skipped=tuple(made.skipped),
+        shown=tuple(made.shown),
+        origin=None if origin is None else _progress(origin),
+    )
 
 
 def _moment(value: Any) -> dt.datetime:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from treefold_migrations._base.errors import DataLossRefused
 from treefold_migrations._files.history import History
@@ -16,6 +16,7 @@ from treefold_migrations._run import schedule
 from treefold_migrations._run.effects import Atomic, Flow, aexecute, execute, rows
 from treefold_migrations._run.events import Event, Listener, silent
 from treefold_migrations._run.executor import Engine, Interrupted, run_file
+from treefold_migrations._run.half_done import abandoned, resumed
 from treefold_migrations._run.heartbeat import Heartbeat
 from treefold_migrations._run.lock import WAIT, Lock, acquire, lock_for
 from treefold_migrations._run.planning import Target
@@ -30,6 +31,7 @@ from treefold_orm import ORMError
 from treefold_orm.schema import HeldConnection, Operation, arun, database_for, quote, run
 
 T = TypeVar("T")
+Resolution = Literal["again", "skip", "abandon"]
 Choose = Callable[[Applied], list[FileRun]]
 
 
@@ -179,6 +181,45 @@ class Runner:
             self._rollback, target, steps, fake, plan, allow_destructive, tuple(fill)
         )
 
+    def resolve(
+        self,
+        name: str,
+        choice: Resolution,
+        *,
+        plan: bool = False,
+        allow_destructive: bool = False,
+    ) -> list[FileRun]:
+        """End the state of a file that is half applied or half rolled back.
+
+        Args:
+            name: The file, or the beginning of its name.
+            choice: "again" goes on with the first step or batch that is not complete, "skip" first
+                records the step that failed as done by hand, "abandon" takes the file back as far
+                as that is possible.
+            plan: Change nothing.
+            allow_destructive: Also where "abandon" drops a table or column with rows, or leaves
+                what cannot be taken back.
+
+        Returns:
+            The run, done or with `plan` only planned.
+
+        Raises:
+            RunError: The file is not half done, its complete steps were changed, or a step failed.
+            DataLossRefused: Something would be lost.
+        """
+        return self._block(self._resolve, name, choice, plan, allow_destructive)
+
+    async def aresolve(
+        self,
+        name: str,
+        choice: Resolution,
+        *,
+        plan: bool = False,
+        allow_destructive: bool = False,
+    ) -> list[FileRun]:
+        """`resolve` for async code."""
+        return await self._suspend(self._resolve, name, choice, plan, allow_destructive)
+
     def _block(self, flow: Callable[..., Flow[T]], *args: object) -> T:
         with HeldConnection(self.database) as held:
             return execute(held, flow(held, *args))
@@ -229,6 +270,31 @@ class Runner:
             yield from self._require_filled(applied, fills)
         return (yield from self._run(held, choose, fake=False, plan=plan))
 
+    def _resolve(
+        self,
+        held: HeldConnection,
+        name: str,
+        choice: Resolution,
+        plan: bool,
+        allow_destructive: bool,
+    ) -> Flow[list[FileRun]]:
+        place = Target(held.dialect, held.single)
+        if choice != "abandon":
+            choose = partial(resumed, self.history, text=name, target=place)
+            return (yield from self._run(held, choose, fake=False, plan=plan, resolution=choice))
+
+        def choose_back(applied: Applied, fills: RollbackFills | None = None) -> list[FileRun]:
+            return abandoned(self.history, applied, name, place, fills or RollbackFills())
+
+        if not plan:
+            applied, fills = (yield from Records(held.dialect).read()), RollbackFills()
+            runs = choose_back(applied, fills)
+            if not allow_destructive:
+                _refuse_rest(runs)
+                yield from self._refuse_loss(applied, runs)
+            yield from self._require_filled(applied, fills)
+        return (yield from self._run(held, choose_back, fake=False, plan=plan))
+
     def _refuse_loss(self, applied: Applied, runs: list[FileRun]) -> Flow[None]:
         begun = {n for n, entry in applied.progress.items() if entry.direction == "backwards"}
         fresh = [made for made in runs if made.name not in begun]
@@ -255,6 +321,7 @@ class Runner:
         fake: bool,
         plan: bool,
         idle: Callable[[Applied], bool] = lambda _applied: False,
+        resolution: Resolution | None = None,
     ) -> Flow[list[FileRun]]:
         records = Records(held.dialect)
         applied = yield from records.read()
@@ -266,16 +333,24 @@ class Runner:
         yield from acquire(lock, wait=self._wait, notice=self._notice)
         try:
             with Heartbeat(lock, held):
-                return (yield from self._locked(held, lock, choose, fake=fake))
+                return (yield from self._locked(held, lock, choose, resolution, fake=fake))
         finally:
             with suppress(ORMError):  # a lost connection has lost its lock, and is reported itself
                 yield from lock.release()
 
     def _locked(
-        self, held: HeldConnection, lock: Lock, choose: Choose, *, fake: bool
+        self,
+        held: HeldConnection,
+        lock: Lock,
+        choose: Choose,
+        resolution: Resolution | None,
+        *,
+        fake: bool,
     ) -> Flow[list[FileRun]]:
         records = Records(held.dialect)
-        engine = Engine(held, records, lock, self._limits, self._listener, self._interrupted)
+        interrupted = self._interrupted if resolution is None else "again"
+        skip = resolution == "skip"
+        engine = Engine(held, records, lock, self._limits, self._listener, interrupted, skip)
         applied = yield from records.read()  # others may have run until the lock was there
         if old := outdated(self.history, applied):
             yield Atomic(_rewritten(engine, old))
@@ -292,6 +367,15 @@ class Runner:
 
     def _notice(self, text: str) -> None:
         self._listener(Event("wait", text))
+
+
+def _refuse_rest(runs: list[FileRun]) -> None:
+    for made in runs:
+        if made.kept:
+            raise DataLossRefused(
+                f"Abandoning {made.name!r} leaves a part of it: {'; '.join(made.kept)}. Accept "
+                f"that with `migrate --resolve {made.name} abandon --allow-destructive`"
+            )
 
 
 def _rewritten(engine: Engine, hashes: dict[str, str]) -> Flow[None]:

@@ -6,24 +6,23 @@ here, before anything was changed.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Sequence
 from typing import Literal
 
 from treefold_migrations._base.errors import HistoryError, RunError
-from treefold_migrations._files.history import History, Loaded, apply_all
+from treefold_migrations._files.history import History, Loaded, apply_all, function_code
 from treefold_migrations._operations.base import states_through
-from treefold_migrations._plan.step import Step
+from treefold_migrations._run.half_done import half_done, standing, undone, ways_out
 from treefold_migrations._run.planning import (
     Target,
-    reverses_of,
     units_backwards,
-    units_between,
     units_forwards,
 )
 from treefold_migrations._run.record_hashes import fits, fits_replaced, outdated
-from treefold_migrations._run.records import Applied, Progress
+from treefold_migrations._run.records import Applied, Record
 from treefold_migrations._run.rollback_fills import RollbackFills
-from treefold_migrations._run.units import FileRun, PythonUnit, SqlUnit, Unit, file_run
+from treefold_migrations._run.units import FileRun, Unit, file_run
 from treefold_migrations._state.schema_state import SchemaState
 
 Phase = Literal["expand", "contract"]
@@ -48,11 +47,19 @@ def check(history: History, applied: Applied) -> None:
             if name in replaced
             else fits(history, applied, name)
         )
-        if not same:
+        # a rollback that failed may be corrected, and compares its complete steps
+        if not same and name not in applied.progress:
             raise HistoryError(
                 f"Migration {name!r} was changed after it was applied, or a file before it was: "
                 "restore the files and put the change into a new one; if the database is as the "
                 f"files say, accept them with `migrate {name} --fake`"
+            )
+    for name, entry in applied.progress.items():
+        if name not in history.files:
+            raise HistoryError(
+                f"Migration {name!r} is {standing(entry)} and its file is missing: get the file "
+                "from the branch that has it, or remove its record with `rollback --fake`, which "
+                "leaves what it has done"
             )
     done = applied_names(history, applied)
     for item in history.order():
@@ -123,7 +130,8 @@ def forwards(
         units, early = units_forwards(item, states, target)
         end = early if phase == "expand" else None
         hash_ = history.digest(item.name)
-        chosen = file_run(item.name, hash_, "forwards", units, upto=end)
+        code = function_code(item) if item.name in applied.progress or _is_split(units) else None
+        chosen = file_run(item.name, hash_, "forwards", units, upto=end, code=code)
         progress = applied.progress.get(item.name)
         if chosen.completes or len(chosen.units) > (progress.done if progress else 0):
             made.append(chosen)
@@ -189,14 +197,14 @@ def backwards(
     """
     check(history, applied)
     fills = fills or RollbackFills()
-    undone = [_undone(history, entry, target, fills) for entry in half_done(applied)]
+    undone_ = [undone(history, entry, target, fills) for entry in half_done(applied)]
     done = applied_names(history, applied)
     order = [item.name for item in history.order() if item.name in done]
     half = [e.name for e in applied.progress.values() if e.direction == "backwards" and e.undo < 0]
     if to is None:
         if steps < 1:
             raise RunError(f"steps must be at least 1, got {steps!r}")
-        chosen = list(reversed(order))[: steps - len(undone)]
+        chosen = list(reversed(order))[: steps - len(undone_)]
     else:
         kept = _kept(history, to)
         if not kept <= done:
@@ -207,7 +215,8 @@ def backwards(
             )
         chosen = [name for name in reversed(order) if name not in kept]
     if half and half[0] not in chosen:
-        raise RunError(f"Migration {half[0]!r} is half rolled back: complete that first")
+        entry = applied.progress[half[0]]
+        raise RunError(f"Migration {half[0]!r} is {standing(entry)}; {ways_out(entry)}")
     made = {
         item.name: file_run(
             item.name,
@@ -215,61 +224,12 @@ def backwards(
             "backwards",
             units_backwards(item, states, target, fills),
             recorded=recorded_as(item, applied),
+            code=function_code(item),
         )
         for item, states in _replayed(history, set(chosen))
     }
     fills.refuse_unused()
-    return undone + [made[name] for name in chosen]
-
-
-def half_done(applied: Applied) -> list[Progress]:
-    """Return the journal rows of files that have no record, and are not rolled back from one."""
-    return [e for e in applied.progress.values() if e.direction == "forwards" or e.undo >= 0]
-
-
-def _undone(history: History, entry: Progress, target: Target, fills: RollbackFills) -> FileRun:
-    """The run that reverts the complete operations of a file that is half done."""
-    item = history.find(entry.name)
-    states = states_through(item.operations, history.state_before(item.name))
-    first, count = list[Unit](), entry.undo
-    if entry.direction == "forwards":
-        units = units_forwards(item, states, target)[0]
-        same = file_run(item.name, history.digest(item.name), "forwards", units)
-        if (same.hash, same.plan) != (entry.hash, entry.plan):
-            raise RunError(
-                f"Migration {entry.name!r} is half done and was changed since: restore its file"
-            )
-        first, count = _interrupted(entry, units, len(item.operations))
-    reverses = reverses_of(item, item.operations[:count], states, fills)
-    back = [*first, *units_between(reverses, states[count::-1], target)]
-    hash_ = history.digest(item.name)
-    return file_run(item.name, hash_, "backwards", back, recorded=(), undo=count)
-
-
-def _interrupted(entry: Progress, units: Sequence[Unit], operations: int) -> tuple[list[Unit], int]:
-    """The steps that clean up after the unit begun, and the number of complete operations."""
-    if entry.done == len(units):
-        return [], operations
-    begun = units[entry.done]
-    where = f"Migration {entry.name!r} is half done, and its step {entry.done + 1} of {len(units)}"
-    if entry.done and units[entry.done - 1].operation == begun.operation:
-        raise RunError(
-            f"{where} is in the middle of an operation ({begun.summary}), which cannot be taken "
-            "back in parts: complete it with migrate, then roll back"
-        )
-    if not entry.started:
-        return [], begun.operation
-    if isinstance(begun, PythonUnit) or not begun.again:
-        raise RunError(
-            f"{where} has begun ({begun.summary}), and what it did is not known: complete it with "
-            "migrate, then roll back"
-        )
-    remains = begun.step.before_retry
-    if not remains:
-        return [], begun.operation
-    summary = f"remove the remains of: {begun.summary}"
-    step = Step(remains, transactional=False, summary=summary)
-    return [SqlUnit(step, begun.operation)], begun.operation
+    return undone_ + [made[name] for name in chosen]
 
 
 def _kept(history: History, to: str) -> set[str]:
@@ -298,8 +258,13 @@ def alone(history: History, text: str, target: Target, *, backwards: bool) -> Fi
 def faked(history: History, applied: Applied, *, upto: str | None = None) -> list[FileRun]:
     """Return the records that `migrate` with `fake` writes: all up to a file that are missing, or
     whose file has changed. That of a squashed file replaces those that it stands for.
+
+    Raises:
+        RunError: A file is half done.
     """
     kept = None if upto is None else _forward_target(history, upto)
+    for entry in applied.progress.values():
+        raise RunError(f"Migration {entry.name!r} is {standing(entry)}; {ways_out(entry)}")
     made: list[FileRun] = []
     for item in history.order():
         hash_ = history.digest(item.name)
@@ -315,9 +280,11 @@ def forgotten(
     history: History, applied: Applied, *, steps: int = 1, to: str | None = None
 ) -> list[FileRun]:
     """Return the records that `rollback` with `fake` removes: the last ones, or all but those up to
-    a file.
+    a file. Files that are half done come first.
     """
-    recorded = list(reversed(applied.records.values()))
+    half = [Record(e.name, e.hash, _NEVER) for e in applied.progress.values()]
+    others = (r for r in applied.records.values() if r.name not in applied.progress)
+    recorded = [*half, *reversed(list(others))]
     if to is None:
         chosen = recorded[:steps]
     else:
@@ -328,6 +295,13 @@ def forgotten(
         }
         chosen = [record for record in recorded if record.name not in kept]
     return [file_run(record.name, record.hash, "backwards", ()) for record in chosen]
+
+
+_NEVER = dt.datetime.min.replace(tzinfo=dt.UTC)  # a half done file has not been applied at any time
+
+
+def _is_split(units: Sequence[Unit]) -> bool:
+    return not all(unit.transactional for unit in units)
 
 
 def lost(
@@ -358,10 +332,7 @@ def lost(
 def _refuse_half_rolled_back(applied: Applied) -> None:
     for name, entry in applied.progress.items():
         if entry.direction == "backwards":
-            raise RunError(
-                f"Migration {name!r} is half rolled back ({entry.done} of {entry.steps} steps): "
-                "complete that with rollback first"
-            )
+            raise RunError(f"Migration {name!r} is {standing(entry)}; {ways_out(entry)}")
 
 
 def _replayed(history: History, chosen: set[str]) -> list[tuple[Loaded, list[SchemaState]]]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from treefold_migrations._plan.step import Step
-from treefold_migrations._run.records import Direction
+from treefold_migrations._run.records import Direction, Progress
 from treefold_migrations._state.schema_state import SchemaState
 
 
@@ -72,8 +72,9 @@ class FileRun:
 
     `hash` covers the file and those before it. `recorded` are the names of its records; more than
     one where a squashed file stands for files that were applied. `undo` is the number of operations
-    that are taken back of a file that was never completed, -1 for any other run. `shown` are the
-    places of the units that plans and progress count, of all that the file has.
+    that are taken back of a file that was never completed, -1 for any other run, `origin` where
+    that file stood, and `kept` what cannot be taken back of it. `digests` has one of each unit.
+    `shown` are the places of the units that plans and progress count, of all that the file has.
     """
 
     name: str
@@ -85,6 +86,9 @@ class FileRun:
     recorded: tuple[str, ...]
     undo: int = -1
     shown: tuple[int, ...] = ()
+    digests: tuple[str, ...] = ()
+    origin: Progress | None = None
+    kept: tuple[str, ...] = ()
 
     def number_at(self, place: int) -> int:
         """Return the number that people read for a unit: of itself, or of the one it is part of."""
@@ -105,17 +109,28 @@ def file_run(
     upto: int | None = None,
     recorded: Sequence[str] | None = None,
     undo: int = -1,
+    code: Callable[[str], str] | None = None,
 ) -> FileRun:
-    """Return the run of a file, or of its first `upto` units."""
+    """Return the run of a file, or of its first `upto` units; `code` returns the code of a function
+    of the file by its name.
+    """
     digest = hashlib.sha256()
     for unit in units:
         digest.update(unit.identity.encode() + b"\0")
+    digests = tuple(_digest(unit, code) for unit in units)
     chosen = tuple(units if upto is None else units[:upto])
     names = (name,) if recorded is None else tuple(recorded)
     plan = digest.hexdigest()[:16]
     shown = tuple(place for place, unit in enumerate(units) if not unit.hidden)
     shown = shown or tuple(range(len(units)))
-    return FileRun(name, hash_, direction, chosen, len(units), plan, names, undo, shown)
+    return FileRun(name, hash_, direction, chosen, len(units), plan, names, undo, shown, digests)
+
+
+def _digest(unit: Unit, code: Callable[[str], str] | None) -> str:
+    text = unit.identity
+    if isinstance(unit, PythonUnit) and code is not None:
+        text += "\0" + code(unit.function.__name__)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def group_at(units: tuple[Unit, ...], place: int) -> tuple[Unit, ...]:

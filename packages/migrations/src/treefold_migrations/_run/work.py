@@ -21,7 +21,7 @@ M = TypeVar("M", bound=Any)
 SIZE = 1000
 END = ""
 
-Keep = Callable[[str], Flow[None]]
+Keep = Callable[[str, int], Flow[None]]
 
 
 class Work:
@@ -82,7 +82,7 @@ class Work:
                     function(page.items)
                 after = page.next or END
                 if self._keep is not None:
-                    execute(self._held, self._keep(self._moved(place, after)))
+                    execute(self._held, self._keep(self._moved(place, after), len(page.items)))
             rows += len(page.items)
             self._tell("", rows, max(rows, total))
         return rows
@@ -106,7 +106,9 @@ class Work:
                     await function(page.items)
                 after = page.next or END
                 if self._keep is not None:
-                    await aexecute(self._held, self._keep(self._moved(place, after)))
+                    await aexecute(
+                        self._held, self._keep(self._moved(place, after), len(page.items))
+                    )
             rows += len(page.items)
             self._tell("", rows, max(rows, total))
         return rows
