@@ -78,6 +78,7 @@ class Case:
 APART = 'RunSQL("UPDATE author SET age = 1", "", transactional=False)'
 TITLE = 'AlterField("book", "title", fields.CharField({options}))'
 RANK = 'AlterField("author", "rank", fields.IntegerField({options}), fill=7)'
+UNKNOWN = 'RunSQL("SELECT 1", "")'  # which might make the row: it is not looked up before
 KEY = 'fields.ForeignKey("author", "CASCADE", related_name="books", null=True, db_default={value})'
 CASES = {
     "batches": Case(
@@ -125,8 +126,8 @@ CASES = {
         engines=("postgres",),
     ),
     "a foreign key to no row": Case(
-        (AGE, f'AddField("book", "author", {KEY.format(value=99)})'),
-        (AGE, f'AddField("book", "author", {KEY.format(value=1)})'),
+        (UNKNOWN, AGE, f'AddField("book", "author", {KEY.format(value=99)})'),
+        (UNKNOWN, AGE, f'AddField("book", "author", {KEY.format(value=1)})'),
         "steps 1 to",
         engines=("postgres",),
     ),
@@ -274,6 +275,78 @@ def test_a_half_applied_file_that_is_lost_is_named(
     assert run(files, "migrate") == 0
     assert run(files, "drift") == 1  # the column that it left
     assert "age" in capsys.readouterr().out
+
+
+LOOKED_UP = {
+    "a default that refers to no row": (
+        f'AddField("book", "author", {KEY.format(value=99)})',
+        "the rows of book would refer to author 99, which does not exist",
+        "INSERT INTO author (id, name) VALUES (99, 'x') RETURNING id",
+        "",
+    ),
+    "a column that was dropped by hand": (
+        'AddField("book", "pages", fields.IntegerField(null=True))',
+        "the database has no column book.title, which an earlier file made",
+        "ALTER TABLE book RENAME COLUMN gone TO title",
+        "ALTER TABLE book RENAME COLUMN title TO gone",
+    ),
+    "a table that was dropped by hand": (
+        'AddField("book", "author", fields.ForeignKey("author", "CASCADE", null=True))',
+        "the database has no column author.id, which an earlier file made",
+        "ALTER TABLE gone RENAME TO author",
+        "ALTER TABLE author RENAME TO gone",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LOOKED_UP)
+def test_what_can_be_looked_up_stops_a_file_before_its_first_step(
+    place: Place, files: Files, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    operation, says, repair, damage = LOOKED_UP[name]
+    files.write("0001_initial", *TABLES, "RunPython(rows, RunPython.noop)", above=ROWS, after=[])
+    assert run(files, "migrate") == 0
+    if damage:
+        place.ask(damage)
+    before = lines(place)
+    above = "\n    def wait(models, work):\n        pass\n"
+    files.write("0002_change", operation, "RunPython(wait, transactional=False)", above=above)
+    assert run(files, "migrate") == 1
+    said = capsys.readouterr().err
+    assert says in said
+    assert "nothing of this file was applied" in said
+    assert lines(place) == before
+    place.ask(repair)
+    assert run(files, "migrate") == 0
+    assert run(files, "drift") == 0
+
+
+def test_an_import_that_fails_stops_a_file_before_its_first_step(
+    place: Place, files: Files, capsys: pytest.CaptureFixture[str]
+) -> None:
+    above = """
+    def fill(models, work):
+        def each(authors):
+            from no_such_package.words import slug
+
+        from os import path
+        import json.decoder
+        work.batched(models.author.objects.all(), each)
+    """
+    files.write("0001_initial", *TABLES, after=[])
+    files.write("0002_change", AGE, "RunPython(fill, transactional=False)", above=above)
+    assert run(files, "migrate") == 1
+    assert "fill imports 'no_such_package.words', which does not exist" in capsys.readouterr().err
+    assert not [line for line in lines(place) if "age" in line]
+    fixed = above.replace("no_such_package.words import slug", "os import sep")
+    files.write(
+        "0002_change",
+        AGE,
+        "RunPython(fill, transactional=False)",
+        above=fixed,
+        after=["0001_initial"],
+    )
+    assert run(files, "migrate") == 0
 
 
 def test_resolve_wants_a_half_done_file_and_a_choice(

@@ -121,6 +121,8 @@ class _File:
         self._tell("file", f"{run.name}" if known is None else f"{run.name} (goes on)")
         if self._engine.skip:
             yield from self._skip()
+        if known is None:
+            yield from self._look_up()
         if self._progress.done >= run.whole:
             yield Atomic(self._fenced(self._complete()))
         while self._progress.done < len(run.units):
@@ -136,6 +138,16 @@ class _File:
                 raise
         self._tell("done", run.name)
         return True
+
+    def _look_up(self) -> Flow[None]:
+        for step in self._run.lookups:
+            try:
+                yield from perform(step)
+            except RunError as error:
+                raise RunError(
+                    f"Migration {self._run.name!r} cannot begin: {error}; nothing of this file was "
+                    "applied"
+                ) from error
 
     def _skip(self) -> Flow[None]:
         progress = self._progress

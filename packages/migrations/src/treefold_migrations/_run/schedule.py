@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 from treefold_migrations._base.errors import HistoryError, RunError
 from treefold_migrations._files.history import History, Loaded, apply_all, function_code
 from treefold_migrations._operations.base import states_through
 from treefold_migrations._run.half_done import half_done, standing, undone, ways_out
+from treefold_migrations._run.lookups import lookups, require_imports
 from treefold_migrations._run.planning import (
     Target,
     units_backwards,
@@ -22,7 +24,7 @@ from treefold_migrations._run.planning import (
 from treefold_migrations._run.record_hashes import fits, fits_replaced, outdated
 from treefold_migrations._run.records import Applied, Record
 from treefold_migrations._run.rollback_fills import RollbackFills
-from treefold_migrations._run.units import FileRun, Unit, file_run
+from treefold_migrations._run.units import FileRun, PythonUnit, Unit, file_run
 from treefold_migrations._state.schema_state import SchemaState
 
 Phase = Literal["expand", "contract"]
@@ -132,6 +134,11 @@ def forwards(
         hash_ = history.digest(item.name)
         code = function_code(item) if item.name in applied.progress or _is_split(units) else None
         chosen = file_run(item.name, hash_, "forwards", units, upto=end, code=code)
+        if _is_split(units):
+            functions = [unit.function for unit in units if isinstance(unit, PythonUnit)]
+            require_imports(item, functions)
+            steps = lookups(item, states, target.dialect)
+            chosen = replace(chosen, lookups=tuple(steps))
         progress = applied.progress.get(item.name)
         if chosen.completes or len(chosen.units) > (progress.done if progress else 0):
             made.append(chosen)

@@ -75,6 +75,7 @@ class FileRun:
     that are taken back of a file that was never completed, -1 for any other run, `origin` where
     that file stood, and `kept` what cannot be taken back of it. `digests` has one of each unit.
     `shown` are the places of the units that plans and progress count, of all that the file has.
+    `lookups` are verified before the first unit of a file that is not one transaction.
     """
 
     name: str
@@ -89,6 +90,7 @@ class FileRun:
     digests: tuple[str, ...] = ()
     origin: Progress | None = None
     kept: tuple[str, ...] = ()
+    lookups: tuple[Step, ...] = ()
 
     def number_at(self, place: int) -> int:
         """Return the number that people read for a unit: of itself, or of the one it is part of."""

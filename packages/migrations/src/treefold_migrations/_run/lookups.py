@@ -1,0 +1,150 @@
+"""Lookups before step 1 of a file that commits between its steps: what can be known of its failure.
+
+`AddField("book", "author", ForeignKey(..., db_default=99))` on PostgreSQL commits the column,
+builds an index, and fails at the reference: so the row 99 of `author` is looked up first. Tables
+and columns that the operations need, and modules that functions import, are looked up too.
+"""
+
+from __future__ import annotations
+
+import dis
+import importlib.util
+from collections.abc import Iterator, Sequence
+from types import CodeType
+from typing import Any
+
+from treefold_migrations._base.errors import RunError
+from treefold_migrations._files.history import Loaded
+from treefold_migrations._operations.columns import AddField
+from treefold_migrations._operations.custom import RunPython, RunSQL, SeparateStateAndDatabase
+from treefold_migrations._plan.guards import braced
+from treefold_migrations._plan.step import Step
+from treefold_migrations._state.rendering import fill_sql, render_table
+from treefold_migrations._state.schema_state import SchemaState, column_of
+from treefold_orm.schema import MISSING, Dialect, literal, quote
+
+
+def lookups(item: Loaded, states: Sequence[SchemaState], dialect: Dialect) -> list[Step]:
+    """Return steps that only verify: each fails where the file would fail later.
+
+    Args:
+        item: The file.
+        states: The states before, between and after its operations.
+        dialect: The database's.
+    """
+    steps: list[Step] = []
+    wanted = [pair for name in _touched(item, states[0]) for pair in _columns(states[0], name)]
+    if wanted:
+        steps.append(_columns_there(wanted, dialect))
+    for place, operation in enumerate(item.operations):
+        if isinstance(operation, (RunPython, RunSQL, SeparateStateAndDatabase)):
+            break  # which may make the rows that are missing
+        if isinstance(operation, AddField) and operation.table in states[0]:
+            steps += _default_there(operation, states[0], states[place + 1], dialect)
+    return steps
+
+
+def require_imports(item: Loaded, functions: Sequence[Any]) -> None:
+    """Find each module that functions import, without running it.
+
+    Raises:
+        RunError: The module that is missing.
+    """
+    for function in functions:
+        for module in _imported(getattr(function, "__code__", None)):
+            if not _exists(module):
+                raise RunError(
+                    f"Migration {item.name!r}: {function.__name__} imports {module!r}, which does "
+                    "not exist; nothing of this file was applied. Correct the import"
+                )
+
+
+def _exists(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def _imported(code: CodeType | None) -> Iterator[str]:
+    if code is None:
+        return
+    level: Any = 0
+    before: list[Any] = []
+    for instruction in dis.get_instructions(code):
+        if instruction.opname == "IMPORT_NAME":
+            level = before[-2] if len(before) > 1 else 0
+            if level == 0:
+                yield str(instruction.argval)
+        before.append(instruction.argval)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _imported(constant)
+
+
+def _touched(item: Loaded, before: SchemaState) -> list[str]:
+    """The tables that are there before the file and that its operations need, each once."""
+    found: dict[str, None] = {}
+    for operation in item.operations:
+        for name in sorted((operation.touches() or set()) | operation.relies_on()):
+            table = name.partition("#")[0].partition(".")[0]
+            if table in before and before.table(table).options.managed:
+                found[table] = None
+    return list(found)
+
+
+def _columns(state: SchemaState, table: str) -> list[tuple[str, str]]:
+    fields = state.table(table).fields.items()
+    return [(table, column_of(name, field)) for name, field in fields]
+
+
+def _columns_there(wanted: list[tuple[str, str]], dialect: Dialect) -> Step:
+    values = ", ".join(f"({literal(t, dialect)}, {literal(c, dialect)})" for t, c in wanted)
+    if dialect.name == "postgres":
+        rows = f"(VALUES {values}) AS wanted (t, c)"
+        there = (
+            "SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass(quote_ident(t)) "
+            "AND attname = c AND attnum > 0 AND NOT attisdropped"
+        )
+    else:
+        rows = f"(SELECT column1 AS t, column2 AS c FROM (VALUES {values}))"  # noqa: S608 - literals
+        there = "SELECT 1 FROM pragma_table_xinfo(t) AS i WHERE lower(i.name) = lower(c)"
+    return Step(
+        "",
+        summary="look for the tables and columns that the file needs",
+        verify=f"SELECT t, c FROM {rows} WHERE NOT EXISTS ({there}) LIMIT 1",  # noqa: S608 - literals
+        problem=(
+            "the database has no column {0}.{1}, which an earlier file made; `migrations drift` "
+            "lists what is missing. Bring it back by hand, and run again"
+        ),
+    )
+
+
+def _default_there(
+    operation: AddField, before: SchemaState, after: SchemaState, dialect: Dialect
+) -> Iterator[Step]:
+    """The check that the row exists which the rows there will refer to."""
+    column = column_of(operation.name, operation.field)
+    table = render_table(after, operation.table, dialect)
+    keys = [key for key in table.foreign_keys if key.column == column]
+    if not keys or keys[0].target not in before:
+        return
+    value = next(c.default for c in table.columns if c.name == column)
+    if operation.fill is not MISSING:
+        value = fill_sql(after, operation.table, operation.name, operation.fill, dialect)
+    if not value or value == "NULL":
+        return
+    key = keys[0]
+    target, here = quote(key.target), quote(operation.table)
+    there = f"{quote(key.target_column)} = {value}"
+    found = f"SELECT 1 FROM {target} WHERE {there}"  # noqa: S608 - quoted
+    yield Step(
+        "",
+        table=key.target,
+        summary=f"look for the default of {operation.table}.{operation.name}",
+        verify=f"SELECT 1 FROM {here} WHERE NOT EXISTS ({found}) LIMIT 1",  # noqa: S608 - quoted
+        problem=(
+            f"the rows of {braced(operation.table)} would refer to {braced(key.target)} "
+            f"{braced(value)}, which does not exist; create that row first, or choose another value"
+        ),
+    )
