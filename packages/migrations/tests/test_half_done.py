@@ -234,6 +234,23 @@ def test_a_half_applied_file_is_taken_back(
     assert run(files, "drift") == 0
 
 
+@pytest.mark.parametrize("engine", ["sqlite"])
+def test_a_rebuild_is_counted_and_skipped_as_one_step(
+    place: Place, files: Files, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without its copy of the rows alone, the rebuild would lose them."""
+    case = CASES["a unique field behind that"]
+    fail(place, files, case, capsys)
+    run(files, "list_migrations")
+    assert "0002_change: half applied (2 of 3 steps)" in capsys.readouterr().out
+    assert run(files, "migrate", "skip", resolve="0002", sql=True) == 0  # shows, and runs nothing
+    assert records(place) == ["0001_initial"]
+    assert run(files, "migrate", "skip", resolve="0002") == 0
+    assert records(place) == ["0001_initial", "0002_change"]
+    assert place.ask("SELECT id, title FROM book ORDER BY id") == [(1, "t"), (2, "t"), (3, "t")]
+    assert run(files, "drift") == 1  # the column is not unique
+
+
 def test_commands_name_the_half_applied_file_and_touch_no_other(
     place: Place, files: Files, capsys: pytest.CaptureFixture[str]
 ) -> None:

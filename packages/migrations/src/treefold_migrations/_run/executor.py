@@ -27,7 +27,14 @@ from treefold_migrations._run.half_done import (
 from treefold_migrations._run.lock import Lock
 from treefold_migrations._run.records import Progress, Records, advanced
 from treefold_migrations._run.timeouts import Limits, Timeouts
-from treefold_migrations._run.units import FileRun, PythonUnit, SqlUnit, Unit, group_at
+from treefold_migrations._run.units import (
+    FileRun,
+    PythonUnit,
+    SqlUnit,
+    Unit,
+    group_at,
+    places_of_step,
+)
 from treefold_migrations._run.work import Work
 from treefold_orm import (
     ConnectionFailed,
@@ -159,7 +166,7 @@ class _File:
             )
         self._progress = replace(
             progress,
-            skipped=(*progress.skipped, place),
+            skipped=(*progress.skipped, *places_of_step(self._run.units, place)),
             failed=-1,
             started=progress.started and place != progress.done,
         )

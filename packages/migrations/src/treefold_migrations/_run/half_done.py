@@ -107,10 +107,10 @@ def require_same_steps(run: FileRun, entry: Progress) -> None:
     place = _changed_step(run, entry)
     if place is not None:
         raise RunError(
-            f"Migration {run.name!r} is {standing(entry)}, and its step {run.number_at(place)}, which is "
-            "complete, was changed since, or is planned in another way by this version: restore "
-            "that part of the file; the steps behind the complete ones may be changed. To change "
-            f"it, restore the file and run `migrate --resolve {run.name} abandon` first"
+            f"Migration {run.name!r} is {standing(entry)}, and its step {run.number_at(place)}, "
+            "which is complete, was changed since, or is planned in another way by this version: "
+            "restore that part of the file; the steps behind the complete ones may be changed. To "
+            f"change it, restore the file and run `migrate --resolve {run.name} abandon` first"
         )
 
 

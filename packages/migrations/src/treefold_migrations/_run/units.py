@@ -142,3 +142,20 @@ def group_at(units: tuple[Unit, ...], place: int) -> tuple[Unit, ...]:
         while end < len(units) and units[end].transactional:
             end += 1
     return units[place:end]
+
+
+def places_of_step(units: tuple[Unit, ...], place: int) -> list[int]:
+    """Return the places of the units that are one step with that at `place`: a rebuild is done as a
+    whole or not at all, since without its copy of the rows it would lose them.
+    """
+    unit = units[place]
+    if not (unit.hidden or (isinstance(unit, SqlUnit) and unit.step.known is not None)):
+        return [place]
+    first = last = place
+    while first and units[first - 1].operation == unit.operation and units[first - 1].transactional:
+        first -= 1
+    while last + 1 < len(units) and units[last + 1].operation == unit.operation:
+        if not units[last + 1].transactional:
+            break
+        last += 1
+    return list(range(first, last + 1))
