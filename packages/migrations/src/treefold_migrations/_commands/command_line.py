@@ -365,9 +365,9 @@ def lint(
         return MISUSE
     _check_dialect(dialect)
     folder = folder_of(app_dir)
-    for name, text in half_done_files(folder, database).items():
-        print(f"{name} is {text}")
-    if not (since or every):
+    if not (since or every):  # otherwise no database is asked
+        for name, text in half_done_files(folder, database).items():
+            print(f"{name} is {text}")
         applied = _applied(folder, database)
         since = applied[-1] if applied else ""
     chosen = cast("Any", dialect or database_for(database).dialect.name)
