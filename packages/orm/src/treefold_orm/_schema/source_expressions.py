@@ -206,18 +206,27 @@ class SourceWriter:
 
     def _q(self, made: orm.Q, *, nested: bool) -> str:
         conditions = [child for child in made.children if isinstance(child, orm.Condition)]
-        lookups: dict[str, Any] = dict(
-            child for child in made.children if not isinstance(child, orm.Condition)
+        lookups = [child for child in made.children if not isinstance(child, orm.Condition)]
+        is_call = (
+            [*conditions, *lookups] == list(made.children)
+            and len(dict(lookups)) == len(lookups)
+            and (made.connector != "or" or len(made.children) == 1)
         )
-        if lookups or not conditions:
+        if is_call and (lookups or not conditions):
             texts = [self.condition(child) for child in conditions]
-            options = {self.path(name): self.value(value) for name, value in lookups.items()}
+            options = {self.path(name): self.value(value) for name, value in lookups}
             return call(self._orm("Q"), texts, options)
-        if len(conditions) == 1:
-            return self.condition(conditions[0], nested=nested)
+        if len(made.children) == 1:
+            return self._child(made.children[0], nested=nested)
         sign = " | " if made.connector == "or" else " & "
-        text = sign.join(self.condition(child, nested=True) for child in conditions)
+        text = sign.join(self._child(child, nested=True) for child in made.children)
         return f"({text})" if nested else text
+
+    def _child(self, child: Any, *, nested: bool) -> str:
+        if isinstance(child, orm.Condition):
+            return self.condition(child, nested=nested)
+        name, value = child
+        return call(self._orm("Q"), [], {self.path(name): self.value(value)})
 
     def _comparison(self, made: Comparison, *, nested: bool) -> str:
         left: Any = made.left
