@@ -271,6 +271,13 @@ class Oracle:
             return UniqueViolation
         return None
 
+    def refusal_of_delete(self, shadow: Shadow) -> Refusal:
+        """The error of `delete()`."""
+        row, state = self.table[shadow.model].get(shadow.key), shadow.state
+        if state.status == "deleted" or row is None:
+            return None
+        return None if row.get("version") == state.seen.get("version") else StaleObject
+
     def inserted(self, shadow: Shadow) -> None:
         """The row of an instance was inserted."""
         state = self.touch(shadow)
