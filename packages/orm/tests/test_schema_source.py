@@ -167,6 +167,18 @@ def column(field: Any, dialect: Any) -> object:
         return str(error)
 
 
+long: orm.Condition = Q(a=0)
+for number in range(1, 40):
+    long = long | Q(a=number)
+LONG_TEXT = "".join(
+    [
+        "CheckConstraint(" + "(" * 15 + "Q(a=0)",
+        *(f" | Q(a={number})" + (")" if number < 16 else "") for number in range(1, 40)),
+        ', name="n")',
+    ]
+)
+"""Nested up to 16 levels, and flat from there on."""
+
 PARTS: list[tuple[Any, str]] = [
     (orm.Index("a", "-b"), 'Index("a", "-b")'),
     (orm.Index(fields=["a"], name="n"), 'Index("a", name="n")'),
@@ -200,6 +212,11 @@ PARTS: list[tuple[Any, str]] = [
         'CheckConstraint(Q(a=1) | (Q(b=2) & ~Q(t="x")), name="n")',
     ),
     (orm.CheckConstraint(Q(Q(a=1), b=2), name="n"), 'CheckConstraint(Q(Q(a=1), b=2), name="n")'),
+    (  # nested as it was written: so it is stored in databases
+        orm.CheckConstraint(Q(a=1) | Q(a=2) | Q(a=3), name="n"),
+        'CheckConstraint((Q(a=1) | Q(a=2)) | Q(a=3), name="n")',
+    ),
+    (orm.CheckConstraint(long, name="n"), LONG_TEXT),
     (orm.CheckConstraint(F("a") > F("b"), name="n"), 'CheckConstraint(F("a") > F("b"), name="n")'),
     (
         orm.CheckConstraint(~(F("a") + 1 > F("b") * 2), name="n"),
@@ -230,6 +247,11 @@ EXPRESSIONS: list[tuple[Any, str]] = [
     (orm.NullIf("a", 3), 'NullIf("a", 3)'),
     (orm.Cast("a", str), 'Cast("a", fields.TextField())'),
     (orm.Extract("d", "year"), 'Extract("d", "year")'),
+    (
+        orm.Extract("m", "hour", tzinfo=zoneinfo.ZoneInfo("Europe/Paris")),
+        'Extract("m", "hour", tzinfo=ZoneInfo("Europe/Paris"))',
+    ),
+    (orm.Extract("d", "iso_year"), 'Extract("d", "iso_year")'),
     (orm.Trunc("d", "month"), 'Trunc("d", "month")'),
     (
         orm.Trunc("m", "day", tzinfo=zoneinfo.ZoneInfo("Europe/Paris")),

@@ -152,7 +152,8 @@ class SourceWriter:
                 target = self.write(made.output_field)
                 return call(name, [self._argument(made.expression), target], {})
             case orm.Extract():
-                return call(name, [self._argument(made.expression), quoted(made.part)], {})
+                texts = [self._argument(made.expression), quoted(made.part)]
+                return call(name, texts, self._options(tzinfo=made.tzinfo))
             case orm.Trunc():
                 texts = [self._argument(made.expression), quoted(made.unit)]
                 return call(name, texts, self._options(tzinfo=made.tzinfo))

@@ -158,6 +158,10 @@ def _condition(value: Any) -> Condition:
     return value
 
 
+_NESTED = 16
+"""Levels of a chain of conditions from which on it stays flat."""
+
+
 class Q(Condition):
     """Lookups by keyword that can be combined: `Q(name="x") | Q(n__gt=3)`; several are joined by
     AND.
@@ -166,7 +170,7 @@ class Q(Condition):
     what it is combined with, and `~Q()` is empty too.
     """
 
-    __slots__ = ("children", "connector")
+    __slots__ = ("_levels", "children", "connector")
 
     children: tuple[Any, ...]
     connector: str
@@ -175,6 +179,7 @@ class Q(Condition):
         given = [c for c in map(_condition, conditions) if not c.empty] if conditions else ()
         self.children = (*given, *lookups.items())
         self.connector = "and"
+        self._levels = 0
 
     @classmethod
     def joined(cls, connector: str, children: tuple[Condition, ...]) -> Q:
@@ -182,8 +187,24 @@ class Q(Condition):
         made = cls.__new__(cls)
         made.connector = connector
         given = [child for child in children if not child.empty]
-        made.children = tuple([part for child in given for part in _side(child, connector)])
+        made.children = tuple([part for child in given for part in made._side(child)])
+        inner = [part._levels for part in made.children if isinstance(part, Q)]
+        made._levels = 1 + max(inner, default=0)
         return made
+
+    def _side(self, condition: Condition) -> tuple[Any, ...]:
+        """Return the parts of one side; a long chain, as a loop makes it, grows no deeper.
+
+        A short one stays as it is nested: its text is in the checks of databases.
+        """
+        if (
+            isinstance(condition, Q)
+            and condition.__class__ is Q  # a subclass may mean more than its parts
+            and condition.connector == self.connector
+            and condition._levels >= _NESTED
+        ):
+            return condition.children
+        return (condition,)
 
     @property
     def empty(self) -> bool:
@@ -191,17 +212,6 @@ class Q(Condition):
 
     def __invert__(self) -> Condition:
         return self if self.empty else Negated(self)
-
-
-def _side(condition: Condition, connector: str) -> tuple[Any, ...]:
-    """The parts of one side: a chain such as `a | b | c`, as a loop makes it, stays flat."""
-    if (
-        isinstance(condition, Q)
-        and condition.__class__ is Q  # a subclass may mean more than its parts
-        and condition.connector == connector
-    ):
-        return condition.children
-    return (condition,)
 
 
 class Negated(Condition):
