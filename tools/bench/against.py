@@ -55,7 +55,7 @@ class Side:
         self.waits = self._read_on()
 
     def run_batch(self) -> None:
-        """Let the process run one batch, and on until it waits for the next."""
+        """Send the leave for one batch, and read on until the process waits for the next."""
         print("go", file=self._give_leave)
         self.waits = self._read_on()
 

@@ -48,7 +48,7 @@ def hashes(place: Place) -> dict[str, str]:
 
 
 def as_first_version(place: Place, files: Files) -> None:
-    """Give every record the hash that the first version of this package wrote."""
+    """Rewrite every record with the hash of the first version of this package."""
     parents: list[str] = []
     for item in files.history().order():
         text = item.path.read_text()

@@ -12,7 +12,8 @@ from treefold_migrations._files.history import History
 from treefold_migrations._inspect.compare import Difference
 from treefold_migrations._inspect.live import acompare_database, compare_database
 from treefold_migrations._run import schedule
-from treefold_migrations._run.half_done import ended_operations, half_done
+from treefold_migrations._run.half_done import half_done
+from treefold_migrations._run.half_done_runs import ended_operations
 from treefold_migrations._run.planning import Target
 from treefold_migrations._run.records import Applied
 from treefold_migrations._run.runner import Runner

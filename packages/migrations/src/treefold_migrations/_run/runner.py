@@ -16,7 +16,7 @@ from treefold_migrations._run import schedule
 from treefold_migrations._run.effects import Atomic, Flow, aexecute, execute, rows
 from treefold_migrations._run.events import Event, Listener, silent
 from treefold_migrations._run.executor import Engine, Interrupted, run_file
-from treefold_migrations._run.half_done import abandoned, resumed
+from treefold_migrations._run.half_done_runs import abandoned, resumed
 from treefold_migrations._run.heartbeat import Heartbeat
 from treefold_migrations._run.lock import WAIT, Lock, acquire, lock_for
 from treefold_migrations._run.planning import Target

@@ -14,7 +14,8 @@ from typing import Literal
 from treefold_migrations._base.errors import HistoryError, RunError
 from treefold_migrations._files.history import History, Loaded, apply_all, function_code
 from treefold_migrations._operations.base import states_through
-from treefold_migrations._run.half_done import half_done, standing, undone, ways_out
+from treefold_migrations._run.half_done import half_done, standing, ways_out
+from treefold_migrations._run.half_done_runs import undone
 from treefold_migrations._run.lookups import lookups, require_imports
 from treefold_migrations._run.planning import (
     Target,

@@ -1,0 +1,250 @@
+"""The runs that end a half done file: on to its end, or back to what was before it.
+
+What has run is known from the journal: complete steps, and the step that had begun. The way back
+reverts the operations whose steps are complete, and cleans up after the one that is not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from treefold_migrations._base.errors import RunError
+from treefold_migrations._files.history import History, Loaded, function_code
+from treefold_migrations._operations.base import Operation, states_through
+from treefold_migrations._operations.columns import AlterField
+from treefold_migrations._operations.custom import RunPython, RunSQL, SeparateStateAndDatabase
+from treefold_migrations._plan.step import Step
+from treefold_migrations._run.half_done import (
+    batches_of,
+    entry_of,
+    require_same_steps,
+    standing,
+    ways_out,
+)
+from treefold_migrations._run.planning import (
+    Target,
+    reverses_of,
+    units_backwards,
+    units_between,
+    units_forwards,
+)
+from treefold_migrations._run.records import Applied, Progress
+from treefold_migrations._run.rollback_fills import RollbackFills
+from treefold_migrations._run.units import FileRun, PythonUnit, SqlUnit, Unit, file_run
+from treefold_migrations._state.schema_state import SchemaState
+
+
+def resumed(history: History, applied: Applied, text: str, target: Target) -> list[FileRun]:
+    """Return the run that completes one half done file.
+
+    Raises:
+        RunError: The file is not half done.
+    """
+    entry = entry_of(history, applied, text)
+    if entry.undo >= 0:
+        return [undone(history, entry, target, RollbackFills())]
+    item = history.find(entry.name)
+    states = states_through(item.operations, history.state_before(item.name))
+    hash_, code = history.digest(item.name), function_code(item)
+    if entry.direction == "forwards":
+        units = units_forwards(item, states, target)[0]
+        return [file_run(item.name, hash_, "forwards", units, code=code)]
+    back = units_backwards(item, states, target, RollbackFills())
+    names = [n for n in (item.name, *item.replaces) if n in applied.records]
+    return [file_run(item.name, hash_, "backwards", back, recorded=names, code=code)]
+
+
+def abandoned(
+    history: History, applied: Applied, text: str, target: Target, fills: RollbackFills
+) -> list[FileRun]:
+    """Return the run that takes a half applied file back, as far as it can be; `kept` of it says
+    what stays, and `fills` the fields that come back without a value.
+
+    Raises:
+        RunError: The file is not half applied, or its complete steps were changed.
+    """
+    entry = entry_of(history, applied, text)
+    if entry.direction == "backwards" and entry.undo < 0:
+        raise RunError(f"Migration {entry.name!r} is {standing(entry)}; {ways_out(entry)}")
+    return [undone(history, entry, target, fills, force=True)]
+
+
+def undone(
+    history: History,
+    entry: Progress,
+    target: Target,
+    fills: RollbackFills,
+    *,
+    force: bool = False,
+) -> FileRun:
+    """Return the run that reverts the complete parts of a file that is half applied.
+
+    Args:
+        history: The files.
+        entry: Its row of the journal.
+        target: The database.
+        fills: The values of fields that come back.
+        force: Leave what cannot be taken back, and name it in `kept` of the run.
+
+    Raises:
+        RunError: A part cannot be reverted, and `force` is False; or complete steps were changed.
+    """
+    origin = entry.origin or entry
+    force = force or entry.forced
+    item = history.find(entry.name)
+    states = states_through(item.operations, history.state_before(item.name))
+    units = units_forwards(item, states, target)[0]
+    hash_, code = history.digest(item.name), function_code(item)
+    require_same_steps(file_run(item.name, hash_, "forwards", units, code=code), origin)
+    kept: list[str] = []
+    back, count, touched = _begun_operation(item, states, units, origin, target, fills, kept)
+    if kept and not force:
+        raise RunError(
+            f"Migration {item.name!r} is {standing(entry)}, and cannot be taken back as a whole: "
+            f"{'; '.join(kept)}. {ways_out(origin)}"
+        )
+    if force:
+        back += _reverses_as_far(item, states, count, target, fills, kept)
+    else:
+        reverses = reverses_of(item, item.operations[:count], states, fills)
+        back += units_between(reverses, states[count::-1], target)
+    made = file_run(item.name, hash_, "backwards", back, recorded=(), undo=touched, code=code)
+    return replace(made, origin=origin, kept=tuple(kept))
+
+
+def ended_operations(history: History, entry: Progress, target: Target) -> Sequence[Operation]:
+    """Return the operations of a half applied file whose steps are all complete."""
+    item = history.find(entry.name)
+    origin = entry.origin or entry
+    states = states_through(item.operations, history.state_before(item.name))
+    units = units_forwards(item, states, target)[0]
+    return item.operations[: _complete_operations(units, origin, len(item.operations))]
+
+
+def _complete_operations(units: Sequence[Unit], entry: Progress, whole: int) -> int:
+    return units[entry.done].operation if entry.done < len(units) else whole
+
+
+def _begun_operation(
+    item: Loaded,
+    states: Sequence[SchemaState],
+    units: Sequence[Unit],
+    entry: Progress,
+    target: Target,
+    fills: RollbackFills,
+    kept: list[str],
+) -> tuple[list[Unit], int, int]:
+    """The steps that take back the operation that is not complete, the number of complete ones, and
+    of those that have done anything.
+    """
+    count = _complete_operations(units, entry, len(item.operations))
+    if entry.done >= len(units):
+        return [], count, count
+    begun, operation = units[entry.done], item.operations[count]
+    places = (n for n in range(entry.done) if n not in entry.skipped)
+    ended = [units[n] for n in places if units[n].operation == count]
+    if not (ended or entry.started):
+        return [], count, count
+    if isinstance(operation, RunPython):
+        return _python_back(operation, begun, entry, states[count], target, kept), count, count + 1
+    if isinstance(operation, (RunSQL, SeparateStateAndDatabase)):
+        kept.append(f"what has run of {operation.describe()!r} stays")
+        return [], count, count + 1
+    done = [*ended, begun] if entry.started else ended
+    if isinstance(operation, AlterField) and any(_has_filled(u, entry, begun) for u in done):
+        kept.append(f"the values that {operation.describe()!r} has filled in stay")
+    reverse = operation.reverse(states[count])
+    if reverse is None:
+        return [], count, count + 1 if ended else count
+    reverse = fills.fill(item.name, reverse, states[count + 1])
+    back = list(_parts_back(reverse, states[count : count + 2], done, target, count))
+    return back, count, count + 1 if ended else count
+
+
+def _has_filled(unit: Unit, entry: Progress, begun: Unit) -> bool:
+    fills = isinstance(unit, SqlUnit) and unit.step.repeat
+    return fills and (unit is not begun or entry.batches > 0)
+
+
+def _python_back(
+    operation: RunPython,
+    begun: Unit,
+    entry: Progress,
+    state: SchemaState,
+    target: Target,
+    kept: list[str],
+) -> list[Unit]:
+    if operation.backward is None:
+        amount = batches_of(entry) if entry.batches else "what it has written"
+        kept.append(f"{amount} of {operation.describe()!r} stay as they are")
+        return []
+    together = operation.transactional or target.single
+    summary = f"run Python: {operation.backward.__name__}"
+    return [PythonUnit(operation.backward, state, begun.operation, together, summary)]
+
+
+def _parts_back(
+    reverse: Operation,
+    states: Sequence[SchemaState],
+    done: Sequence[Unit],
+    target: Target,
+    place: int,
+) -> Iterator[Unit]:
+    """The reverse of an operation of which some steps ran, with conditions for the other parts."""
+    units = list(units_between([reverse], states[::-1], target))
+    made = "".join(u.step.sql for u in units if isinstance(u, SqlUnit) and _ADDS.search(u.step.sql))
+    for unit in units:
+        if isinstance(unit, SqlUnit):
+            sql = _ADD.sub(r"\1DROP CONSTRAINT IF EXISTS \2, ADD CONSTRAINT \2", unit.step.sql)
+            step = replace(unit.step, sql=_DROP.sub(r"\1 IF EXISTS ", sql))
+            yield replace(unit, step=step, operation=place)
+        else:
+            yield replace(unit, operation=place)
+    for unit in reversed(done):
+        if not isinstance(unit, SqlUnit):
+            continue
+        for sql in filter(None, (unit.step.undo, unit.step.before_retry)):
+            if sql.rsplit(" ", 1)[1] not in made:
+                summary = f"remove the remains of: {unit.summary}"
+                yield SqlUnit(Step(sql, transactional=False, summary=summary), place)
+
+
+_DROP = re.compile(r"\b(DROP (?:COLUMN|CONSTRAINT|INDEX CONCURRENTLY|INDEX)) (?!IF EXISTS|CONC)")
+_ADD = re.compile(r'^(ALTER TABLE "(?:[^"]|"")+" )ADD CONSTRAINT ("(?:[^"]|"")+")')
+_ADDS = re.compile(r"\b(?:ADD CONSTRAINT|CREATE (?:UNIQUE )?INDEX)\b")
+
+
+def _reverses_as_far(
+    item: Loaded,
+    states: Sequence[SchemaState],
+    count: int,
+    target: Target,
+    fills: RollbackFills,
+    kept: list[str],
+) -> Iterator[Unit]:
+    reverses, between = list[Operation](), [states[count]]
+    for place in reversed(range(count)):
+        operation = item.operations[place]
+        reverse = operation.reverse(states[place])
+        if reverse is None:
+            kept.append(f"what {operation.describe()!r} has done stays")
+            if isinstance(operation, (RunPython, RunSQL)):
+                continue
+            reverse = _reversible_parts(operation, states[place])
+        reverses.append(fills.fill(item.name, reverse, states[place + 1]))
+        between.append(states[place])
+    return units_between(reverses, between, target)
+
+
+def _reversible_parts(operation: Operation, before: SchemaState) -> Operation:
+    """The reverse of the parts of an operation that have one."""
+    if not isinstance(operation, SeparateStateAndDatabase):
+        return SeparateStateAndDatabase()
+    halves: list[list[Operation]] = []
+    for parts in (operation.database, operation.state):
+        states = states_through(parts, before)
+        made = [part.reverse(state) for part, state in zip(parts, states, strict=False)]
+        halves.append([reverse for reverse in reversed(made) if reverse is not None])
+    return SeparateStateAndDatabase(*halves)
