@@ -47,7 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def _end_run(run: str, before: str | None) -> None:
     if "treefold_http._redis.client" in sys.modules:  # otherwise nothing of it is in Redis
-        from treefold_http._redis.test_runs import forget_test_run
+        from treefold_http._redis.ended_runs import forget_test_run
 
         forget_test_run(run)
     os.environ.pop(_TEST_RUN, None)

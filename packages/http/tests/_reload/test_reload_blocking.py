@@ -34,7 +34,7 @@ def quick(live: MakeLive) -> Callable[[dict[str, str]], Live]:
         LOOP,
         "import time\nwhile True: time.sleep(0.1)\n",
         "try:\n    while True: pass\nexcept Exception: pass\n",
-        "import time; time.sleep(0.5)\n",
+        "import time; time.sleep(3)\n",
     ],
 )
 def test_a_service_that_blocks_is_left_out_until_it_is_mended(
