@@ -23,6 +23,9 @@ from urllib.parse import urlsplit
 
 from redis import Redis, RedisError
 
+from treefold_http._redis.ended_runs import forget_on
+from treefold_http._runtime.name_space import TEST_RUN
+
 LOCAL = "redis://127.0.0.1:6379"
 
 
@@ -67,7 +70,17 @@ def binary() -> str:
 
 @contextlib.contextmanager
 def server() -> Generator[str]:
-    """Yield the URL of a server."""
+    """Yield the URL of a server; afterwards it has no names of this test run."""
+    with _some_server() as url:
+        try:
+            yield url
+        finally:
+            if run := os.environ.get(TEST_RUN):  # servers that tests start have used it too
+                forget_on(url, run)
+
+
+@contextlib.contextmanager
+def _some_server() -> Generator[str]:
     named = os.environ.get("TREEFOLD_TEST_REDIS")
     own = os.environ.get("TREEFOLD_TEST_SERVICES") == "own"
     if named and not own:

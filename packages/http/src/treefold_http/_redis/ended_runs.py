@@ -19,10 +19,11 @@ def forget_test_run(run: str) -> None:
         run: its number, such as `test-3f2a11c0`.
     """
     for client in known_redis():
-        _forget_on(client.url, run)
+        forget_on(client.url, run)
 
 
-def _forget_on(url: str, run: str) -> None:
+def forget_on(url: str, run: str) -> None:
+    """Delete the keys of a test run on one server, if it answers."""
     from redis import Redis, RedisError  # installed: a client of it is known
 
     made: Any = Redis  # its annotations are not complete
