@@ -15,7 +15,8 @@ from contextlib import contextmanager
 PIPES = "TREEFOLD_BENCH_PIPES"
 WAITS = "waits"
 
-_numbers = [int(number) for number in os.environ.get(PIPES, "").split()]
+# taken out: a process that a bench starts has no such pipes
+_numbers = [int(number) for number in os.environ.pop(PIPES, "").split()]
 _leave = os.fdopen(_numbers[0]) if _numbers else None
 _notes = os.fdopen(_numbers[1], "w", buffering=1) if _numbers else None
 
