@@ -37,6 +37,9 @@ DATED = (
 FROM_GIT = ("quick", *QUICK, "build router dist")
 """The same, and the commands that look at a checkout."""
 
+README = ("demo", "test")
+"""The two commands of the README."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
@@ -73,6 +76,11 @@ class Condition:
         """True if the suites may use servers that run on this machine."""
         away = {"--no-network", "--no-ipv6", "--taken"}
         return not self.clock and not away.intersection(self.confine)
+
+
+def in_2_days(now: datetime) -> datetime:
+    """Soon enough for the certificates of an index, which `test` asks."""
+    return now + timedelta(days=2)
 
 
 def in_401_days(now: datetime) -> datetime:
@@ -182,6 +190,14 @@ CONDITIONS = (
         changes="a virtual environment of something else is active",
         place="clone",
         foreign_environment=True,
+    ),
+    Condition(
+        name="readme-in-2-days",
+        changes="both commands of the README, whole, in 2 days, for a user without rights",
+        runs=README,
+        clock=in_2_days,
+        place="clone",
+        plain_user=True,
     ),
 )
 

@@ -10,7 +10,7 @@ from elsewhere.conditions import Condition
 from elsewhere.leftovers import Traces, adopt_orphans, end_orphans, read_traces
 from elsewhere.worlds import World, make_world
 
-LIMIT = 40 * 60.0
+LIMIT = 60 * 60.0
 """Seconds after which a suite counts as one that hangs."""
 
 
