@@ -1,7 +1,8 @@
 """How much processor time the light commands take over an interpreter that does nothing.
 
 The budgets hold on a machine that is at rest; here they are scaled by what importing some modules
-of the standard library takes now: a busy machine does not fail them, a heavy import does.
+of the standard library takes at the same moment. One round within the budget is enough: a busy
+machine spoils some rounds, a heavy import spoils all.
 """
 
 import resource
@@ -18,19 +19,15 @@ Project = Callable[..., Path]
 YARDSTICK = "import argparse, asyncio, email.message, http.client, json, logging, xml.dom.minidom"
 AT_REST = 0.070
 """Seconds that the yardstick takes where the budgets were set."""
-RUNS = 7
+ROUNDS = 20
 
 
 def seconds(command: Sequence[str], cwd: Path) -> float:
-    """Processor time of the best of a few runs."""
-    times: list[float] = []
-    for _ in range(RUNS):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run(command, cwd=cwd, capture_output=True)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        user, system = after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime
-        times.append(user + system)
-    return min(times)
+    """Processor time of one run."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, cwd=cwd, capture_output=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
 
 
 @pytest.mark.parametrize(
@@ -47,7 +44,12 @@ def seconds(command: Sequence[str], cwd: Path) -> float:
 def test_a_light_command_starts_within_its_budget(project: Project, arguments: str, budget: float):
     root = project("v1/Health/Get.py", "v1/User/[id]/Get.py")
     treefold = f"{sysconfig.get_path('scripts')}/treefold"
-    bare = seconds([sys.executable, "-c", "pass"], root)
-    busy = max(1.0, (seconds([sys.executable, "-c", YARDSTICK], root) - bare) / AT_REST)
-    taken = seconds([treefold, *arguments.split()], root) - bare
-    assert taken < budget * busy * 1.25, f"{taken * 1000:.0f} ms, machine {busy:.1f} times slower"
+    rounds: list[str] = []
+    for _ in range(ROUNDS):
+        bare = seconds([sys.executable, "-c", "pass"], root)
+        busy = max(1.0, (seconds([sys.executable, "-c", YARDSTICK], root) - bare) / AT_REST)
+        taken = seconds([treefold, *arguments.split()], root) - bare
+        if taken < budget * busy * 1.25:
+            return
+        rounds.append(f"{taken * 1000:.0f} ms, machine {busy:.1f} times slower")
+    pytest.fail(f"no round within {budget * 1000:.0f} ms: {rounds}")
