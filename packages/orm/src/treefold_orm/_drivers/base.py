@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Coroutine, Iterator, Sequence
 from typing import Any, TypeVar
 
 from treefold_orm._base.errors import ORMError, ReadOnlyViolation
@@ -46,8 +46,24 @@ class Session(ABC):
         """Yield chunks of rows from a cursor, blocking this thread."""
 
     @abstractmethod
-    def arows(self, sql: str, args: Sequence[Any], *, size: int) -> AsyncIterator[Sequence[Any]]:
-        """Yield chunks of rows from a cursor."""
+    def acursor(self, sql: str, args: Sequence[Any]) -> Cursor:
+        """Return a cursor; the statement runs when it is first read."""
+
+
+class Cursor(ABC):
+    """The rows of one statement, read a chunk at a time.
+
+    No generator: an event loop that ends closes all asynchronous generators at once, and one that
+    another one reads cannot be closed.
+    """
+
+    @abstractmethod
+    async def fetch(self, size: int) -> Sequence[Any]:
+        """Return the next rows, none at the end."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Close what would outlive the transaction."""
 
 
 class Database(ABC):
@@ -143,6 +159,8 @@ async def finish_anyway(work: Awaitable[T]) -> T:
             if task.cancelled():
                 raise
             cancelled = error
+        except GeneratorExit:  # the loop has ended, and nothing will wake this up
+            raise
         except BaseException:  # noqa: BLE001, RUF100, S110 - the outcome is read from the task below
             pass
     if cancelled is not None and not task.cancelled() and task.exception() is None:

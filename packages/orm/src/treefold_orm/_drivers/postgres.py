@@ -11,7 +11,7 @@ import asyncio
 import itertools
 import os
 import threading
-from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
@@ -19,7 +19,7 @@ from treefold_orm._base import interpreter
 from treefold_orm._base.statement import Operation
 from treefold_orm._dialects.postgres import Postgres
 from treefold_orm._drivers import postgres_errors
-from treefold_orm._drivers.base import Database, Session, finish_anyway, refused_write
+from treefold_orm._drivers.base import Cursor, Database, Session, finish_anyway, refused_write
 from treefold_orm._drivers.postgres_execution import DeclaredCursor, execute, execute_atomic
 from treefold_orm._drivers.postgres_extremes import holds_extreme, spelled_out
 from treefold_orm._drivers.postgres_pool import LoopPool, PostgresConnection
@@ -56,26 +56,24 @@ class PostgresSession(Session):
         return self.database.block_on(execute(self.connection, operation), self.loop)
 
     async def arun(self, operation: Operation[T]) -> T:
-        return await self._at_home(execute(self.connection, operation))
+        return await self.at_home(execute(self.connection, operation))
 
-    async def _at_home(self, work: Coroutine[Any, Any, T]) -> T:
+    async def at_home(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run `work` on the loop of the connection."""
         if asyncio.get_running_loop() is self.loop:
             return await work
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.loop))
 
     def rows(self, sql: str, args: Sequence[Any], *, size: int) -> Iterator[Sequence[Any]]:
-        cursor = self.database.block_on(self._opened(sql, args), self.loop)
-        while chunk := self.database.block_on(self._chunk(cursor, size), self.loop):
+        cursor = self.database.block_on(self.opened(sql, args), self.loop)
+        while chunk := self.database.block_on(self.chunk(cursor, size), self.loop):
             yield chunk
 
-    async def arows(
-        self, sql: str, args: Sequence[Any], *, size: int
-    ) -> AsyncIterator[Sequence[Any]]:
-        cursor = await self._at_home(self._opened(sql, args))
-        while chunk := await self._at_home(self._chunk(cursor, size)):
-            yield chunk
+    def acursor(self, sql: str, args: Sequence[Any]) -> Cursor:
+        return PostgresCursor(self, sql, args)
 
-    async def _opened(self, sql: str, args: Sequence[Any]) -> Any:
+    async def opened(self, sql: str, args: Sequence[Any]) -> Any:
+        """Run a statement; return the cursor of the driver."""
         try:
             if holds_extreme(args):
                 sql, args = await spelled_out(self.connection.raw, sql, args)
@@ -87,12 +85,36 @@ class PostgresSession(Session):
             failure = await self.connection.failed(error)
         raise failure
 
-    async def _chunk(self, cursor: Any, size: int) -> list[Any]:
+    async def chunk(self, cursor: Any, size: int) -> list[Any]:
+        """Return the next rows of a cursor of the driver."""
         try:
             return await cursor.fetch(size)
         except postgres_errors.FOREIGN as error:
             failure = await self.connection.failed(error)
         raise failure
+
+
+class PostgresCursor(Cursor):
+    """A cursor of a session's transaction, which ends it."""
+
+    __slots__ = ("args", "opened", "session", "sql")
+
+    def __init__(self, session: PostgresSession, sql: str, args: Sequence[Any]) -> None:
+        self.session = session
+        self.sql = sql
+        self.args = args
+        self.opened: Any = None
+
+    async def fetch(self, size: int) -> Sequence[Any]:
+        return await self.session.at_home(self._fetch(size))
+
+    async def _fetch(self, size: int) -> list[Any]:
+        if self.opened is None:
+            self.opened = await self.session.opened(self.sql, self.args)
+        return await self.session.chunk(self.opened, size)
+
+    async def close(self) -> None:
+        self.opened = None
 
 
 def database_of(connect: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ import asyncio
 import os
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from functools import partial
 from typing import Any, TypeVar, cast
 
@@ -19,7 +19,7 @@ from treefold_orm._base.errors import ConfigurationError
 from treefold_orm._base.statement import Operation
 from treefold_orm._dialects.sqlite import SQLite
 from treefold_orm._drivers import sqlite_errors, sqlite_execution as execution
-from treefold_orm._drivers.base import Database, Session, finish_anyway, refused_write
+from treefold_orm._drivers.base import Cursor, Database, Session, finish_anyway, refused_write
 from treefold_orm._drivers.pool import Pool
 from treefold_orm._drivers.sqlite_line import AGAIN, Job, Running, run_line, wait_in_line
 from treefold_orm._drivers.sqlite_worker import END, Worker
@@ -163,17 +163,8 @@ class SQLiteSession(Session):
         finally:
             cursor.close()
 
-    async def arows(
-        self, sql: str, args: Sequence[Any], *, size: int
-    ) -> AsyncIterator[Sequence[Any]]:
-        # kept here, since a cancelled call loses its result: an open cursor would go on reading
-        cursors: list[sqlite3.Cursor] = []
-        try:
-            await self.call(execution.open_cursor_into, cursors, sql, args)
-            while chunk := await self.call(execution.fetch_chunk, cursors[0], size):
-                yield chunk
-        finally:
-            await finish_anyway(self.call(execution.close_cursors, cursors))
+    def acursor(self, sql: str, args: Sequence[Any]) -> Cursor:
+        return SQLiteCursor(self, sql, args)
 
     def close(self) -> None:
         """Close, and end the worker without waiting for it."""
@@ -219,6 +210,29 @@ def _use_wal(raw: Connection) -> None:
         else:
             return
         time.sleep(0.005)
+
+
+class SQLiteCursor(Cursor):
+    """A cursor of a session's connection."""
+
+    __slots__ = ("args", "opened", "session", "sql")
+
+    def __init__(self, session: SQLiteSession, sql: str, args: Sequence[Any]) -> None:
+        self.session = session
+        self.sql = sql
+        self.args = args
+        # put here by the call itself, since a cancelled call loses its result: an open cursor would
+        # go on reading
+        self.opened: list[sqlite3.Cursor] = []
+
+    async def fetch(self, size: int) -> Sequence[Any]:
+        call = self.session.call
+        if not self.opened:
+            await call(execution.open_cursor_into, self.opened, self.sql, self.args)
+        return await call(execution.fetch_chunk, self.opened[0], size)
+
+    async def close(self) -> None:
+        await self.session.call(execution.close_cursors, self.opened)
 
 
 class SQLiteDatabase(Database):

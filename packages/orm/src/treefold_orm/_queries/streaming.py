@@ -8,13 +8,13 @@ connection, and nothing of it is in the caller's context.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from treefold_orm._base.errors import FieldError, ORMError
 from treefold_orm._base.journal import recorded
 from treefold_orm._base.statement import Operation
-from treefold_orm._drivers.base import Database, Session, finish_anyway
+from treefold_orm._drivers.base import Cursor, Database, Session, finish_anyway
 from treefold_orm._operations import loading
 from treefold_orm._operations.loading import mark_read
 from treefold_orm._runtime.connections import database_for
@@ -65,8 +65,13 @@ async def aiterate(query: AnyQuery, chunk_size: int) -> AsyncGenerator[Any]:
         for item in await arun(query._alias, loading.rows(query, batch_lazy=False)):
             yield item
         return
-    async with _aheld(database, shared) as session:
-        async for chunk in session.arows(plan.sql, args, size=chunk_size):
+    session = shared.session if shared is not None else await database.acheckout(write=False)
+    cursor = session.acursor(plan.sql, args)
+    try:
+        if shared is None:
+            begin = database.begin(write=False, isolation=None)
+            await finish_anyway(session.arun(script([begin])))
+        while chunk := await cursor.fetch(chunk_size):
             found = plan.decode(chunk)
             if shared is not None:
                 mark_read(found, shared.journal)
@@ -74,6 +79,8 @@ async def aiterate(query: AnyQuery, chunk_size: int) -> AsyncGenerator[Any]:
                 await session.arun(_prefetched(query, found, shared, batch_lazy=False))
             for item in found:
                 yield item
+    finally:
+        await finish_anyway(_released(database, session, cursor, shared))
 
 
 def _prefetched(
@@ -98,20 +105,13 @@ def _held(database: Database, shared: Transaction | None) -> Generator[Session]:
         database.checkin(session)
 
 
-@asynccontextmanager
-async def _aheld(database: Database, shared: Transaction | None) -> AsyncGenerator[Session]:
-    if shared is not None:
-        yield shared.session
-        return
-    session = await database.acheckout(write=False)
+async def _released(
+    database: Database, session: Session, cursor: Cursor, shared: Transaction | None
+) -> None:
     try:
-        await finish_anyway(session.arun(script([database.begin(write=False, isolation=None)])))
-        yield session
+        await cursor.close()
     finally:
-        await finish_anyway(_released(database, session))
-
-
-async def _released(database: Database, session: Session) -> None:
-    with suppress(ORMError):  # the next caller that takes a broken connection notices
-        await session.arun(script(["ROLLBACK"]))
-    await database.acheckin(session)
+        if shared is None:
+            with suppress(ORMError):  # the next caller that takes a broken connection notices
+                await session.arun(script(["ROLLBACK"]))
+            await database.acheckin(session)
