@@ -161,6 +161,7 @@ def _related(frame: Frame, node: nodes.AggregateNode, prefix: Hops) -> SQL:
     if frame.whole and frame.joinable and _stands_alone(node, prefix):
         return _joined(frame, node, prefix)
     inner, tie = frame.open_related(prefix[-1], prefix[:-1])
+    inner.counts_rows = True
     call = _value(frame, inner, node, prefix)
     tests = join(" AND ", [tie, *_tests(frame, inner, node, prefix)])
     return SQL("(SELECT {} FROM {} WHERE {})", call, inner.source(), tests)
@@ -273,6 +274,7 @@ def _joined(frame: Frame, node: nodes.AggregateNode, prefix: Hops) -> SQL:
     if group is None:
         owner = frame.key_to(prefix[-1], prefix[:-1])
         inner, key = frame.related(prefix[-1])
+        inner.counts_rows = True
         tests = _tests(frame, inner, node, prefix)
         group = _ByOwner(frame.builder.alias(), inner, key, owner, tests)
         frame.aggregated[rows] = group

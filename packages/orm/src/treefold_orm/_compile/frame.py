@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from treefold_orm._base.errors import FieldError
+from treefold_orm._compile.links import links_of
 from treefold_orm._dialects.dialect import Dialect
 from treefold_orm._dialects.sql import SQL, Builder, column_of, join, number, table_name
 from treefold_orm._dialects.storage import read
@@ -58,6 +59,8 @@ class Frame:
         self.alias: SQL = builder.alias()
         self.link: SQL | None = None
         self.pending: Relation | None = None
+        self.counts_rows = False  # True where a row that is there twice would be a wrong result
+        self.tie: SQL | None = None  # the condition to the row outside that related rows belong to
         # joins are written as they are asked for, but some may still grow until FROM is finished
         self.joins: list[SQL | Callable[[], SQL]] = []
         self.aggregated: dict[Any, Any] = {}
@@ -78,6 +81,8 @@ class Frame:
             assert relation.through is not None  # noqa: S101 - a many relation has one
             assert self.link is not None  # noqa: S101 - set together with pending
             table = SQL("{} AS {}", table_name(relation.through), self.link)
+            if self.counts_rows:
+                table = links_of(relation, self.link, self.tie)
         else:
             table = SQL("{} AS {}", self.table or table_name(self.meta), self.alias)
         return self._joined_to(table)
@@ -157,7 +162,8 @@ class Frame:
         `hops`.
         """
         inner, key = self.related(relation)
-        return inner, SQL("{} = {}", key, self.key_to(relation, hops))
+        inner.tie = SQL("{} = {}", key, self.key_to(relation, hops))
+        return inner, inner.tie
 
     def related(self, relation: Relation) -> tuple[Frame, SQL]:
         """A new frame over all rows of `relation`, and its column that names the row they belong
@@ -199,11 +205,10 @@ class Frame:
 
     def _join_many(self, hops: Hops, alias: SQL) -> SQL:
         relation = hops[-1]
-        assert relation.through is not None  # noqa: S101 - a many relation always has one
         link = self.builder.alias()
         left = self.column(hops[:-1], relation.source.pk)
         same = SQL("{} = {}", column_of(link, relation.source_field), left)
-        self._join(relation.through, link, same, optional=True)
+        self.joins.append(SQL("LEFT JOIN {} ON {}", links_of(relation, link), same))
         own, theirs = column_of(alias, relation.target.pk), column_of(link, relation.target_field)
         self._join(relation.target, alias, SQL("{} = {}", own, theirs), optional=True)
         return alias

@@ -12,12 +12,13 @@ from treefold_orm._compile import hydrate
 from treefold_orm._compile.clauses import output_columns, set_grouping, where_clause
 from treefold_orm._compile.ctes import opened
 from treefold_orm._compile.frame import Frame
+from treefold_orm._compile.links import links_of
 from treefold_orm._compile.outputs import instance_columns, row_decoder
 from treefold_orm._compile.plan import Plan, finish
 from treefold_orm._compile.state import Key, State
 from treefold_orm._compile.writing import numbered_select, select
 from treefold_orm._dialects.dialect import Dialect
-from treefold_orm._dialects.sql import SQL, column_of, table_name
+from treefold_orm._dialects.sql import SQL, column_of
 from treefold_orm._expressions.nodes import Compare
 from treefold_orm._fields.meta import Relation
 
@@ -113,17 +114,16 @@ def linked_plan(
 
     The last parameter is the list of keys on the other side.
     """
-    assert relation.through is not None  # noqa: S101 - a many relation always has one
     frame, state = opened(dialect, key)
     builder = frame.builder
     set_grouping(frame, state, few=True)
     columns, shape = instance_columns(frame, state)
     link, source = builder.alias(), relation.source_field
     keys = builder.param(given - 1, dialect.list_encoder(source))
-    connected, table = column_of(link, source), table_name(relation.through)
+    connected, table = column_of(link, source), links_of(relation, link)
     theirs, own = column_of(link, relation.target_field), frame.own(state.meta.pk)
     test = dialect.in_list(connected, keys, source)
-    frame.joins.append(SQL("JOIN {} AS {} ON {} = {} AND {}", table, link, theirs, own, test))
+    frame.joins.append(SQL("JOIN {} ON {} = {} AND {}", table, theirs, own, test))
     statement = select(frame, state, [*columns, connected])
     shape = replace(shape, spare=1)
     decode, decode_lazy = hydrate.both(shape, dialect.name, alias=alias)

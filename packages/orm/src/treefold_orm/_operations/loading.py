@@ -239,7 +239,7 @@ def _after_links(
         links._rows_of("tuples", (first.column, second.column), {}), batch_lazy=False
     )
     sources: dict[Any, list[Any]] = {}
-    for source, key in pairs:
+    for source, key in dict.fromkeys(pairs):
         sources.setdefault(key, []).append(source)
     if not sources:
         return []

@@ -1,0 +1,48 @@
+"""The table of a many-to-many relation, in which a connection counts once.
+
+The rows of a relation are a set. A through model of the user's own may hold a pair several times,
+such as two memberships of one person in one club: where such rows are joined, each pair is read
+once. What only asks whether a pair is there, reads the table itself.
+"""
+
+from __future__ import annotations
+
+from treefold_orm._dialects.sql import SQL, column_of, table_name
+from treefold_orm._fields.meta import Relation
+from treefold_orm._terms.constraints import UniqueConstraint
+
+
+def links_of(relation: Relation, alias: SQL, where: SQL | None = None) -> SQL:
+    """The table of the through model, or its pairs of keys, as they stand in a FROM clause.
+
+    `where` is a condition on the table behind `alias` that the query has too: where it ties the
+    pairs to a row outside, SQLite would else make the pairs of all rows for each of them.
+    """
+    assert relation.through is not None  # noqa: S101 - a many relation always has one
+    table = SQL("{} AS {}", table_name(relation.through), alias)
+    if has_single_pairs(relation):
+        return table
+    source, target = (
+        column_of(alias, field) for field in (relation.source_field, relation.target_field)
+    )
+    tested = SQL("") if where is None else SQL(" WHERE {}", where)
+    return SQL("(SELECT DISTINCT {}, {} FROM {}{}) AS {}", source, target, table, tested, alias)
+
+
+def has_single_pairs(relation: Relation) -> bool:
+    """Return True if the table can hold no pair twice."""
+    through = relation.through
+    assert through is not None  # noqa: S101 - a many relation always has one
+    pair = {relation.source_field.name, relation.target_field.name}
+    if through.auto_created or any(through.fields[name].unique for name in pair):
+        return True
+    if {field.name for field in through.keys} <= pair:
+        return True
+    return any(
+        isinstance(rule, UniqueConstraint)
+        and bool(rule.fields)
+        and pair.issuperset(rule.fields)
+        and rule.condition is None
+        and rule.deferrable != "deferred"
+        for rule in through.constraints
+    )
