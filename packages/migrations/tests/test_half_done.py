@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from run_support import (
     make_place as make_place,
     place as place,
 )
-from test_run_steps import locked
+from test_run_steps import at_alter_table, locked
 
 from treefold_migrations import Limits, LockTimeout, migrate
 from treefold_migrations._commands import command_line, command_line_checks
@@ -63,7 +64,7 @@ class Case:
     """A file that fails: its operations, the code above, and the same with the mistake corrected.
 
     `by_hand` does what the failed step should have done; `stays` is the part that the way
-    back leaves.
+    back leaves. `meanwhile` is what another program writes at each ALTER TABLE, after the guards.
     """
 
     wrong: tuple[str, ...]
@@ -72,12 +73,14 @@ class Case:
     above: tuple[str, str] = ("", "")
     by_hand: str = ""
     stays: str = ""
+    meanwhile: str = ""
     engines: tuple[str, ...] = ("sqlite", "postgres")
 
 
 APART = 'RunSQL("UPDATE author SET age = 1", "", transactional=False)'
 TITLE = 'AlterField("book", "title", fields.CharField({options}))'
 RANK = 'AlterField("author", "rank", fields.IntegerField({options}), fill=7)'
+OTHERS = 'RunSQL("UPDATE author SET rank = id + 9 WHERE id <> 5", "UPDATE author SET rank = NULL")'
 UNKNOWN = 'RunSQL("SELECT 1", "")'  # which might make the row: it is not looked up before
 KEY = 'fields.ForeignKey("author", "CASCADE", related_name="books", null=True, db_default={value})'
 CASES = {
@@ -119,16 +122,18 @@ CASES = {
         "steps 1 to 2 are committed",
     ),
     "a required field": Case(
-        (RANK.format(options="unique=True"), AGE),
-        (RANK.format(options=""), AGE),
-        "steps 1 to",
+        (OTHERS, RANK.format(options="unique=True"), AGE),
+        (OTHERS, RANK.format(options=""), AGE),
+        "author: 7 rows repeat another row in rank",
+        meanwhile="UPDATE author SET rank = 7 WHERE rank IS NOT NULL",
         stays="the values that 'alter field author.rank' has filled in stay",
         engines=("postgres",),
     ),
     "a foreign key to no row": Case(
-        (UNKNOWN, AGE, f'AddField("book", "author", {KEY.format(value=99)})'),
+        (UNKNOWN, AGE, f'AddField("book", "author", {KEY.format(value=8)})'),
         (UNKNOWN, AGE, f'AddField("book", "author", {KEY.format(value=1)})'),
-        "steps 1 to",
+        "3 rows point with author_id to no row of author",
+        meanwhile="BEGIN UPDATE book SET author_id = 99; EXCEPTION WHEN undefined_column THEN END",
         engines=("postgres",),
     ),
 }
@@ -162,7 +167,9 @@ def fail(place: Place, files: Files, case: Case, capsys: pytest.CaptureFixture[s
     before = lines(place)
     write(files, case, right=False)
     capsys.readouterr()
-    assert run(files, "migrate") == 1
+    beside = at_alter_table(place, case.meanwhile) if case.meanwhile else nullcontext()
+    with beside:
+        assert run(files, "migrate") == 1
     said = capsys.readouterr().err
     assert case.says in said
     assert "`migrate --resolve 0002_change again`" in said

@@ -24,6 +24,7 @@ from treefold_migrations import (
     RunSQL,
     SchemaState,
     SeparateStateAndDatabase,
+    SetOptions,
     lint as lint_files,
 )
 from treefold_migrations._files.writing import write_migration
@@ -62,12 +63,17 @@ USER = CreateTable(
         "age": fields.IntegerField(db_default=1),
         "size": fields.EnumField(Size),
         "room": fields.IntegerField(),
+        "nick": fields.CharField(max_length=20, null=True),
+        "group": fields.BigIntegerField(null=True),
         "begins": fields.DateTimeField(),
         "ends": fields.DateTimeField(),
         "price": fields.DecimalField(max_digits=8, decimal_places=2),
     },
 )
-BEFORE = USER.apply(TEAM.apply(SchemaState()))
+PAIR = CreateTable(
+    "pair", {"a": fields.IntegerField(), "b": fields.IntegerField()}, primary_key=["a", "b"]
+)
+BEFORE = PAIR.apply(USER.apply(TEAM.apply(SchemaState())))
 
 
 def forwards(models: Any, work: Any) -> None:
@@ -89,6 +95,7 @@ def alter(name: str, field: Any, **options: Any) -> AlterField:
 
 
 LONG = "n" * 64
+BY_TAG = AddConstraint("user", UniqueConstraint("tag", name="one_tag"))
 APART = ExclusionConstraint([("room", "="), (Range("begins", "ends"), "&&")], name="apart")
 TAG = CreateTable("tag", {"id": fields.BigAutoField(), "t": fields.TextField()})
 Rows = list[tuple[str, list[Operation], list[Operation]]]
@@ -318,6 +325,46 @@ TABLE: Rows = [
         [RunSQL("UPDATE a SET b = 1 WHERE c")],
         [sql("UPDATE a SET b = 1 WHERE c")],
     ),
+    (
+        "new-unique",
+        [AddConstraint("user", UniqueConstraint("name", name="one_name"))],
+        [AddConstraint("user", CheckConstraint(~Q(name=""), name="named"))],
+    ),
+    (
+        "new-unique",
+        [alter("name", fields.CharField(max_length=20, unique=True))],
+        [alter("name", fields.CharField(max_length=30))],
+    ),
+    (
+        "new-unique",
+        [AddField("user", "code", fields.IntegerField(db_default=1, unique=True))],
+        [AddField("user", "code", fields.IntegerField(null=True, unique=True))],
+    ),
+    (
+        "new-unique",
+        [AddField("user", "tag", fields.IntegerField(db_default=1)), BY_TAG],
+        [AddField("user", "tag", fields.IntegerField(null=True)), BY_TAG],
+    ),
+    (
+        "new-check",
+        [AddConstraint("user", CheckConstraint(~Q(name=""), name="named"))],
+        [AddConstraint("user", UniqueConstraint("name", name="one_name"))],
+    ),
+    (
+        "new-not-null",
+        [alter("nick", fields.CharField(max_length=20), fill="x")],
+        [alter("nick", fields.CharField(max_length=30, null=True))],
+    ),
+    (
+        "new-reference",
+        [alter("group", fields.ForeignKey("team", null=True, db_column="group"))],
+        [AddField("user", "team", fields.ForeignKey("team", null=True, db_column="t"))],
+    ),
+    (
+        "primary-key-index",
+        [SetOptions("pair", primary_key=["b", "a"])],
+        [alter("room", fields.IntegerField(unique=True))],
+    ),
     ("irreversible-data", [RunPython(in_batches)], [RunPython(in_batches, RunPython.noop)]),
 ]
 
@@ -346,7 +393,7 @@ def test_the_advice_to_reverse_names_arguments_that_exist() -> None:
 
 
 def test_every_rule_has_a_row() -> None:
-    assert len(RULES) == 35
+    assert len(RULES) == 40
     assert {row[0] for row in TABLE} == RULES.keys()
 
 
@@ -384,8 +431,9 @@ def test_safe_operations_have_no_findings() -> None:
         AddField("user", "tag", fields.ForeignKey("tag", null=True)),
         AddField("user", "at", fields.DateTimeField(db_default=Now())),
         AddIndex("user", Index("name", name="by_name")),
-        AddConstraint("user", UniqueConstraint("name", name="one_name")),
-        AddConstraint("user", CheckConstraint(~Q(name=""), name="named")),
+        AddField("user", "code", fields.CharField(max_length=9, null=True, unique=True)),
+        AddConstraint("tag", UniqueConstraint("t", name="one_t")),
+        AddConstraint("tag", CheckConstraint(~Q(t=""), name="named")),
         alter("name", fields.CharField(max_length=40)),
         alter("age", fields.IntegerField(db_default=1, null=True)),
     ]

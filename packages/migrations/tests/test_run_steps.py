@@ -123,7 +123,7 @@ def test_a_locking_step_that_runs_long_is_stopped(postgres: Place, files: Files)
     files.write("0001_initial", AUTHOR)
     Runner("default", files.history()).migrate()
     files.write("0002_rank", RANK)
-    with slow_alter_table(postgres):
+    with at_alter_table(postgres, "PERFORM pg_sleep(0.4)"):
         with pytest.raises(RunError, match=r"held its lock for 0\.1 s and was stopped"):
             Runner("default", files.history(), limits=Limits(statement=0.1)).migrate()
         assert Runner("default", files.history()).pending() == ["0002_rank"]
@@ -131,22 +131,23 @@ def test_a_locking_step_that_runs_long_is_stopped(postgres: Place, files: Files)
 
 
 @contextmanager
-def slow_alter_table(place: Place) -> Generator[None]:
+def at_alter_table(place: Place, body: str) -> Generator[None]:
+    """Run a statement of PL/pgSQL at the beginning of each ALTER TABLE."""
     orm_postgres.ask(
         place.address,
-        "CREATE FUNCTION public.slow() RETURNS event_trigger LANGUAGE plpgsql "
-        "AS 'BEGIN PERFORM pg_sleep(0.4); END'",
+        "CREATE FUNCTION public.at_alter() RETURNS event_trigger LANGUAGE plpgsql "
+        f"AS $$BEGIN {body}; END$$",
     )
     orm_postgres.ask(
         place.address,
-        "CREATE EVENT TRIGGER slow ON ddl_command_start WHEN TAG IN ('ALTER TABLE') "
-        "EXECUTE FUNCTION public.slow()",
+        "CREATE EVENT TRIGGER at_alter ON ddl_command_start WHEN TAG IN ('ALTER TABLE') "
+        "EXECUTE FUNCTION public.at_alter()",
     )
     try:
         yield
     finally:
-        orm_postgres.ask(place.address, "DROP EVENT TRIGGER slow")
-        orm_postgres.ask(place.address, "DROP FUNCTION public.slow()")
+        orm_postgres.ask(place.address, "DROP EVENT TRIGGER at_alter")
+        orm_postgres.ask(place.address, "DROP FUNCTION public.at_alter()")
 
 
 def test_steps_that_lock_nobody_have_no_limit(postgres: Place, files: Files) -> None:
@@ -266,7 +267,7 @@ def test_a_file_that_failed_half_way_can_be_rolled_back(postgres: Place, files: 
     files.write("0001_initial", AUTHOR)
     Runner("default", files.history()).migrate()
     postgres.ask("INSERT INTO author (name) VALUES ('same'), ('same') RETURNING id")
-    files.write("0002_unique", RANK, 'AddIndex("author", Index(["name"]))', UNIQUE)
+    files.write("0002_unique", RANK, 'AddIndex("author", Index(["name"]))', UNKNOWN, UNIQUE)
     with pytest.raises(RunError, match="steps 1 to"):
         Runner("default", files.history()).migrate()
     back = Runner("default", files.history()).rollback(allow_destructive=True)
@@ -278,6 +279,7 @@ def test_a_file_that_failed_half_way_can_be_rolled_back(postgres: Place, files: 
     assert len(Runner("default", files.history()).migrate()) == 1
 
 
+UNKNOWN = 'RunSQL("SELECT 1", "")'  # which might change the rows: the guard stays behind it
 UNIQUE = 'AlterField("author", "name", fields.CharField(max_length=40, unique=True))'
 INDEXES = "SELECT indexrelid::regclass::text FROM pg_index WHERE indrelid = 'author'::regclass"
 

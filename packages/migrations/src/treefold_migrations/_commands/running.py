@@ -175,6 +175,8 @@ def line_of(event: Event) -> str:
     match event.kind:
         case "file":
             return f"{event.text}: {event.steps} {_steps(event.steps)}"
+        case "look":
+            return f"  {event.text}"
         case "step":
             return f"  {event.step}/{event.steps} {event.text}"
         case "rows":
@@ -247,6 +249,9 @@ def _conclude(runs: list[FileRun], verb: str, say: Say, *, fake: bool, plan: boo
             say(f"{run.name}: {len(places)} {_steps(len(places))}")
             for number, place in enumerate(places, 1):
                 unit = run.units[place]
+                for guard in unit.guards:
+                    if guard.table:
+                        say(f"      {guard.summary}, without a lock")
                 apart = "" if unit.transactional else " (committed by itself)"
                 say(f"  {number}/{len(run.shown)} {unit.summary}{apart}")
     elif fake:

@@ -5,7 +5,6 @@ The planner's own steps are safe where PostgreSQL has a safe way; the findings a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -13,28 +12,28 @@ from typing import Any
 from treefold_migrations._base.errors import PlanError
 from treefold_migrations._lint.rules import Finding, found
 from treefold_migrations._plan.between import Answers, FieldPair, Shapes, field_pairs
-from treefold_migrations._plan.changes import TableChange, is_constant
+from treefold_migrations._plan.changes import (
+    TableChange,
+    columns_by_name,
+    difference,
+    followed,
+    mentions,
+)
 from treefold_migrations._plan.conversion import kind_of, narrower
 from treefold_migrations._plan.converting import convert
+from treefold_migrations._plan.postgres_rewrites import is_volatile, rewrites_rows
 from treefold_orm.fields import AutoField, BigAutoField, DateTimeField, EnumField
 from treefold_orm.schema import MISSING, Dialect, Field, TableDef, is_foreign_key
 
 AnyField = Field[Any]
-_STABLE = (
-    "now()",
-    "current_timestamp",
-    "strftime(",
-    "statement_timestamp",
-    "transaction_timestamp",
-)
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
     """One operation with the tables before and after it.
 
-    `fresh` are tables that the migration created before, `code` the tables of the models as they
-    are now, where they are known.
+    `fresh` are tables that the migration created before, `added` columns that it added, as
+    `table.column`, `code` the tables of the models as they are now, where they are known.
     """
 
     index: int
@@ -44,6 +43,7 @@ class Subject:
     changes: tuple[TableChange, ...]
     dialect: Dialect
     fresh: frozenset[str] = frozenset()
+    added: frozenset[str] = frozenset()
     code: Shapes | None = None
 
     @property
@@ -88,7 +88,10 @@ def _tables(subject: Subject, change: TableChange) -> Iterator[Finding]:
     for exclusion in after.exclusions:
         if exclusion.name not in known and not fresh:
             yield subject.find("exclusion-constraint", exclusion.name)
-    if not subject.postgres or fresh:
+    if fresh:
+        return
+    yield from _stricter(subject, change, before, after)
+    if not subject.postgres:
         return
     old = {column.name: column for column in before.columns}
     for column in after.columns:
@@ -99,29 +102,42 @@ def _tables(subject: Subject, change: TableChange) -> Iterator[Finding]:
                 yield subject.find("identity-on-filled-table", place)
             elif column.default and is_volatile(column.default):
                 yield subject.find("volatile-default", place)
-        elif source.type != column.type and rewrites(source.type, column.type):
+        elif source.type != column.type and rewrites_rows(source.type, column.type):
             yield subject.find("type-rewrites", f"{place} ({source.type} to {column.type})")
+        elif column.name in change.conversions and not change.conversions[column.name].keeps:
+            yield subject.find("type-rewrites", f"{place} (values of {column.type})")
+    if before.primary_key != tuple(change.sources.get(key, "") for key in after.primary_key):
+        yield subject.find("primary-key-index", after.name)
 
 
-_SIZED = re.compile(r"(varchar|numeric)\((\d+)(, \d+)?\)")
-
-
-def rewrites(old: str, new: str) -> bool:
-    """True for a change of type that writes each row again on PostgreSQL."""
-    first, last = _SIZED.fullmatch(old), _SIZED.fullmatch(new)
-    if first is None:
-        return True
-    if last is None:
-        return not (first[1] == "varchar" and new == "text")
-    return (first[1], first[3]) != (last[1], last[3]) or int(first[2]) > int(last[2])
-
-
-def is_volatile(sql: str) -> bool:
-    """True for a default that may differ from row to row."""
-    if is_constant(sql) or sql.startswith(("ARRAY[", "'")):
-        return False
-    lowered = sql.lower()
-    return "(" in lowered.strip("()") and not any(word in lowered for word in _STABLE)
+def _stricter(
+    subject: Subject, change: TableChange, before: TableDef, after: TableDef
+) -> Iterator[Finding]:
+    """What the running release may write and the new table refuses, but for new columns alone."""
+    renamed = {old: new for new, old in change.sources.items()}
+    current = followed(before, {before.name: after.name}, {before.name: renamed})
+    old, new = columns_by_name(current), columns_by_name(after)
+    own = {name for name in new if f"{after.name}.{name}" in subject.added}
+    added = frozenset(new.keys() - change.sources.keys() | own)
+    for name in change.sources.keys() - added:
+        place = f"{after.name}.{name}"
+        if old[name].null and not new[name].null:
+            yield subject.find("new-not-null", place)
+        conversion = change.conversions.get(name)
+        narrows = conversion is not None and bool(conversion.misfit or conversion.castable)
+        if new[name].checks and not old[name].checks and not narrows:
+            yield subject.find("new-check", place)
+    for check in difference(current.checks, after.checks).added:
+        if not mentions(check.sql, added) or mentions(check.sql, frozenset(new) - added):
+            yield subject.find("new-check", check.name)
+    for unique in difference(current.uniques, after.uniques).added:
+        free = [name for name in unique.columns if name in added and new[name].null]
+        if not (free and unique.nulls_distinct):
+            yield subject.find("new-unique", unique.name)
+    known = frozenset(key.column for key in current.foreign_keys)
+    for key in difference(current.foreign_keys, after.foreign_keys).added:
+        if key.column not in added | known:
+            yield subject.find("new-reference", f"{after.name}.{key.column}")
 
 
 def _names(subject: Subject, before: TableDef | None, after: TableDef) -> Iterator[Finding]:

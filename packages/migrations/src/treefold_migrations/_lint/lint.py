@@ -20,7 +20,7 @@ from treefold_migrations._operations.custom import RunPython, RunSQL, SeparateSt
 from treefold_migrations._operations.tables import CreateTable, DropTable
 from treefold_migrations._plan.operations import both_shapes, changes_of, fresh_after
 from treefold_migrations._plan.tracing import Trace
-from treefold_migrations._state.schema_state import SchemaState
+from treefold_migrations._state.schema_state import SchemaState, column_of
 from treefold_orm.schema import Dialect
 
 _WRITES = frozenset(
@@ -43,11 +43,14 @@ def lint(
         code: The state of the models as they are now, where it is known.
     """
     made: list[Finding] = []
-    fresh = frozenset[str]()
+    fresh = added = frozenset[str]()
     states = pairwise(states_through(migration.operations, before))
     for place, (operation, both) in enumerate(zip(migration.operations, states, strict=True)):
-        made += _operation(operation, place, both, dialect, fresh=fresh, code=code)
+        made += _operation(operation, place, both, dialect, fresh=fresh, added=added, code=code)
         fresh = fresh_after(operation, fresh)
+        if isinstance(operation, AddField):
+            column = column_of(operation.name, operation.field)
+            added |= {f"{operation.table}.{column}"}
     made += _together(migration.operations, before, dialect)
     return sorted(dict.fromkeys(made), key=lambda finding: finding.operation_index)
 
@@ -77,6 +80,7 @@ def _operation(
     dialect: Dialect,
     *,
     fresh: frozenset[str],
+    added: frozenset[str],
     code: SchemaState | None,
 ) -> Iterator[Finding]:
     postgres = dialect.name == "postgres"
@@ -98,7 +102,7 @@ def _operation(
     if isinstance(operation, SeparateStateAndDatabase):
         inner = pairwise(states_through(operation.database, states[0]))
         for part, both in zip(operation.database, inner, strict=True):
-            yield from _operation(part, place, both, dialect, fresh=fresh, code=code)
+            yield from _operation(part, place, both, dialect, fresh=fresh, added=added, code=code)
         return
     trace = Trace(states[0], dialect)
     trace.add(operation, states[1])
@@ -109,7 +113,8 @@ def _operation(
         changes = ()  # no conversion: planning stops there, and lint covers SQL that would run
     models = both_shapes(code, code)[0] if code is not None else None
     answers = trace.answers(fresh)
-    yield from lint_change(Subject(place, before, after, answers, changes, dialect, fresh, models))
+    subject = Subject(place, before, after, answers, changes, dialect, fresh, added, models)
+    yield from lint_change(subject)
 
 
 def _has(operation: Operation, test: Callable[[str], bool], dialect: Dialect) -> bool:

@@ -114,6 +114,30 @@ RULES = _table(
         "Write the value in the code in one release and drop the default in the next",
         EXCLUSIVE,
     ),
+    Rule(
+        "new-unique",
+        "the running release may write equal rows, which then fail",
+        "Release the code that writes them once only, and add the constraint after the rollout",
+        EXCLUSIVE,
+    ),
+    Rule(
+        "new-check",
+        "the running release may write rows that break it, which then fail",
+        "Release the code that keeps to it, and add the constraint after the rollout",
+        EXCLUSIVE,
+    ),
+    Rule(
+        "new-not-null",
+        "the running release may write NULL, which then fails",
+        "Release the code that writes a value, and require it after the rollout",
+        EXCLUSIVE,
+    ),
+    Rule(
+        "new-reference",
+        "the running release may write values that refer to no row, which then fail",
+        "Release the code that writes keys of rows, and add the reference after the rollout",
+        "SHARE ROW EXCLUSIVE",
+    ),
     # locks or rewrites
     Rule(
         "type-rewrites",
@@ -137,6 +161,12 @@ RULES = _table(
         "identity-on-filled-table",
         "numbers every row under a lock that stops reads and writes",
         "Add a plain column, number rows in batches, and attach the identity afterwards",
+        EXCLUSIVE,
+    ),
+    Rule(
+        "primary-key-index",
+        "builds the index of the primary key under a lock that stops reads and writes",
+        "Keep the key, and add a unique constraint; or change it while nothing uses the table",
         EXCLUSIVE,
     ),
     Rule(

@@ -1,7 +1,7 @@
 """Lint of SQL that the author of a migration wrote: each statement by its words.
 
-Strings, comments and quoted names are removed first. Cases that the words alone do not decide are
-ignored, since a false alarm costs more than a missed finding.
+Cases that the words alone do not decide are ignored, since a false alarm costs more than a missed
+finding.
 """
 
 from __future__ import annotations
@@ -9,37 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from treefold_migrations._base.sql_words import split_statements
 from treefold_migrations._lint.rules import Finding, found
 from treefold_orm.schema import MAX_IDENTIFIER
 
-_PIECE = re.compile(
-    r"--[^\n]*|/\*.*?\*/|(?P<dollar>\$[A-Za-z_]*\$).*?(?P=dollar)|'(?:[^']|'')*'"
-    r"|\"(?P<name>(?:[^\"]|\"\")*)\"|(?P<end>;)|(?P<text>[^-/$'\";]+|.)",
-    re.DOTALL,
-)
 _SHOWN = 60
-
-
-def split_statements(sql: str) -> list[tuple[str, str]]:
-    """Split SQL into statements, each as written and as words without strings and comments."""
-    made: list[tuple[str, str]] = []
-    written, words = "", ""
-    for piece in _PIECE.finditer(sql):
-        if piece["end"]:
-            made.append((written, words))
-            written = words = ""
-            continue
-        written += piece[0]
-        if piece["text"]:
-            words += piece["text"]
-        elif piece["name"] is not None:
-            words += "quoted_name"
-        elif piece[0][0] in "'$":
-            words += "'text'"
-        else:
-            words += " "
-    made.append((written, words))
-    return [(" ".join(a.split()), " ".join(b.split())) for a, b in made if b.strip()]
 
 
 _PATTERNS: tuple[tuple[str, str, str], ...] = (

@@ -9,7 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from treefold_migrations._plan.step import Step
-from treefold_orm.schema import Dialect, ForeignKeyDef, TableDef, UniqueDef, literal, quote
+from treefold_orm.schema import (
+    CheckDef,
+    Dialect,
+    ForeignKeyDef,
+    TableDef,
+    UniqueDef,
+    literal,
+    quote,
+)
 
 _SOURCE = '"treefold_rows"'
 
@@ -68,7 +76,7 @@ def no_rows(table: TableDef, column: str) -> Step:
     )
 
 
-def no_nulls(table: TableDef, column: str) -> Step:
+def no_nulls(table: TableDef, column: str, source: str = "") -> Step:
     """A step that stops where a column that will allow no NULL has some."""
     place = braced(f"{table.name}.{column}")
     return guard(
@@ -76,7 +84,14 @@ def no_nulls(table: TableDef, column: str) -> Step:
         f"{quote(column)} IS NULL",
         f"have NULL in {braced(column)}, which will allow none; give them a value, such as "
         f"--fill {place}:VALUE",
+        source=source,
     )
+
+
+def breaks_check(table: TableDef, check: CheckDef, source: str = "") -> Step:
+    """A step that stops where a row breaks a new check."""
+    problem = f"break the check {braced(check.name)}; change them first"
+    return guard(table, f"NOT ({check.sql})", problem, source=source)
 
 
 def no_orphans(table: TableDef, key: ForeignKeyDef, source: str = "") -> Step:
@@ -123,7 +138,7 @@ def selected(table: TableDef, values: Mapping[str, str], columns: Sequence[str])
     return f"(SELECT {listed} FROM {quote(table.name)}) AS {_SOURCE}"
 
 
-def casts(type_name: str, dialect: Dialect) -> str:
+def casts(type_name: str) -> str:
     """A statement that creates the function which tests whether text is a value of a type."""
     return (
         "CREATE OR REPLACE FUNCTION pg_temp.treefold_casts(given text) RETURNS boolean "

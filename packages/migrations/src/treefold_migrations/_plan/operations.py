@@ -27,6 +27,7 @@ from treefold_migrations._operations.tables import (
 from treefold_migrations._plan.between import Answers, Shapes, changes_between
 from treefold_migrations._plan.changes import TableChange
 from treefold_migrations._plan.postgres import plan_postgres
+from treefold_migrations._plan.sql_locks import lock_of
 from treefold_migrations._plan.sqlite import Version, plan_sqlite
 from treefold_migrations._plan.sqlite_script import split_script
 from treefold_migrations._plan.step import Step
@@ -200,8 +201,14 @@ def _separate(
         texts = operation.statements(dialect.name)
         if dialect.name == "sqlite":
             texts = [statement for text in texts for statement in split_script(text)]
+        postgres = dialect.name == "postgres"
         return [
-            Step(sql, transactional=operation.transactional, summary=described(sql))
+            Step(
+                sql,
+                transactional=operation.transactional,
+                lock=lock_of(sql) if postgres else "",
+                summary=described(sql),
+            )
             for sql in texts
         ]
     if not isinstance(operation, SeparateStateAndDatabase):

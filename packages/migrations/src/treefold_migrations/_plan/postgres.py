@@ -1,7 +1,8 @@
 """Changes of tables on PostgreSQL, in place, with locks held as short as each change allows.
 
 A change that reads each row (a new index, constraint or NOT NULL) is prepared beside the running
-application and only then put in force. A table of the same migration needs none of that.
+application and only then put in force. A table of the same migration needs none of that. Rows that
+a change refuses are looked for in front, by guards over the tables as they are before it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from treefold_migrations._plan import postgres_columns, postgres_names, postgres_parts
+from treefold_migrations._plan import (
+    postgres_columns,
+    postgres_guards,
+    postgres_names,
+    postgres_parts,
+)
 from treefold_migrations._plan.alteration import Alteration
 from treefold_migrations._plan.changes import (
     Difference,
@@ -18,7 +24,7 @@ from treefold_migrations._plan.changes import (
     difference,
     followed,
 )
-from treefold_migrations._plan.postgres_parts import EXCLUSIVE
+from treefold_migrations._plan.postgres_parts import BRIEF, EXCLUSIVE
 from treefold_migrations._plan.statements import (
     carry_out,
     create_indexes,
@@ -62,10 +68,12 @@ def plan_postgres(changes: Sequence[TableChange], dialect: schema.Dialect) -> li
     for work in works:
         for key in keys[work.after.name].added:
             steps += postgres_parts.add_foreign_key(work.after, key, dialect, fresh=work.fresh)
-    steady = {work.after.name for work in works if work.current.columns == work.after.columns}
-    early = [step for step in steps if not step.sql and step.table in steady]
-    # rows that a constraint refuses are found before an index or constraint is dropped
-    return [*first, *early, *(step for step in steps if step not in early), *later]
+    guards = [
+        guard
+        for work in works
+        for guard in postgres_guards.guards_of(work, keys[work.after.name].added)
+    ]
+    return [*guards, *first, *steps, *later]
 
 
 def _alteration(
@@ -125,6 +133,9 @@ def _drop_tables(changes: Sequence[TableChange]) -> list[Step]:
 
 def _create_table(table: schema.TableDef, dialect: schema.Dialect) -> list[Step]:
     steps = create_table(table, dialect)
+    if any(key.target != table.name for key in table.foreign_keys):
+        # the tables that it refers to are locked, and the first of them stands for all
+        steps[0] = replace(steps[0], lock=BRIEF)
     steps += create_indexes(table.name, schema.indexes_of(table), dialect)
     return steps + create_searches(table.name, table.searches, dialect)
 
@@ -149,5 +160,6 @@ def _create_tables(
         steps += _create_table(replace(table, foreign_keys=kept), dialect)
         for key in blocked:
             add = schema.AddForeignKey(table.name, key)
-            later += carry_out(add, dialect, table.name, f"add foreign key {key.name}")
+            added = carry_out(add, dialect, table.name, f"add foreign key {key.name}")
+            later += [replace(step, lock=BRIEF) for step in added]
     return steps, later

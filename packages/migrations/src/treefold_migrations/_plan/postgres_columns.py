@@ -1,7 +1,8 @@
 """Columns on PostgreSQL: added, dropped and altered.
 
 A new column takes its value for existing rows as a default, which rewrites nothing; NOT NULL is
-proved by a validated check first. A value that a new type cannot take stops the change before it.
+proved by a validated check first. A change of type that writes every row again refuses the values
+that its conversion would round, cut or guess, where a row was written after the guard in front.
 """
 
 from __future__ import annotations
@@ -12,8 +13,15 @@ from typing import TYPE_CHECKING
 from treefold_migrations._base.errors import PlanError
 from treefold_migrations._plan.changes import columns_by_name, is_constant
 from treefold_migrations._plan.conversion import Conversion
-from treefold_migrations._plan.guards import braced, casts, guard, no_nulls, no_rows
+from treefold_migrations._plan.guards import no_nulls, no_rows
+from treefold_migrations._plan.postgres_guards import misfits
 from treefold_migrations._plan.postgres_parts import EXCLUSIVE, validated
+from treefold_migrations._plan.postgres_rewrites import (
+    NUMBERS,
+    WRITES,
+    is_volatile,
+    rewrites_rows,
+)
 from treefold_migrations._plan.statements import alter, text
 from treefold_migrations._plan.step import Step
 from treefold_orm.schema import ColumnDef, Dialect, TableDef, column_clause, constraint_name, quote
@@ -55,8 +63,6 @@ def _change(work: Alteration, old: ColumnDef, new: ColumnDef, dialect: Dialect) 
     conversion = work.change.conversions.get(new.name)
     retyped = old.type != new.type
     default = old.default
-    if conversion is not None and conversion.misfit:
-        steps += _refuse_misfits(work, new, conversion, dialect)
     if retyped or (conversion is not None and not conversion.keeps):
         if conversion is None and not widens(old.type, new.type):
             raise PlanError(
@@ -68,7 +74,7 @@ def _change(work: Alteration, old: ColumnDef, new: ColumnDef, dialect: Dialect) 
         if old.default:
             steps.append(_of(table, new, "DROP DEFAULT", "drop the default of"))
             default = ""
-        steps.append(_retype(table, new, conversion))
+        steps.append(_retype(work, old, new, conversion))
     elif old.identity and not new.identity:
         steps.append(_of(table, new, "DROP IDENTITY IF EXISTS", "stop counting"))
     if default != new.default:
@@ -92,35 +98,28 @@ def widens(old: str, new: str) -> bool:
     return new == "text" or (new.startswith("varchar(") and int(new[8:-1]) >= int(old[8:-1]))
 
 
-def _refuse_misfits(
-    work: Alteration, column: ColumnDef, conversion: Conversion, dialect: Dialect
-) -> list[Step]:
-    table, name = work.current, quote(column.name)
-    lock = Step(
-        f"LOCK TABLE {quote(table.name)} IN ACCESS EXCLUSIVE MODE",
-        lock=EXCLUSIVE,
-        table=table.name,
-        summary=f"lock {table.name}",
-    )
-    problem = (
-        f"hold {conversion.what} in {braced(column.name)}, which its new type does not take; "
-        "change them first, or give an expression with using="
-    )
-    misfit = conversion.misfit_of(name)
-    if not conversion.castable:
-        return [lock, guard(table, misfit, problem)]
-    condition = f"CASE WHEN {misfit} THEN TRUE ELSE NOT pg_temp.treefold_casts({name}) END"
-    found = guard(table, condition, problem)
-    return [lock, replace(found, sql=casts(conversion.castable, dialect))]
+def _retype(
+    work: Alteration, old: ColumnDef, column: ColumnDef, conversion: Conversion | None
+) -> Step:
+    name, using, explain = quote(column.name), "", None
+    if conversion is not None:
+        explain = misfits(work.current, name, conversion)
+        value = conversion.of(name)
+        if conversion.misfit:
+            misfit = conversion.misfit_of(name)
+            value = f"CAST({name} AS {column.type})" if conversion.keeps else value
+            value = f"CASE WHEN {misfit} THEN {_refusal(name, column)} ELSE {value} END"
+        using = "" if value == name else f" USING {value}"
+    what = f"change the type, to {column.type}, of"
+    step = _of(work.after, column, f"TYPE {column.type}{using}", what)
+    blocks = (using or rewrites_rows(old.type, column.type)) and not work.fresh
+    return replace(step, explain=explain, blocks=WRITES if blocks else "")
 
 
-def _retype(table: TableDef, column: ColumnDef, conversion: Conversion | None) -> Step:
-    name, using = quote(column.name), ""
-    if conversion is not None and not conversion.keeps:
-        using = f" USING {conversion.of(name)}"
-    return _of(
-        table, column, f"TYPE {column.type}{using}", f"change the type, to {column.type}, of"
-    )
+def _refusal(name: str, column: ColumnDef) -> str:
+    """An expression that fails, and that the server cannot compute before it reads a row."""
+    zero = f"length(CAST({name} AS text)) * 0"
+    return f"CAST(CAST(1 / ({zero}) AS text) AS {column.type})"
 
 
 def _set_default(table: TableDef, column: ColumnDef) -> Step:
@@ -160,8 +159,7 @@ def _require(work: Alteration, column: ColumnDef) -> list[Step]:
     name = constraint_name("treefold_filled", table.name, column.name)
     clause = f"CONSTRAINT {quote(name)} CHECK ({quote(column.name)} IS NOT NULL)"
     return [
-        no_nulls(table, column.name),
-        *validated(table, name, clause),
+        *validated(table, name, clause, explain=no_nulls(table, column.name)),
         required,
         _alter(table, f"DROP CONSTRAINT {quote(name)}", f"drop constraint {name}"),
     ]
@@ -195,7 +193,7 @@ def _add(work: Alteration, column: ColumnDef, dialect: Dialect) -> list[Step]:
         return _alter(table, f"ADD COLUMN {clause}", summary)
 
     if column.identity:
-        return [added(bare)]
+        return [replace(added(bare), blocks="" if fresh else NUMBERS)]
     if value and is_constant(value):
         # the value of existing rows is kept in the catalog: no row is written
         steps = [added(replace(bare, default=value))]
@@ -205,5 +203,6 @@ def _add(work: Alteration, column: ColumnDef, dialect: Dialect) -> list[Step]:
         steps += [_set_default(table, column)] if column.default else []
         return steps + _fill(work, column) + ([] if column.null else _require(work, column))
     if column.null or column.default:
-        return [added(bare)]
-    return [added(bare)] if fresh else [no_rows(table, column.name), added(bare)]
+        rewrites = column.default and is_volatile(column.default) and not fresh
+        return [replace(added(bare), blocks=WRITES if rewrites else "")]
+    return [replace(added(bare), explain=None if fresh else no_rows(table, column.name))]

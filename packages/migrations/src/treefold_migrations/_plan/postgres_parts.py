@@ -11,8 +11,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from treefold_migrations._plan.changes import Part, column_checks, ordered_renames
-from treefold_migrations._plan.guards import guard, no_duplicates, no_orphans
+from treefold_migrations._plan.guards import breaks_check, no_duplicates, no_orphans
 from treefold_migrations._plan.postgres_names import object_name
+from treefold_migrations._plan.postgres_rewrites import INDEXES
 from treefold_migrations._plan.statements import alter, text
 from treefold_migrations._plan.step import Step
 from treefold_orm import schema
@@ -102,7 +103,7 @@ def add_parts(work: Alteration, dialect: schema.Dialect) -> list[Step]:
     old, new, fresh = work.current, work.after, work.fresh
     steps: list[Step] = []
     if old.primary_key != new.primary_key:
-        steps.append(_add_primary_key(new))
+        steps.append(replace(_add_primary_key(new), blocks="" if fresh else INDEXES))
     for check in work.parts(column_checks(old), column_checks(new)).added:
         steps += add_check(new, check, fresh=fresh)
     for unique in work.parts(old.uniques, new.uniques).added:
@@ -110,7 +111,8 @@ def add_parts(work: Alteration, dialect: schema.Dialect) -> list[Step]:
     for exclusion in work.parts(old.exclusions, new.exclusions).added:
         clause = f"ADD {schema.constraint_clause(exclusion)}"
         summary = f"add constraint {exclusion.name}"
-        steps.append(alter(new.name, clause, summary, lock=EXCLUSIVE))
+        made = alter(new.name, clause, summary, lock=EXCLUSIVE)
+        steps.append(replace(made, blocks="" if fresh else INDEXES))
     for index in work.parts(old.indexes, new.indexes).added:
         sql = schema.statements(schema.CreateIndex(new.name, index), dialect)[0]
         steps.append(build_index(new.name, index.name, sql, fresh=fresh))
@@ -142,7 +144,9 @@ def build_index(table: str, name: str, sql: str, *, fresh: bool, kind: str = "in
     )
 
 
-def validated(table: schema.TableDef, name: str, clause: str) -> list[Step]:
+def validated(
+    table: schema.TableDef, name: str, clause: str, *, explain: Step | None
+) -> list[Step]:
     """Add a constraint for new rows, then test the rows that are there."""
     lock = BRIEF if " FOREIGN KEY " in clause else EXCLUSIVE
     summary = f"add constraint {name}, not validated yet"
@@ -150,7 +154,7 @@ def validated(table: schema.TableDef, name: str, clause: str) -> list[Step]:
     validate = f"VALIDATE CONSTRAINT {quote(name)}"
     tested = alter(table.name, validate, f"validate constraint {name}", lock=SHARED)
     undo = f"ALTER TABLE {quote(table.name)} DROP CONSTRAINT IF EXISTS {quote(name)}"
-    return [replace(added, undo=undo), replace(tested, transactional=False)]
+    return [replace(added, undo=undo), replace(tested, transactional=False, explain=explain)]
 
 
 def add_check(table: schema.TableDef, check: schema.CheckDef, *, fresh: bool) -> list[Step]:
@@ -158,20 +162,18 @@ def add_check(table: schema.TableDef, check: schema.CheckDef, *, fresh: bool) ->
     clause = schema.constraint_clause(check)
     if fresh:
         return [alter(table.name, f"ADD {clause}", f"add constraint {check.name}")]
-    problem = f"break the check {check.name}; change them first"
-    return [guard(table, f"NOT ({check.sql})", problem), *validated(table, check.name, clause)]
+    return validated(table, check.name, clause, explain=breaks_check(table, check))
 
 
 def add_unique(
     table: schema.TableDef, unique: schema.UniqueDef, dialect: schema.Dialect, *, fresh: bool
 ) -> list[Step]:
     """Add a unique constraint, or a unique index."""
-    found = no_duplicates(table, unique)
-    guards = [found] if found and not fresh else []
+    explain = None if fresh else no_duplicates(table, unique)
     if unique.is_index:
         bare = schema.TableDef(table.name, (), (), uniques=(unique,))
         sql = schema.statements(schema.indexes_of(bare)[0], dialect)[0]
-        return [*guards, build_index(table.name, unique.name, sql, fresh=fresh)]
+        return [replace(build_index(table.name, unique.name, sql, fresh=fresh), explain=explain)]
     summary = f"add constraint {unique.name}"
     if fresh:
         return [alter(table.name, f"ADD {schema.constraint_clause(unique)}", summary)]
@@ -183,7 +185,10 @@ def add_unique(
     when = f" DEFERRABLE INITIALLY {unique.deferrable.upper()}" if unique.deferrable else ""
     built = build_index(table.name, unique.name, schema.statements(create, dialect)[0], fresh=False)
     using = f"ADD CONSTRAINT {name} UNIQUE USING INDEX {name}{when}"
-    return [*guards, built, alter(table.name, using, summary, lock=EXCLUSIVE)]
+    return [
+        replace(built, explain=explain),
+        alter(table.name, using, summary, lock=EXCLUSIVE),
+    ]
 
 
 def add_foreign_key(
@@ -193,4 +198,5 @@ def add_foreign_key(
     sql = schema.statements(schema.AddForeignKey(table.name, key), dialect)[0]
     if fresh:
         return [Step(sql, lock=BRIEF, table=table.name, summary=f"add foreign key {key.name}")]
-    return [no_orphans(table, key), *validated(table, key.name, schema.constraint_clause(key))]
+    clause = schema.constraint_clause(key)
+    return validated(table, key.name, clause, explain=no_orphans(table, key))

@@ -208,10 +208,11 @@ def _constraint_guards(job: Rebuild, values: Mapping[str, str]) -> list[Step]:
     converted = set(job.change.conversions) | set(job.change.fills)
     known = {check.sql for check in column_checks(current)}
     steps: list[Step] = []
-    for check in column_checks(after):
-        if check.sql not in known or any(quote(name) in check.sql for name in converted):
-            problem = f"break the check {guards.braced(check.name)}; change them first"
-            steps.append(guards.guard(table, f"NOT ({check.sql})", problem, source=source))
+    steps += [
+        guards.breaks_check(table, check, source)
+        for check in column_checks(after)
+        if check.sql not in known or any(quote(name) in check.sql for name in converted)
+    ]
     for unique in after.uniques:
         if _is_new(unique, current) and set(unique.columns) <= set(values):
             found = guards.no_duplicates(table, unique, source)

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 
 from treefold_migrations._inspect.sqlite_losses import Known
 
+BLOCKING = frozenset({"ACCESS EXCLUSIVE", "EXCLUSIVE", "SHARE ROW EXCLUSIVE", "SHARE"})
+"""Locks that rows cannot be written, or not even read, beside."""
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -31,6 +34,12 @@ class Step:
     SQLite must not enforce foreign keys, which is switched before the transaction begins. `known`:
     the step fails before its statement where the live table of SQLite has more than that. `hidden`:
     plans and progress leave the step out, which is a part of another one.
+
+    PostgreSQL: a step with `reads` is a guard, which only reads rows; it runs before the locks of
+    its transaction are taken. `reads` holds the columns as `table.column`, and each table as
+    `table.`. A row written after the guard is refused by the statement of a later step, whose
+    `explain` is the guard for its error. `blocks` is what the server does with every row while
+    `lock` is held, such as "writes every row again", and empty for steps that are brief.
     """
 
     sql: str
@@ -47,3 +56,11 @@ class Step:
     foreign_keys_off: bool = False
     known: Known | None = None
     hidden: bool = False
+    reads: frozenset[str] = frozenset()
+    explain: Step | None = None
+    blocks: str = ""
+
+    @property
+    def blocking(self) -> bool:
+        """True where others cannot write rows, or not even read them, beside the step."""
+        return self.lock.upper() in BLOCKING

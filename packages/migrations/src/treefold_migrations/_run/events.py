@@ -6,17 +6,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["file", "step", "rows", "done", "retry", "wait"]
+Kind = Literal["file", "look", "step", "rows", "done", "retry", "wait"]
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
     """One moment of a run.
 
-    `kind` is "file" (a file begins), "step" (a step begins), "rows" (a batch of a long step is
-    complete), "done" (a file is complete), "retry" (a table is locked, the transaction begins
-    again) or "wait" (another run holds the lock). `step` counts from 1 to `steps`; `rows` of
-    `total` rows are done, where `total` is 0 if it is not known. `text` is for people.
+    `kind` is "file" (a file begins), "look" (rows are read before a step, without a lock), "step"
+    (a step begins), "rows" (a batch of a long step is complete), "done" (a file is complete),
+    "retry" (a table is locked, the transaction begins again) or "wait" (another run holds the
+    lock). `step` counts from 1 to `steps`; `rows` of `total` rows are done, where `total` is 0 if
+    it is not known. `text` is for people.
     """
 
     kind: Kind

@@ -8,13 +8,14 @@ transaction is noted before it begins and after it ends. The last group carries 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from treefold_migrations._base.errors import LockTimeout, MigrationError, RunError
 from treefold_migrations._plan.perform import perform
+from treefold_migrations._plan.step import Step
 from treefold_migrations._run.effects import Atomic, Call, Flow, Pause, count, rows, script
 from treefold_migrations._run.events import Event, Listener
 from treefold_migrations._run.frozen import FrozenModels
@@ -128,13 +129,13 @@ class _File:
         self._tell("file", f"{run.name}" if known is None else f"{run.name} (goes on)")
         if self._engine.skip:
             yield from self._skip()
-        if known is None:
-            yield from self._look_up()
         if self._progress.done >= run.whole:
             yield Atomic(self._fenced(self._complete()))
         while self._progress.done < len(run.units):
             group = group_at(run.units, self._progress.done)
+            self._at = self._progress.done
             try:
+                yield from self._look_in_front(group[0])
                 if group[0].transactional:
                     yield from self._transaction(group)
                 else:
@@ -146,15 +147,25 @@ class _File:
         self._tell("done", run.name)
         return True
 
-    def _look_up(self) -> Flow[None]:
-        for step in self._run.lookups:
-            try:
-                yield from perform(step)
-            except RunError as error:
-                raise RunError(
-                    f"Migration {self._run.name!r} cannot begin: {error}; nothing of this file was "
-                    "applied"
-                ) from error
+    def _look_in_front(self, unit: Unit) -> Flow[None]:
+        """Run the guards of a unit in a transaction that takes no lock and ends before its own."""
+        if not unit.guards or self._at in self._progress.skipped:
+            return
+        for step in unit.guards:
+            if step.table:
+                self._tell("look", step.summary)
+        try:
+            yield from self._attempts(lambda _: self._together(self._look(unit.guards)))
+        except RunError as error:
+            if isinstance(error.__cause__, ORMError):
+                raise
+            raise self._refused(error) from error
+
+    def _look(self, guards: Sequence[Step]) -> Flow[None]:
+        timeouts = Timeouts(self._engine.limits, active=self._engine.postgres, local=True)
+        yield from timeouts.before(None)
+        for step in guards:
+            yield from perform(step)
 
     def _skip(self) -> Flow[None]:
         progress = self._progress
@@ -224,7 +235,30 @@ class _File:
                 lost = isinstance(error, ConnectionFailed)
                 if not (alone is None or lost or again(alone)):
                     self._progress = replace(self._progress, started=False)
+                if not lost:
+                    yield from self._explain(error)
                 raise RunError(f"{self._where()} failed: {error}; {self._kept()}") from error
+            return
+
+    def _look_before(self, unit: Unit) -> Flow[None]:
+        """Run guards inside of a transaction, which has taken no lock that others wait for."""
+        for step in unit.guards:
+            try:
+                yield from perform(step)
+            except RunError as error:
+                raise self._refused(error) from error
+
+    def _explain(self, error: ORMError) -> Flow[None]:
+        """Raise the error of the guard whose rows a statement refused, where they are there."""
+        unit = self._run.units[self._at] if self._at < len(self._run.units) else None
+        explain = unit.step.explain if isinstance(unit, SqlUnit) else None
+        if explain is None:
+            return
+        try:
+            yield Atomic(perform(explain))
+        except RunError as found:
+            raise RunError(f"{self._where()} failed: {found}; {self._kept()}") from error
+        except ORMError:  # such as a name that the transaction had changed
             return
 
     def _group(self, group: tuple[Unit, ...], *, foreign_keys_off: bool = False) -> Flow[None]:
@@ -237,6 +271,8 @@ class _File:
                 if place in run.shown:
                     self._tell("step", f"{unit.summary} (done by hand)")
                 continue
+            if place > self._progress.done:  # those of the first one ran in front
+                yield from self._look_before(unit)
             yield from timeouts.before(unit.step if isinstance(unit, SqlUnit) else None)
             yield from self._perform(unit)
         if foreign_keys_off:
@@ -327,18 +363,18 @@ class _File:
             yield from self._python(unit)
             return
         step = unit.step
+        if step.repeat:
+            changed = 0
+            while done := (yield from count(step.sql)):
+                changed += done
+                self._progress = replace(
+                    self._progress,
+                    batches=self._progress.batches + 1,
+                    rows=self._progress.rows + done,
+                )
+                self._tell("rows", unit.summary, rows_=changed)
+            step = replace(step, sql="", repeat=False)
         try:
-            if step.repeat:
-                changed = 0
-                while done := (yield from count(step.sql)):
-                    changed += done
-                    self._progress = replace(
-                        self._progress,
-                        batches=self._progress.batches + 1,
-                        rows=self._progress.rows + done,
-                    )
-                    self._tell("rows", unit.summary, rows_=changed)
-                step = replace(step, sql="", repeat=False)
             yield from perform(step)
         except RunError as error:  # of its check
             raise RunError(f"{self._where()} failed: {error}; {self._kept()}") from error
@@ -388,6 +424,12 @@ class _File:
         if not text:
             return "nothing of this file was applied"
         return f"{text}. {ways_out(progress)}"
+
+    def _refused(self, error: RunError) -> RunError:
+        progress, run = self._progress, self._run
+        begun = progress.done or progress.started or progress.batches
+        place = f"go on with step {run.number_at(self._at)}" if begun else "begin"
+        return RunError(f"Migration {run.name!r} cannot {place}: {error}; {self._kept()}")
 
     def _locked(self, error: ORMError) -> LockTimeout:
         tries = self._engine.limits.attempts

@@ -193,7 +193,7 @@ def _parts_back(
     place: int,
 ) -> Iterator[Unit]:
     """The reverse of an operation of which some steps ran, with conditions for the other parts."""
-    units = list(units_between([reverse], states[::-1], target))
+    units = units_between([reverse], states[::-1], target)
     made = "".join(u.step.sql for u in units if isinstance(u, SqlUnit) and _ADDS.search(u.step.sql))
     for unit in units:
         if isinstance(unit, SqlUnit):
@@ -223,7 +223,7 @@ def _reverses_as_far(
     target: Target,
     fills: RollbackFills,
     kept: list[str],
-) -> Iterator[Unit]:
+) -> list[Unit]:
     reverses, between = list[Operation](), [states[count]]
     for place in reversed(range(count)):
         operation = item.operations[place]

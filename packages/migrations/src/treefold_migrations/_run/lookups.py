@@ -2,7 +2,8 @@
 
 `AddField("book", "author", ForeignKey(..., db_default=99))` on PostgreSQL commits the column,
 builds an index, and fails at the reference: so the row 99 of `author` is looked up first. Tables
-and columns that the operations need, and modules that functions import, are looked up too.
+and columns that the operations need, and modules that functions import, are looked up too. They
+run as guards of the first unit.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from treefold_migrations._files.history import Loaded
 from treefold_migrations._operations.base import Operation, states_through
 from treefold_migrations._operations.custom import RunPython, RunSQL, SeparateStateAndDatabase
 from treefold_migrations._plan.operations import fresh_after, plan_operations
+from treefold_migrations._run.guard_order import place_guards
 from treefold_migrations._run.rollback_fills import RollbackFills
 from treefold_migrations._run.units import PythonUnit, SqlUnit, Unit
 from treefold_migrations._state.schema_state import SchemaState
@@ -30,7 +31,7 @@ def units_forwards(
 ) -> tuple[list[Unit], int]:
     """Return the units of a file, and how many come before the first contract operation."""
     operations = item.operations
-    units = list(units_between(operations, states, target))
+    units = units_between(operations, states, target)
     late = (n for n, operation in enumerate(operations) if operation.phase == "contract")
     first = next(late, len(operations))
     return units, sum(unit.operation < first for unit in units)
@@ -41,7 +42,7 @@ def units_backwards(
 ) -> list[Unit]:
     """Return the units that take a file back; raises as `reverses_of`."""
     reverses = reverses_of(item, item.operations, states, fills)
-    return list(units_between(reverses, states[::-1], target))
+    return units_between(reverses, states[::-1], target)
 
 
 def reverses_of(
@@ -72,10 +73,19 @@ def units_between(
     operations: Sequence[Operation],
     states: Sequence[SchemaState],
     target: Target,
-    *,
+) -> list[Unit]:
+    """Return the units of operations between their states, each with the guards to run before it;
+    those of SQL are planned together.
+    """
+    return place_guards(_units(operations, states, target), operations, states)
+
+
+def _units(
+    operations: Sequence[Operation],
+    states: Sequence[SchemaState],
+    target: Target,
     fresh: frozenset[str] = frozenset(),
 ) -> Iterator[Unit]:
-    """Yield the units of operations between their states; those of SQL are planned together."""
     place = 0
     while place < len(operations):
         operation, end = operations[place], place + 1
@@ -85,7 +95,7 @@ def units_between(
             yield PythonUnit(operation.forward, states[place], place, together, summary)
         elif isinstance(operation, SeparateStateAndDatabase):
             inner = states_through(operation.database, states[place])
-            for unit in units_between(operation.database, inner, target, fresh=fresh):
+            for unit in _units(operation.database, inner, target, fresh):
                 yield replace(unit, operation=place)
         else:
             while end < len(operations) and not isinstance(operations[end], _OWN_UNITS):

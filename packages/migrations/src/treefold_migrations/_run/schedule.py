@@ -25,7 +25,7 @@ from treefold_migrations._run.planning import (
 from treefold_migrations._run.record_hashes import fits, fits_replaced, outdated
 from treefold_migrations._run.records import Applied, Record
 from treefold_migrations._run.rollback_fills import RollbackFills
-from treefold_migrations._run.units import FileRun, PythonUnit, Unit, file_run
+from treefold_migrations._run.units import FileRun, PythonUnit, file_run, is_split
 from treefold_migrations._state.schema_state import SchemaState
 
 Phase = Literal["expand", "contract"]
@@ -133,13 +133,13 @@ def forwards(
         units, early = units_forwards(item, states, target)
         end = early if phase == "expand" else None
         hash_ = history.digest(item.name)
-        code = function_code(item) if item.name in applied.progress or _is_split(units) else None
-        chosen = file_run(item.name, hash_, "forwards", units, upto=end, code=code)
-        if _is_split(units):
+        code = function_code(item) if item.name in applied.progress or is_split(units) else None
+        if is_split(units):
             functions = [unit.function for unit in units if isinstance(unit, PythonUnit)]
             require_imports(item, functions)
-            steps = lookups(item, states, target.dialect)
-            chosen = replace(chosen, lookups=tuple(steps))
+            guards = (*lookups(item, states, target.dialect), *units[0].guards)
+            units[0] = replace(units[0], guards=guards)
+        chosen = file_run(item.name, hash_, "forwards", units, upto=end, code=code)
         progress = applied.progress.get(item.name)
         if chosen.completes or len(chosen.units) > (progress.done if progress else 0):
             made.append(chosen)
@@ -306,10 +306,6 @@ def forgotten(
 
 
 _NEVER = dt.datetime.min.replace(tzinfo=dt.UTC)  # a half done file has not been applied at any time
-
-
-def _is_split(units: Sequence[Unit]) -> bool:
-    return not all(unit.transactional for unit in units)
 
 
 def lost(

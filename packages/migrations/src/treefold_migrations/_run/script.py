@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from treefold_migrations._plan.step import Step
 from treefold_migrations._run.planning import Target
 from treefold_migrations._run.units import FileRun, PythonUnit, Unit, group_at
 
@@ -23,10 +24,14 @@ def _file(run: FileRun, target: Target) -> Iterator[str]:
     while place < len(run.units):
         group = group_at(run.units, place)
         together = group[0].transactional
+        for guard in group[0].guards:
+            yield from _step(guard)
         if together and _unenforced(group):
             yield "PRAGMA foreign_keys = OFF;"
         yield "BEGIN;" if together else "-- committed by itself:"
-        for unit in group:
+        for number, unit in enumerate(group):
+            for guard in unit.guards if number else ():
+                yield from _step(guard)
             yield from _unit(unit)
         if together:
             yield "COMMIT;"
@@ -46,7 +51,10 @@ def _unit(unit: Unit) -> Iterator[str]:
     if isinstance(unit, PythonUnit):
         yield f"-- {unit.summary} (Python, not part of this script)"
         return
-    step = unit.step
+    yield from _step(unit.step)
+
+
+def _step(step: Step) -> Iterator[str]:
     if step.summary:
         yield f"-- {step.summary}"
     if step.generates:

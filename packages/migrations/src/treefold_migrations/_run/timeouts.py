@@ -7,13 +7,11 @@ whole transaction begins again after a pause.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from treefold_migrations._plan.step import Step
 from treefold_migrations._run.effects import Flow, rows
-
-BLOCKING = frozenset({"ACCESS EXCLUSIVE", "EXCLUSIVE", "SHARE ROW EXCLUSIVE", "SHARE"})
-"""Locks that rows cannot be written, or not even read, beside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +29,31 @@ class Limits:
         return min(0.5 * 1.6**attempt, 10.0)
 
 
+_OWN = re.compile(r"\s*(SET|RESET)\b.*_timeout\b", re.IGNORECASE)
+
+
 class Timeouts:
-    """The settings of one transaction (`local`) or of a session, changed where a step needs it."""
+    """The settings of one transaction (`local`) or of a session, changed where a step needs it.
+
+    A transaction keeps its locks to its end, and so the limits of its first blocking step. Limits
+    that an author sets by SQL stay as they are.
+    """
 
     def __init__(self, limits: Limits, *, active: bool, local: bool) -> None:
         self._limits = limits
         self._active = active
         self._local = "true" if local else "false"
         self._blocking: bool | None = None
+        self._own = False
 
     def before(self, step: Step | None) -> Flow[None]:
         """Set the limits that a step runs under; `None` is a call of Python."""
-        blocking = step is not None and step.lock.upper() in BLOCKING
-        if not self._active or blocking == self._blocking:
+        blocking = step is not None and step.blocking
+        if self._local == "true":
+            blocking = blocking or bool(self._blocking)
+        set_by_author = step is not None and _OWN.match(step.sql) is not None
+        own, self._own = self._own, self._own or set_by_author
+        if not self._active or own or blocking == self._blocking:
             return
         self._blocking = blocking
         lock, statement = (self._limits.lock, self._limits.statement) if blocking else (0, 0)

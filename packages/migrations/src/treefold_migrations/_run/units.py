@@ -1,7 +1,8 @@
 """Units: the steps of one file in one direction, grouped into transactions.
 
 A unit is a step of SQL or a call of Python. Consecutive transactional units share a transaction;
-the others stand alone, and the journal keeps how many units are complete.
+the others stand alone, and the journal keeps how many units are complete. Guards are no units of
+their own: they belong to the unit that they run before.
 """
 
 from __future__ import annotations
@@ -24,11 +25,17 @@ class SqlUnit:
     step: Step
     operation: int
     again: bool = True
+    guards: tuple[Step, ...] = ()
 
     @property
     def transactional(self) -> bool:
         """True if the step runs in the transaction of the file."""
         return self.step.transactional
+
+    @property
+    def blocking(self) -> bool:
+        """True where others wait for the locks that the step takes."""
+        return self.step.blocking
 
     @property
     def summary(self) -> str:
@@ -56,6 +63,8 @@ class PythonUnit:
     transactional: bool
     summary: str
     hidden: bool = False
+    guards: tuple[Step, ...] = ()
+    blocking = False
 
     @property
     def identity(self) -> str:
@@ -75,7 +84,6 @@ class FileRun:
     that are taken back of a file that was never completed, -1 for any other run, `origin` where
     that file stood, and `kept` what cannot be taken back of it. `digests` has one of each unit.
     `shown` are the places of the units that plans and progress count, of all that the file has.
-    `lookups` are verified before the first unit of a file that is not one transaction.
     """
 
     name: str
@@ -90,7 +98,6 @@ class FileRun:
     digests: tuple[str, ...] = ()
     origin: Progress | None = None
     kept: tuple[str, ...] = ()
-    lookups: tuple[Step, ...] = ()
 
     def number_at(self, place: int) -> int:
         """Return the number that people read for a unit: of itself, or of the one it is part of."""
@@ -136,12 +143,24 @@ def _digest(unit: Unit, code: Callable[[str], str] | None) -> str:
 
 
 def group_at(units: tuple[Unit, ...], place: int) -> tuple[Unit, ...]:
-    """Return the units from `place` on that share a transaction, or the one that stands alone."""
-    end = place + 1
+    """Return the units from `place` on that share a transaction, or the one that stands alone.
+
+    A unit with guards begins a transaction where the one before has locks that others wait for.
+    """
+    end, blocking = place + 1, units[place].blocking
     if units[place].transactional:
         while end < len(units) and units[end].transactional:
+            if blocking and units[end].guards:
+                break
+            blocking = blocking or units[end].blocking
             end += 1
     return units[place:end]
+
+
+def is_split(units: Sequence[Unit]) -> bool:
+    """True for units that are not one transaction."""
+    whole = tuple(units)
+    return bool(whole) and (not whole[0].transactional or len(group_at(whole, 0)) < len(whole))
 
 
 def places_of_step(units: tuple[Unit, ...], place: int) -> list[int]:

@@ -1,0 +1,162 @@
+"""Guards on PostgreSQL: queries over a table as it is before a change, for rows that it refuses.
+
+A guard in the transaction of the change would read rows under the locks of the statements before
+it. So it reads first, and takes the values that the change will give:
+
+    AddField("book", "code", CharField(unique=True, db_default="x"))
+    -> SELECT ... FROM (SELECT CAST('x' AS varchar(9)) AS "code", "id" AS "id" FROM "book") ...
+
+Rows that are written meanwhile are refused by the statement itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from treefold_migrations._plan.changes import (
+    column_checks,
+    columns_by_name,
+    is_constant,
+    mentions,
+)
+from treefold_migrations._plan.conversion import Conversion
+from treefold_migrations._plan.guards import (
+    braced,
+    breaks_check,
+    casts,
+    guard,
+    no_duplicates,
+    no_nulls,
+    no_orphans,
+    no_rows,
+    selected,
+)
+from treefold_migrations._plan.step import Step
+from treefold_orm.schema import ColumnDef, ForeignKeyDef, TableDef, quote
+
+if TYPE_CHECKING:
+    from treefold_migrations._plan.alteration import Alteration
+
+
+def guards_of(work: Alteration, keys: Sequence[ForeignKeyDef]) -> list[Step]:
+    """Return the guards of one table that changes; `keys` are its new references."""
+    before = work.change.before
+    if work.fresh or before is None:
+        return []
+    found = _Guards(work, before)
+    return [found.in_front(step) for step in (*found.of_columns(), *found.of_constraints(keys))]
+
+
+def misfits(table: TableDef, name: str, conversion: Conversion) -> Step | None:
+    """A guard for values of a quoted column that its new type does not take; None where it takes
+    all.
+    """
+    if not conversion.misfit:
+        return None
+    problem = (
+        f"hold {conversion.what} in {braced(name[1:-1])}, which its new type does not take; "
+        "change them first, or give an expression with using="
+    )
+    misfit = conversion.misfit_of(name)
+    if not conversion.castable:
+        return guard(table, misfit, problem)
+    condition = f"CASE WHEN {misfit} THEN TRUE ELSE NOT pg_temp.treefold_casts({name}) END"
+    return replace(guard(table, condition, problem), sql=casts(conversion.castable))
+
+
+class _Guards:
+    """The guards of one table, whose columns are those before the change."""
+
+    def __init__(self, work: Alteration, before: TableDef) -> None:
+        self._work = work
+        self._change = work.change
+        self._before = before
+        self._old = columns_by_name(before)
+
+    def in_front(self, step: Step) -> Step:
+        """The guard with the columns that it reads."""
+        table = self._before.name
+        reads = {f"{table}.{name}" for name in self._old if quote(name) in step.verify}
+        return replace(step, transactional=False, reads=step.reads | reads | {f"{table}."})
+
+    def of_columns(self) -> Iterable[Step]:
+        for column in self._work.after.columns:
+            source = self._old.get(self._change.sources.get(column.name, ""))
+            fill = self._change.fills.get(column.name, "")
+            required = not (column.null or column.identity or column.default)
+            computed = fill and not is_constant(fill) and not column.null
+            if source is None:
+                if required and not fill:
+                    yield no_rows(self._before, column.name)
+                elif computed:
+                    yield self._no_nulls_after(column.name)
+                continue
+            conversion = self._change.conversions.get(column.name)
+            found = misfits(self._before, quote(source.name), conversion) if conversion else None
+            if found is not None:
+                yield found
+            if source.null and not column.null:
+                if not fill:
+                    yield no_nulls(self._before, source.name)
+                elif computed:
+                    yield self._no_nulls_after(column.name)
+
+    def of_constraints(self, keys: Sequence[ForeignKeyDef]) -> Iterable[Step]:
+        old, new = self._work.current, self._work.after
+        names = [column.name for column in new.columns]
+        for check in self._work.parts(column_checks(old), column_checks(new)).added:
+            used = [name for name in names if mentions(check.sql, frozenset({name}))]
+            if self._computable(used):
+                table, source = self._as_after(used)
+                yield breaks_check(table, check, source)
+        for unique in self._work.parts(old.uniques, new.uniques).added:
+            where = [name for name in names if mentions(unique.where, frozenset({name}))]
+            used = list(dict.fromkeys([*unique.columns, *where]))
+            if unique.columns and self._computable(used):
+                table, source = self._as_after(used)
+                found = no_duplicates(table, unique, source)
+                yield from [found] if found else []
+        for key in keys:
+            if key in old.foreign_keys or not self._computable([key.column]):
+                continue  # the reference that is dropped for a change of type held
+            table, source = self._as_after([key.column])
+            step = no_orphans(table, key, source)
+            reads = {f"{key.target}.", f"{key.target}.{key.target_column}"}
+            yield replace(step, reads=frozenset(reads))
+
+    def _no_nulls_after(self, column: str) -> Step:
+        table, source = self._as_after([column])
+        return no_nulls(table, column, source)
+
+    def _computable(self, columns: Sequence[str]) -> bool:
+        after = columns_by_name(self._work.after)
+        return all(name in self._change.sources or not after[name].identity for name in columns)
+
+    def _as_after(self, columns: Sequence[str]) -> tuple[TableDef, str]:
+        """The table of a guard, and its rows with their values after, empty where they stay."""
+        after = columns_by_name(self._work.after)
+        keys = tuple(key for key in self._work.after.primary_key if self._computable([key]))
+        wanted = list(dict.fromkeys([*columns, *keys]))
+        table = replace(self._before, primary_key=keys)
+        if all(self._stays(after[name]) for name in wanted):
+            return table, ""
+        values = {name: self._value(after[name]) for name in wanted}
+        return table, selected(self._before, values, wanted)
+
+    def _stays(self, column: ColumnDef) -> bool:
+        source = self._change.sources.get(column.name)
+        changed = column.name in self._change.fills or column.name in self._change.conversions
+        return source == column.name and not changed
+
+    def _value(self, column: ColumnDef) -> str:
+        source = self._change.sources.get(column.name)
+        fill = self._change.fills.get(column.name, "")
+        if source is None:
+            return f"CAST({fill or column.default or 'NULL'} AS {column.type})"
+        value = quote(source)
+        conversion = self._change.conversions.get(column.name)
+        if conversion is not None:
+            value = conversion.of(value)
+        return f"COALESCE({value}, {fill})" if fill and not column.null else value

@@ -1,0 +1,42 @@
+"""Changes of columns under which PostgreSQL handles every row while it holds the table's lock.
+
+`ALTER TABLE book ALTER COLUMN pages TYPE bigint` reads and writes every row under ACCESS EXCLUSIVE;
+`varchar(20)` to `varchar(40)`, or to `text`, changes the catalog alone.
+"""
+
+from __future__ import annotations
+
+import re
+
+from treefold_migrations._plan.changes import is_constant
+
+WRITES = "writes every row again"
+NUMBERS = "numbers every row"
+INDEXES = "builds an index over every row"
+
+_SIZED = re.compile(r"(varchar|numeric)\((\d+)(, \d+)?\)")
+_STABLE = (
+    "now()",
+    "current_timestamp",
+    "strftime(",
+    "statement_timestamp",
+    "transaction_timestamp",
+)
+
+
+def rewrites_rows(old: str, new: str) -> bool:
+    """True for a change of type that writes each row again."""
+    first, last = _SIZED.fullmatch(old), _SIZED.fullmatch(new)
+    if first is None:
+        return True
+    if last is None:
+        return not (first[1] == "varchar" and new == "text")
+    return (first[1], first[3]) != (last[1], last[3]) or int(first[2]) > int(last[2])
+
+
+def is_volatile(sql: str) -> bool:
+    """True for a default that may differ from row to row."""
+    if is_constant(sql) or sql.startswith(("ARRAY[", "'")):
+        return False
+    lowered = sql.lower()
+    return "(" in lowered.strip("()") and not any(word in lowered for word in _STABLE)
