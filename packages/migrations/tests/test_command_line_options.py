@@ -18,7 +18,7 @@ from run_support import (
     make_place as make_place,
     place as place,
 )
-from test_run_steps import locked, slow_alter_table
+from test_run_steps import at_alter_table, locked
 
 from treefold_migrations import Limits
 from treefold_migrations._commands import command_line
@@ -69,7 +69,7 @@ def test_a_locked_table_ends_the_command_within_its_limits(
 def test_a_step_that_holds_its_lock_too_long_names_the_flag(
     postgres: Place, ranked: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with slow_alter_table(postgres):
+    with at_alter_table(postgres, "PERFORM pg_sleep(0.4)"):
         assert command_line.migrate(statement_timeout="0.1", app_dir=ranked) == 1
         shown = capsys.readouterr().err
         assert "held its lock for 0.1 s" in shown

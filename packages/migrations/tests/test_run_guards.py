@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -18,12 +19,16 @@ from run_support import (
 from test_plan_changes import CASES
 from test_run_steps import at_alter_table, locked
 
-from treefold_migrations import LockTimeout, RunError, migrate
+from treefold_migrations import LockTimeout, RunError, lint, migrate
+from treefold_migrations._lint.changes import Subject, lint_change
 from treefold_migrations._plan.operations import plan_changes
 from treefold_migrations._plan.sql_locks import lock_of
 from treefold_migrations._run.events import Event
+from treefold_migrations._run.planning import Target
 from treefold_migrations._run.runner import Runner
+from treefold_migrations._run.schedule import alone
 from treefold_migrations._run.timeouts import Limits
+from treefold_migrations._run.units import SqlUnit
 from treefold_orm import close_all
 from treefold_orm.schema import Postgres
 
@@ -110,6 +115,50 @@ def test_a_guard_stays_in_a_transaction_that_locks_nobody(postgres: Place, files
     with pytest.raises(RunError, match=r"has 1 rows.*nothing of this file was applied"):
         Runner("default", files.history()).migrate()
     assert postgres.ask("SELECT count(*) FROM author") == [(2,)]
+
+
+def test_a_plan_names_what_blocks_and_the_size_of_the_table(postgres: Place, files: Files) -> None:
+    start(files)
+    files.write("0002_size", 'AlterField("author", "name", fields.CharField(max_length=9))')
+    assert re.search(
+        r"1/1 change the type, to .*, of author\.name \(writes every row again of author, \d+ kB, "
+        r"while reads and writes wait\)",
+        "\n".join(plan_of(files)),
+    )
+
+
+BLOCKED = {"type-rewrites", "volatile-default", "primary-key-index", "exclusion-constraint"}
+LINTED = {
+    "a type": 'AlterField("author", "name", fields.IntegerField())',
+    "a shorter text": 'AlterField("author", "name", fields.CharField(max_length=9))',
+    "a volatile default": 'AddField("author", "key", fields.FloatField(db_default=Random()))',
+    "another key": 'SetOptions("pair", primary_key=["b", "a"])',
+}
+PAIR = (
+    'CreateTable("pair", {"a": fields.IntegerField(), "b": fields.IntegerField()}, model="Pair", '
+    'primary_key=["a", "b"])'
+)
+
+
+@pytest.mark.parametrize("name", LINTED)
+def test_lint_names_a_change_that_blocks(name: str, files: Files) -> None:
+    files.write("0001_initial", AUTHOR, PAIR)
+    files.write("0002_change", LINTED[name], above="from treefold_orm import Random")
+    found = {finding.rule for _, finding in lint(files.folder, since="0001", metas=())}
+    run = alone(files.history(), "0002", Target(Postgres()), backwards=False)
+    assert [unit for unit in run.units if isinstance(unit, SqlUnit) and unit.step.blocks]
+    assert found & BLOCKED
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_lint_names_each_step_that_blocks(name: str) -> None:
+    case, dialect = CASES[name], Postgres()
+    changes = case.changes(dialect)
+    before, after = ({s.name: s for s in shapes} for shapes in (case.before, case.after))
+    subject = Subject(0, before, after, case.answers, tuple(changes), dialect)
+    found = {finding.rule for finding in lint_change(subject)}
+    blocks = {step.blocks for step in plan_changes(changes, dialect=dialect)} - {""}
+    assert bool(blocks) == bool(found & BLOCKED)
 
 
 # -- rows that are written between a guard and the statement --------------------------------------

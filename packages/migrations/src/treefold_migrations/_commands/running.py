@@ -5,7 +5,7 @@ They report to `say`, one line at a time; nothing is printed here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -23,7 +23,7 @@ from treefold_migrations._run.runner import Resolution, Runner
 from treefold_migrations._run.schedule import Phase
 from treefold_migrations._run.script import script
 from treefold_migrations._run.timeouts import Limits
-from treefold_migrations._run.units import FileRun
+from treefold_migrations._run.units import FileRun, SqlUnit, Unit
 from treefold_orm.schema import Postgres, SQLite, database_for
 
 
@@ -192,6 +192,21 @@ def _steps(number: int) -> str:
     return "step" if number == 1 else "steps"
 
 
+def _blocked(unit: Unit, sizes: Mapping[str, int]) -> str:
+    """What the server does with every row while others wait, and the size of the table."""
+    if not (isinstance(unit, SqlUnit) and unit.step.blocks):
+        return ""
+    size = _readable_size(sizes.get(unit.step.table, 0))
+    return f" ({unit.step.blocks} of {unit.step.table}, {size}, while reads and writes wait)"
+
+
+def _readable_size(count: int) -> str:
+    for unit, size in (("GB", 2**30), ("MB", 2**20)):
+        if count >= size:
+            return f"{count / size:.1f} {unit}"
+    return f"{count // 1024} kB"
+
+
 def _runner(
     folder: Folder,
     database: str,
@@ -253,7 +268,8 @@ def _conclude(runs: list[FileRun], verb: str, say: Say, *, fake: bool, plan: boo
                     if guard.table:
                         say(f"      {guard.summary}, without a lock")
                 apart = "" if unit.transactional else " (committed by itself)"
-                say(f"  {number}/{len(run.shown)} {unit.summary}{apart}")
+                blocks = _blocked(unit, run.sizes)
+                say(f"  {number}/{len(run.shown)} {unit.summary}{apart}{blocks}")
     elif fake:
         for run in runs:
             say(f"{run.name}: record {'written' if run.direction == 'forwards' else 'removed'}")

@@ -236,9 +236,17 @@ class _File:
                 if not (alone is None or lost or again(alone)):
                     self._progress = replace(self._progress, started=False)
                 if not lost:
+                    yield from self._remove_remains(alone)
                     yield from self._explain(error)
                 raise RunError(f"{self._where()} failed: {error}; {self._kept()}") from error
             return
+
+    def _remove_remains(self, alone: Unit | None) -> Flow[None]:
+        """Remove an index whose build failed, which a corrected file may not build again."""
+        step = alone.step if isinstance(alone, SqlUnit) else None
+        if step is not None and step.before_retry:
+            with suppress(ORMError):  # the next run removes it, or drift names it
+                yield from script(step.before_retry)
 
     def _look_before(self, unit: Unit) -> Flow[None]:
         """Run guards inside of a transaction, which has taken no lock that others wait for."""

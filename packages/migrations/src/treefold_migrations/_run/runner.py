@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Literal, TypeVar
 
@@ -26,9 +27,18 @@ from treefold_migrations._run.records import Applied, Records
 from treefold_migrations._run.rollback_fills import RollbackFills, require_filled
 from treefold_migrations._run.schedule import Phase
 from treefold_migrations._run.timeouts import Limits
-from treefold_migrations._run.units import FileRun
+from treefold_migrations._run.units import FileRun, SqlUnit
 from treefold_orm import ORMError
-from treefold_orm.schema import HeldConnection, Operation, arun, database_for, quote, run
+from treefold_orm.schema import (
+    HeldConnection,
+    Operation,
+    Postgres,
+    arun,
+    database_for,
+    literal,
+    quote,
+    run,
+)
 
 T = TypeVar("T")
 Resolution = Literal["again", "skip", "abandon"]
@@ -326,7 +336,7 @@ class Runner:
         records = Records(held.dialect)
         applied = yield from records.read()
         if plan:
-            return choose(applied)
+            return (yield from _with_sizes(choose(applied)))
         if idle(applied):
             return []
         lock = lock_for(held, records, Owner.here())
@@ -367,6 +377,18 @@ class Runner:
 
     def _notice(self, text: str) -> None:
         self._listener(Event("wait", text))
+
+
+def _with_sizes(runs: list[FileRun]) -> Flow[list[FileRun]]:
+    steps = [unit.step for made in runs for unit in made.units if isinstance(unit, SqlUnit)]
+    sizes: dict[str, int] = {}
+    for table in sorted({step.table for step in steps if step.blocks}):
+        found = yield from rows(
+            "SELECT coalesce(pg_total_relation_size(to_regclass("
+            f"{literal(quote(table), Postgres())})), 0)"
+        )
+        sizes[table] = found[0][0]
+    return [replace(made, sizes=sizes) for made in runs]
 
 
 def _refuse_rest(runs: list[FileRun]) -> None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from treefold_migrations._plan.step import Step
@@ -84,6 +84,7 @@ class FileRun:
     that are taken back of a file that was never completed, -1 for any other run, `origin` where
     that file stood, and `kept` what cannot be taken back of it. `digests` has one of each unit.
     `shown` are the places of the units that plans and progress count, of all that the file has.
+    `sizes` are the bytes of tables that a plan names, because every row is handled under a lock.
     """
 
     name: str
@@ -98,6 +99,7 @@ class FileRun:
     digests: tuple[str, ...] = ()
     origin: Progress | None = None
     kept: tuple[str, ...] = ()
+    sizes: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def number_at(self, place: int) -> int:
         """Return the number that people read for a unit: of itself, or of the one it is part of."""
