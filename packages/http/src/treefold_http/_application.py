@@ -43,6 +43,7 @@ from treefold_http._runtime.boot_report import BootReport
 from treefold_http._runtime.current_application import (
     entered,
     entering,
+    leave,
     note_made,
 )
 from treefold_http._runtime.disconnect_watcher import DisconnectWatcher
@@ -316,14 +317,13 @@ class Application:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection scope (ASGI 3.0)."""
-        outer = self  # the application whose code awaits this one
+        entry = None
         if scope["type"] != "http" or not self.lifespan.is_direct:
-            outer = entered.get()
             if not self.lifespan.is_beside or scope["type"] != "http":
                 if (prepared := await self._prepare(scope, receive, send)) is None:
                     return
                 scope = prepared
-            entered.set(self)
+            entry = entered.set(self)
         started = perf_counter()
         fields = dict(scope["headers"])
         identity = assign_request_id(fields, scope["headers"])
@@ -381,8 +381,8 @@ class Application:
                 log_connection(request, scope["method"], status, perf_counter() - started, has_body)
             if request_id.get() is identity:  # not in a task that is closed from outside
                 request_id.reset(token)
-            if outer is not self:
-                entered.set(outer)
+            if entry is not None:
+                leave(entry)
 
     async def _prepare(self, scope: Scope, receive: Receive, send: Send) -> Scope | None:
         """Return the scope of a request that waits to be served; serve any other scope."""

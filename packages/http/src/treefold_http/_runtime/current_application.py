@@ -10,7 +10,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Generator
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING, Protocol
 
 from treefold_http._runtime.name_space import NameSpace, find_names
@@ -45,12 +45,20 @@ _latest: list[weakref.ref[Runtime]] = []
 @contextmanager
 def entering(app: Runtime) -> Generator[None]:
     """Run a block as code of an application, threads and tasks that it starts included."""
-    former = entered.get()
-    entered.set(app)
+    entry = entered.set(app)
     try:
         yield
     finally:
-        entered.set(former)  # not a token: a generator may end in another context
+        leave(entry)
+
+
+def leave(entry: Token[Runtime | None]) -> None:
+    """Return to the application that was current before `entered.set`, or to none."""
+    try:
+        # Not set to None: every later request would pay for one more variable of its context.
+        entered.reset(entry)
+    except ValueError:  # a generator or a request that is closed from another context
+        entered.set(None if entry.old_value is Token.MISSING else entry.old_value)
 
 
 def note_made(app: Runtime) -> None:
