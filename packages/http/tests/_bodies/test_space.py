@@ -39,6 +39,7 @@ def nothing_is_kept() -> Iterator[None]:
     yield
     gc.collect()  # a caught exception keeps the frame that holds the forms
     assert (rooms._disk.total, rooms._memory.total) == (0, 0)
+    assert (rooms._disk.clients, rooms._memory.clients) == ({}, {})
 
 
 def take(space: FormSpace, kind: str, size: int) -> None:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterable
-from contextlib import aclosing
 from dataclasses import dataclass
 
-from treefold_http._bodies.multipart import MULTIPART, Event, boundary_of, part_events
+from treefold_http._bodies.multipart import MULTIPART, Event, PartParser, boundary_of
 from treefold_http._bodies.part_head import PartHead
 from treefold_http._bodies.space import FormSpace
 from treefold_http._bodies.uploads import UploadFile, close_uploads
@@ -80,12 +79,17 @@ async def parse_form(
     if kind != MULTIPART:
         sent = f"Content-Type is {kind!r}" if kind else "Content-Type is missing"
         raise UnsupportedMediaType(f"{sent}; send {URLENCODED} or {MULTIPART}")
-    events = part_events(boundary_of(content_type, limits), chunks, limits=limits)
+    parser = PartParser(boundary_of(content_type, limits), limits=limits)
     builder = _Builder(limits, space or FormSpace(limits=limits))
     try:
-        async with aclosing(events):
-            async for event in events:
-                await builder.take(event)
+        async for chunk in chunks:
+            for event in parser.take_chunk(chunk):
+                if wanted := builder.take(event):
+                    await builder.make_room(wanted)
+        for event in parser.take_rest():
+            if wanted := builder.take(event):
+                await builder.make_room(wanted)
+        parser.finish()
         return builder.build()
     except (Exception, asyncio.CancelledError):
         await builder.forget()
@@ -125,19 +129,27 @@ class _Builder:
         self._space = space
         space.forget = self.forget
 
-    async def take(self, event: Event) -> None:
-        self._space.check()
+    def take(self, event: Event) -> int:
+        """Take an event; return the bytes of it that still need `make_room`, mostly 0."""
         if isinstance(event, PartHead):
+            self._space.check()
             self._begin(event)
-        elif (upload := self._upload) is not None:
-            if not upload._hold(event, self._limits, self._space):  # pyright: ignore[reportPrivateUsage]
-                await upload._spill(len(event), self._limits, self._space)  # pyright: ignore[reportPrivateUsage]
+            return 0
+        size = len(event)
+        if (upload := self._upload) is not None:
+            return 0 if upload._hold(event, self._limits, self._space) else size  # pyright: ignore[reportPrivateUsage]
+        self._held.append(event)
+        self._size += size
+        if self._size > self._limits.field:
+            raise _field_too_large(self._name or "", self._limits)
+        return 0 if self._space.try_memory(size) else size
+
+    async def make_room(self, size: int) -> None:
+        """Write a file to disk, or let a slower form give way to the text of a field."""
+        if self._upload is not None:
+            await self._upload._spill(size, self._limits, self._space)  # pyright: ignore[reportPrivateUsage]
         else:
-            self._held.append(event)
-            self._size += len(event)
-            if self._size > self._limits.field:
-                raise _field_too_large(self._name or "", self._limits)
-            await self._space.take_memory(len(event))
+            await self._space.take_memory(size)
 
     def build(self) -> ParsedForm:
         self._space.check()

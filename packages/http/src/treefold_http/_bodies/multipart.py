@@ -1,6 +1,6 @@
 """From the bytes of a multipart body to heads and data, in order, as they arrive (RFC 7578).
 
-`PartParser` takes blocks and returns events without any I/O; `part_events` feeds it from a stream.
+`PartParser` takes chunks and returns events without any I/O; `part_events` feeds it from a stream.
 python-multipart (extra `files`) finds the boundaries. This module adds every limit, the text before
 and after the parts, a shortcut for blocks without a boundary, and protection from slow input
 (S-38).
@@ -78,24 +78,10 @@ async def part_events(
         MissingExtra: when python-multipart is not installed.
     """
     parser = PartParser(boundary, limits=limits)
-    total = held = 0
-    small: list[bytes] = []
     async for chunk in chunks:
-        total += len(chunk)
-        if total > limits.total:
-            raise PayloadTooLarge(f"The form must have at most {limits.total} bytes")
-        block = chunk
-        if held or len(chunk) < BLOCK:
-            small.append(chunk)
-            held += len(chunk)
-            if held < BLOCK:
-                continue
-            block = b"".join(small)
-            small.clear()
-            held = 0
-        for event in parser.feed(block):
+        for event in parser.take_chunk(chunk):
             yield event
-    for event in parser.feed(b"".join(small)):
+    for event in parser.take_rest():
         yield event
     parser.finish()
 
@@ -138,6 +124,8 @@ class PartParser:
         )
         self._parser.logger = _silent
         self._events: list[Event] = []
+        self._total = self._waiting = 0
+        self._small: list[bytes] = []
         self._preamble: bytes | None = b""
         self._block = b""
         self._before = 0  # bytes parsed before this block
@@ -145,6 +133,34 @@ class PartParser:
         self._parts = self._files = self._delimiters = self._epilogue = 0
         self._in_data = self._plain = self._ended = False
         self._begin()
+
+    def take_chunk(self, chunk: bytes) -> list[Event]:
+        """Take the next chunk of the body and return the completed events.
+
+        Raises:
+            BadRequest: as `feed`.
+            PayloadTooLarge: above the total.
+        """
+        size = len(chunk)
+        self._total += size
+        if self._total > self._limits.total:
+            raise PayloadTooLarge(f"The form must have at most {self._limits.total} bytes")
+        if size >= BLOCK and not self._waiting:
+            return self.feed(chunk)
+        self._small.append(chunk)
+        self._waiting += size
+        return self.take_rest() if self._waiting >= BLOCK else []
+
+    def take_rest(self) -> list[Event]:
+        """Parse the small chunks that wait for more, and return the completed events.
+
+        Raises:
+            BadRequest: as `feed`.
+        """
+        block = b"".join(self._small)
+        self._small.clear()
+        self._waiting = 0
+        return self.feed(block)
 
     def feed(self, block: bytes) -> list[Event]:
         """Parse the next bytes of the body and return the completed events.
@@ -154,10 +170,11 @@ class PartParser:
         """
         if self._preamble is not None:
             block = self._skip_preamble(self._preamble + block)
-        at = 0
-        while at < len(block):
+        at, size = 0, len(block)
+        while at < size:
             if self._plain and (end := self._data_end(block, at)) > at:
-                self._pass(block[at:end])
+                self._before = self._at = self._before + end - at
+                self._events.append(block[at:end])
                 at = end
             else:
                 self._parse(block[at : at + STEP])
@@ -195,11 +212,6 @@ class PartParser:
         last = block.rfind(b"\r", -len(self._delimiter))
         begun = last >= 0 and self._delimiter.startswith(block[last:])
         return last if begun else len(block)
-
-    def _pass(self, data: bytes) -> None:
-        self._before += len(data)
-        self._at = self._before
-        self._events.append(data)
 
     def _parse(self, block: bytes) -> None:
         if self._ended:

@@ -118,8 +118,12 @@ class BodyReader:
         self._check_declared()
         self.asked = True
         while not self.complete:
-            chunk = await self._next()
-            if chunk:
+            try:
+                message = await self._upcoming()
+            except asyncio.CancelledError:
+                self.was_awaited = True
+                raise
+            if chunk := self._taken(message):
                 yield chunk
 
     async def wait_for_disconnect(self) -> None:

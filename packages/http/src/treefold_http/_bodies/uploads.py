@@ -152,10 +152,11 @@ class UploadFile:
 
     def _hold(self, data: bytes, limits: Limits, space: FormSpace | None) -> bool:
         """Keep a piece in memory, for good if that has room; otherwise it must be spilled."""
+        more = len(data)
         self._held.append(data)
-        self.size += len(data)
+        self.size += more
         is_small = self._spool is None and self.size <= limits.spool
-        return is_small and (space is None or space.try_memory(len(data)))
+        return is_small and (space is None or space.try_memory(more))
 
     async def _spill(self, last: int, limits: Limits, space: FormSpace | None) -> None:
         if self._spool is None:
