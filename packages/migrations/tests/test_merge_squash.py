@@ -171,6 +171,20 @@ def test_sql_stays_in_a_squash_and_what_is_elidable_goes(folder: Path) -> None:
     assert found == ["CreateTable", "CreateTable", "RunSQL", "AddField"]
 
 
+def test_a_squash_keeps_the_rule_of_a_foreign_key(folder: Path) -> None:
+    add = 'AddField("post", "author", fields.ForeignKey("author", null=True))'
+    protect = 'AlterField("post", "author", fields.ForeignKey("author", "PROTECT", null=True))'
+    put(folder, "0002_add", ["0001_initial"], add)
+    put(folder, "0003_protect", ["0002_add"], protect)
+    history = load_folder(folder)
+    before = history.replay([item.name for item in history.order()])
+    squash("0003", folder)
+    assert "PROTECT" in (folder / "0004_squashed.py").read_text(encoding="utf-8")
+    history = load_folder(folder)
+    after = history.replay([item.name for item in history.order()])
+    assert same_states(before, after)
+
+
 def test_python_that_is_not_elidable_stops_a_squash(folder: Path) -> None:
     more = "def forward(*_): pass\n"
     put(folder, "0002_run", ["0001_initial"], "RunPython(forward)", more=more)

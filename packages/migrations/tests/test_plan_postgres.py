@@ -17,7 +17,7 @@ from treefold_migrations._plan.operations import plan_changes
 from treefold_migrations._plan.postgres_names import object_name
 from treefold_migrations._plan.step import Step
 from treefold_orm import CheckConstraint, Index, Q, UniqueConstraint, fields
-from treefold_orm.schema import Postgres
+from treefold_orm.schema import Dialect, Postgres, SQLite
 
 TEXT = {"name": fields.CharField(max_length=20)}
 USER = shape("user", TEXT)
@@ -269,3 +269,16 @@ def test_a_sequence_goes_on_after_a_change_of_its_key(postgres: PostgresBench) -
     numbered.apply(postgres)
     postgres.insert("thing", {"name": "'new'"})
     assert postgres.ask("SELECT max(id) FROM thing") == [(8,)]
+
+
+@pytest.mark.parametrize("dialect", [SQLite(), Postgres()], ids=lambda dialect: dialect.name)
+def test_protect_and_restrict_are_one_action_of_the_database(dialect: Dialect) -> None:
+    posts = [
+        shape("post", {"writer": fields.ForeignKey("user", rule)})
+        for rule in ("RESTRICT", "PROTECT", "CASCADE")
+    ]
+    same = Case([USER, posts[0]], [USER, posts[1]])
+    assert plan_changes(same.changes(dialect), dialect=dialect) == []
+    other = Case([USER, posts[2]], [USER, posts[1]])
+    sql = [step.sql for step in plan_changes(other.changes(dialect), dialect=dialect) if step.sql]
+    assert any("ON DELETE RESTRICT" in text for text in sql)

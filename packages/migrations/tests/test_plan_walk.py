@@ -457,7 +457,7 @@ class Walk:
         if not found:
             return None
         made = self.random.choice(found)
-        made.on_delete = self.random.choice(["RESTRICT", "CASCADE", "SET_NULL"])
+        made.on_delete = self.random.choice(["RESTRICT", "PROTECT", "CASCADE", "SET_NULL"])
         return Answers()
 
     def widen_key(self) -> Answers:

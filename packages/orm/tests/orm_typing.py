@@ -172,7 +172,7 @@ async def relations(book: Book, writer: Writer, genre: Genre) -> None:
     fields.ForeignKey(Writer, CASCADE)
     fields.ForeignKey(Writer, SET_NULL, null=True)
     fields.ForeignKey(Writer, "CASCADE")
-    fields.ForeignKey(Writer, "PROTECT")  # type: ignore[call-overload]  # not a rule
+    fields.ForeignKey(Writer, "DO_NOTHING")  # type: ignore[call-overload]  # not a rule
 
 
 async def keys(entry: Entry) -> None:

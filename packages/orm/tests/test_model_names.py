@@ -10,6 +10,7 @@ import pytest
 import treefold_orm
 from treefold_orm import (
     CASCADE,
+    PROTECT,
     RESTRICT,
     SET_DEFAULT,
     SET_NULL,
@@ -150,6 +151,7 @@ def test_a_model_that_is_defined_again_takes_its_ways_back_again() -> None:
     ("name", "constant"),
     [
         ("CASCADE", CASCADE),
+        ("PROTECT", PROTECT),
         ("RESTRICT", RESTRICT),
         ("SET_DEFAULT", SET_DEFAULT),
         ("SET_NULL", SET_NULL),
@@ -172,10 +174,10 @@ def test_on_delete_may_be_given_by_position(kind: Any) -> None:
 @pytest.mark.parametrize(
     ("rule", "hint"),
     [
-        ("PROTECT", "RESTRICT does so in the database"),
+        ("NO ACTION", "use one of CASCADE, PROTECT, RESTRICT, SET_DEFAULT, SET_NULL"),
         ("DO_NOTHING", "use RESTRICT"),
         ("SET", "use SET_DEFAULT with a default"),
-        ("cascade", "use one of CASCADE, RESTRICT, SET_DEFAULT, SET_NULL"),
+        ("cascade", "use one of CASCADE, PROTECT, RESTRICT, SET_DEFAULT, SET_NULL"),
     ],
 )
 def test_an_unknown_rule_of_on_delete_names_the_one_to_use(rule: Any, hint: str) -> None:

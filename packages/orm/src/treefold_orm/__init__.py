@@ -25,6 +25,7 @@ from treefold_orm._base.errors import (
     OperationalError as OperationalError,
     ORMError as ORMError,
     PoolTimeout as PoolTimeout,
+    ProtectedError as ProtectedError,
     ReadOnlyViolation as ReadOnlyViolation,
     StaleObject as StaleObject,
     StatementTimeout as StatementTimeout,
@@ -44,6 +45,7 @@ from treefold_orm._fields.keys import CompositePrimaryKey as CompositePrimaryKey
 from treefold_orm._fields.meta import registry as registry
 from treefold_orm._fields.relations import (
     CASCADE as CASCADE,
+    PROTECT as PROTECT,
     RESTRICT as RESTRICT,
     SET_DEFAULT as SET_DEFAULT,
     SET_NULL as SET_NULL,

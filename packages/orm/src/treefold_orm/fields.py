@@ -17,6 +17,7 @@ from treefold_orm._fields.numbers import (
 )
 from treefold_orm._fields.relations import (
     CASCADE as CASCADE,
+    PROTECT as PROTECT,
     RESTRICT as RESTRICT,
     SET_DEFAULT as SET_DEFAULT,
     SET_NULL as SET_NULL,

@@ -198,6 +198,21 @@ class ForeignKeyViolation(IntegrityError):
     """The referenced row is missing, or the row is still referenced."""
 
 
+class ProtectedError(ForeignKeyViolation):
+    """Rows that `on_delete=PROTECT` keeps point to what was to be deleted; nothing was.
+
+    Attributes: `protected_objects` are the first of these rows, `count` is the number of all;
+    `model` and `fields` name the foreign key of the first.
+    """
+
+    def __init__(
+        self, message: str, *, protected_objects: Sequence[Any] = (), count: int = 0, **facts: Any
+    ) -> None:
+        super().__init__(message, **facts)
+        self.protected_objects = tuple(protected_objects)
+        self.count = count
+
+
 class NotNullViolation(IntegrityError):
     """A column that must have a value got none."""
 

@@ -90,6 +90,7 @@ class Meta:
         self.by_attname: dict[str, Field[Any]] = {}
         self.relations: dict[str, Relation] = {}
         self.many: dict[str, Any] = {}
+        self.pointers: list[Any] = []  # the foreign keys that point here, also without a way back
         self.columns: tuple[Field[Any], ...] = ()
         self.columns_without_key: tuple[Field[Any], ...] = ()
         self.db_filled: tuple[Field[Any], ...] = ()
@@ -175,6 +176,11 @@ class Meta:
             )
         self.relations[relation.name] = relation
         self.lookups.clear()
+
+    def add_pointer(self, key: Any) -> None:
+        """Make a foreign key that points here known; those of models that were replaced go."""
+        self.pointers = [known for known in self.pointers if known is not key and known.is_in_use]
+        self.pointers.append(key)
 
     def drop_relation(self, relation: Relation) -> None:
         """Forget a relation whose text turned out to mean another model."""

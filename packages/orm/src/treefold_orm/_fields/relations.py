@@ -2,7 +2,7 @@
 
 A foreign key is a column named `<name>_id` with the type of the target's key, and an attribute
 `<name>` that holds the related instance. The database acts on delete, RESTRICT
-unless said otherwise.
+unless said otherwise; PROTECT is asked for before, in `_operations/protecting.py`.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ M = TypeVar("M", bound=Instance)
 M2 = TypeVar("M2", bound=Instance)
 V = TypeVar("V")
 
-OnDelete = Literal["RESTRICT", "CASCADE", "SET_NULL", "SET_DEFAULT"]
+OnDelete = Literal["RESTRICT", "PROTECT", "CASCADE", "SET_NULL", "SET_DEFAULT"]
 RESTRICT: OnDelete = "RESTRICT"
+PROTECT: OnDelete = "PROTECT"
 CASCADE: OnDelete = "CASCADE"
 SET_NULL: OnDelete = "SET_NULL"
 SET_DEFAULT: OnDelete = "SET_DEFAULT"
-_ACTIONS = {"RESTRICT", "CASCADE", "SET_NULL", "SET_DEFAULT"}
+_ACTIONS = {"RESTRICT", "PROTECT", "CASCADE", "SET_NULL", "SET_DEFAULT"}
 _ELSEWHERE = {  # Django's other rules
-    "PROTECT": "RESTRICT does so in the database",
     "DO_NOTHING": "the database enforces foreign keys: use RESTRICT",
     "SET": "use SET_DEFAULT with a default",
 }
@@ -39,8 +39,10 @@ class ForeignKey(Field[V], Generic[M, V]):
     `to` is the class, its name ("Tag", or with its module "shop.models.Tag"), or "self";
     `on_delete` is the action on the row when its target is deleted, done by the
     database: RESTRICT (default), CASCADE, SET_NULL or SET_DEFAULT, as constants of this package or
-    the same words as text. `related_name` names the way back (default `<model>_set`);
-    `constraint_name` is the name of the key in the database (default `fk_<table>_<column>`).
+    the same words as text. PROTECT is RESTRICT to the database, and `delete()` looks for
+    protecting rows before: it raises `ProtectedError`, also where they would be deleted along.
+    `related_name` names the way back (default `<model>_set`); `constraint_name` is the name of the
+    key in the database (default `fk_<table>_<column>`).
     """
 
     one_to_one = False
@@ -109,6 +111,11 @@ class ForeignKey(Field[V], Generic[M, V]):
         self.on_delete: OnDelete = on_delete
         self.target: Meta | None = None
 
+    @property
+    def database_action(self) -> str:
+        """The action that the database is given: PROTECT is RESTRICT there."""
+        return RESTRICT if self.on_delete == PROTECT else self.on_delete
+
     if TYPE_CHECKING:
 
         @overload
@@ -143,6 +150,7 @@ class ForeignKey(Field[V], Generic[M, V]):
         forward = self.point_to(target)
         self._made = (forward,)
         source.add_relation(forward)
+        target.add_pointer(self)
         back = self.reverse_name()
         if back is not None:
             several = not self.one_to_one
@@ -160,8 +168,15 @@ class ForeignKey(Field[V], Generic[M, V]):
 
     def unsettle(self) -> None:
         """Forget the target, and take the relation back from both sides."""
+        if self.target is not None:
+            self.target.pointers.remove(self)
         self.target = None
         drop_relations(self._made)
+
+    @property
+    def is_in_use(self) -> bool:
+        """True while its model is registered: a reload puts another one in its place."""
+        return owner_of(self).registry.has(owner_of(self))
 
     def reverse_name(self) -> str | None:
         """Name of the way back, or None where `related_name` ends with `+` and there is none."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.names import check_untainted
-from treefold_orm._base.statement import Operation, Statement
+from treefold_orm._base.statement import ATOMIC, Operation, Statement
 from treefold_orm._expressions.conversion import assigned
 from treefold_orm._expressions.freezing import COMPUTED, freeze, freeze_value
 from treefold_orm._expressions.nodes import Expr
@@ -15,6 +15,7 @@ from treefold_orm._expressions.steps import FromCTE
 from treefold_orm._fields.base import Field
 from treefold_orm._fields.relations import is_foreign_key
 from treefold_orm._operations.own_database import check_target
+from treefold_orm._operations.protecting import check_protected, has_protectors
 from treefold_orm._runtime.connections import database_for
 from treefold_orm._terms.values import F
 
@@ -65,8 +66,11 @@ def update(
 
 
 def delete(query: AnyQuery) -> Operation[int]:
-    """Delete all rows."""
+    """Delete all rows; raise `ProtectedError` where a foreign key protects one of them."""
     _check_writable(query)
+    guarded = has_protectors(query._meta)
+    if guarded:
+        yield ATOMIC
     database = database_for(query._alias)
     whole, given = query._whole()
     plan = database.plans.get(("delete", whole))
@@ -75,6 +79,8 @@ def delete(query: AnyQuery) -> Operation[int]:
 
         plan = delete_plan(database.dialect, whole, given=len(given))
         database.plans.keep(("delete", whole), plan)
+    if guarded:
+        yield from check_protected(query)
     return (yield Statement("count", plan.sql, bound_args(plan, given)))
 
 

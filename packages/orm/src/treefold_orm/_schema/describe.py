@@ -76,7 +76,7 @@ def _foreign_key(meta: Meta, field: ForeignKey[Any, Any]) -> records.ForeignKeyD
     target = field.known_target
     name = field.constraint_name or constraint_name("fk", meta.table_name, field.column_name)
     return records.ForeignKeyDef(
-        name, field.column_name, target.table_name, target.pk.column_name, field.on_delete
+        name, field.column_name, target.table_name, target.pk.column_name, field.database_action
     )
 
 
