@@ -171,6 +171,10 @@ if TYPE_CHECKING:
     from treefold_orm._models.reverse import Reverse as Reverse
     from treefold_orm._operations.explaining import PlanStep as PlanStep
     from treefold_orm._operations.paging import Page as Page
+    from treefold_orm._operations.prefetching import (
+        aprefetch_related_objects as aprefetch_related_objects,
+        prefetch_related_objects as prefetch_related_objects,
+    )
     from treefold_orm._operations.raw import araw as araw, raw as raw
     from treefold_orm._queries.cte import CTE as CTE
     from treefold_orm._queries.untrusted import (
@@ -214,6 +218,7 @@ _MODULES = {
     "_models.reverse": "Reverse",
     "_operations.explaining": "PlanStep",
     "_operations.paging": "Page",
+    "_operations.prefetching": "aprefetch_related_objects prefetch_related_objects",
     "_operations.raw": "araw raw",
     "_queries.cte": "CTE",
     "_queries.untrusted": "FilterSet Tainted filter_from taint",

@@ -20,7 +20,8 @@ from treefold_orm._fields.base import Field
 from treefold_orm._fields.keys import KeyColumns
 from treefold_orm._fields.meta import Instance, Meta, Relation
 from treefold_orm._fields.relations import ForeignKey, is_foreign_key
-from treefold_orm._operations.loading import one_by_key, prefetch, rows
+from treefold_orm._operations.loading import one_by_key, rows
+from treefold_orm._operations.prefetching import prefetch_missing
 from treefold_orm._operations.row_state import adopt, remember
 from treefold_orm._runtime.connections import database_for
 from treefold_orm._runtime.context import current, open_journal
@@ -149,7 +150,8 @@ def load_names(
                     drop_cache(instance, f"_cached_{name}")
                 else:
                     instance.__dict__.pop(f"_cached_{name}", None)
-            yield from prefetch(instances, [as_prefetch(meta, name)], alias, batch_lazy=batch_lazy)
+            spec = as_prefetch(meta, name)
+            yield from prefetch_missing(instances, [spec], alias, batch_lazy=batch_lazy)
         else:
             columns.append(field.name)
     if not columns:

@@ -75,7 +75,7 @@ def prefetch(
             final = depth == len(parts)
             query = spec.query if final else None
             if query is not None:
-                query = with_columns(query, _needed_below(relation, spec, specs))
+                query = with_columns(query, needed_below(relation, spec, specs))
             to_attr = spec.to_attr if final else None
             loaded = query is None and to_attr is None and all(is_cached(o, part) for o in here)
             if not loaded:
@@ -84,10 +84,10 @@ def prefetch(
                 )
             if final:
                 break
-            here = _reached(here, part)
+            here = reached(here, part)
 
 
-def _needed_below(relation: Relation, spec: Prefetch, specs: Sequence[Prefetch]) -> list[Any]:
+def needed_below(relation: Relation, spec: Prefetch, specs: Sequence[Prefetch]) -> list[Any]:
     """The columns by which rows of a relation are put in place, and those below them theirs."""
     meta = relation.target
     below = len(spec.path.split("__"))
@@ -98,7 +98,7 @@ def _needed_below(relation: Relation, spec: Prefetch, specs: Sequence[Prefetch])
     return needed
 
 
-def _reached(instances: list[Any], name: str) -> list[Any]:
+def reached(instances: list[Any], name: str) -> list[Any]:
     found: dict[int, Any] = {}
     for instance in instances:
         value = cached(instance, name)

@@ -1,0 +1,171 @@
+"""Related rows for instances that are there already. Generators; no I/O of their own.
+
+    posts = [...]                                        # of any query, or of several
+    prefetch_related_objects(posts, "author__country", Prefetch("tags", Tag.objects.all()[:3]))
+
+Each step of a path loads the relation for those instances that lack it, by one statement, and goes
+on with all rows at its end. An instance may come from `only()` or `raw()` and lack the foreign key
+itself, which is loaded first: reading it here would send a statement inside of another operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from treefold_orm._base.errors import FieldError
+from treefold_orm._base.journal import keep_cache
+from treefold_orm._base.references import cached, is_cached
+from treefold_orm._base.statement import Operation
+from treefold_orm._building.one_database import check_database
+from treefold_orm._building.own_rows import only_fields, with_columns, with_keys
+from treefold_orm._building.sources import Prefetch, as_prefetch, relation_at, source_columns
+from treefold_orm._building.starting import plain_query
+from treefold_orm._fields.base import AnyField
+from treefold_orm._fields.meta import Instance, Relation
+from treefold_orm._operations.loading import attach, needed_below, reached, rows
+from treefold_orm._operations.row_state import adopt, is_expression
+from treefold_orm._runtime.run import arun, run
+
+
+def prefetch_related_objects(instances: Iterable[Instance], *lookups: str | Prefetch) -> None:
+    """Load relations of instances that came from anywhere, with one statement each.
+
+    What an instance has loaded is not asked for again, but for a `Prefetch` with a query or a
+    `to_attr`, which names rows of its own.
+
+    Args:
+        instances: rows of one model and one database.
+        lookups: names of relations, nested names, or `Prefetch`, as of `prefetch_related`.
+
+    Raises:
+        FieldError: the instances are of several models or databases, or one without a key has no
+            such rows yet.
+    """
+    found, specs, alias = _checked(instances, lookups)
+    if found and specs:
+        work = prefetch_missing(found, specs, alias, batch_lazy=True)
+        run(alias, work, "await aprefetch_related_objects()")
+
+
+async def aprefetch_related_objects(
+    instances: Iterable[Instance], *lookups: str | Prefetch
+) -> None:
+    """`prefetch_related_objects` for async code."""
+    found, specs, alias = _checked(instances, lookups)
+    if found and specs:
+        await arun(alias, prefetch_missing(found, specs, alias, batch_lazy=False))
+
+
+def _checked(
+    instances: Iterable[Any], lookups: Sequence[Any]
+) -> tuple[list[Any], list[Prefetch], str]:
+    call = "prefetch_related_objects()"
+    if isinstance(instances, (Instance, str)):
+        raise FieldError(f"{call} takes a list of instances, got {type(instances).__name__}")
+    found = list(instances)
+    for given in lookups:
+        if not isinstance(given, (str, Prefetch)):
+            raise FieldError(f"{call} takes names and Prefetch, got {type(given).__name__}")
+    if not found:
+        return [], [], "default"
+    for item in found:
+        if not isinstance(item, Instance):
+            raise FieldError(f"{call} takes instances, got {type(item).__name__}")
+        if item._meta is not found[0]._meta:
+            raise FieldError(
+                f"{call} takes instances of one model, got {found[0]._meta.name} and "
+                f"{item._meta.name}; call it for each"
+            )
+    aliases = sorted({o._alias for o in found if o._row} or {o._alias for o in found})
+    if len(aliases) > 1:
+        raise FieldError(
+            f"{call} takes instances of one database, got rows of {aliases[0]!r} and "
+            f"{aliases[1]!r}; call it for each"
+        )
+    specs = [as_prefetch(found[0]._meta, lookup) for lookup in lookups]
+    for spec in specs:
+        if spec.query is not None:
+            check_database(spec.query._alias, aliases[0], f"query of Prefetch({spec.path!r})")
+    return found, specs, aliases[0]
+
+
+def prefetch_missing(
+    instances: list[Any], specs: Sequence[Prefetch], alias: str, *, batch_lazy: bool
+) -> Operation[None]:
+    """Load every relation of `specs` for the instances that lack it."""
+    for spec in specs:
+        here = instances
+        parts = spec.path.split("__")
+        for part in parts[:-1]:
+            if here:
+                relation = relation_at(here[0]._meta, part)
+                yield from _load(here, relation, alias, batch_lazy=batch_lazy)
+                here = reached(here, part)
+        if here:
+            relation = relation_at(here[0]._meta, parts[-1])
+            query = spec.query
+            if query is not None:
+                query = with_columns(query, needed_below(relation, spec, specs))
+            yield from _load(
+                here, relation, alias, query=query, to_attr=spec.to_attr, batch_lazy=batch_lazy
+            )
+
+
+def _load(
+    instances: list[Any],
+    relation: Relation,
+    alias: str,
+    *,
+    query: Any = None,
+    to_attr: str | None = None,
+    batch_lazy: bool,
+) -> Operation[None]:
+    lacking = instances
+    if query is None and to_attr is None:
+        lacking = [item for item in instances if not _is_loaded(item, relation)]
+    if not lacking:
+        return
+    yield from load_columns(lacking, alias, source_columns(relation.source, relation.name))
+    for item in lacking:
+        _check_source(item, relation)
+        keep_cache(item, to_attr or f"_cached_{relation.name}")
+    yield from attach(lacking, relation, query, alias, to_attr=to_attr, batch_lazy=batch_lazy)
+
+
+def _is_loaded(instance: Instance, relation: Relation) -> bool:
+    attname = relation.source_field.attname
+    if relation.kind != "forward" or attname not in instance.__dict__:
+        return is_cached(instance, relation.name)
+    related = cached(instance, relation.name)  # the key may have changed since
+    return related is not None and related.pk == instance.__dict__[attname]
+
+
+def _check_source(instance: Instance, relation: Relation) -> None:
+    name = f"{relation.source.name}.{relation.name}"
+    if relation.kind != "forward" and instance.pk is None:
+        raise FieldError(f"{name} cannot be loaded for an instance without a key; save it first")
+    if relation.kind == "forward" and is_expression(
+        instance.__dict__[relation.source_field.attname]
+    ):
+        raise FieldError(f"{name} is not known before save(), got an expression as its key")
+
+
+def load_columns(
+    instances: Sequence[Any], alias: str, fields: Sequence[AnyField]
+) -> Operation[None]:
+    """Load columns for those stored instances that lack one of them.
+
+    Raises `DoesNotExist` where such a row is gone.
+    """
+    lacking = [o for o in instances if o._row and any(f.attname not in o.__dict__ for f in fields)]
+    if not lacking:
+        return
+    meta = lacking[0]._meta
+    loading = only_fields(plain_query(meta, alias), fields)
+    found = yield from rows(with_keys(loading, [o.pk for o in lacking]), batch_lazy=False)
+    fresh = {o.pk: o for o in found}
+    for instance in lacking:
+        if instance.pk not in fresh:
+            raise meta.model.DoesNotExist(f"The row of this {meta.name} is gone")
+        adopt(instance, fresh[instance.pk], fields)
