@@ -7,6 +7,8 @@ from typing import Any
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.names import check_untainted
 from treefold_orm._expressions.freezing import QuerySource
+from treefold_orm._expressions.nodes import contains_window
+from treefold_orm._expressions.steps import Combine, DistinctOn, FromCTE, JoinCTE, Lock, Where
 from treefold_orm._fields.base import Field
 from treefold_orm._fields.meta import Meta, Relation
 
@@ -15,7 +17,9 @@ class Prefetch:
     """A relation to load, with the query that finds its rows: `Prefetch("posts",
     Post.objects.filter(...))`.
 
-    With `to_attr` the rows are put there as a list, and the relation itself stays unloaded.
+    With `to_attr` the rows are put there as a list, and the relation itself stays unloaded. A
+    slice, `Post.objects.order_by("-views")[:3]`, is one for each owner: by the query's order, else
+    that of the model, and then by key.
     """
 
     __slots__ = ("path", "query", "to_attr")
@@ -34,8 +38,8 @@ class Prefetch:
         query = queryset if query is None else query
         check_untainted(path)
         given: Any = None if query is None else query_of(query)
-        if given is not None and (given._low or given._high is not None):
-            raise FieldError(f"Prefetch({path!r}) takes a query without a slice")
+        if given is not None and is_sliced(given):
+            _check_sliced(given, path)
         if to_attr is not None and (not to_attr.isidentifier() or to_attr.startswith("_")):
             raise FieldError(f"to_attr={to_attr!r} must be a plain attribute name")
         self.path = path
@@ -43,12 +47,40 @@ class Prefetch:
         self.to_attr = to_attr
 
 
+def is_sliced(query: Any) -> bool:
+    """Return True for a query with a slice."""
+    return bool(query._low) or query._high is not None
+
+
+def _check_sliced(query: Any, path: str) -> None:
+    """Raise `FieldError` for a query whose rows have no place among those of one owner."""
+    wheres = [step.condition for step in query._key[1:] if isinstance(step, Where)]
+    refused = {
+        "union(), intersection() or difference()": query._has(Combine),
+        "distinct(fields)": query._has(DistinctOn),
+        "select_for_update()": query._has(Lock),
+        "limit_rows()": query._max_rows is not None,
+        "a CTE": query._has(FromCTE, JoinCTE),
+        "a filter on a window": any(map(contains_window, wheres)),
+    }
+    for what, found in refused.items():
+        if found:
+            raise FieldError(
+                f"Prefetch({path!r}) takes no slice of a query with {what}; filter by the keys of "
+                "its rows instead"
+            )
+
+
 def as_prefetch(meta: Meta, lookup: str | Prefetch) -> Prefetch:
     """Check a relation path against a model; return it as `Prefetch`."""
     spec = lookup if isinstance(lookup, Prefetch) else Prefetch(lookup)
     here = source = meta
+    to_many = True
     for part in spec.path.split("__"):
-        source, here = here, relation_at(here, part).target
+        relation = relation_at(here, part)
+        source, here, to_many = here, relation.target, relation.to_many
+    if spec.query is not None and is_sliced(spec.query) and not to_many:
+        raise FieldError(f"Prefetch({spec.path!r}) leads to one row, got a query with a slice")
     if spec.to_attr is not None and hasattr(source.model, spec.to_attr):
         raise FieldError(
             f"to_attr={spec.to_attr!r} cannot replace an attribute of {source.name}; choose a name "

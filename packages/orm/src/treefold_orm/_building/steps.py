@@ -19,6 +19,7 @@ from treefold_orm._expressions.nodes import Expr, OrderNode, SubqueryNode
 from treefold_orm._expressions.outer import with_outer
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._expressions.steps import Combine, Ordering, Slice, Step
+from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.meta import Meta, Relation
 from treefold_orm._runtime.connections import database_for
 
@@ -99,6 +100,12 @@ class QuerySteps(QuerySource):
     def _scope(self) -> Scope:
         return Scope(self._meta, list(self._params), self._notes or {}, database=[self._alias])
 
+    def _sliced_again(self, low: int, high: int | None) -> Self:
+        """The same query with another slice in place of its own."""
+        made = self._clone()
+        made._low, made._high = low, high
+        return made
+
     def _open(self, what: str) -> None:
         if self._low or self._high is not None:
             raise FieldError(f"{what} cannot follow a slice: slice last")
@@ -152,14 +159,30 @@ class QuerySteps(QuerySource):
     def _linked_plan(self, relation: Relation, keys: list[Any]) -> tuple[Plan, Sequence[Any]]:
         """The plan for rows of a many-to-many relation that are connected to some of `keys`."""
         database = database_for(self._alias)
-        params = (*self._params, keys)
-        name = ("linked", relation.source_field, self._key)
+        key, params = self._whole()
+        params = (*params, keys)
+        name = ("linked", relation.source_field, key)
         plan = database.plans.get(name)
         if plan is None:
             from treefold_orm._compile.plans import linked_plan  # loaded with the driver
 
             made = linked_plan(
-                database.dialect, self._key, relation, given=len(params), alias=database.alias
+                database.dialect, key, relation, given=len(params), alias=database.alias
+            )
+            plan = database.plans.keep(name, made)
+        return plan, params if plan.bind is None else plan.bind(params)
+
+    def _parted_plan(self, field: AnyField) -> tuple[Plan, Sequence[Any]]:
+        """The plan for the slice of the rows of each value of a column."""
+        database = database_for(self._alias)
+        key, params = self._whole()
+        name = ("parted", field, key)
+        plan = database.plans.get(name)
+        if plan is None:
+            from treefold_orm._compile.plans import parted_plan  # loaded with the driver
+
+            made = parted_plan(
+                database.dialect, key, field, given=len(params), alias=database.alias
             )
             plan = database.plans.keep(name, made)
         return plan, params if plan.bind is None else plan.bind(params)

@@ -16,10 +16,11 @@ from treefold_orm._compile.links import links_of
 from treefold_orm._compile.outputs import instance_columns, row_decoder
 from treefold_orm._compile.plan import Plan, finish
 from treefold_orm._compile.state import Key, State
-from treefold_orm._compile.writing import numbered_select, select
+from treefold_orm._compile.writing import numbered_select, select, select_parts
 from treefold_orm._dialects.dialect import Dialect
 from treefold_orm._dialects.sql import SQL, column_of
 from treefold_orm._expressions.nodes import Compare
+from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.meta import Relation
 
 
@@ -124,12 +125,30 @@ def linked_plan(
     theirs, own = column_of(link, relation.target_field), frame.own(state.meta.pk)
     test = dialect.in_list(connected, keys, source)
     frame.joins.append(SQL("JOIN {} ON {} = {} AND {}", table, theirs, own, test))
-    statement = select(frame, state, [*columns, connected])
+    columns = [*columns, connected]
+    if state.sliced:
+        statement = select_parts(frame, state, columns, connected)
+    else:
+        statement = select(frame, state, columns)
     shape = replace(shape, spare=1)
     decode, decode_lazy = hydrate.both(shape, dialect.name, alias=alias)
     plan = finish(builder, statement, dialect, given=given, decode=decode, decode_lazy=decode_lazy)
     plan.key_place = shape.key
     return plan
+
+
+def parted_plan(
+    dialect: Dialect, key: Key, field: AnyField, *, given: int, alias: str = "default"
+) -> Plan:
+    """The plan that returns the slice of a query among the rows of each value of a column."""
+    frame, state = opened(dialect, key)
+    set_grouping(frame, state, few=True)
+    columns, shape = instance_columns(frame, state)
+    decode, decode_lazy = hydrate.both(shape, dialect.name, alias=alias)
+    statement = select_parts(frame, state, columns, frame.own(field))
+    return finish(
+        frame.builder, statement, dialect, given=given, decode=decode, decode_lazy=decode_lazy
+    )
 
 
 PLANS: dict[str, Callable[..., Plan]] = {

@@ -214,6 +214,40 @@ def _first_of_each(frame: Frame, state: State, columns: list[SQL]) -> SQL:
     return SQL("SELECT {} FROM ({}) AS {} WHERE {}", picked, inner, outer, tail)
 
 
+def select_parts(frame: Frame, state: State, columns: list[SQL], part: SQL) -> SQL:
+    """The statement for the slice of a query among the rows of each value of `part`.
+
+    Author.objects.prefetch_related(Prefetch("posts", Post.objects.order_by("-views")[:2]))
+
+    SELECT t2.c0, t2.c1 FROM (
+        SELECT t1.id AS c0, t1.author_id AS c1, ROW_NUMBER() OVER (
+            PARTITION BY t1.author_id ORDER BY t1.views DESC, t1.id) AS r
+        FROM post AS t1 WHERE t1.author_id IN (...)) AS t2
+    WHERE t2.r <= 2 ORDER BY t2.r
+    """
+    keys = [OrderNode(ColumnNode(key, (), key), descending=False) for key in state.meta.keys]
+    terms = [
+        order_term(frame, term, expression(frame, term.expr)) for term in (*_ordering(state), *keys)
+    ]
+    named = [SQL("{} AS c{}", column, number(i)) for i, column in enumerate(columns)]
+    order = join(", ", terms)
+    named.append(SQL("ROW_NUMBER() OVER (PARTITION BY {} ORDER BY {}) AS r", part, order))
+    where, group = clauses.where_clause(frame, state), clauses.group_clause(frame, state)
+    inner = SQL("SELECT {} FROM {}{}{}", join(", ", named), frame.source(), where, group)
+    outer = frame.builder.alias()
+    picked = join(", ", [SQL("{}.c{}", outer, number(i)) for i in range(len(columns))])
+    place = SQL("{}.r", outer)
+    tests: list[SQL] = []
+    if state.offset is not None:
+        start = frame.builder.param(state.offset + frame.offset, None)
+        tests.append(SQL("{} > {}", place, start))
+        place = SQL("{} - {}", place, start)
+    if state.limit is not None:
+        tests.append(SQL("{} <= {}", place, frame.builder.param(state.limit + frame.offset, None)))
+    parts = picked, inner, outer, join(" AND ", tests), outer
+    return SQL("SELECT {} FROM ({}) AS {} WHERE {} ORDER BY {}.r", *parts)
+
+
 def _first_order(state: State) -> list[OrderNode]:
     fields = state.distinct_on
     terms = list(_ordering(state))

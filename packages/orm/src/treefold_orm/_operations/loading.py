@@ -11,15 +11,16 @@ from collections.abc import Iterable, Sequence
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, cast
 
-from treefold_orm._base.errors import TooManyRows, TransactionRequired
+from treefold_orm._base.errors import FieldError, TooManyRows, TransactionRequired
 from treefold_orm._base.journal import Journal, active
 from treefold_orm._base.references import cached, is_cached, owner_reference
 from treefold_orm._base.statement import Operation, Statement
 from treefold_orm._building.own_rows import with_columns, with_keys, with_values
-from treefold_orm._building.sources import Prefetch, relation_at, source_columns
+from treefold_orm._building.sources import Prefetch, is_sliced, relation_at, source_columns
 from treefold_orm._building.starting import default_query, plain_query
 from treefold_orm._expressions.nodes import Expr, contains_window
 from treefold_orm._expressions.steps import Combine, DistinctOn, Lock
+from treefold_orm._fields.base import Field
 from treefold_orm._fields.meta import Relation
 from treefold_orm._runtime.connections import database_for
 
@@ -159,7 +160,10 @@ def _reverse(
     keys = _keys(instances, relation)
     by_key: dict[Any, list[Any]] = {key: [] for key in keys}
     field = relation.target_field
-    found = yield from rows(with_values(query, field, list(by_key)), batch_lazy=batch_lazy)
+    if is_sliced(query):
+        found = yield from _parted(query, field, list(by_key), batch_lazy=batch_lazy)
+    else:
+        found = yield from rows(with_values(query, field, list(by_key)), batch_lazy=batch_lazy)
     owners = dict(zip(keys, instances, strict=True))
     references: dict[Any, Any] = {}
     back = f"_cached_{field.name}"
@@ -174,6 +178,19 @@ def _reverse(
     for instance, key in zip(instances, keys, strict=True):
         held = by_key[key]
         setattr(instance, target, held if relation.to_many else (held[0] if held else None))
+
+
+def _parted(
+    query: Any, field: Field[Any], keys: list[Any], *, batch_lazy: bool
+) -> Operation[list[Any]]:
+    """The slice of the rows of each key."""
+    whole = with_values(query._sliced_again(0, None), field, keys)
+    plan, args = whole._sliced_again(query._low, query._high)._parted_plan(field)
+    raw = yield Statement("rows", plan.sql, args)
+    found = decoded(plan, raw, batch_lazy=batch_lazy)
+    if query._prefetches:
+        yield from prefetch(found, query._prefetches, query._alias, batch_lazy=batch_lazy)
+    return found
 
 
 def _keys(instances: list[Any], relation: Relation) -> list[Any]:
@@ -195,6 +212,10 @@ def _many(
     by_key: dict[Any, list[Any]] = {key: [] for key in keys}
     if _can_link(query):
         found = yield from _linked(query, relation, list(by_key), batch_lazy=batch_lazy)
+    elif is_sliced(query):
+        raise FieldError(
+            f"Prefetch({relation.name!r}) takes no slice of a query that annotates a window"
+        )
     else:
         found = yield from _after_links(query, relation, list(by_key), alias, batch_lazy=batch_lazy)
     for source, item in found:
