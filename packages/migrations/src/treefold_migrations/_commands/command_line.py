@@ -176,7 +176,7 @@ def migrate(
         plan: Show the steps and change nothing.
         sql: Print the statements and change nothing.
         fake: Record them as applied without running anything.
-        phase: expand before a rollout, contract after it.
+        phase: expand for what the running release bears, before a rollout; contract after it.
         lock_timeout: Seconds that a step waits for a lock on a table, 0 for no limit (PostgreSQL).
         statement_timeout: Seconds that a step may hold such a lock, 0 for no limit (PostgreSQL).
         attempts: How often a step is tried whose table is locked.

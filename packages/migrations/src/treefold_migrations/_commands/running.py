@@ -46,7 +46,7 @@ def migrate(
         folder: The folder of the files.
         target: The last file to apply.
         database: The alias of the database.
-        phase: "expand" or "contract".
+        phase: "expand" for the parts that the running release bears, "contract" for the rest.
         fake: Write the records alone.
         plan: Change nothing.
         say: Called with each line for people.
@@ -59,7 +59,7 @@ def migrate(
     """
     runner = _runner(folder, database, say, limits, wait, interrupted)
     runs = runner.migrate(target, phase=phase, fake=fake, plan=plan)
-    _conclude(runs, "apply", say, fake=fake, plan=plan)
+    _conclude(runs, "expand" if phase == "expand" else "apply", say, fake=fake, plan=plan)
     if target is not None and not runs:
         _point_back(runner, runner.applied(), target, say, fake=fake)
     return runs
@@ -81,7 +81,7 @@ async def amigrate(
     """`migrate` for async code."""
     runner = _runner(folder, database, say, limits, wait, interrupted)
     runs = await runner.amigrate(target, phase=phase, fake=fake, plan=plan)
-    _conclude(runs, "apply", say, fake=fake, plan=plan)
+    _conclude(runs, "expand" if phase == "expand" else "apply", say, fake=fake, plan=plan)
     if target is not None and not runs:
         _point_back(runner, await runner.aapplied(), target, say, fake=fake)
     return runs
@@ -273,5 +273,7 @@ def _conclude(runs: list[FileRun], verb: str, say: Say, *, fake: bool, plan: boo
     elif fake:
         for run in runs:
             say(f"{run.name}: record {'written' if run.direction == 'forwards' else 'removed'}")
+    elif verb == "expand" and runs:
+        say("Expanded; run `migrate` once the release before is gone")
     if not runs:
         say(f"Nothing to {verb}")

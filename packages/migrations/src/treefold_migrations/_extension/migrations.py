@@ -67,7 +67,7 @@ class Migrations:
 
         history = self._history()
         found: list[Pending] = []
-        if history is not None and (names := _unapplied(history)):
+        if history is not None and (names := _unapplied(history, expanded=False)):
             found.append(Pending(f"not applied: {', '.join(names)}", "treefold migrate"))
         written = SchemaState() if history is None else history.state_at()
         if models := list(_unwritten(written, self._models())):
@@ -130,8 +130,10 @@ class Migrations:
         return models_state()
 
 
-def _unapplied(history: History) -> list[str]:
-    """The files that are not applied, in their order; a database is never made by the question."""
+def _unapplied(history: History, *, expanded: bool = True) -> list[str]:
+    """The files that are not applied, in their order, those that are `expanded` among them or not;
+    a database is never made by the question.
+    """
     from treefold_migrations._run.runner import Runner
     from treefold_orm.schema import database_for
 
@@ -139,7 +141,8 @@ def _unapplied(history: History) -> list[str]:
     file = str(getattr(database, "database", "")) if database.name == "sqlite" else ""
     if file and file != ":memory:" and not Path(file).exists():
         return [item.name for item in history.order()]
-    return Runner(DATABASE, history).pending()
+    runner = Runner(DATABASE, history)
+    return runner.pending() if expanded else runner.missing()
 
 
 def _unwritten(old: SchemaState, new: SchemaState) -> Iterator[str]:

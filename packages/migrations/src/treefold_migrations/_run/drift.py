@@ -12,6 +12,7 @@ from treefold_migrations._files.history import History
 from treefold_migrations._inspect.compare import Difference
 from treefold_migrations._inspect.live import acompare_database, compare_database
 from treefold_migrations._run import schedule
+from treefold_migrations._run.expanded import schema_now
 from treefold_migrations._run.half_done import half_done
 from treefold_migrations._run.half_done_runs import ended_operations
 from treefold_migrations._run.planning import Target
@@ -23,16 +24,15 @@ from treefold_orm.schema import Dialect, database_for
 
 
 def state_of(history: History, applied: Applied, dialect: Dialect) -> SchemaState:
-    """Return the state after the applied migrations, and the complete operations of one that is
-    half applied.
+    """Return the state after the applied migrations, the parts of expanded ones that run in expand,
+    and the complete operations of one that is half applied.
 
     Raises `HistoryError` for files that do not fit the records.
     """
     schedule.check(history, applied)
-    names = schedule.applied_names(history, applied)
-    state = history.replay([item.name for item in history.order() if item.name in names])
+    state = schema_now(history, applied, dialect)
     for entry in half_done(applied):
-        for operation in ended_operations(history, entry, Target(dialect)):
+        for operation in ended_operations(history, applied, entry, Target(dialect)):
             state = operation.apply(state)
     return state
 

@@ -84,7 +84,8 @@ def stands_at(run: FileRun, known: Progress | None) -> Progress:
     Raises:
         RunError: The file was changed after it had begun, or goes the other way.
     """
-    if known is None or (run.undo >= 0 and known.direction == "forwards"):
+    follows = known is not None and known.is_expanded and run.phase == "contract"
+    if known is None or follows or (run.undo >= 0 and known.direction == "forwards"):
         return Progress(
             run.name,
             run.hash,
@@ -95,8 +96,11 @@ def stands_at(run: FileRun, known: Progress | None) -> Progress:
             origin=run.origin,
             forced=bool(run.kept),
             shown=run.shown,
+            phase=run.phase,
+            parts=run.parts,
+            base=run.base,
         )
-    if known.direction != run.direction:
+    if (known.direction, known.phase) != (run.direction, run.phase):
         raise RunError(f"Migration {run.name!r} is {standing(known)}; {ways_out(known)}")
     require_same_steps(run, known)
     return replace(known, hash=run.hash, plan=run.plan, steps=run.whole, shown=run.shown)
@@ -125,8 +129,12 @@ class _File:
         known = applied.progress.get(run.name)
         if run.undo >= 0 and known is None:
             return False
+        if known is not None and known.is_expanded and run.phase == "expand":
+            return False
         self._progress = stands_at(run, known)
-        self._tell("file", f"{run.name}" if known is None else f"{run.name} (goes on)")
+        begins = known is None or known.is_expanded
+        phase = f" ({run.phase})" if run.phase else ""
+        self._tell("file", f"{run.name}{phase}" if begins else f"{run.name} (goes on)")
         if self._engine.skip:
             yield from self._skip()
         if self._progress.done >= run.whole:
@@ -188,8 +196,12 @@ class _File:
         if progress.done or progress.started or progress.batches:
             self._progress = replace(progress, failed=self._at)
             yield from records.keep(self._progress)
-        else:
+            return
+        before = progress.base if self._run.undo < 0 else progress.origin
+        if before is None:
             yield from records.clear(self._run.name)
+        else:
+            yield from records.keep(before)
 
     # -- transactions -----------------------------------------------------------------------------
 
@@ -305,11 +317,17 @@ class _File:
 
     def _complete(self) -> Flow[None]:
         records, run = self._engine.records, self._run
+        if run.phase == "expand":
+            yield from records.keep(self._after(run.whole - self._progress.done))
+            return
         if run.direction == "forwards":
             yield from records.add(run.name, run.hash)
         else:
             for name in run.recorded:
                 yield from records.remove(name)
+            if run.base is not None:
+                yield from records.keep(run.base)
+                return
         yield from records.clear(run.name)
 
     # -- steps outside of a transaction -----------------------------------------------------------

@@ -26,13 +26,19 @@ from treefold_migrations._run.units import FileRun
 
 
 def half_done(applied: Applied) -> list[Progress]:
-    """Return the journal rows of files that have no record, and are not rolled back from one."""
-    return [e for e in applied.progress.values() if e.direction == "forwards" or e.undo >= 0]
+    """Return the journal rows of files that have no record, are not expanded, and are not rolled
+    back from a record.
+    """
+    entries = applied.progress.values()
+    return [e for e in entries if e.undo >= 0 or (e.direction == "forwards" and not e.is_expanded)]
 
 
 def standing(entry: Progress) -> str:
-    """Return where a file stands: "half applied (1 of 3 steps)"."""
-    way = "applied" if entry.direction == "forwards" else "rolled back"
+    """Return where a file stands: "half applied (1 of 3 steps)", or "expanded"."""
+    if entry.is_expanded:
+        return "expanded"
+    way = "expanded" if entry.phase == "expand" else "applied"
+    way = way if entry.direction == "forwards" else "rolled back"
     done, steps = _complete(entry), len(entry.shown) or entry.steps
     batches = f", and {batches_of(entry)} of step {done + 1}" if entry.batches else ""
     return f"half {way} ({done} of {steps} steps{batches})"
@@ -71,6 +77,10 @@ def batches_of(entry: Progress) -> str:
 
 def ways_out(entry: Progress) -> str:
     """Return the commands that end the state of a file."""
+    if entry.is_expanded:
+        return (
+            "`migrate` applies the rest once the release before is gone, `rollback` takes it back"
+        )
     command = f"`migrate --resolve {entry.name}"
     if entry.direction == "backwards":
         return (
@@ -114,11 +124,15 @@ def _changed_step(run: FileRun, entry: Progress) -> int | None:
 def entry_of(history: History, applied: Applied, text: str) -> Progress:
     """Return the journal row of a half done file; raises `RunError` for any other file."""
     found = [e for name, e in applied.progress.items() if name == text or name.startswith(text)]
-    if len(found) == 1:
+    if len(found) == 1 and not found[0].is_expanded:
         return found[0]
+    if found and found[0].is_expanded:
+        raise RunError(
+            f"Migration {found[0].name!r} is expanded, and not half done: {ways_out(found[0])}"
+        )
     name = history.find(text).name
     state = "applied" if name in applied.records else "not applied"
-    half = ", ".join(repr(name) for name in applied.progress) or "no file"
+    half = ", ".join(repr(e.name) for e in half_done(applied)) or "no file"
     raise RunError(
         f"Migration {name!r} is {state}, and not half done; half done is {half}. Correct the file "
         "and run `migrate`"

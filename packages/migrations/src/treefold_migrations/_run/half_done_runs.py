@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Literal
 
 from treefold_migrations._base.errors import RunError
 from treefold_migrations._files.history import History, Loaded, function_code
@@ -16,6 +17,7 @@ from treefold_migrations._operations.base import Operation, states_through
 from treefold_migrations._operations.columns import AlterField
 from treefold_migrations._operations.custom import RunPython, RunSQL, SeparateStateAndDatabase
 from treefold_migrations._plan.step import Step
+from treefold_migrations._run.expanded import Work, begun_work
 from treefold_migrations._run.half_done import (
     batches_of,
     entry_of,
@@ -28,7 +30,6 @@ from treefold_migrations._run.planning import (
     reverses_of,
     units_backwards,
     units_between,
-    units_forwards,
 )
 from treefold_migrations._run.records import Applied, Progress
 from treefold_migrations._run.rollback_fills import RollbackFills
@@ -44,13 +45,13 @@ def resumed(history: History, applied: Applied, text: str, target: Target) -> li
     """
     entry = entry_of(history, applied, text)
     if entry.undo >= 0:
-        return [undone(history, entry, target, RollbackFills())]
+        return [undone(history, applied, entry, target, RollbackFills())]
     item = history.find(entry.name)
-    states = states_through(item.operations, history.state_before(item.name))
     hash_, code = history.digest(item.name), function_code(item)
     if entry.direction == "forwards":
-        units = units_forwards(item, states, target)[0]
-        return [file_run(item.name, hash_, "forwards", units, code=code)]
+        work = begun_work(history, applied, entry, target.dialect)
+        return [forward_run(history, item, work, target, entry.phase, entry.parts)]
+    states = states_through(item.operations, history.state_before(item.name))
     back = units_backwards(item, states, target, RollbackFills())
     names = [n for n in (item.name, *item.replaces) if n in applied.records]
     return [file_run(item.name, hash_, "backwards", back, recorded=names, code=code)]
@@ -68,21 +69,39 @@ def abandoned(
     entry = entry_of(history, applied, text)
     if entry.direction == "backwards" and entry.undo < 0:
         raise RunError(f"Migration {entry.name!r} is {standing(entry)}; {ways_out(entry)}")
-    return [undone(history, entry, target, fills, force=True)]
+    return [undone(history, applied, entry, target, fills, force=True)]
+
+
+def forward_run(
+    history: History,
+    item: Loaded,
+    work: Work,
+    target: Target,
+    phase: Literal["", "expand", "contract"] = "",
+    parts: str = "",
+) -> FileRun:
+    """Return the run of the operations of a file, or of those of one phase."""
+    units = units_between(work.operations, work.states, target)
+    hash_, code = history.digest(item.name), function_code(item)
+    made = file_run(item.name, hash_, "forwards", units, code=code)
+    return replace(made, phase=phase, parts=parts)
 
 
 def undone(
     history: History,
+    applied: Applied,
     entry: Progress,
     target: Target,
     fills: RollbackFills,
     *,
     force: bool = False,
 ) -> FileRun:
-    """Return the run that reverts the complete parts of a file that is half applied.
+    """Return the run that reverts the complete parts of a file that is half applied or expanded.
+    One that was expanded before is so again.
 
     Args:
         history: The files.
+        applied: The records.
         entry: Its row of the journal.
         target: The database.
         fills: The values of fields that come back.
@@ -94,33 +113,44 @@ def undone(
     origin = entry.origin or entry
     force = force or entry.forced
     item = history.find(entry.name)
-    states = states_through(item.operations, history.state_before(item.name))
-    units = units_forwards(item, states, target)[0]
-    hash_, code = history.digest(item.name), function_code(item)
-    require_same_steps(file_run(item.name, hash_, "forwards", units, code=code), origin)
+    work = begun_work(history, applied, entry, target.dialect)
+    forwards = forward_run(history, item, work, target)
     kept: list[str] = []
-    back, count, touched = _begun_operation(item, states, units, origin, target, fills, kept)
+    back, count = list[Unit](), len(work.operations)
+    touched = count
+    if not origin.is_expanded:
+        require_same_steps(forwards, origin)
+        back, count, touched = _begun_operation(item, work, forwards, origin, target, fills, kept)
     if kept and not force:
         raise RunError(
             f"Migration {item.name!r} is {standing(entry)}, and cannot be taken back as a whole: "
             f"{'; '.join(kept)}. {ways_out(origin)}"
         )
     if force:
-        back += _reverses_as_far(item, states, count, target, fills, kept)
+        back += _reverses_as_far(item, work, count, target, fills, kept)
     else:
-        reverses = reverses_of(item, item.operations[:count], states, fills)
-        back += units_between(reverses, states[count::-1], target)
-    made = file_run(item.name, hash_, "backwards", back, recorded=(), undo=touched, code=code)
-    return replace(made, origin=origin, kept=tuple(kept))
+        reverses = reverses_of(item, work.operations[:count], work.states, fills)
+        back += units_between(reverses, work.states[count::-1], target)
+    made = file_run(
+        item.name,
+        history.digest(item.name),
+        "backwards",
+        back,
+        recorded=(),
+        undo=touched,
+        code=function_code(item),
+    )
+    return replace(made, origin=origin, kept=tuple(kept), base=origin.base)
 
 
-def ended_operations(history: History, entry: Progress, target: Target) -> Sequence[Operation]:
+def ended_operations(
+    history: History, applied: Applied, entry: Progress, target: Target
+) -> Sequence[Operation]:
     """Return the operations of a half applied file whose steps are all complete."""
-    item = history.find(entry.name)
     origin = entry.origin or entry
-    states = states_through(item.operations, history.state_before(item.name))
-    units = units_forwards(item, states, target)[0]
-    return item.operations[: _complete_operations(units, origin, len(item.operations))]
+    work = begun_work(history, applied, entry, target.dialect)
+    units = units_between(work.operations, work.states, target)
+    return work.operations[: _complete_operations(units, origin, len(work.operations))]
 
 
 def _complete_operations(units: Sequence[Unit], entry: Progress, whole: int) -> int:
@@ -129,8 +159,8 @@ def _complete_operations(units: Sequence[Unit], entry: Progress, whole: int) -> 
 
 def _begun_operation(
     item: Loaded,
-    states: Sequence[SchemaState],
-    units: Sequence[Unit],
+    work: Work,
+    forwards: FileRun,
     entry: Progress,
     target: Target,
     fills: RollbackFills,
@@ -139,10 +169,11 @@ def _begun_operation(
     """The steps that take back the operation that is not complete, the number of complete ones, and
     of those that have done anything.
     """
-    count = _complete_operations(units, entry, len(item.operations))
+    states, units = work.states, forwards.units
+    count = _complete_operations(units, entry, len(work.operations))
     if entry.done >= len(units):
         return [], count, count
-    begun, operation = units[entry.done], item.operations[count]
+    begun, operation = units[entry.done], work.operations[count]
     places = (n for n in range(entry.done) if n not in entry.skipped)
     ended = [units[n] for n in places if units[n].operation == count]
     if not (ended or entry.started):
@@ -218,15 +249,16 @@ _ADDS = re.compile(r"\b(?:ADD CONSTRAINT|CREATE (?:UNIQUE )?INDEX)\b")
 
 def _reverses_as_far(
     item: Loaded,
-    states: Sequence[SchemaState],
+    work: Work,
     count: int,
     target: Target,
     fills: RollbackFills,
     kept: list[str],
 ) -> list[Unit]:
+    states = work.states
     reverses, between = list[Operation](), [states[count]]
     for place in reversed(range(count)):
-        operation = item.operations[place]
+        operation = work.operations[place]
         reverse = operation.reverse(states[place])
         if reverse is None:
             kept.append(f"what {operation.describe()!r} has done stays")

@@ -16,28 +16,31 @@ from typing import Any
 
 from treefold_migrations._base.errors import RunError
 from treefold_migrations._files.history import Loaded
+from treefold_migrations._operations.base import Operation
 from treefold_migrations._operations.columns import AddField
 from treefold_migrations._operations.custom import RunPython, RunSQL, SeparateStateAndDatabase
 from treefold_migrations._plan.guards import braced
 from treefold_migrations._plan.step import Step
+from treefold_migrations._run.expanded import Work
 from treefold_migrations._state.rendering import fill_sql, render_table
 from treefold_migrations._state.schema_state import SchemaState, column_of
 from treefold_orm.schema import MISSING, Dialect, literal, quote
 
 
-def lookups(item: Loaded, states: Sequence[SchemaState], dialect: Dialect) -> list[Step]:
+def lookups(work: Work, dialect: Dialect) -> list[Step]:
     """Return steps that only verify: each fails where the file would fail later.
 
     Args:
-        item: The file.
-        states: The states before, between and after its operations.
+        work: The operations of the file, or of one of its phases.
         dialect: The database's.
     """
     steps: list[Step] = []
-    wanted = [pair for name in _touched(item, states[0]) for pair in _columns(states[0], name)]
+    operations, states = work.operations, work.states
+    touched = _touched(operations, states[0])
+    wanted = [pair for name in touched for pair in _columns(states[0], name)]
     if wanted:
         steps.append(_columns_there(wanted, dialect))
-    for place, operation in enumerate(item.operations):
+    for place, operation in enumerate(operations):
         if isinstance(operation, (RunPython, RunSQL, SeparateStateAndDatabase)):
             break  # which may make the rows that are missing
         if isinstance(operation, AddField) and operation.table in states[0]:
@@ -83,10 +86,10 @@ def _imported(code: CodeType | None) -> Iterator[str]:
             yield from _imported(constant)
 
 
-def _touched(item: Loaded, before: SchemaState) -> list[str]:
-    """The tables that are there before the file and that its operations need, each once."""
+def _touched(operations: Sequence[Operation], before: SchemaState) -> list[str]:
+    """The tables that are there before the operations and that these need, each once."""
     found: dict[str, None] = {}
-    for operation in item.operations:
+    for operation in operations:
         for name in sorted((operation.touches() or set()) | operation.relies_on()):
             table = name.partition("#")[0].partition(".")[0]
             if table in before and before.table(table).options.managed:

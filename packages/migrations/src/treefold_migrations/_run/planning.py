@@ -26,17 +26,6 @@ class Target:
     sqlite_version: tuple[int, int, int] | None = None
 
 
-def units_forwards(
-    item: Loaded, states: Sequence[SchemaState], target: Target
-) -> tuple[list[Unit], int]:
-    """Return the units of a file, and how many come before the first contract operation."""
-    operations = item.operations
-    units = units_between(operations, states, target)
-    late = (n for n, operation in enumerate(operations) if operation.phase == "contract")
-    first = next(late, len(operations))
-    return units, sum(unit.operation < first for unit in units)
-
-
 def units_backwards(
     item: Loaded, states: Sequence[SchemaState], target: Target, fills: RollbackFills
 ) -> list[Unit]:

@@ -46,6 +46,10 @@ class Progress:
     none), `skipped` those done by hand; `batches` with `rows` of the step at `done` are committed.
     `origin` is where a file stood when it began to be taken back, `forced` whether parts of it may
     stay. `shown` are the places of the steps that people count.
+
+    `phase` is "expand" or "contract" where only that part of the file runs, and `parts` the letters
+    by which its operations are split. A row of expand stays when all its steps are complete;
+    `base` is that row while contract runs.
     """
 
     name: str
@@ -65,12 +69,20 @@ class Progress:
     origin: Progress | None = None
     forced: bool = False
     shown: tuple[int, ...] = ()
+    phase: Literal["", "expand", "contract"] = ""
+    parts: str = ""
+    base: Progress | None = None
+
+    @property
+    def is_expanded(self) -> bool:
+        """True where all that runs in expand is done, and nothing of contract."""
+        return self.phase == "expand" and self.direction == "forwards" and self.done >= self.steps
 
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """Everything recorded: applied migrations in the order in which they were, and the one half
-    done.
+    """Everything recorded: applied migrations in the order in which they were, those that are
+    expanded, and the one half done.
     """
 
     records: dict[str, Record]
@@ -206,7 +218,7 @@ def advanced(progress: Progress, *, ended: Sequence[str]) -> Progress:
 
 
 def _progress(state: dict[str, Any]) -> Progress:
-    origin = state.get("origin")
+    origin, base = state.get("origin"), state.get("base")
     made = Progress(**state)
     return replace(
         made,
@@ -214,6 +226,7 @@ def _progress(state: dict[str, Any]) -> Progress:
         skipped=tuple(made.skipped),
         shown=tuple(made.shown),
         origin=None if origin is None else _progress(origin),
+        base=None if base is None else _progress(base),
     )
 
 

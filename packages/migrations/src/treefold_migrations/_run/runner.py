@@ -17,12 +17,14 @@ from treefold_migrations._run import schedule
 from treefold_migrations._run.effects import Atomic, Flow, aexecute, execute, rows
 from treefold_migrations._run.events import Event, Listener, silent
 from treefold_migrations._run.executor import Engine, Interrupted, run_file
+from treefold_migrations._run.expanded import expanded_names, schema_now
 from treefold_migrations._run.half_done_runs import abandoned, resumed
 from treefold_migrations._run.heartbeat import Heartbeat
 from treefold_migrations._run.lock import WAIT, Lock, acquire, lock_for
 from treefold_migrations._run.planning import Target
 from treefold_migrations._run.process import Owner
 from treefold_migrations._run.record_hashes import outdated
+from treefold_migrations._run.record_names import pending
 from treefold_migrations._run.records import Applied, Records
 from treefold_migrations._run.rollback_fills import RollbackFills, require_filled
 from treefold_migrations._run.schedule import Phase
@@ -101,7 +103,19 @@ class Runner:
 
     def _pending(self, applied: Applied) -> list[str]:
         schedule.check(self.history, applied)
-        return schedule.pending(self.history, applied)
+        return pending(self.history, applied)
+
+    def missing(self) -> list[str]:
+        """Return the files whose tables and columns a release with these files lacks: those that
+        are neither applied nor expanded. Files of another release may be expanded besides.
+
+        Raises:
+            HistoryError: The files do not fit the records.
+        """
+        applied = self.applied()
+        schedule.check_release(self.history, applied)
+        ready = set(expanded_names(self.history, applied))
+        return [name for name in pending(self.history, applied) if name not in ready]
 
     # -- running ----------------------------------------------------------------------------------
 
@@ -116,10 +130,9 @@ class Runner:
         """Apply the files that are not applied.
 
         Args:
-            target: The last one, by its name or the beginning of it; all without it. phase:
-            "expand" for changes that the running release bears, before a rollout; "contract" for
-            the
-                rest, after it.
+            target: The last one, by its name or the beginning of it; all without it.
+            phase: "expand" for the parts that the running release bears, before a rollout;
+                "contract" or None for all that is left.
             fake: Record them, and those before them as the files are now, without running anything.
             plan: Change nothing.
 
@@ -128,7 +141,7 @@ class Runner:
 
         Raises:
             HistoryError: The files do not fit each other or the records.
-            RunError: A step failed.
+            RunError: A step failed, or in expand a change has no such part; nothing was changed.
             LockTimeout: Another run, or others that use a table, did not make way.
         """
         return self._block(self._migrate, target, phase, fake, plan)
@@ -248,7 +261,7 @@ class Runner:
             return (yield from self._run(held, choose, fake=True, plan=plan))
         place = Target(held.dialect, held.single)
         choose = partial(schedule.forwards, self.history, target=place, upto=target, phase=phase)
-        idle = partial(schedule.idle, self.history, upto=target)
+        idle = partial(schedule.idle, self.history, upto=target, phase=phase)
         return (yield from self._run(held, choose, fake=False, plan=plan, idle=idle))
 
     def _rollback(
@@ -276,8 +289,8 @@ class Runner:
             applied, fills = (yield from Records(held.dialect).read()), RollbackFills.of_flags(fill)
             runs = choose(applied, fills)
             if not allow_destructive:
-                yield from self._refuse_loss(applied, runs)
-            yield from self._require_filled(applied, fills)
+                yield from self._refuse_loss(held, applied, runs)
+            yield from self._require_filled(held, applied, fills)
         return (yield from self._run(held, choose, fake=False, plan=plan))
 
     def _resolve(
@@ -301,14 +314,16 @@ class Runner:
             runs = choose_back(applied, fills)
             if not allow_destructive:
                 _refuse_rest(runs)
-                yield from self._refuse_loss(applied, runs)
-            yield from self._require_filled(applied, fills)
+                yield from self._refuse_loss(held, applied, runs)
+            yield from self._require_filled(held, applied, fills)
         return (yield from self._run(held, choose_back, fake=False, plan=plan))
 
-    def _refuse_loss(self, applied: Applied, runs: list[FileRun]) -> Flow[None]:
+    def _refuse_loss(
+        self, held: HeldConnection, applied: Applied, runs: list[FileRun]
+    ) -> Flow[None]:
         begun = {n for n, entry in applied.progress.items() if entry.direction == "backwards"}
         fresh = [made for made in runs if made.name not in begun]
-        for name, table, live in schedule.lost(self.history, applied, fresh):
+        for name, table, live in schedule.lost(self.history, applied, fresh, held.dialect):
             found = not live or (yield from rows(f"SELECT 1 FROM {quote(table)} LIMIT 1"))  # noqa: S608 - quoted
             if found:
                 raise DataLossRefused(
@@ -316,10 +331,11 @@ class Runner:
                     "--allow-destructive to agree to it"
                 )
 
-    def _require_filled(self, applied: Applied, fills: RollbackFills) -> Flow[None]:
+    def _require_filled(
+        self, held: HeldConnection, applied: Applied, fills: RollbackFills
+    ) -> Flow[None]:
         begun = {n for n, entry in applied.progress.items() if entry.direction == "backwards"}
-        done = schedule.applied_names(self.history, applied)
-        live = self.history.replay([i.name for i in self.history.order() if i.name in done])
+        live = schema_now(self.history, applied, held.dialect)
         missing = [lacking for lacking in fills.missing if lacking.migration not in begun]
         yield from require_filled(missing, live)
 

@@ -11,22 +11,31 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-from treefold_migrations._base.errors import HistoryError, RunError
+from treefold_migrations._base.errors import HistoryError, RunError, StateError
 from treefold_migrations._files.history import History, Loaded, apply_all, function_code
 from treefold_migrations._operations.base import states_through
-from treefold_migrations._run.half_done import half_done, standing, ways_out
-from treefold_migrations._run.half_done_runs import undone
-from treefold_migrations._run.lookups import lookups, require_imports
-from treefold_migrations._run.planning import (
-    Target,
-    units_backwards,
-    units_forwards,
+from treefold_migrations._run.expanded import (
+    Work,
+    begun_work,
+    contract_part,
+    expand_part,
+    expanded_names,
+    expanded_row,
+    rollout_now,
+    schema_now,
+    work_from,
 )
+from treefold_migrations._run.half_done import half_done, standing, ways_out
+from treefold_migrations._run.half_done_runs import forward_run, undone
+from treefold_migrations._run.lookups import lookups, require_imports
+from treefold_migrations._run.planning import Target, units_backwards, units_between
 from treefold_migrations._run.record_hashes import fits, fits_replaced, outdated
-from treefold_migrations._run.records import Applied, Record
+from treefold_migrations._run.record_names import applied_names, pending, recorded_as
+from treefold_migrations._run.records import Applied, Progress, Record
 from treefold_migrations._run.rollback_fills import RollbackFills
 from treefold_migrations._run.units import FileRun, PythonUnit, file_run, is_split
-from treefold_migrations._state.schema_state import SchemaState
+from treefold_migrations._state.schema_state import SchemaState, same_states
+from treefold_orm.schema import Dialect
 
 Phase = Literal["expand", "contract"]
 
@@ -36,8 +45,34 @@ def check(history: History, applied: Applied) -> None:
 
     Raises:
         HistoryError: A file that was applied is missing, was changed, or has a parent that was not
-            applied.
+            applied; or an expanded one is missing or was changed.
     """
+    _check_records(history, applied)
+    for name in applied.progress:
+        entry = expanded_row(applied.progress[name])
+        if entry is None:
+            continue
+        if name not in history:
+            raise HistoryError(
+                f"Migration {name!r} is expanded and its file is missing or squashed: get the file "
+                "from the branch that has it, and apply or roll it back there first"
+            )
+        if entry.hash != history.digest(name):
+            raise HistoryError(
+                f"Migration {name!r} was changed after it was expanded, or a file before it was: "
+                "restore the files, and `rollback` first what is to be changed"
+            )
+
+
+def check_release(history: History, applied: Applied) -> None:
+    """Compare the files of a release that is to serve with the records: raises as `check`, but
+    other files may be expanded, which the release bears.
+    """
+    known = {n: e for n, e in applied.progress.items() if n in history.files or not e.is_expanded}
+    check(history, replace(applied, progress=known))
+
+
+def _check_records(history: History, applied: Applied) -> None:
     replaced = {old: hash_ for item in history.order() for old, hash_ in item.replaces.items()}
     for name, record in applied.records.items():
         if name not in replaced and name not in history:
@@ -58,7 +93,7 @@ def check(history: History, applied: Applied) -> None:
                 f"files say, accept them with `migrate {name} --fake`"
             )
     for name, entry in applied.progress.items():
-        if name not in history.files:
+        if name not in history.files and not entry.is_expanded:
             raise HistoryError(
                 f"Migration {name!r} is {standing(entry)} and its file is missing: get the file "
                 "from the branch that has it, or remove its record with `rollback --fake`, which "
@@ -72,40 +107,6 @@ def check(history: History, applied: Applied) -> None:
                 f"Migration {item.name!r} is applied and {missing[0]!r}, which comes before it, is "
                 f"not: the records were edited; repair them with `migrate {missing[0]} --fake`"
             )
-
-
-def applied_names(history: History, applied: Applied) -> set[str]:
-    """Return the files that are applied; a squashed one is, where all that it replaces are.
-
-    Raises:
-        HistoryError: Only a part of the files that a squashed file replaces is applied.
-    """
-    made = {item.name for item in history.order() if item.name in applied.records}
-    for item in history.order():
-        old = [name for name in item.replaces if name in applied.records]
-        if not old or item.name in made:
-            continue
-        if len(old) < len(item.replaces):
-            rest = next(name for name in item.replaces if name not in applied.records)
-            raise HistoryError(
-                f"Migration {item.name!r} stands for {old[-1]!r}, which is applied, and for "
-                f"{rest!r}, which is not: apply the files from before the squash first"
-            )
-        made.add(item.name)
-    return made
-
-
-def recorded_as(item: Loaded, applied: Applied) -> list[str]:
-    """Return the records of an applied file."""
-    if item.name in applied.records or not item.replaces:
-        return [item.name]
-    return list(item.replaces)
-
-
-def pending(history: History, applied: Applied) -> list[str]:
-    """Return the files that are not applied, in their order."""
-    done = applied_names(history, applied)
-    return [item.name for item in history.order() if item.name not in done]
 
 
 def forwards(
@@ -123,34 +124,124 @@ def forwards(
         applied: The records.
         target: The database.
         upto: The last file; all of them without it.
-        phase: "expand" stops before the first operation that the running release cannot bear.
+        phase: "expand" for the parts of all files that the running release bears.
 
     Raises:
         HistoryError: The files fork, or do not fit the records.
+        RunError: A change has no part that the running release bears; or a file is half applied.
     """
+    wanted = _wanted(history, applied, upto)
+    names = [item.name for item in history.order() if item.name in wanted]
+    if phase == "expand":
+        return _expansions(history, applied, target, names)
     made: list[FileRun] = []
-    for item, states in _replayed(history, _wanted(history, applied, upto)):
-        units, early = units_forwards(item, states, target)
-        end = early if phase == "expand" else None
-        hash_ = history.digest(item.name)
-        code = function_code(item) if item.name in applied.progress or is_split(units) else None
-        if is_split(units):
-            functions = [unit.function for unit in units if isinstance(unit, PythonUnit)]
-            require_imports(item, functions)
-            guards = (*lookups(item, states, target.dialect), *units[0].guards)
-            units[0] = replace(units[0], guards=guards)
-        chosen = file_run(item.name, hash_, "forwards", units, upto=end, code=code)
-        progress = applied.progress.get(item.name)
-        if chosen.completes or len(chosen.units) > (progress.done if progress else 0):
-            made.append(chosen)
-        if not chosen.completes:
-            break
+    for entry in half_done(applied):
+        if entry.phase == "expand" and entry.name in wanted:
+            made += _half_expanded(history, applied, target, entry)
+            applied = _with_row(applied, replace(entry, done=entry.steps))
+    state = schema_now(history, applied, target.dialect)
+    for name in names:
+        entry = expanded_row(applied.progress.get(name))
+        left = contract_part(history, applied, name, target.dialect)
+        work = work_from(state, left)
+        if entry is None:
+            made.append(_checked_run(history, applied, name, work, target))
+        else:
+            run = _checked_run(history, applied, name, work, target, "contract", entry.parts)
+            made.append(replace(run, base=entry))
+        state = work.after
     return made
 
 
-def idle(history: History, applied: Applied, *, upto: str | None = None) -> bool:
+def _expansions(
+    history: History, applied: Applied, target: Target, names: Sequence[str]
+) -> list[FileRun]:
+    made: list[FileRun] = []
+    for entry in half_done(applied):
+        if entry.phase != "expand":
+            raise RunError(
+                f"Migration {entry.name!r} is {standing(entry)}, so that no file can expand; "
+                f"{ways_out(entry)}"
+            )
+        made += _half_expanded(history, applied, target, entry)
+        applied = _with_row(applied, replace(entry, done=entry.steps))
+    rollout = rollout_now(history, applied, target.dialect)
+    for name in names:
+        if name in applied.progress:
+            continue
+        item, before, state = history[name], history.state_before(name), rollout.state
+        parts = rollout.decide(item, before)
+        row = Progress(name, history.digest(name), "forwards", "", 0, phase="expand", parts=parts)
+        applied = _with_row(applied, row)
+        work = work_from(state, expand_part(history, applied, name, target.dialect))
+        made.append(_checked_run(history, applied, name, work, target, "expand", parts))
+    _require_end(history, applied, rollout.state, target)
+    return made
+
+
+def _half_expanded(
+    history: History, applied: Applied, target: Target, entry: Progress
+) -> list[FileRun]:
+    work = begun_work(history, applied, entry, target.dialect)
+    return [_checked_run(history, applied, entry.name, work, target, "expand", entry.parts)]
+
+
+def _with_row(applied: Applied, row: Progress | None, name: str = "") -> Applied:
+    """The records with another row of the journal, or without that of a file."""
+    rest = {n: entry for n, entry in applied.progress.items() if n != name}
+    return replace(applied, progress=rest if row is None else {**rest, row.name: row})
+
+
+def _require_end(history: History, applied: Applied, state: SchemaState, target: Target) -> None:
+    """Refuse to expand files whose contract parts would not lead to the schema of the history."""
+    wanted = history.replay([item.name for item in history.order()])
+    try:
+        for name in pending(history, applied):
+            if name in applied.progress:
+                for operation in contract_part(history, applied, name, target.dialect):
+                    state = operation.apply(state)
+            else:
+                state = apply_all(history[name], state)
+    except StateError as error:
+        raise RunError(f"The pending files cannot run in expand: {error}; {_AT_ONCE}") from error
+    if not same_states(state, wanted):
+        raise RunError(f"The pending files cannot run in expand as they are; {_AT_ONCE}")
+
+
+_AT_ONCE = (
+    "apply them with `migrate` while no process of the running release is left; nothing was changed"
+)
+
+
+def _checked_run(
+    history: History,
+    applied: Applied,
+    name: str,
+    work: Work,
+    target: Target,
+    phase: Literal["", "expand", "contract"] = "",
+    parts: str = "",
+) -> FileRun:
+    """The run of a file with the lookups before its first step."""
+    item = history[name]
+    chosen = forward_run(history, item, work, target, phase, parts)
+    if not is_split(chosen.units):
+        return chosen
+    functions = [unit.function for unit in chosen.units if isinstance(unit, PythonUnit)]
+    require_imports(item, functions)
+    first, *rest = chosen.units
+    guards = (*lookups(work, target.dialect), *first.guards)
+    return replace(chosen, units=(replace(first, guards=guards), *rest))
+
+
+def idle(
+    history: History, applied: Applied, *, upto: str | None = None, phase: Phase | None = None
+) -> bool:
     """Return True where `migrate` has nothing to do; raises as `forwards`."""
-    return not _wanted(history, applied, upto) and not outdated(history, applied)
+    wanted = _wanted(history, applied, upto)
+    if phase == "expand":
+        wanted -= set(expanded_names(history, applied))
+    return not wanted and not outdated(history, applied)
 
 
 def _forward_target(history: History, upto: str) -> set[str]:
@@ -171,9 +262,11 @@ def behind(history: History, applied: Applied, upto: str) -> list[str]:
 
 def _wanted(history: History, applied: Applied, upto: str | None) -> set[str]:
     kept = None if upto is None else _forward_target(history, upto)
-    check(history, applied)
+    check_release(history, applied)
     _refuse_half_rolled_back(applied)
     wanted = set(pending(history, applied))
+    if wanted:
+        check(history, applied)
     if kept is not None:
         return wanted & kept
     history.head()  # refuses a fork
@@ -205,20 +298,20 @@ def backwards(
     """
     check(history, applied)
     fills = fills or RollbackFills()
-    undone_ = [undone(history, entry, target, fills) for entry in half_done(applied)]
+    kept = None if to is None else _kept(history, to)
+    undone_ = _undone_files(history, applied, target, fills, steps=steps, kept=kept)
     done = applied_names(history, applied)
     order = [item.name for item in history.order() if item.name in done]
     half = [e.name for e in applied.progress.values() if e.direction == "backwards" and e.undo < 0]
-    if to is None:
+    if kept is None:
         if steps < 1:
             raise RunError(f"steps must be at least 1, got {steps!r}")
-        chosen = list(reversed(order))[: steps - len(undone_)]
+        chosen = list(reversed(order))[: max(steps - len(undone_), 0)]
     else:
-        kept = _kept(history, to)
         if not kept <= done:
             last = f"{order[-1]!r} is the last that is" if order else "none is"
             raise RunError(
-                f"Migration {history.find(to).name!r} is not applied, so that nothing can be "
+                f"Migration {history.find(to or '').name!r} is not applied, so that nothing can be "
                 f"rolled back to it; {last}"
             )
         chosen = [name for name in reversed(order) if name not in kept]
@@ -240,6 +333,31 @@ def backwards(
     return undone_ + [made[name] for name in chosen]
 
 
+def _undone_files(
+    history: History,
+    applied: Applied,
+    target: Target,
+    fills: RollbackFills,
+    *,
+    steps: int,
+    kept: set[str] | None,
+) -> list[FileRun]:
+    """The runs that take back files that are half done, and then expanded ones, the last first.
+
+    A file that was expanded when its contract began is expanded again, which is one step.
+    """
+    made: list[FileRun] = []
+    for entry in half_done(applied):
+        made.append(undone(history, applied, entry, target, fills))
+        applied = _with_row(applied, made[-1].base, entry.name)
+    for name in reversed(expanded_names(history, applied)):
+        if (len(made) >= steps) if kept is None else (name in kept):
+            continue
+        made.append(undone(history, applied, applied.progress[name], target, fills))
+        applied = _with_row(applied, None, name)
+    return made
+
+
 def _kept(history: History, to: str) -> set[str]:
     return set() if to == "zero" else history.ancestors(history.find(to).name)
 
@@ -257,7 +375,8 @@ def alone(history: History, text: str, target: Target, *, backwards: bool) -> Fi
     if backwards:
         units = units_backwards(item, states, target, RollbackFills())
         return file_run(item.name, hash_, "backwards", units)
-    return file_run(item.name, hash_, "forwards", units_forwards(item, states, target)[0])
+    units = units_between(item.operations, states, target)
+    return file_run(item.name, hash_, "forwards", units)
 
 
 # -- records alone --------------------------------------------------------------------------------
@@ -309,24 +428,31 @@ _NEVER = dt.datetime.min.replace(tzinfo=dt.UTC)  # a half done file has not been
 
 
 def lost(
-    history: History, applied: Applied, runs: Sequence[FileRun]
+    history: History, applied: Applied, runs: Sequence[FileRun], dialect: Dialect
 ) -> list[tuple[str, str, bool]]:
     """Return the tables that lose rows or columns in a rollback: file, table, and whether the
     table has that name in the database now.
     """
-    done = applied_names(history, applied)
-    live = set(history.replay([i.name for i in history.order() if i.name in done]).tables)
-    undo = {run.name: run.undo for run in runs if run.undo >= 0}
+    live = set(schema_now(history, applied, dialect).tables)
+    works: list[tuple[str, Work]] = []
+    for run in runs:
+        if run.undo >= 0 and run.origin is not None:
+            work = begun_work(history, applied, run.origin, dialect)
+            live |= set(work.states[run.undo].tables)
+            works.append((run.name, Work(work.operations[: run.undo], work.states)))
+    whole = {run.name for run in runs if run.undo < 0}
+    works += [
+        (item.name, Work(tuple(item.operations), tuple(states)))
+        for item, states in _replayed(history, whole)
+    ]
     made: list[tuple[str, str, bool]] = []
-    for item, states in _replayed(history, {run.name for run in runs}):
-        count = undo.get(item.name, len(item.operations))
-        live |= set(states[count].tables) if item.name in undo else set()
-        for place, operation in enumerate(item.operations[:count]):
-            before, after = states[place].tables, states[place + 1].tables
-            reverse = operation.reverse(states[place])
+    for name, work in works:
+        for place, operation in enumerate(work.operations):
+            before, after = work.states[place].tables, work.states[place + 1].tables
+            reverse = operation.reverse(work.states[place])
             if reverse is not None and reverse.destructive:
-                changed = [name for name in after if before.get(name) is not after[name]]
-                made += [(item.name, name, name in live) for name in changed]
+                changed = [table for table in after if before.get(table) is not after[table]]
+                made += [(name, table, table in live) for table in changed]
     return made
 
 

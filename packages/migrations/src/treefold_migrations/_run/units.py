@@ -11,7 +11,7 @@ import hashlib
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from treefold_migrations._plan.step import Step
 from treefold_migrations._run.records import Direction, Progress
@@ -77,7 +77,7 @@ Unit = SqlUnit | PythonUnit
 
 @dataclass(frozen=True, slots=True)
 class FileRun:
-    """One file to be run: `units` are those of this run, of `whole` that the file has.
+    """One file to be run in one direction, or the part of it that one phase runs.
 
     `hash` covers the file and those before it. `recorded` are the names of its records; more than
     one where a squashed file stands for files that were applied. `undo` is the number of operations
@@ -85,13 +85,14 @@ class FileRun:
     that file stood, and `kept` what cannot be taken back of it. `digests` has one of each unit.
     `shown` are the places of the units that plans and progress count, of all that the file has.
     `sizes` are the bytes of tables that a plan names, because every row is handled under a lock.
+    `phase` is empty for a whole file; of an expanded one, and of one to be, `parts` are the letters
+    of its operations. `base` is the row of the journal that the run ends with instead of none.
     """
 
     name: str
     hash: str
     direction: Direction
     units: tuple[Unit, ...]
-    whole: int
     plan: str
     recorded: tuple[str, ...]
     undo: int = -1
@@ -100,15 +101,18 @@ class FileRun:
     origin: Progress | None = None
     kept: tuple[str, ...] = ()
     sizes: Mapping[str, int] = field(default_factory=dict[str, int])
+    phase: Literal["", "expand", "contract"] = ""
+    parts: str = ""
+    base: Progress | None = None
+
+    @property
+    def whole(self) -> int:
+        """The number of units."""
+        return len(self.units)
 
     def number_at(self, place: int) -> int:
         """Return the number that people read for a unit: of itself, or of the one it is part of."""
         return max(bisect_right(self.shown, place), 1)
-
-    @property
-    def completes(self) -> bool:
-        """True where the file is complete after these units."""
-        return len(self.units) == self.whole
 
 
 def file_run(
@@ -117,24 +121,20 @@ def file_run(
     direction: Direction,
     units: Sequence[Unit],
     *,
-    upto: int | None = None,
     recorded: Sequence[str] | None = None,
     undo: int = -1,
     code: Callable[[str], str] | None = None,
 ) -> FileRun:
-    """Return the run of a file, or of its first `upto` units; `code` returns the code of a function
-    of the file by its name.
-    """
+    """Return the run of a file; `code` returns the code of a function of the file by its name."""
     digest = hashlib.sha256()
     for unit in units:
         digest.update(unit.identity.encode() + b"\0")
     digests = tuple(_digest(unit, code) for unit in units)
-    chosen = tuple(units if upto is None else units[:upto])
     names = (name,) if recorded is None else tuple(recorded)
     plan = digest.hexdigest()[:16]
     shown = tuple(place for place, unit in enumerate(units) if not unit.hidden)
     shown = shown or tuple(range(len(units)))
-    return FileRun(name, hash_, direction, chosen, len(units), plan, names, undo, shown, digests)
+    return FileRun(name, hash_, direction, tuple(units), plan, names, undo, shown, digests)
 
 
 def _digest(unit: Unit, code: Callable[[str], str] | None) -> str:

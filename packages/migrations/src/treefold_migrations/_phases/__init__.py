@@ -1,0 +1,1 @@
+"""Phases of a rollout: which part of an operation the running release bears."""

@@ -1,0 +1,193 @@
+"""Which operations of pending files run in expand, in one letter for each operation of a file.
+
+| Letter | The operation |
+|---|---|
+| `x` | is split: its part for expand runs now, the other one in contract |
+| `w` | runs as a whole now: it concerns what only the new release knows |
+| `c` | waits as a whole for contract |
+
+A file that drops `book.year` and adds `book.slug` after that is `cx`. The letters are recorded when
+a file is expanded, since they depend on which files were pending then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from treefold_migrations._base.errors import RunError, StateError
+from treefold_migrations._files.history import Loaded
+from treefold_migrations._operations.base import Operation, states_through
+from treefold_migrations._operations.columns import AddField, AlterField, DropField, RenameField
+from treefold_migrations._operations.custom import RunPython, RunSQL
+from treefold_migrations._operations.tables import CreateTable, DropTable, RenameTable, SetOptions
+from treefold_migrations._phases.parts import Parts, split_operation
+from treefold_migrations._phases.shared_fields import Refused
+from treefold_migrations._state.schema_state import SchemaState, same_parts
+from treefold_orm.schema import MISSING, Dialect
+
+
+def parts_of(
+    item: Loaded, before: SchemaState, letters: str, dialect: Dialect
+) -> list[tuple[Operation, Parts]]:
+    """Return the operations of a file, each with its parts, by the letters of the file.
+
+    Args:
+        item: The file.
+        before: The state before it in the history.
+        letters: One for each operation; without any, all of them wait.
+        dialect: The database's.
+    """
+    made: list[tuple[Operation, Parts]] = []
+    states = states_through(item.operations, before)
+    for place, operation in enumerate(item.operations):
+        letter = letters[place : place + 1] or "c"
+        if letter == "x":
+            parts = split_operation(operation, states[place], dialect)
+            made.append((operation, Parts() if isinstance(parts, Refused) else parts))
+        else:
+            whole = (operation,)
+            made.append((operation, Parts(whole) if letter == "w" else Parts((), whole)))
+    return made
+
+
+@dataclass(slots=True)
+class Rollout:
+    """What the expanded files have done so far: the schema, the new names, and what waits.
+
+    `state` is the schema of the database, `waiting_fields` those with a part that waits, and
+    `waiting_code` the tables of SQL and Python that waits, None for unknown ones.
+    """
+
+    state: SchemaState
+    dialect: Dialect
+    new_tables: set[str] = field(default_factory=set[str])
+    new_fields: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    waiting_fields: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    waiting_code: list[set[str] | None] = field(default_factory=list[set[str] | None])
+
+    def follow(self, item: Loaded, before: SchemaState, letters: str) -> None:
+        """Take an expanded file into account, whose part for expand `state` has already."""
+        for operation, parts in parts_of(item, before, letters, self.dialect):
+            self._note(operation, parts)
+
+    def decide(self, item: Loaded, before: SchemaState) -> str:
+        """Return the letters of a file, and follow it.
+
+        Raises:
+            RunError: The running release bears none of the ways to run an operation in expand.
+        """
+        letters = ""
+        states = states_through(item.operations, before)
+        for operation, state in zip(item.operations, states, strict=False):
+            decided = self._decide(operation, state)
+            if isinstance(decided, Refused):
+                raise RunError(
+                    f"Migration {item.name!r} cannot run in expand: {operation.describe()}: "
+                    f"{decided.reason}. Instead, {decided.way}; nothing was changed"
+                )
+            letter, parts = decided
+            letters += letter
+            for part in parts.expand:
+                self.state = part.apply(self.state)
+            self._note(operation, parts)
+        return letters
+
+    def _decide(self, operation: Operation, before: SchemaState) -> tuple[str, Parts] | Refused:
+        wait = "c", Parts((), (operation,))
+        if self._only_new(operation):
+            return "w", Parts((operation,))
+        parts = split_operation(operation, before, self.dialect)
+        match operation:
+            case RenameField(table=table, old=old) if (table, old) in self.new_fields:
+                if (table, old) in self.waiting_fields:
+                    return _TWICE
+                parts = Parts((operation,))
+            case AlterField(table=table, name=name) if (table, name) in self.new_fields:
+                if _serves_old_inserts(operation, before):
+                    parts = Parts((operation,))
+            case DropField(table=table, name=name) if (table, name) in self.new_fields:
+                return wait
+            case _:
+                pass
+        if isinstance(parts, Refused):
+            return parts
+        if isinstance(operation, RunPython | RunSQL) and self._may_need_waiting(operation):
+            return wait
+        if self._changes_waiting(operation, parts, before):
+            return _TWICE
+        try:
+            states_through(parts.expand, self.state)
+        except StateError as error:
+            if isinstance(operation, _NEEDED):
+                return Refused(f"a part of it must wait: {error}", _TWICE.way)
+            return wait
+        whole = parts.expand == (operation,) and not parts.contract
+        return ("w" if whole else "x"), parts
+
+    def _only_new(self, operation: Operation) -> bool:
+        """True for a change of tables that the running release does not know."""
+        touched = operation.touches()
+        if not touched or isinstance(operation, CreateTable | RunPython | RunSQL):
+            return False
+        tables = {name.partition("#")[0].partition(".")[0] for name in touched}
+        if isinstance(operation, RenameTable):
+            tables = {operation.old}
+        return tables <= self.new_tables and not self._waits_for(operation)
+
+    def _waits_for(self, operation: Operation) -> bool:
+        named = {(table, name) for table, name in self.waiting_fields}
+        touched = {tuple(name.split(".", 1)) for name in operation.touches() or () if "." in name}
+        return bool(named & touched)
+
+    def _may_need_waiting(self, operation: RunPython | RunSQL) -> bool:
+        tables = operation.touches()
+        return any(
+            tables is None or waiting is None or bool(tables & waiting)
+            for waiting in self.waiting_code
+        )
+
+    def _changes_waiting(self, operation: Operation, parts: Parts, before: SchemaState) -> bool:
+        """True where the expand part meets a field that is not yet as the history has it."""
+        if not (parts.expand and self._waits_for(operation)):
+            return False
+        if not isinstance(operation, AlterField | DropField):
+            return True
+        table, name = operation.table, operation.name
+        known = self.state.tables.get(table)
+        if known is None or name not in known.fields:
+            return True
+        return not same_parts(known.fields[name], before.table(table).field(name))
+
+    def _note(self, operation: Operation, parts: Parts) -> None:
+        match operation:
+            case CreateTable(name=name) if parts.expand:
+                self.new_tables.add(name)
+            case DropTable(name=name) if parts.expand:
+                self.new_tables.discard(name)
+            case RenameTable(old=old, new=new) if parts.expand and old in self.new_tables:
+                self.new_tables ^= {old, new}
+            case AddField(table=table, name=name) if parts.expand:
+                self.new_fields.add((table, name))
+            case RenameField(table=table, old=old, new=new) if (table, old) in self.new_fields:
+                self.new_fields ^= {(table, old), (table, new)}
+            case RunPython() | RunSQL() if parts.contract:
+                self.waiting_code.append(operation.touches())
+            case _:
+                pass
+        waiting = (part for part in parts.contract if isinstance(part, _FIELDS))
+        self.waiting_fields |= {(part.table, part.name) for part in waiting}
+
+
+def _serves_old_inserts(operation: AlterField, before: SchemaState) -> bool:
+    """True where the running release, which leaves the field out, can still insert rows."""
+    old, new = before.table(operation.table).field(operation.name), operation.field
+    return (new.null or new.db_default is not MISSING) and new.unique <= old.unique
+
+
+_FIELDS = (AddField, AlterField, DropField)
+_NEEDED = (CreateTable, AddField, AlterField, RenameField, SetOptions)
+_TWICE = Refused(
+    "an earlier pending file changes the same part, and a step of that waits for the running "
+    "release to end",
+    "apply the earlier files with `migrate` first, or make one file of both changes",
+)

@@ -1,0 +1,177 @@
+"""The two parts of an operation: what runs before the new release, and what waits for its end.
+
+`AddField("book", "slug", CharField(max_length=9), fill="-")`, while the running release inserts
+books without a slug, is split into
+
+    expand:    AddField("book", "slug", CharField(max_length=9, db_default="-"))
+    contract:  AlterField("book", "slug", CharField(max_length=9))
+
+An operation that no pair of parts fits, such as a rename, is `Refused`, with the way that needs no
+such statement. Both parts depend on the operation and the state before it alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from treefold_migrations._detect.fills import own_default
+from treefold_migrations._operations.base import Operation, states_through
+from treefold_migrations._operations.columns import AddField, AlterField, DropField, RenameField
+from treefold_migrations._operations.custom import SeparateStateAndDatabase
+from treefold_migrations._operations.tables import DropTable, RenameTable, SetOptions
+from treefold_migrations._phases.shared_fields import (
+    LATER,
+    NEW_FIELD,
+    Refused,
+    shared_field,
+    with_options,
+)
+from treefold_migrations._state.schema_state import (
+    AnyField,
+    SchemaState,
+    column_of,
+    same_parts,
+)
+from treefold_orm import Expression, Now, ORMError
+from treefold_orm.schema import MISSING, Dialect
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The operations of one operation that run in each phase."""
+
+    expand: tuple[Operation, ...] = ()
+    contract: tuple[Operation, ...] = ()
+
+
+def split_operation(operation: Operation, before: SchemaState, dialect: Dialect) -> Parts | Refused:
+    """Return the parts of an operation, or why it has none.
+
+    Args:
+        operation: The operation, as the file has it.
+        before: The state before it in the history.
+        dialect: The database's.
+    """
+    match operation:
+        case AddField():
+            return _split_addition(operation, before, dialect)
+        case DropField():
+            return _split_drop(operation, before)
+        case AlterField():
+            return _split_alteration(operation, before, dialect)
+        case RenameField():
+            return _split_rename(operation, before)
+        case RenameTable(old=old) if before.table(old).options.managed:
+            return Refused(
+                f"the running release still uses the table {old!r}",
+                f'keep the table with Meta.table = "{old}", which needs no statement; {_RENAME}',
+            )
+        case SetOptions(primary_key=key) if key is not None:
+            return Refused("the running release still uses the old key", LATER)
+        case SetOptions(as_found=found) if found is not None:
+            return Parts((operation,), (operation,))  # a rebuild in either phase needs it
+        case SeparateStateAndDatabase(database=inner):
+            return _split_separate(operation, inner, before, dialect)
+        case DropTable():
+            return Parts((), (operation,))
+        case _:
+            late = operation.phase == "contract"
+            return Parts((), (operation,)) if late else Parts((operation,))
+
+
+_RENAME = "or rename it with `migrate` while no process of the running release is left, or never"
+
+
+def _split_addition(operation: AddField, before: SchemaState, dialect: Dialect) -> Parts:
+    field, fill = operation.field, operation.fill
+    served = field.db_default is not MISSING or field.generated or field.primary_key
+    if served or (fill is MISSING and field.null) or fill is None:
+        return Parts((operation,))
+    table, name = operation.table, operation.name
+    value = own_default(field) if fill is MISSING else fill
+    finish = AlterField(table, name, field, when="contract")
+    held = MISSING if value is MISSING else _with_default(field, value)
+    if held is MISSING:
+        # neither release gives rows of the other one a value
+        finish = replace(finish, fill=value)
+        return Parts((AddField(table, name, with_options(field, null=True), value),), (finish,))
+    is_instant = not isinstance(value, Expression) or isinstance(value, Now)
+    return Parts((AddField(table, name, held, MISSING if is_instant else value),), (finish,))
+
+
+def _with_default(field: AnyField, value: object) -> AnyField:
+    try:
+        return with_options(field, db_default=value)
+    except ORMError:  # a column that other tools keep has no default that it could read
+        return MISSING
+
+
+def _split_drop(operation: DropField, before: SchemaState) -> Parts | Refused:
+    table = before.table(operation.table)
+    field = table.field(operation.name)
+    if field.null or field.db_default is not MISSING or not table.options.managed:
+        return Parts((), (operation,))
+    value = own_default(field)
+    held = MISSING if value is MISSING else _with_default(field, value)
+    if held is MISSING:
+        return Refused(
+            "the new release inserts rows without a value for it, which the running one needs",
+            "give the field null=True, a default or a db_default in a release before, and drop it "
+            "one release later",
+        )
+    return Parts((AlterField(operation.table, operation.name, held),), (operation,))
+
+
+def _split_alteration(
+    operation: AlterField, before: SchemaState, dialect: Dialect
+) -> Parts | Refused:
+    old, new = before.table(operation.table).field(operation.name), operation.field
+    if not before.table(operation.table).options.managed:
+        return Parts((operation,))
+    columns = column_of(operation.name, old), column_of(operation.name, new)
+    if columns[0] != columns[1]:
+        return Refused(
+            f"the running release still uses the column {columns[0]!r}",
+            f'keep the column with db_column="{columns[0]}", which needs no statement; {_RENAME}',
+        )
+    if operation.using_on(dialect.name):
+        return Refused("it converts values that the running release still reads", NEW_FIELD)
+    held = shared_field(old, new, dialect)
+    if isinstance(held, Refused):
+        return held
+    last = replace(operation, when="contract")
+    first = AlterField(operation.table, operation.name, held)
+    if same_parts(held, new):
+        return Parts((replace(operation, when="expand"),))
+    return Parts(() if same_parts(held, old) else (first,), (last,))
+
+
+def _split_rename(operation: RenameField, before: SchemaState) -> Parts | Refused:
+    table = before.table(operation.table)
+    after = operation.apply(before).table(operation.table)
+    column = table.column(operation.old)
+    if column == after.column(operation.new) or not table.options.managed:
+        return Parts((operation,))
+    return Refused(
+        f"the running release still uses the column {column!r}",
+        f'keep the column with db_column="{column}", which needs no statement; {_RENAME}',
+    )
+
+
+def _split_separate(
+    operation: Operation, inner: Sequence[Operation], before: SchemaState, dialect: Dialect
+) -> Parts | Refused:
+    late = early = False
+    for part, state in zip(inner, states_through(inner, before), strict=False):
+        parts = split_operation(part, state, dialect)
+        if isinstance(parts, Refused):
+            return parts
+        late = late or bool(parts.contract)
+        early = early or bool(parts.expand)
+    if early and late:
+        return Refused(
+            "a part of its operations must wait for the end of the running release",
+            "write the two parts as two SeparateStateAndDatabase",
+        )
+    return Parts((), (operation,)) if late else Parts((operation,))

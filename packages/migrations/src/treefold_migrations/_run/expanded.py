@@ -1,0 +1,136 @@
+"""Expanded files: the schema of a database between the phases, and what each file has left to run.
+
+| Row of the journal | In the database | Left to run |
+|---|---|---|
+| none | nothing | all operations |
+| expand, steps missing | some steps of the expand parts | the rest, then the contract parts |
+| expand, complete | the expand parts | the contract parts |
+| contract | the expand parts, some steps of the others | the rest; `base` is the row before |
+| no phase | some steps of the operations | the rest |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from treefold_migrations._files.history import History
+from treefold_migrations._operations.base import Operation, states_through
+from treefold_migrations._phases.deciding import Rollout, parts_of
+from treefold_migrations._run.record_names import applied_names
+from treefold_migrations._run.records import Applied, Progress
+from treefold_migrations._state.schema_state import SchemaState
+from treefold_orm.schema import Dialect
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Operations of one file that run together, and the states before, between and after them."""
+
+    operations: tuple[Operation, ...]
+    states: tuple[SchemaState, ...]
+
+    @property
+    def after(self) -> SchemaState:
+        """The state after the last operation."""
+        return self.states[-1]
+
+
+def expanded_row(entry: Progress | None) -> Progress | None:
+    """Return the row of a file whose expand parts are all in the database, else None."""
+    if entry is None:
+        return None
+    if entry.direction == "backwards":
+        return None if entry.origin is None else entry.origin.base
+    return entry if entry.is_expanded else entry.base
+
+
+def expanded_names(history: History, applied: Applied, *, leave_out: str = "") -> list[str]:
+    """Return the files whose expand parts are in the database, in the order of the history."""
+    return [
+        item.name
+        for item in history.order()
+        if item.name != leave_out and expanded_row(applied.progress.get(item.name)) is not None
+    ]
+
+
+def schema_now(
+    history: History, applied: Applied, dialect: Dialect, *, leave_out: str = ""
+) -> SchemaState:
+    """Return the schema after all applied files and the expand parts of the expanded ones.
+
+    Steps of files that are half done are not in it.
+
+    Args:
+        history: The files.
+        applied: The records.
+        dialect: The database's.
+        leave_out: A file whose expand parts do not count.
+    """
+    done = applied_names(history, applied)
+    state = history.replay([item.name for item in history.order() if item.name in done])
+    for name in expanded_names(history, applied, leave_out=leave_out):
+        for operation in expand_part(history, applied, name, dialect):
+            state = operation.apply(state)
+    return state
+
+
+def expand_part(
+    history: History, applied: Applied, name: str, dialect: Dialect
+) -> tuple[Operation, ...]:
+    """Return the operations that run in expand of a file that has begun to."""
+    return _parts(history, name, _letters(applied, name), dialect)[0]
+
+
+def contract_part(
+    history: History, applied: Applied, name: str, dialect: Dialect
+) -> tuple[Operation, ...]:
+    """Return the operations that an expanded file has left; of any other file, all."""
+    return _parts(history, name, _letters(applied, name), dialect)[1]
+
+
+def _letters(applied: Applied, name: str) -> str:
+    entry = applied.progress.get(name)
+    if entry is not None and entry.direction == "backwards":
+        entry = entry.origin
+    return "" if entry is None else entry.parts
+
+
+def _parts(
+    history: History, name: str, letters: str, dialect: Dialect
+) -> tuple[tuple[Operation, ...], tuple[Operation, ...]]:
+    item = history.find(name)
+    if not letters:
+        return (), tuple(item.operations)
+    found = parts_of(item, history.state_before(item.name), letters, dialect)
+    early = tuple(part for _, parts in found for part in parts.expand)
+    late = tuple(part for _, parts in found for part in parts.contract)
+    return early, late
+
+
+def begun_work(history: History, applied: Applied, entry: Progress, dialect: Dialect) -> Work:
+    """Return the operations that the steps of a journal's row belong to, forwards."""
+    origin = entry.origin if entry.direction == "backwards" and entry.origin else entry
+    item = history.find(entry.name)
+    early, late = _parts(history, item.name, origin.parts, dialect)
+    if origin.phase == "expand":
+        state = schema_now(history, applied, dialect, leave_out=item.name)
+        return _work(early, state)
+    return _work(late, schema_now(history, applied, dialect))
+
+
+def work_from(state: SchemaState, operations: Collection[Operation]) -> Work:
+    """Return operations with the states that they lead through."""
+    return _work(tuple(operations), state)
+
+
+def _work(operations: tuple[Operation, ...], state: SchemaState) -> Work:
+    return Work(operations, tuple(states_through(operations, state)))
+
+
+def rollout_now(history: History, applied: Applied, dialect: Dialect) -> Rollout:
+    """Return what the expanded files have done so far."""
+    rollout = Rollout(schema_now(history, applied, dialect), dialect)
+    for name in expanded_names(history, applied):
+        rollout.follow(history[name], history.state_before(name), _letters(applied, name))
+    return rollout

@@ -1,0 +1,41 @@
+"""The files of a history that its records call applied."""
+
+from __future__ import annotations
+
+from treefold_migrations._base.errors import HistoryError
+from treefold_migrations._files.history import History, Loaded
+from treefold_migrations._run.records import Applied
+
+
+def applied_names(history: History, applied: Applied) -> set[str]:
+    """Return the files that are applied; a squashed one is, where all that it replaces are.
+
+    Raises:
+        HistoryError: Only a part of the files that a squashed file replaces is applied.
+    """
+    made = {item.name for item in history.order() if item.name in applied.records}
+    for item in history.order():
+        old = [name for name in item.replaces if name in applied.records]
+        if not old or item.name in made:
+            continue
+        if len(old) < len(item.replaces):
+            rest = next(name for name in item.replaces if name not in applied.records)
+            raise HistoryError(
+                f"Migration {item.name!r} stands for {old[-1]!r}, which is applied, and for "
+                f"{rest!r}, which is not: apply the files from before the squash first"
+            )
+        made.add(item.name)
+    return made
+
+
+def recorded_as(item: Loaded, applied: Applied) -> list[str]:
+    """Return the records of an applied file."""
+    if item.name in applied.records or not item.replaces:
+        return [item.name]
+    return list(item.replaces)
+
+
+def pending(history: History, applied: Applied) -> list[str]:
+    """Return the files that are not applied, in their order."""
+    done = applied_names(history, applied)
+    return [item.name for item in history.order() if item.name not in done]
