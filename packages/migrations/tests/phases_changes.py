@@ -81,6 +81,18 @@ def one(name: str, *operations: str, **options: Any) -> Change:
     return Change(name, (operations,), **options)
 
 
+def title_of(row: dict[str, Any]) -> Any:
+    return row["title"]
+
+
+def lower_title(row: dict[str, Any]) -> Any:
+    return row["title"].lower()
+
+
+def headline_of(row: dict[str, Any]) -> Any:
+    return row["headline"]
+
+
 FILL_SLUGS = """
 def fill_slugs(models, work):
     for book in models.book.objects.filter(slug=None):
@@ -140,7 +152,7 @@ CHANGES = (
         alter("slug", "CharField(max_length=40)", ""),
         above=FILL_SLUGS,
         new_row={"slug": "s"},
-        after={"slug": lambda row: row["title"].lower()},
+        after={"slug": lower_title},
     ),
     one(
         "a creation time",
@@ -234,8 +246,8 @@ CHANGES = (
         "a field renamed over its column",
         alter("title", 'CharField(max_length=40, db_column="title")'),
         'RenameField("book", "title", "headline")',
-        between={"headline": lambda row: row["title"]},
-        old_reads={"title": lambda row: row["headline"]},
+        between={"headline": title_of},
+        old_reads={"title": headline_of},
     ),
     one("a nullable field dropped", 'DropField("book", "subtitle")', old_reads={"subtitle": None}),
     one(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from enum import Enum
 from typing import Any
@@ -23,6 +23,7 @@ from treefold_migrations._run.runner import Runner
 from treefold_orm import Model
 
 ROUNDS = 3
+COMPARED = frozenset({bool, dict, int, type(None)})
 numbers = itertools.count(1)
 
 
@@ -79,11 +80,11 @@ def plain(value: Any) -> Any:
     """A value as it can be compared: members and numbers of rows as text."""
     if isinstance(value, Enum):
         value = value.value
-    return value if value is None or isinstance(value, bool | dict | int) else str(value)
+    return value if type(value) in COMPARED else str(value)
 
 
 @contextmanager
-def load(*releases: Release) -> Iterator[None]:
+def load(*releases: Release) -> Generator[None]:
     """Let releases work while the block runs, and a little before and after it."""
     stop = threading.Event()
     threads = [threading.Thread(target=one.work, args=(stop,)) for one in releases]

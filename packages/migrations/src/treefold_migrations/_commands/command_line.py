@@ -23,7 +23,7 @@ from treefold_migrations._commands.command_line_numbers import (
 )
 from treefold_migrations._detect.answers import Question
 from treefold_migrations._files.loading import load_folder
-from treefold_migrations._run.half_done import standing, ways_out
+from treefold_migrations._run.half_done import half_done, standing, ways_out
 from treefold_migrations._run.runner import Runner
 from treefold_orm import ORMError
 from treefold_orm.schema import database_for
@@ -308,7 +308,7 @@ def list_migrations(*, database: str = "default", app_dir: str = ".") -> int:
         app_dir: The project.
     """
     folder = folder_of(app_dir)
-    half = half_done_files(folder, database)
+    half = unfinished_files(folder, database)
     files.list_migrations(folder, _applied(folder, database), half=half, say=print)
     return 0
 
@@ -366,7 +366,7 @@ def lint(
     _check_dialect(dialect)
     folder = folder_of(app_dir)
     if not (since or every):  # otherwise no database is asked
-        for name, text in half_done_files(folder, database).items():
+        for name, text in unfinished_files(folder, database).items():
             print(f"{name} is {text}")
         applied = _applied(folder, database)
         since = applied[-1] if applied else ""
@@ -381,8 +381,15 @@ def _applied(folder: Path, database: str) -> list[str]:
     return [item.name for item in history.order() if item.name not in pending]
 
 
-def half_done_files(folder: Path, database: str) -> dict[str, str]:
-    """Return the files that are half done, each with where it stands and the ways out."""
+def has_half_done(folder: Path, database: str) -> bool:
+    """Return True if a file is half done; an expanded one is not."""
+    return bool(half_done(Runner(database, load_folder(folder)).applied()))
+
+
+def unfinished_files(folder: Path, database: str) -> dict[str, str]:
+    """Return the files that are half done or expanded, each with where it stands and the ways
+    out.
+    """
     applied = Runner(database, load_folder(folder)).applied()
     return {name: f"{standing(e)}. {ways_out(e)}" for name, e in applied.progress.items()}
 

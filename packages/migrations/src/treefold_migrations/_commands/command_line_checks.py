@@ -12,7 +12,8 @@ from treefold_migrations._commands.command_line import (
     command,
     created_below,
     folder_of,
-    half_done_files,
+    has_half_done,
+    unfinished_files,
 )
 
 MODELS = "Models"
@@ -22,17 +23,16 @@ MODELS = "Models"
 def drift(*, database: str = "default", app_dir: str = ".") -> int:
     """List the differences between the database and the applied migrations.
 
-    Exit code 1 if it does.
+    Exit code 1 for a difference or a half done migration. An expanded one is as it should be.
 
     Args:
         database: The alias of the database.
         app_dir: The project.
     """
-    half = half_done_files(folder_of(app_dir), database)
-    for name, text in half.items():
+    for name, text in unfinished_files(folder_of(app_dir), database).items():
         print(f"{name} is {text}")
     found = drifting.drift(folder_of(app_dir), database=database, say=print)
-    return FAILURE if found or half else 0
+    return FAILURE if found or has_half_done(folder_of(app_dir), database) else 0
 
 
 @command

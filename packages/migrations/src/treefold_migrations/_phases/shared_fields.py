@@ -21,9 +21,9 @@ from typing import Any
 
 from treefold_migrations._base.errors import PlanError
 from treefold_migrations._detect.losses import narrows
-from treefold_migrations._lint.changes import rewrites
 from treefold_migrations._plan.conversion import kind_of
 from treefold_migrations._plan.converting import convert
+from treefold_migrations._plan.postgres_rewrites import rewrites_rows
 from treefold_migrations._state.schema_state import AnyField, same_parts
 from treefold_orm.fields import EnumField
 from treefold_orm.schema import MISSING, Dialect, is_foreign_key
@@ -109,7 +109,7 @@ def _fits(old: AnyField, new: AnyField, dialect: Dialect) -> bool:
 
 def _is_instant(old: AnyField, new: AnyField, dialect: Dialect) -> bool:
     one, two = old.column_type(dialect.name), new.column_type(dialect.name)
-    return dialect.name == "sqlite" or one == two or not rewrites(one, two)
+    return dialect.name == "sqlite" or one == two or not rewrites_rows(one, two)
 
 
 def _same_column(old: AnyField, new: AnyField, dialect: Dialect) -> bool:
