@@ -1,13 +1,16 @@
 """The two parts of an operation: what runs before the new release, and what waits for its end.
 
-`AddField("book", "slug", CharField(max_length=9), fill="-")`, while the running release inserts
-books without a slug, is split into
+The running release inserts books without a slug while this operation is applied:
+
+    AddField("book", "slug", CharField(max_length=9), fill="-")
+
+Its parts are:
 
     expand:    AddField("book", "slug", CharField(max_length=9, db_default="-"))
     contract:  AlterField("book", "slug", CharField(max_length=9))
 
-An operation that no pair of parts fits, such as a rename, is `Refused`, with the way that needs no
-such statement. Both parts depend on the operation and the state before it alone.
+An operation that no pair of parts fits, such as a rename, is `Refused`, with another way, which
+needs no such statement. Both parts depend on the operation and the state before it alone.
 """
 
 from __future__ import annotations
