@@ -161,6 +161,58 @@ def test_what_is_pending_is_said_where_it_is_asked(project: Project) -> None:
     assert current == "Models and migrations agree\n"
 
 
+def test_both_releases_start_between_the_phases(project: Project) -> None:
+    project.treefold("makemigrations")
+    project.treefold("migrate")
+    new = MODELS.replace("title =", "pages = fields.IntegerField(default=0)\n    title =")
+    project.write({"Models/shop.py": new})
+    project.treefold("makemigrations", "pages")
+    refused = project.treefold("serve", "--require-migrated", "--port", "0", code=1)
+    assert "pending: not applied: 0002_pages (treefold migrate)" in refused
+    assert "Expanded; run `migrate`" in project.treefold("migrate", "--phase", "expand")
+    expanded = "0002_pages: expanded. `migrate` applies the rest once the release before is gone"
+    assert f"[~] {expanded}" in project.treefold("showmigrations")
+    assert expanded.replace(":", " is") in project.treefold("migrations", "drift")
+    assert expanded.replace(":", " is") in project.treefold("migrations", "lint", code=1)
+    started(project)
+    report = json.loads(project.treefold("doctor", "--json"))
+    assert [f for f in report["findings"] if f["topic"] == "pending"] == []
+    file = project.root / "migrations" / "0002_pages.py"
+    text = file.read_text()
+    file.unlink()
+    project.write({"Models/shop.py": MODELS})
+    started(project)  # the release before, which has neither the file nor the field
+    assert project.treefold("migrate") == "Nothing to apply\n"
+    project.write({"Models/shop.py": new})
+    file.write_text(text)
+    assert project.treefold("migrate").startswith("0002_pages (contract): ")
+    assert "[x] 0002_pages" in project.treefold("showmigrations")
+
+
+def started(project: Project) -> None:
+    """Start the release with `--require-migrated` and stop it."""
+    server = subprocess.Popen(
+        [sys.executable, "-m", "treefold", "serve", "--require-migrated", "--port", "0"],
+        cwd=project.root,
+        env=project.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        assert server.stdout is not None
+        lines: list[str] = []
+        for line in server.stdout:
+            lines.append(line)
+            if "serving on" in line:
+                break
+        else:
+            raise AssertionError("".join(lines))
+    finally:
+        server.terminate()
+        server.communicate(timeout=20)
+
+
 def test_asking_makes_no_database(project: Project) -> None:
     if project.address.startswith("postgres"):
         project.treefold("makemigrations")

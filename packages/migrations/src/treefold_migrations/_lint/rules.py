@@ -99,7 +99,8 @@ RULES = _table(
     Rule(
         "required-without-default",
         "the running release inserts rows without this column, which then fail",
-        "Give the field a db_default, or add it with null=True and require it after the rollout",
+        "Apply it with --phase expand, which gives the column a default or NULL until contract; or "
+        "give the field a db_default",
         EXCLUSIVE,
     ),
     Rule(
@@ -111,7 +112,8 @@ RULES = _table(
     Rule(
         "drop-default-in-use",
         "the running release leaves the value to the database, and its inserts fail without it",
-        "Write the value in the code in one release and drop the default in the next",
+        "Apply it with --phase expand, which keeps the default until contract; or write the value "
+        "in the code in one release and drop the default in the next",
         EXCLUSIVE,
     ),
     Rule(
