@@ -39,7 +39,8 @@ def main() -> None:
     place = Place(given["engine"], given["address"], given["schema"])
     folder = Path(given["folder"])
     if sys.argv[1] == "migrate":
-        print(json.dumps(migrate(place, folder, half=given.get("half", "sync"))))
+        half, phase = given.get("half", "sync"), given.get("phase")
+        print(json.dumps(migrate(place, folder, half=half, phase=phase)))
     elif sys.argv[1] == "rounds":
         warm(place, folder)
         print(json.dumps([one_round(place, folder, given, n) for n in range(given["rounds"])]))
@@ -49,18 +50,20 @@ def main() -> None:
         print(json.dumps(kills(place, folder, given)))
 
 
-def migrate(place: Place, folder: Path, *, half: str, pooler: str = "session") -> list[str]:
-    """Apply all files, in one half."""
+def migrate(
+    place: Place, folder: Path, *, half: str, pooler: str = "session", phase: Any = None
+) -> list[str]:
+    """Apply all files, or what one phase runs of them, in one half."""
     place.configure(**({} if pooler == "session" else {"pooler": pooler}))
     runner = Runner("default", load_folder(folder))
     if half == "sync":
-        return [run.name for run in runner.migrate()]
+        return [run.name for run in runner.migrate(phase=phase)]
 
     async def work() -> list[str]:
         from treefold_orm import aclose_all
 
         try:
-            return [run.name for run in await runner.amigrate()]
+            return [run.name for run in await runner.amigrate(phase=phase)]
         finally:
             await aclose_all()
 

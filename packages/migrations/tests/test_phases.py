@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from run_support import (
@@ -15,7 +17,7 @@ from run_support import (
     make_place as make_place,
     place as place,
 )
-from test_run_lock import holding
+from test_run_lock import holding, start
 
 from treefold_migrations import Ambiguous, DataLossRefused, HistoryError, RunError, drift
 from treefold_migrations._commands.running import migrate, rollback
@@ -252,6 +254,49 @@ def test_an_expanded_file_may_not_change(place: Place, files: Files) -> None:
         runner(files).migrate()
     with pytest.raises(RunError, match=r"'0002_slug' is expanded; `migrate` applies the rest"):
         runner(files).migrate(fake=True)
+
+
+def test_a_killed_expand_and_a_killed_contract_go_on(place: Place, files: Files) -> None:
+    base(files)
+    marker = files.folder.parent / "inside"
+    above = f"""
+        import pathlib, time
+
+        def hold(models, work):
+            marker = pathlib.Path({str(marker)!r})
+            if not marker.exists():
+                marker.touch()
+                time.sleep(60)
+    """
+    waits = "RunPython(hold, transactional=False{})"
+    late = waits.format(", when='contract'")
+    files.write("0002_slug", SLUG, waits.format(""), ISBN, late, YEAR, above=above)
+    phases: list[tuple[Literal["expand", "contract"], str]] = [
+        ("expand", "half expanded"),
+        ("contract", "half applied"),
+    ]
+    for phase, done in phases:
+        child = start("migrate", place, files, phase=phase)
+        wait_until(marker.exists)
+        child.kill()
+        child.communicate()
+        assert stands(files)["0002_slug"].startswith(done)
+        place.ask(f"INSERT INTO book (title, slug) VALUES ('{phase}', '-') RETURNING id")
+        runner(files).migrate(phase=phase)
+        marker.unlink()
+    assert stands(files) == {}
+    assert place.ask("SELECT title, slug FROM book ORDER BY id") == [
+        ("expand", "-"),
+        ("contract", "-"),
+    ]
+    assert drift(files.folder) == []
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 # -- the way back ---------------------------------------------------------------------------------
