@@ -195,7 +195,7 @@ class QuerySteps(QuerySource):
         shared = shared_ctes(key, params, scope)
         scope.params.extend(params)
         try:
-            key = with_outer(key, scope)
+            key = with_outer(key, scope, column_fields)
             fields = column_fields(key)
         except RecursionError:
             raise too_deep() from None

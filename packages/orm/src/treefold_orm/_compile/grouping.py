@@ -115,17 +115,21 @@ def _key_of(hops: tuple[Relation, ...]) -> tuple[str, Column]:
 
 
 def _of_outer(
-    parts: Iterable[Any], groups: set[nodes.Expr], state: State
+    parts: Iterable[Any], groups: set[nodes.Expr], state: State, level: int = 1
 ) -> Iterator[tuple[str, Column | None]]:
     """The columns of a row of this query that an inner query reads."""
     for part in parts:
         if isinstance(part, nodes.OuterNode):
+            if part.level != level:
+                continue
             if part.known is not None:
                 yield from _loose(part.known.expr, groups, state)
             elif part.path not in state.annotations:
                 hops, column, _ = walk(state.meta, part.path)
                 yield _named(hops, column)
-        elif isinstance(part, nodes.Node) and not isinstance(part, nodes.SubqueryNode):
-            yield from _of_outer(nodes.children_of(part), groups, state)
+        elif isinstance(part, nodes.SubqueryNode):
+            yield from _of_outer(part.key[1:], groups, state, level + 1)
+        elif isinstance(part, nodes.Node):
+            yield from _of_outer(nodes.children_of(part), groups, state, level)
         elif part.__class__ is tuple:
-            yield from _of_outer(cast("tuple[Any, ...]", part), groups, state)
+            yield from _of_outer(cast("tuple[Any, ...]", part), groups, state, level)

@@ -51,19 +51,22 @@ def _unbroken(node: nodes.ArithNode, side: nodes.ArithNode) -> bool:
 
 
 def _outer(frame: Frame, node: nodes.OuterNode) -> SQL:
-    if frame.parent is None:
-        raise FieldError(f"OuterRef({node.path!r}) stands outside of Subquery and Exists")
+    around: Frame | None = frame
+    for _ in range(node.level):
+        around = None if around is None else around.parent
+    if around is None:
+        raise FieldError(f"{node.shown} stands outside of Subquery and Exists")
     if node.known is not None:
-        return expression(frame.parent, node.known.expr)
-    of_cte = frame.parent.cte_columns.get(node.path)
+        return expression(around, node.known.expr)
+    of_cte = around.cte_columns.get(node.path)
     if of_cte is not None:
-        return frame.parent.cte_column(of_cte)
-    hops, column, rest = walk(frame.parent.meta, node.path)
-    refuse_sensitive(frame.parent.meta, column, node.path)
+        return around.cte_column(of_cte)
+    hops, column, rest = walk(around.meta, node.path)
+    refuse_sensitive(around.meta, column, node.path)
     if rest:
-        raise FieldError(f"OuterRef({node.path!r}) must name a column")
-    frame.parent.refuse_many(hops)
-    return frame.parent.column(hops, part_of(node, column))
+        raise FieldError(f"{node.shown} must name a column")
+    around.refuse_many(hops)
+    return around.column(hops, part_of(node, column))
 
 
 def converted_value(frame: Frame, value: SQL, node: nodes.ConvertNode) -> SQL:

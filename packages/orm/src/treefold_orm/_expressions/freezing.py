@@ -201,7 +201,7 @@ def _column(term: Column[Any], scope: Scope) -> nodes.Expr:
 
 
 def _outer(term: OuterRef, scope: Scope) -> nodes.Expr:
-    return nodes.OuterNode(None, term.path)
+    return nodes.OuterNode(None, term.path, level=term.level)
 
 
 def _combined(term: Combined, scope: Scope) -> nodes.Expr:

@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 class _OuterPart(Resolvable):
     """One part of a key of several columns in the enclosing query."""
 
-    __slots__ = ("part", "path")
+    __slots__ = ("outer", "part")
 
-    def __init__(self, path: str, part: int) -> None:
-        self.path = path
+    def __init__(self, outer: OuterRef, part: int) -> None:
+        self.outer = outer
         self.part = part
 
     def freeze(self, scope: Scope) -> nodes.Expr:
-        return nodes.OuterNode(None, self.path, self.part)
+        return nodes.OuterNode(None, self.outer.path, self.part, level=self.outer.level)
 
 
 def freeze_key_lookup(scope: Scope, lookup: Lookup, value: Any, resolved: Resolved) -> nodes.Node:
@@ -103,7 +103,7 @@ def _values(scope: Scope, lookup: Lookup, value: Any) -> list[Any]:
     """The value of each part that a key is compared with."""
     key = cast("KeyColumns", lookup.column)
     if isinstance(value, OuterRef):
-        return [_OuterPart(value.path, place) for place in range(len(key.parts))]
+        return [_OuterPart(value, place) for place in range(len(key.parts))]
     if isinstance(value, (F, Column)):
         found: KeyColumns | None = _key_at(scope, value.path)
         if found is None or len(found.parts) != len(key.parts):

@@ -7,6 +7,7 @@ with equal trees therefore share one compiled plan. Nothing here builds SQL.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from operator import is_
 from typing import TYPE_CHECKING, Any, cast
@@ -50,13 +51,19 @@ class OuterValue(Record):
 
 @record
 class OuterNode(Expr):
-    """A path that the enclosing query resolves; `part` is a place in its key of several columns,
-    and `known` the annotation that the path names there.
+    """A path that an enclosing query resolves, the nearest one at the level 1; `part` is a place in
+    its key of several columns, and `known` the annotation that the path names there.
     """
 
     path: str
     part: int | None = None
     known: OuterValue | None = None
+    level: int = 1
+
+    @property
+    def shown(self) -> str:
+        """The call that makes it."""
+        return f"{'OuterRef(' * self.level}{self.path!r}{')' * self.level}"
 
 
 @record
@@ -351,11 +358,31 @@ def contains_outer(node: Node | None) -> bool:
 
 def awaits_outer(node: Expr) -> bool:
     """Return True if the type of a value is known only once its query enters another one."""
-    if node.field is not None or isinstance(node, SubqueryNode):
+    if node.field is not None:
         return False
+    if isinstance(node, SubqueryNode):
+        return has_unresolved(node.key)
     return isinstance(node, OuterNode) or any(
         awaits_outer(child) for child in children_of(node) if isinstance(child, Expr)
     )
+
+
+@functools.lru_cache(maxsize=512)
+def has_unresolved(key: tuple[Any, ...]) -> bool:
+    """Return True if a query inside another one has an `OuterRef` of a query further out."""
+    stack: list[tuple[Any, int]] = [(part, 1) for part in key[1:]]
+    while stack:
+        part, depth = stack.pop()
+        if isinstance(part, OuterNode):
+            if part.field is None and part.level >= depth:
+                return True
+        elif isinstance(part, SubqueryNode):
+            stack += [(inner, depth + 1) for inner in part.key[1:]]
+        elif isinstance(part, Node):
+            stack += [(child, depth) for child in children_of(part)]
+        elif part.__class__ is tuple:
+            stack += [(item, depth) for item in cast("tuple[Any, ...]", part)]
+    return False
 
 
 def _contains(node: Node | None, kind: type[Node], *, outside: tuple[type[Node], ...]) -> bool:

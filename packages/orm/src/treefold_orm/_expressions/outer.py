@@ -6,11 +6,11 @@ and the rules run again. No SQL is built here.
 
 from __future__ import annotations
 
-import functools
+from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._base.records import replaced
+from treefold_orm._base.records import Record, record, replaced
 from treefold_orm._expressions import nodes
 from treefold_orm._expressions.aggregate_types import aggregated
 from treefold_orm._expressions.arithmetic import combined
@@ -31,41 +31,53 @@ from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.keys import KeyColumns
 
 N = TypeVar("N", bound=nodes.Node)
+Key = tuple[Any, ...]
+Fields = tuple[AnyField | None, ...]
 
 
-def with_outer(key: tuple[Any, ...], scope: Scope) -> tuple[Any, ...]:
-    """Return the key of an inner query with the types of its references to the query of `scope`."""
-    if not _has_outer(key):
+def with_outer(key: Key, scope: Scope, fields_of: Callable[[Key], Fields]) -> Key:
+    """Return the key of an inner query with the types of its references to the query of `scope`.
+
+    Queries inside of it may have some too: at each level further in, those that look one level
+    further out. `fields_of` returns the types of the columns of a query.
+    """
+    if not nodes.has_unresolved(key):
         return key
+    return _typed_key(key, _Entry(scope, 1, fields_of))
 
+
+@record
+class _Entry(Record):
+    """The query that is entered, and how many queries lie between it and a node."""
+
+    scope: Scope
+    level: int
+    fields_of: Callable[[Key], Fields]
+
+    def further_in(self) -> _Entry:
+        return replaced(self, level=self.level + 1)
+
+
+def _typed_key(key: Key, entry: _Entry) -> Key:
     def typed(part: Any) -> Any:
         if isinstance(part, nodes.Node):
-            return _typed(part, scope)
-        return tuple(map(typed, cast("tuple[Any, ...]", part))) if part.__class__ is tuple else part
+            return _typed(part, entry)
+        return tuple(map(typed, cast("Key", part))) if part.__class__ is tuple else part
 
     return (key[0], *map(typed, key[1:]))
 
 
-@functools.lru_cache(maxsize=512)
-def _has_outer(key: tuple[Any, ...]) -> bool:
-    stack: list[Any] = list(key[1:])
-    while stack:
-        part = stack.pop()
-        if isinstance(part, nodes.OuterNode):
-            return True
-        if isinstance(part, nodes.Node) and not isinstance(part, nodes.SubqueryNode):
-            stack.extend(nodes.children_of(part))
-        elif part.__class__ is tuple:
-            stack.extend(cast("tuple[Any, ...]", part))
-    return False
-
-
-def _typed(node: nodes.Node, scope: Scope) -> nodes.Node:
+def _typed(node: nodes.Node, entry: _Entry) -> nodes.Node:
     if isinstance(node, nodes.OuterNode):
-        return node if node.field is not None else _resolved(node, scope)
+        due = node.field is None and node.level == entry.level
+        return _resolved(node, entry.scope) if due else node
     if isinstance(node, nodes.SubqueryNode):
-        return node  # its own OuterRefs speak of the query that it is in
-    made = nodes.rebuilt(node, lambda child: _typed(child, scope))
+        if not nodes.has_unresolved(node.key):
+            return node
+        key = _typed_key(node.key, entry.further_in())
+        fields = entry.fields_of(key)
+        return replaced(node, key=key, field=fields[0] if fields else None)
+    made = nodes.rebuilt(node, lambda child: _typed(child, entry))
     return node if made is node else _settled(made)
 
 
@@ -74,7 +86,7 @@ def part_of(node: nodes.OuterNode, column: AnyField) -> AnyField:
     if node.part is None and not isinstance(column, KeyColumns):
         return column
     if node.part is None or not isinstance(column, KeyColumns) or node.part >= len(column.parts):
-        raise FieldError(f"OuterRef({node.path!r}) must name a key with as many columns")
+        raise FieldError(f"{node.shown} must name a key with as many columns")
     return column.parts[node.part]
 
 
@@ -82,22 +94,22 @@ def _resolved(node: nodes.OuterNode, scope: Scope) -> nodes.OuterNode:
     path = node.path
     known = scope.annotations.get(path)
     if isinstance(known, nodes.CTENode):
-        return nodes.OuterNode(known.field, path, node.part)
+        return replaced(node, field=known.field)
     if known is not None:
-        return nodes.OuterNode(known.field, path, None, _annotation(node, known))
+        return replaced(node, field=known.field, known=_annotation(node, known))
     _, column, rest = walk(scope.meta, path)
     refuse_sensitive(scope.meta, column, path)
     if rest:
-        raise FieldError(f"OuterRef({path!r}) must name a column or an annotation")
-    return nodes.OuterNode(part_of(node, column), path, node.part)
+        raise FieldError(f"{node.shown} must name a column or an annotation")
+    return replaced(node, field=part_of(node, column))
 
 
 def _annotation(node: nodes.OuterNode, known: nodes.Expr) -> nodes.OuterValue:
     if node.part is not None:
-        raise FieldError(f"OuterRef({node.path!r}) must name a key with as many columns")
+        raise FieldError(f"{node.shown} must name a key with as many columns")
     if nodes.contains_window(known) or nodes.contains_group_aggregate(known):
         raise FieldError(
-            f"OuterRef({node.path!r}) must name a value of one row, got a window or the aggregate "
+            f"{node.shown} must name a value of one row, got a window or the aggregate "
             "of a group: make a CTE of the query that computes it and join it"
         )
     return nodes.OuterValue(known)

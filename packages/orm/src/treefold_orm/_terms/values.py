@@ -4,8 +4,9 @@ conditions on related rows: any_of, none_of, all_of.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
+from treefold_orm._base.errors import FieldError
 from treefold_orm._base.names import check_untainted
 from treefold_orm._terms.operators import Condition, Expression
 
@@ -37,13 +38,23 @@ class F(Expression):
 
 
 class OuterRef(Expression):
-    """Inside `Subquery` and `Exists`: a field of the enclosing query."""
+    """Inside `Subquery` and `Exists`: a field of the enclosing query; `OuterRef(OuterRef("x"))` is
+    one of the query around that one.
+    """
 
-    __slots__ = ("path",)
+    __slots__ = ("level", "path")
 
-    def __init__(self, path: str) -> None:
-        check_untainted(path)
-        self.path = path
+    def __init__(self, path: str | OuterRef) -> None:
+        given = cast("Any", path)
+        if isinstance(given, OuterRef):
+            self.level: int = given.level + 1
+            self.path: str = given.path
+            return
+        if not isinstance(given, str):
+            raise FieldError(f"OuterRef takes a name or an OuterRef, got {type(given).__name__}")
+        check_untainted(given)
+        self.level = 1
+        self.path = given
 
 
 class Truth(Expression):
