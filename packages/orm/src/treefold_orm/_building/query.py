@@ -215,9 +215,15 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
         expressions: dict[str, Expression | Condition],
         *,
         free: frozenset[str],
+        columns: frozenset[str] = frozenset(),
     ) -> Self:
+        """Add named expressions; `columns` are names of fields that rows of `values()` give anew.
+
+        Within one call such a name means the field: `values(a=F("b"), b=F("a"))`.
+        """
         self._open(f"{kind}()")
         made = self
+        renamed: dict[str, nodes.Expr] = {}
         taken = frozenset({*self._meta.fields, *self._meta.by_attname, *self._meta.relations, "pk"})
         given = expressions
         if aggregates:
@@ -227,10 +233,10 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
         for name, expression in given.items():
             known = frozenset(made._notes or ()) - free
             if name in expressions:
-                check_alias(name, taken=taken | known)
+                check_alias(name, taken=(taken - columns) | known)
             elif name in known:
                 raise FieldError(f"{name!r} is an annotation already: give the aggregate a name")
-            if hasattr(self._meta.model, name):
+            if name not in columns and hasattr(self._meta.model, name):
                 raise FieldError(
                     f"{name!r} cannot name an annotation: {self._meta.name} has that attribute "
                     "already"
@@ -248,9 +254,14 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
                 node = nodes.per_row(node)
             step = steps.Annotate(name, node, grouping, loaded=kind == "annotate")
             made = made._frozen(step, scope)
-            made._notes = {**(made._notes or {}), name: node}
+            if name in columns:
+                renamed[name] = node
+            else:
+                made._notes = {**(made._notes or {}), name: node}
             if grouping and not isinstance(node, (nodes.AggregateNode, nodes.RowNode)):
                 check_grouping(made._key)
+        if renamed:
+            made._notes = {**(made._notes or {}), **renamed}
         return made
 
     def only(self, *names: str | Column[Any]) -> Self:
@@ -344,7 +355,17 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
         self, kind: str, names: Sequence[Any], expressions: dict[str, Expression | Condition]
     ) -> Any:
         self._open("values()")
-        query: Any = self.annotate(**expressions) if expressions else self
+        query: Any = self
+        if expressions:
+            columns_named = frozenset({*self._meta.fields, *self._meta.by_attname} & {*expressions})
+            if twice := [name for name in names if name in columns_named]:
+                raise FieldError(
+                    f"values() cannot give two columns the name {twice[0]!r}; give the expression "
+                    "another one"
+                )
+            query = self._named(
+                "annotate", (), expressions, free=self._hidden(), columns=columns_named
+            )
         scope: Scope = query._scope()
         columns: list[tuple[str, nodes.Expr]] = []
         labels: list[str | tuple[str, int]] = []

@@ -14,7 +14,14 @@ from treefold_orm._base.errors import FieldError
 from treefold_orm._base.names import check_untainted
 from treefold_orm._expressions import json_lookups, lookups, nodes
 from treefold_orm._expressions.conversion import common_field, converted, kind_of
-from treefold_orm._expressions.freezing import COMPUTED, RULES, LookupValue, freeze, freeze_value
+from treefold_orm._expressions.freezing import (
+    COMPUTED,
+    RULES,
+    LookupValue,
+    freeze,
+    freeze_value,
+    hides_field,
+)
 from treefold_orm._expressions.operands import compared, tested
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._fields.base import AnyField
@@ -116,7 +123,7 @@ RULES[Truth] = _truth
 def freeze_lookup(scope: Scope, name: str, value: Any, *, typed: bool = False) -> nodes.Node:
     """Resolve one lookup keyword with its value."""
     annotated = _annotated(scope, name)
-    if annotated is not None:
+    if annotated is not None and not (typed and hides_field(annotated[0])):
         return freeze_test(scope, annotated[0], annotated[1], value)
     lookup = lookups.lookup_for(scope.meta, name, typed=typed)
     if holds_expressions(lookup.op, value):

@@ -140,12 +140,20 @@ class SeveralColumns(FieldError):
     """
 
 
+def hides_field(annotation: nodes.Expr) -> bool:
+    """True for an annotation that may have the name of a field, which typed columns still mean.
+
+    The columns of a CTE are the fields of its rows instead.
+    """
+    return not isinstance(annotation, nodes.CTENode)
+
+
 def freeze_path(scope: Scope, path: str, *, typed: bool) -> nodes.Expr:
     """Resolve a dotted-by-underscores path to a column, an annotation, or something taken from a
     column.
     """
     annotation = scope.annotations.get(path)
-    if annotation is not None:
+    if annotation is not None and not (typed and hides_field(annotation)):
         return annotation
     hops, column, rest = walk(scope.meta, path)
     if not typed:

@@ -262,7 +262,11 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
     def values(
         self, /, *names: str | Column[Any], **expressions: Expression | Condition
     ) -> BaseQuery[M, dict[str, Any]]:
-        """Rows as dictionaries; without names all columns but sensitive ones."""
+        """Rows as dictionaries; without names all columns but sensitive ones.
+
+        An expression may take the name of a field: `values(author=F("author__name"))`. In calls
+        that follow, the name means that value.
+        """
         return as_rows(self._rows_of("dicts", names, expressions))
 
     @overload  # the last overload takes what the others leave: untyped names
