@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from treefold_orm._base.errors import FieldError, UnsupportedFeature
 from treefold_orm._compile.frame import Frame
@@ -85,6 +85,11 @@ def _function(frame: Frame, node: nodes.FuncNode) -> SQL:
         column, path = node.args
         keys = path.value if isinstance(path, nodes.ConstNode) else ()
         return dialect.json.path(expression(frame, column), keys, frame.builder.const)
+    if node.name == "json_order":
+        column, path = cast("nodes.FuncNode", node.args[0]).args
+        keys = path.value if isinstance(path, nodes.ConstNode) else ()
+        document = expression(frame, column)
+        return dialect.json.order(node.option, document, keys, frame.builder.const)
     args = [expression(frame, arg) for arg in node.args]
     source: Any = node.args[0].field if node.args else None
     match node.name:

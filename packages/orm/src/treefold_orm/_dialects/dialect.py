@@ -55,6 +55,12 @@ class JSONPaths(Protocol):
         """
         ...
 
+    def order(self, kind: str, document: SQL, keys: tuple[str, ...], bind: Bind) -> SQL:
+        """What the value at a path is ordered by: a number for its "type", its "number", its
+        "text".
+        """
+        ...
+
     def encoder(self, test: str) -> Encoder | None:
         """The encoder of the value of a JSON test: one parameter, or two for a range."""
         ...

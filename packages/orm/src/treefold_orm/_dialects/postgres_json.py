@@ -66,6 +66,20 @@ def _below(document: SQL, keys: list[str], bind: Bind) -> SQL:
     return SQL("({} #> {}::text[])", document, bind(list(keys))) if keys else document
 
 
+_ORDER: dict[str, LiteralString] = {
+    "type": "CASE jsonb_typeof({0}) WHEN 'string' THEN 1 WHEN 'number' THEN 2 WHEN 'boolean' THEN "
+    "CASE WHEN {0} = 'true'::jsonb THEN 4 ELSE 3 END WHEN 'array' THEN 5 WHEN 'object' THEN 6 END",
+    "number": "CASE jsonb_typeof({0}) WHEN 'number' THEN ({0} #>> '{{}}')::numeric END",
+    "text": "CASE jsonb_typeof({0}) WHEN 'string' THEN {0} #>> '{{}}' END COLLATE \"C\"",
+}
+"""The value is written again and again, for the order of groups may not look at it in a query."""
+
+
+def order(kind: str, document: SQL, keys: Path, bind: Bind) -> SQL:
+    """What the value at a path is ordered by: its type, its number or its text, by code point."""
+    return SQL(_ORDER[kind], path(document, keys, bind))
+
+
 def test(name: str, document: SQL, keys: Path, *, bind: Bind, right: list[SQL], text: Text) -> SQL:
     """A test of the value at a path; `text` writes text lookups."""
     kind, _, op = name.partition(":")

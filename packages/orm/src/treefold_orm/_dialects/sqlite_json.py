@@ -57,6 +57,19 @@ def path(document: SQL, keys: Path, bind: Bind) -> SQL:
     return SQL("treefold_json_at({}, {})", document, bind(json.dumps(keys)))
 
 
+_ORDER: dict[str, LiteralString] = {
+    "type": "CASE {0} WHEN 'text' THEN 1 WHEN 'integer' THEN 2 WHEN 'real' THEN 2 WHEN 'false' "
+    "THEN 3 WHEN 'true' THEN 4 WHEN 'array' THEN 5 WHEN 'object' THEN 6 END",
+    "number": "CASE WHEN {0} IN ('integer', 'real') THEN {1} END",
+    "text": "CASE WHEN {0} = 'text' THEN {1} END",
+}
+
+
+def order(kind: str, document: SQL, keys: Path, bind: Bind) -> SQL:
+    """What the value at a path is ordered by: its type, its number or its text."""
+    return _walk(document, keys, bind, lambda type_, value: SQL(_ORDER[kind], type_, value))
+
+
 def test(name: str, document: SQL, keys: Path, *, bind: Bind, right: list[SQL], text: Text) -> SQL:
     """A test of the value at a path; `text` writes text lookups."""
     kind, _, op = name.partition(":")

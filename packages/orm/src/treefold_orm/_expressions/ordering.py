@@ -11,7 +11,7 @@ from treefold_orm._base.names import check_untainted
 from treefold_orm._expressions.freezing import SeveralColumns, freeze, freeze_path, freeze_term
 from treefold_orm._expressions.nodes import FuncNode, OrderNode
 from treefold_orm._expressions.scope import Scope
-from treefold_orm._fields.carriers import FLOAT
+from treefold_orm._fields.carriers import FLOAT, INTEGER, TEXT
 from treefold_orm._terms.operators import Condition, Expression, OrderBy
 from treefold_orm._terms.values import Truth
 
@@ -27,7 +27,7 @@ def freeze_order(scope: Scope, terms: Sequence[Any]) -> tuple[OrderNode, ...]:
     nodes: list[OrderNode] = []
     for term in terms:
         try:
-            nodes.append(_term(scope, term))
+            nodes += _by_type(_term(scope, term))
         except SeveralColumns:
             nodes += _of_key(scope, term)
     return tuple(nodes)
@@ -64,6 +64,18 @@ def _term(scope: Scope, term: Any) -> OrderNode:
         )
     name = term.removeprefix("-")
     expr = freeze_path(scope, name, typed=False)
-    if isinstance(expr, FuncNode) and expr.name == "json_path":
-        raise FieldError(f"{term!r} cannot order {scope.meta.name}: JSON has no order")
     return OrderNode(expr, descending=term.startswith("-"))
+
+
+def _by_type(term: OrderNode) -> list[OrderNode]:
+    """The terms of a value at a JSON path: by its type, then as a number, then as text.
+
+    No value and `null` are NULL. The databases order JSON each in a way of its own: SQLite as
+    text, PostgreSQL with texts by the language of the database.
+    """
+    expr = term.expr
+    if not isinstance(expr, FuncNode) or expr.name != "json_path":
+        return [term]
+    kinds = ("type", INTEGER), ("number", FLOAT), ("text", TEXT)
+    parts = [FuncNode(field, "json_order", (expr,), kind) for kind, field in kinds]
+    return [OrderNode(part, term.descending, term.nulls) for part in parts]

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 from treefold_orm._base.errors import FieldError, FieldValueError
 from treefold_orm._base.statement import Operation
 from treefold_orm._expressions import steps
-from treefold_orm._expressions.nodes import And, ColumnNode, Node, Or, OrderNode, Test
+from treefold_orm._expressions.nodes import And, ColumnNode, FuncNode, Node, Or, OrderNode, Test
 from treefold_orm._operations.loading import rows as rows_of
 
 if TYPE_CHECKING:
@@ -113,6 +113,11 @@ def _term(query: AnyQuery, node: OrderNode) -> _Term:
                 f"keyset() cannot put {expr.column.name!r} into a cursor: it is sensitive"
             )
         return _Term(node, expr.column, expr.column.attname)
+    if isinstance(expr, FuncNode) and expr.name == "json_order":
+        raise FieldError(
+            "keyset() cannot order by a JSON path, whose values may be of several types; annotate "
+            "it as one, as with Cast(path, int), and order by that"
+        )
     hidden = query._hidden()
     for name, annotation in (query._notes or {}).items():
         if name not in hidden and annotation == expr and expr.field is not None:
