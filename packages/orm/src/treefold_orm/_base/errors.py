@@ -101,7 +101,9 @@ class TaintedInput(ORMError):
 
 
 class NotLoaded(ORMError):
-    """An attribute was not part of the query, and async code never loads behind your back."""
+    """An attribute was not part of the query, and is not loaded where it is read: in async code
+    never, in sync code not after `raiseload()`.
+    """
 
 
 class SyncCallInAsync(ORMError):

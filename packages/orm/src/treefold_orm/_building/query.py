@@ -169,6 +169,17 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
         made._max_rows = max_rows
         return made
 
+    def raiseload(self) -> Self:
+        """Raise `NotLoaded` where an instance would send a statement for what it lacks.
+
+        For sync code in development and tests, as async code always does: an attribute that holds a
+        left-out column or a related row is refused, also on instances that are loaded along. Calls
+        that name what they load (`load()`, `author.books.all()`) work.
+        """
+        made = self._clone()
+        made._raises_lazy = True
+        return made
+
     def _sliced(self, start: Any, stop: Any) -> Self:
         for bound in (start, stop):
             if bound is not None and (isinstance(bound, bool) or not isinstance(bound, int)):

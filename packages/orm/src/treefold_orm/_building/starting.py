@@ -47,6 +47,7 @@ def begin(query: QueryBuilder[Any, Any], meta: Meta, alias: str) -> None:
     query._alias = alias
     query._notes = query._parent = query._high = query._max_rows = query._cache = None
     query._low = 0
+    query._raises_lazy = False
 
 
 def one_exact(meta: Meta, alias: str, lookups: dict[str, Any]) -> tuple[Plan, Sequence[Any]] | None:
@@ -72,5 +73,7 @@ def by_one(
 ) -> tuple[Plan, Sequence[Any]] | None:
     """The result of `one_exact` where the query is for all rows of its model, else None."""
     if len(query._key) != 1 or query._prefetches or query._high is not None or query._low:
+        return None
+    if query._raises_lazy:
         return None
     return one_exact(query._meta, query._alias, lookups)

@@ -54,6 +54,7 @@ class QuerySteps(QuerySource):
         "_params",
         "_parent",
         "_prefetches",
+        "_raises_lazy",
     )
 
     _meta: Meta
@@ -66,6 +67,7 @@ class QuerySteps(QuerySource):
     _low: int
     _high: int | None
     _max_rows: int | None
+    _raises_lazy: bool  # instances load nothing by themselves
     _cache: Any
 
     def _clone(self) -> Self:
@@ -80,6 +82,7 @@ class QuerySteps(QuerySource):
         made._low = self._low
         made._high = self._high
         made._max_rows = self._max_rows
+        made._raises_lazy = self._raises_lazy
         made._cache = None
         return made
 

@@ -49,7 +49,8 @@ class Instance:
 
     Attributes: `_row` is the row that it was read from or written to (None before), `_shape` the
     columns of that row where it has not all, `_alias` its database, `_batch` the result that it was
-    read with, `_read_in` the transaction that it was read in, if that had written.
+    read with, `_read_in` the transaction that it was read in, if that had written; `_raises_lazy`
+    is True where reading an attribute never sends a statement.
     """
 
     _meta: ClassVar[Meta]
@@ -58,6 +59,7 @@ class Instance:
     _batch: LazyBatch | None = None
     _alias: str = "default"
     _read_in: Journal | None = None
+    _raises_lazy: bool = False
     if TYPE_CHECKING:
         pk: Any
         DoesNotExist: ClassVar[type[errors.DoesNotExist]]

@@ -21,7 +21,7 @@ from treefold_orm._expressions.steps import (
     Values,
 )
 from treefold_orm._fields.meta import Meta
-from treefold_orm._operations.loading import check_lock, decoded_one, prefetch, rows
+from treefold_orm._operations.loading import check_lock, decoded_one, prefetch, refuse_lazy, rows
 from treefold_orm._terms.columns import Column
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ def get(query: AnyQuery, *, batch_lazy: bool) -> Operation[Any]:
     found = yield from one(query._meta, plan, args)
     if query._prefetches:
         yield from prefetch([found], query._prefetches, query._alias, batch_lazy=batch_lazy)
+    if query._raises_lazy:
+        refuse_lazy([found])
     return found
 
 

@@ -1,4 +1,5 @@
-"""Reading deferred columns and relations: refused in async code, loaded in sync code.
+"""Reading deferred columns and relations: refused in async code and after `raiseload()`, loaded in
+other sync code.
 
 Lazy loads are batched: one query serves every instance of the same result, and each instance takes
 its part of the answer when it is read.
@@ -28,7 +29,12 @@ from treefold_orm._runtime.context import current, open_journal
 from treefold_orm._runtime.run import in_event_loop, run
 
 
-def _refuse_in_async(instance: Instance, name: str, hint: str) -> None:
+def _refuse(instance: Instance, name: str, hint: str) -> None:
+    if instance._raises_lazy and not _is_async():
+        raise NotLoaded(
+            f"{instance._meta.name}.{name} is not loaded, and raiseload() lets no attribute load "
+            f"it: add {hint} to the query, or call instance.load({name!r})"
+        )
     if _is_async():
         raise NotLoaded(
             f"{instance._meta.name}.{name} is not loaded: add {hint} to the query, or `await "
@@ -68,7 +74,7 @@ def load_field(instance: Instance, field: Field[Any]) -> Any:
         batch = None  # nothing that may be undone is kept for the others
     loaded = {} if batch is None else batch.columns.setdefault(field, {})
     if key not in loaded:
-        _refuse_in_async(instance, field.name, f"only(..., {field.name!r})")
+        _refuse(instance, field.name, f"only(..., {field.name!r})")
         keys = {key, *_batch_values(instance, meta.pk)} - loaded.keys()
         work = _column_by_key(meta, instance._alias, field, list(keys))
         loaded.update(run(instance._alias, work, f"await instance.aload({field.name!r})"))
@@ -102,7 +108,7 @@ def load_related(instance: Instance, relation: Relation) -> Any:
     batch = instance._batch
     loaded = {} if batch is None else batch.related.setdefault(name, {})
     if key not in loaded:
-        _refuse_in_async(instance, name, f".select_related({name!r})")
+        _refuse(instance, name, f".select_related({name!r})")
         keys = {key, *_batch_values(instance, relation.source_field)} - loaded.keys()
         work = one_by_key(relation, list(keys), instance._alias, batch_lazy=True)
         made = run(instance._alias, work, f"await instance.aload({name!r})")

@@ -21,7 +21,7 @@ from treefold_orm._building.starting import default_query, plain_query
 from treefold_orm._expressions.nodes import Expr, contains_window
 from treefold_orm._expressions.steps import Combine, DistinctOn, Lock
 from treefold_orm._fields.base import Field
-from treefold_orm._fields.meta import Relation
+from treefold_orm._fields.meta import Instance, Relation
 from treefold_orm._runtime.connections import database_for
 
 if TYPE_CHECKING:
@@ -59,7 +59,25 @@ def rows(query: AnyQuery, *, batch_lazy: bool) -> Operation[list[Any]]:
     found = decoded(plan, raw, batch_lazy=batch_lazy)
     if query._prefetches:
         yield from prefetch(found, query._prefetches, query._alias, batch_lazy=batch_lazy)
+    if query._raises_lazy:
+        refuse_lazy(found)
     return found
+
+
+def refuse_lazy(found: Sequence[Any]) -> None:
+    """Make instances, and those that were loaded along with them, refuse to load more."""
+    waiting = list(found)
+    while waiting:
+        item = waiting.pop()
+        if not isinstance(item, Instance) or item._raises_lazy:
+            continue
+        item._raises_lazy = True
+        for value in item.__dict__.values():
+            if isinstance(value, Instance):
+                waiting.append(value)
+            elif isinstance(value, list):
+                items = cast("list[Any]", value)
+                waiting += items if items and isinstance(items[0], Instance) else ()
 
 
 def prefetch(
@@ -190,6 +208,8 @@ def _parted(
     found = decoded(plan, raw, batch_lazy=batch_lazy)
     if query._prefetches:
         yield from prefetch(found, query._prefetches, query._alias, batch_lazy=batch_lazy)
+    if query._raises_lazy:
+        refuse_lazy(found)
     return found
 
 
@@ -242,6 +262,8 @@ def _linked(
     found = decoded(plan, list(unique.values()), batch_lazy=batch_lazy)
     if query._prefetches:
         yield from prefetch(found, query._prefetches, query._alias, batch_lazy=batch_lazy)
+    if query._raises_lazy:
+        refuse_lazy(found)
     items = dict(zip(unique, found, strict=True))
     sources: Iterable[Any] = map(itemgetter(-1), raw)
     decode = relation.source_field.decoder(database_for(query._alias).dialect.name)

@@ -23,7 +23,7 @@ from treefold_orm._building.sources import Prefetch, as_prefetch, relation_at, s
 from treefold_orm._building.starting import plain_query
 from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.meta import Instance, Relation
-from treefold_orm._operations.loading import attach, needed_below, reached, rows
+from treefold_orm._operations.loading import attach, needed_below, reached, refuse_lazy, rows
 from treefold_orm._operations.row_state import adopt, is_expression
 from treefold_orm._runtime.run import arun, run
 
@@ -94,6 +94,7 @@ def prefetch_missing(
     instances: list[Any], specs: Sequence[Prefetch], alias: str, *, batch_lazy: bool
 ) -> Operation[None]:
     """Load every relation of `specs` for the instances that lack it."""
+    refusing = [item for item in instances if item._raises_lazy]
     for spec in specs:
         here = instances
         parts = spec.path.split("__")
@@ -110,6 +111,9 @@ def prefetch_missing(
             yield from _load(
                 here, relation, alias, query=query, to_attr=spec.to_attr, batch_lazy=batch_lazy
             )
+    for item in refusing:  # what they have now is loaded along with them
+        item._raises_lazy = False
+    refuse_lazy(refusing)
 
 
 def _load(

@@ -54,6 +54,8 @@ def iterate(query: AnyQuery, chunk_size: int) -> Generator[Any]:
                 mark_read(found, shared.journal)
             if query._prefetches:
                 session.run(_prefetched(query, found, shared, batch_lazy=True))
+            if query._raises_lazy:
+                loading.refuse_lazy(found)
             yield from found
 
 
@@ -77,6 +79,8 @@ async def aiterate(query: AnyQuery, chunk_size: int) -> AsyncGenerator[Any]:
                 mark_read(found, shared.journal)
             if query._prefetches:
                 await session.arun(_prefetched(query, found, shared, batch_lazy=False))
+            if query._raises_lazy:
+                loading.refuse_lazy(found)
             for item in found:
                 yield item
     finally:
