@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from orm_composite import Line, Tenant
@@ -182,9 +182,9 @@ def misplaced() -> Any:
 
 
 REFUSED = [
-    (lambda: OuterRef(3), "OuterRef takes a name or an OuterRef, got int"),
-    (lambda: OuterRef(F("x")), "OuterRef takes a name or an OuterRef, got F"),
-    (lambda: OuterRef(None), "OuterRef takes a name or an OuterRef, got NoneType"),
+    (lambda: OuterRef(cast("Any", 3)), "OuterRef takes a name or an OuterRef, got int"),
+    (lambda: OuterRef(cast("Any", F("x"))), "OuterRef takes a name or an OuterRef, got F"),
+    (lambda: OuterRef(cast("Any", None)), "OuterRef takes a name or an OuterRef, got NoneType"),
     (lambda: entered(OuterRef(OuterRef("nothing"))), "Author has no field 'nothing'"),
     (lambda: entered(OuterRef(OuterRef("password"))), "password"),
     (

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
+from collections.abc import Callable
+from operator import attrgetter
 from typing import Any, cast
 
 import pytest
@@ -105,7 +106,7 @@ async def test_instances_without_the_foreign_key_load_it_first(db: Any, half: An
     await filled(half)
     partly = await half.rows(Post.objects.only("title"))
     for posts in (partly, await half(Post.objects).raw("SELECT id, title FROM post")):
-        posts.sort(key=lambda post: post.title)
+        posts.sort(key=attrgetter("title"))
         assert await prefetch(half, posts, "author") == 2
         assert [post.author.name for post in posts] == ["Ann", "Ann", "Bob"]
     (post,) = await half.rows(Post.objects.only("title").filter(title="p0"))
@@ -164,7 +165,7 @@ async def test_columns_that_are_left_out_stay_so(db: Any, half: Any) -> None:
             _ = posts[0].views
 
 
-REFUSED = [
+REFUSED: list[tuple[Callable[[Any], Any], list[Any], str]] = [
     (lambda p: p[0], ["author"], "takes a list of instances, got Post"),
     (lambda p: "ab", ["author"], "takes a list of instances, got str"),
     (lambda p: [{"id": 1}], ["author"], "takes instances, got dict"),
@@ -216,4 +217,4 @@ async def test_the_blocking_half_is_refused_in_a_loop(db: Any, half: Any) -> Non
 def test_both_halves_take_the_same() -> None:
     one, other = map(inspect.signature, (prefetch_related_objects, aprefetch_related_objects))
     assert one.parameters == other.parameters
-    assert asyncio.iscoroutinefunction(aprefetch_related_objects)
+    assert inspect.iscoroutinefunction(aprefetch_related_objects)

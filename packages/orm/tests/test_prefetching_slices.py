@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -38,7 +39,7 @@ def views_of(authors: list[Any]) -> list[list[int]]:
     return [[post.views for post in author.posts.all()] for author in authors]
 
 
-CASES = [
+CASES: list[tuple[Callable[[], Any], list[list[int]]]] = [
     (lambda: Post.objects.order_by("-views")[:2], [[9, 5], [2], []]),
     (lambda: Post.objects.order_by("-views")[1:3], [[5, 3], [], []]),
     (lambda: Post.objects.order_by("-views")[2:], [[3, 1], [], []]),

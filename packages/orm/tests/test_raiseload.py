@@ -6,10 +6,17 @@ import copy
 import pickle
 from typing import Any
 
+import orm_models
 import pytest
-from orm_models import Author, Country, Person, Post, Profile, Tag
 
 from treefold_orm import NotLoaded, Prefetch, prefetch_related_objects, record_queries
+
+Author: Any = orm_models.Author
+Country: Any = orm_models.Country
+Person: Any = orm_models.Person
+Post: Any = orm_models.Post
+Profile: Any = orm_models.Profile
+Tag: Any = orm_models.Tag
 
 
 @pytest.fixture
