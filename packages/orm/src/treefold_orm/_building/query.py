@@ -228,7 +228,7 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
         free: frozenset[str],
         columns: frozenset[str] = frozenset(),
     ) -> Self:
-        """Add named expressions; `columns` are names of fields that rows of `values()` give anew.
+        """Add named expressions; `columns` are names of fields, which rows of `values()` may have.
 
         Within one call such a name means the field: `values(a=F("b"), b=F("a"))`.
         """
