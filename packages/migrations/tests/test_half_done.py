@@ -458,3 +458,55 @@ def test_r01_a_killed_file_can_be_completed_and_taken_back(place: Place, files: 
     found = json.loads(done.stdout.splitlines()[-1])
     assert found["wrong"] == []
     assert found["half"] >= 2
+
+
+def test_a_rollback_with_a_value_goes_on_with_it(
+    place: Place, files: Files, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shelf = '"shelf": fields.IntegerField()'
+    book = f'CreateTable("book", {{"id": fields.BigAutoField(primary_key=True), {shelf}}})'
+    files.write("0001_initial", book, after=[])
+    assert run(files, "migrate") == 0
+    place.ask("INSERT INTO book (shelf) VALUES (1) RETURNING id")
+    back = 'RunSQL("SELECT 1", "UPDATE book SET {} = 4", transactional=False)'
+    drop = 'DropField("book", "shelf")'
+    files.write("0002_drop", back.format("wrong"), drop, after=["0001_initial"])
+    assert run(files, "migrate") == 0
+    assert run(files, "rollback", fill=["book.shelf:3"]) == 1
+    said = capsys.readouterr().err
+    assert "`migrate --resolve 0002_drop again`" in said
+    assert place.ask("SELECT shelf FROM book") == [(3,)]
+    files.write("0002_drop", back.format("shelf"), drop, after=["0001_initial"])
+    assert run(files, "migrate", "again", resolve="0002_drop") == 0
+    assert place.ask("SELECT shelf FROM book") == [(4,)]
+    assert records(place) == ["0001_initial"]
+
+
+def test_a_fake_run_resolves_nothing(
+    place: Place, files: Files, capsys: pytest.CaptureFixture[str]
+) -> None:
+    case = CASES["SQL outside of a transaction"]
+    fail(place, files, case, capsys)
+    assert run(files, "migrate", "again", resolve="0002", fake=True) == 2
+    assert "--fake does not go with --resolve" in capsys.readouterr().err
+    assert records(place) == ["0001_initial"]
+
+
+@pytest.mark.parametrize("engine", ["postgres"])
+def test_an_index_by_hand_with_the_name_of_a_new_one_stays(
+    place: Place, files: Files, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files.write("0001_initial", *TABLES, after=[])
+    assert run(files, "migrate") == 0
+    place.ask("CREATE INDEX by_title ON book (id, title)")
+    operation = 'AddIndex("book", Index(["title"], name="by_title"))'
+    files.write("0002_index", operation, after=["0001_initial"])
+    before = lines(place)
+    for choice in ("", "again", "again"):
+        named = {"resolve": "0002"} if choice else {}
+        assert run(files, "migrate", *filter(None, [choice]), **named) == 1
+        assert "already exists" in capsys.readouterr().err
+        assert lines(place) == before
+    assert run(files, "migrate", "abandon", resolve="0002") == 0
+    assert lines(place) == before
+    assert records(place) == ["0001_initial"]

@@ -190,6 +190,12 @@ def migrate(
         complain(f"Error: Invalid value {phase!r} for --phase; use one of expand, contract")
         return MISUSE
     if resolve:
+        if fake:
+            complain(
+                f"Error: --fake does not go with --resolve {resolve}; end its state first, with "
+                "again, skip or abandon"
+            )
+            return MISUSE
         if target not in ("again", "skip", "abandon"):
             complain(
                 f"Error: --resolve {resolve} must be followed by again, skip or abandon, got "

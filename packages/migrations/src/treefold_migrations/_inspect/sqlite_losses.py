@@ -10,6 +10,7 @@ and the like are not, and the rebuild is refused while it can still lose nothing
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -33,10 +34,14 @@ _READ = (
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A table as the migrations know it, and how it differs from that with their knowledge."""
+    """A table as the migrations know it, and how it differs from that with their knowledge.
+
+    With `dropping`, only what goes with that column counts, of a table that is not rebuilt.
+    """
 
     table: TableDef
     findings: frozenset[tuple[str, str, str]] = frozenset()
+    dropping: str = ""
 
 
 def require_known(known: Known) -> Operation[None]:
@@ -50,9 +55,13 @@ def require_known(known: Known) -> Operation[None]:
         return  # the next statement says that the table is missing
     wanted = expected_sqlite([table])[table.name]
     lost = [d for d in _losses(wanted, live) if d.key not in known.findings]
+    how = f"Table {table.name!r} must be rebuilt for this change, which"
+    if known.dropping:
+        lost = [d for d in lost if _goes_with_column(d, known.dropping)]
+        how = f"Dropping {table.name}.{known.dropping}"
     if lost:
         raise RunError(
-            f"Table {table.name!r} must be rebuilt for this change, which would lose what no "
+            f"{how} would lose what no "
             f"migration made: {'; '.join(map(_describe, lost))}; add it to the model and record "
             "that migration with `migrate --fake`, drop it with RunSQL before, or agree to the "
             f"loss with SetOptions({table.name!r}, as_found=[]) in this migration"
@@ -69,6 +78,14 @@ def _losses(wanted: Found, live: Found) -> Iterator[Difference]:
             continue
         elif not (kind == "unique" and name in indexes):
             yield difference
+
+
+def _goes_with_column(difference: Difference, column: str) -> bool:
+    words = f"{difference.name} {difference.found}"
+    return (
+        difference.kind in {"check", "foreign key", "unique"}
+        and re.search(rf"(?<!\w){re.escape(column)}(?!\w)", words) is not None
+    )
 
 
 def _describe(difference: Difference) -> str:

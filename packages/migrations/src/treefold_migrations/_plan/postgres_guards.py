@@ -33,6 +33,7 @@ from treefold_migrations._plan.guards import (
     no_rows,
     selected,
 )
+from treefold_migrations._plan.postgres_losses import losses_of
 from treefold_migrations._plan.step import Step
 from treefold_orm.schema import ColumnDef, ForeignKeyDef, TableDef, quote
 
@@ -46,7 +47,8 @@ def guards_of(work: Alteration, keys: Sequence[ForeignKeyDef]) -> list[Step]:
     if work.fresh or before is None:
         return []
     found = _Guards(work, before)
-    return [found.in_front(step) for step in (*found.of_columns(), *found.of_constraints(keys))]
+    steps = (*losses_of(work, before), *found.of_columns(), *found.of_constraints(keys))
+    return [found.in_front(step) for step in steps]
 
 
 def misfits(table: TableDef, name: str, conversion: Conversion) -> Step | None:

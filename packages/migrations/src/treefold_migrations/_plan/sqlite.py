@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from treefold_migrations._base.errors import PlanError
+from treefold_migrations._inspect.sqlite_losses import Known
 from treefold_migrations._plan.changes import (
     Part,
     TableChange,
@@ -236,6 +237,9 @@ def _alter(work: Alteration, dialect: schema.Dialect) -> list[Step]:
         alter_it(f"DROP CONSTRAINT {quote(name)}", f"drop constraint {name}")
     for column in work.dropped:
         alter_it(f"DROP COLUMN {quote(column.name)}", f"drop column {new.name}.{column.name}")
+        if not (work.change.agreed or work.change.fresh):
+            known = Known(replace(old, name=new.name), work.change.findings, column.name)
+            steps[-1] = replace(steps[-1], known=known)
     for column in work.added:
         clause = schema.column_clause(column, replace(new, primary_key=()), dialect)
         key = next((k for k in new.foreign_keys if k.column == column.name), None)

@@ -27,6 +27,7 @@ from treefold_migrations._run.half_done import (
 )
 from treefold_migrations._run.lock import Lock
 from treefold_migrations._run.records import Progress, Records, advanced
+from treefold_migrations._run.remains import removal
 from treefold_migrations._run.timeouts import Limits, Timeouts
 from treefold_migrations._run.units import (
     FileRun,
@@ -99,6 +100,7 @@ def stands_at(run: FileRun, known: Progress | None) -> Progress:
             phase=run.phase,
             parts=run.parts,
             base=run.base,
+            fills=run.fills,
         )
     if (known.direction, known.phase) != (run.direction, run.phase):
         raise RunError(f"Migration {run.name!r} is {standing(known)}; {ways_out(known)}")
@@ -255,10 +257,10 @@ class _File:
 
     def _remove_remains(self, alone: Unit | None) -> Flow[None]:
         """Remove an index whose build failed, which a corrected file may not build again."""
-        step = alone.step if isinstance(alone, SqlUnit) else None
-        if step is not None and step.before_retry:
+        remains = removal(alone.step, failed=True) if isinstance(alone, SqlUnit) else None
+        if remains is not None:
             with suppress(ORMError):  # the next run removes it, or drift names it
-                yield from script(step.before_retry)
+                yield from perform(remains)
 
     def _look_before(self, unit: Unit) -> Flow[None]:
         """Run guards inside of a transaction, which has taken no lock that others wait for."""
@@ -369,8 +371,13 @@ class _File:
 
     def _resume(self, unit: Unit) -> Flow[bool]:
         if again(unit):
-            if isinstance(unit, SqlUnit) and unit.step.before_retry:
-                yield from script(unit.step.before_retry)
+            failed = self._progress.failed == self._at
+            remains = removal(unit.step, failed=failed) if isinstance(unit, SqlUnit) else None
+            if remains is not None:
+                yield from perform(remains)
+            if failed:  # from here on it may be cut off, behind its end
+                self._progress = replace(self._progress, failed=-1)
+                yield Atomic(self._fenced(self._engine.records.keep(self._progress)))
             return False
         if self._engine.interrupted == "stop":
             raise RunError(

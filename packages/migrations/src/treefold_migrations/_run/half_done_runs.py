@@ -32,6 +32,7 @@ from treefold_migrations._run.planning import (
     units_between,
 )
 from treefold_migrations._run.records import Applied, Progress
+from treefold_migrations._run.remains import removal
 from treefold_migrations._run.rollback_fills import RollbackFills
 from treefold_migrations._run.units import FileRun, PythonUnit, SqlUnit, Unit, file_run
 from treefold_migrations._state.schema_state import SchemaState
@@ -45,14 +46,14 @@ def resumed(history: History, applied: Applied, text: str, target: Target) -> li
     """
     entry = entry_of(history, applied, text)
     if entry.undo >= 0:
-        return [undone(history, applied, entry, target, RollbackFills())]
+        return [undone(history, applied, entry, target, RollbackFills.of_journal(entry))]
     item = history.find(entry.name)
     hash_, code = history.digest(item.name), function_code(item)
     if entry.direction == "forwards":
         work = begun_work(history, applied, entry, target.dialect)
         return [forward_run(history, item, work, target, entry.phase, entry.parts)]
     states = states_through(item.operations, history.state_before(item.name))
-    back = units_backwards(item, states, target, RollbackFills())
+    back = units_backwards(item, states, target, RollbackFills.of_journal(entry))
     names = [n for n in (item.name, *item.replaces) if n in applied.records]
     return [file_run(item.name, hash_, "backwards", back, recorded=names, code=code)]
 
@@ -115,7 +116,7 @@ def undone(
     item = history.find(entry.name)
     work = begun_work(history, applied, entry, target.dialect)
     forwards = forward_run(history, item, work, target)
-    kept: list[str] = []
+    kept, before = list[str](), frozenset(fills.used)
     back, count = list[Unit](), len(work.operations)
     touched = count
     if not origin.is_expanded:
@@ -140,7 +141,8 @@ def undone(
         undo=touched,
         code=function_code(item),
     )
-    return replace(made, origin=origin, kept=tuple(kept), base=origin.base)
+    given = fills.used_since(before)
+    return replace(made, origin=origin, kept=tuple(kept), base=origin.base, fills=given)
 
 
 def ended_operations(
@@ -190,7 +192,9 @@ def _begun_operation(
     if reverse is None:
         return [], count, count + 1 if ended else count
     reverse = fills.fill(item.name, reverse, states[count + 1])
-    back = list(_parts_back(reverse, states[count : count + 2], done, target, count))
+    refused = begun if entry.failed == entry.done else None
+    both = states[count : count + 2]
+    back = list(_parts_back(reverse, both, done, target, count, refused=refused))
     return back, count, count + 1 if ended else count
 
 
@@ -222,14 +226,20 @@ def _parts_back(
     done: Sequence[Unit],
     target: Target,
     place: int,
+    *,
+    refused: Unit | None,
 ) -> Iterator[Unit]:
-    """The reverse of an operation of which some steps ran, with conditions for the other parts."""
+    """The reverse of an operation of which some steps ran, with conditions for the other parts;
+    `refused` is the step that the server did not take.
+    """
     units = units_between([reverse], states[::-1], target)
     made = "".join(u.step.sql for u in units if isinstance(u, SqlUnit) and _ADDS.search(u.step.sql))
     for unit in units:
         if isinstance(unit, SqlUnit):
             sql = _ADD.sub(r"\1DROP CONSTRAINT IF EXISTS \2, ADD CONSTRAINT \2", unit.step.sql)
             step = replace(unit.step, sql=_DROP.sub(r"\1 IF EXISTS ", sql))
+            if isinstance(refused, SqlUnit) and step.sql == refused.step.before_retry:
+                step = removal(refused.step, failed=True) or step
             yield replace(unit, step=step, operation=place)
         else:
             yield replace(unit, operation=place)
@@ -239,7 +249,10 @@ def _parts_back(
         for sql in filter(None, (unit.step.undo, unit.step.before_retry)):
             if sql.rsplit(" ", 1)[1] not in made:
                 summary = f"remove the remains of: {unit.summary}"
-                yield SqlUnit(Step(sql, transactional=False, summary=summary), place)
+                remains = Step(sql, transactional=False, summary=summary)
+                if sql == unit.step.before_retry and unit is refused:
+                    remains = removal(unit.step, failed=True) or remains
+                yield SqlUnit(remains, place)
 
 
 _DROP = re.compile(r"\b(DROP (?:COLUMN|CONSTRAINT|INDEX CONCURRENTLY|INDEX)) (?!IF EXISTS|CONC)")

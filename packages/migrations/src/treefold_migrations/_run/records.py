@@ -45,7 +45,8 @@ class Progress:
     `ended` holds a digest of each complete step, `failed` the place of the one that failed (-1 for
     none), `skipped` those done by hand; `batches` with `rows` of the step at `done` are committed.
     `origin` is where a file stood when it began to be taken back, `forced` whether parts of it may
-    stay. `shown` are the places of the steps that people count.
+    stay. `shown` are the places of the steps that people count. `fills` are the flags of `rollback`
+    with values for the rows, as `post.slug:text`.
 
     `phase` is "expand" or "contract" where only that part of the file runs, and `parts` the letters
     by which its operations are split. A row of expand stays when all its steps are complete;
@@ -72,6 +73,7 @@ class Progress:
     phase: Literal["", "expand", "contract"] = ""
     parts: str = ""
     base: Progress | None = None
+    fills: tuple[str, ...] = ()
 
     @property
     def is_expanded(self) -> bool:
@@ -225,6 +227,7 @@ def _progress(state: dict[str, Any]) -> Progress:
         ended=tuple(made.ended),
         skipped=tuple(made.skipped),
         shown=tuple(made.shown),
+        fills=tuple(made.fills),
         origin=None if origin is None else _progress(origin),
         base=None if base is None else _progress(base),
     )

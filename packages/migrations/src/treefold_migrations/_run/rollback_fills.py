@@ -23,6 +23,7 @@ from treefold_migrations._operations.base import Operation
 from treefold_migrations._operations.columns import AddField, AlterField
 from treefold_migrations._operations.custom import SeparateStateAndDatabase
 from treefold_migrations._run.effects import Flow, rows
+from treefold_migrations._run.records import Progress
 from treefold_migrations._state.schema_state import SchemaState
 from treefold_orm.schema import MISSING, quote
 
@@ -44,9 +45,13 @@ class Unfilled:
 
 @dataclass(slots=True)
 class RollbackFills:
-    """The texts of `--fill` by field, those that were used, and the fields without a value."""
+    """The texts of `--fill` by field, those that were used, and the fields without a value.
+
+    `kept` are texts of a rollback that failed halfway, as the journal has them.
+    """
 
     texts: Mapping[str, str] = field(default_factory=dict[str, str])
+    kept: Mapping[str, str] = field(default_factory=dict[str, str])
     used: set[str] = field(default_factory=set[str])
     missing: list[Unfilled] = field(default_factory=list[Unfilled])
 
@@ -54,6 +59,16 @@ class RollbackFills:
     def of_flags(cls, flags: Iterable[str]) -> RollbackFills:
         """Return the values that flags give; raises `MigrationError` for one in another form."""
         return cls(fill_texts(flags))
+
+    @classmethod
+    def of_journal(cls, entry: Progress) -> RollbackFills:
+        """Return the values that a file was given whose rollback has begun."""
+        return cls(kept=fill_texts(entry.fills))
+
+    def used_since(self, before: frozenset[str]) -> tuple[str, ...]:
+        """Return the flags of the values that were used, but for the fields in `before`."""
+        texts = {**self.kept, **self.texts}
+        return tuple(f"{subject}:{texts[subject]}" for subject in sorted(self.used - before))
 
     def refuse_unused(self) -> None:
         """Raise `MigrationError` for a value of a field that this rollback does not bring back."""
@@ -104,9 +119,10 @@ class RollbackFills:
     ) -> Any:
         table, name, made = operation.table, operation.name, operation.field
         subject = f"{table}.{name}"
-        if subject in self.texts:
+        texts = {**self.kept, **self.texts}
+        if subject in texts:
             self.used.add(subject)
-            return parse_fill(end, table, name, self.texts[subject])
+            return parse_fill(end, table, name, texts[subject])
         if not needs_fill(made):
             return made.db_default if column else MISSING
         known = own_default(made)

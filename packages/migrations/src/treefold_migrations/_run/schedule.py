@@ -298,6 +298,8 @@ def backwards(
     """
     check(history, applied)
     fills = fills or RollbackFills()
+    begun = [entry for entry in applied.progress.values() if entry.direction == "backwards"]
+    fills.kept = {k: v for e in begun for k, v in RollbackFills.of_journal(e).kept.items()}
     kept = None if to is None else _kept(history, to)
     undone_ = _undone_files(history, applied, target, fills, steps=steps, kept=kept)
     done = applied_names(history, applied)
@@ -318,8 +320,10 @@ def backwards(
     if half and half[0] not in chosen:
         entry = applied.progress[half[0]]
         raise RunError(f"Migration {half[0]!r} is {standing(entry)}; {ways_out(entry)}")
-    made = {
-        item.name: file_run(
+    made: dict[str, FileRun] = {}
+    for item, states in _replayed(history, set(chosen)):
+        before = frozenset(fills.used)
+        run = file_run(
             item.name,
             history.digest(item.name),
             "backwards",
@@ -327,8 +331,7 @@ def backwards(
             recorded=recorded_as(item, applied),
             code=function_code(item),
         )
-        for item, states in _replayed(history, set(chosen))
-    }
+        made[item.name] = replace(run, fills=fills.used_since(before))
     fills.refuse_unused()
     return undone_ + [made[name] for name in chosen]
 

@@ -84,7 +84,8 @@ class FileRun:
     that are taken back of a file that was never completed, -1 for any other run, `origin` where
     that file stood, and `kept` what cannot be taken back of it. `digests` has one of each unit.
     `shown` are the places of the units that plans and progress count, of all that the file has.
-    `sizes` are the bytes of tables that a plan names, because every row is handled under a lock.
+    `fills` are the values that a rollback was given for this file, `sizes` the bytes of tables that
+    a plan names, because every row is handled under a lock.
     `phase` is empty for a whole file; of an expanded one, and of one to be, `parts` are the letters
     of its operations. `base` is the row of the journal that the run ends with instead of none.
     """
@@ -104,6 +105,7 @@ class FileRun:
     phase: Literal["", "expand", "contract"] = ""
     parts: str = ""
     base: Progress | None = None
+    fills: tuple[str, ...] = ()
 
     @property
     def whole(self) -> int:
@@ -170,7 +172,8 @@ def places_of_step(units: tuple[Unit, ...], place: int) -> list[int]:
     whole or not at all, since without its copy of the rows it would lose them.
     """
     unit = units[place]
-    if not (unit.hidden or (isinstance(unit, SqlUnit) and unit.step.known is not None)):
+    known = unit.step.known if isinstance(unit, SqlUnit) else None
+    if not unit.hidden and (known is None or known.dropping):
         return [place]
     first = last = place
     while first and units[first - 1].operation == unit.operation and units[first - 1].transactional:

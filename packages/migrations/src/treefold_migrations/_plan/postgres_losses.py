@@ -1,0 +1,139 @@
+"""Parts of a live PostgreSQL table, made by no migration, that a statement would take along.
+
+    CREATE INDEX by_rank ON book (rank, title)     -- by hand, or by RunSQL
+    DropField("book", "rank")                      -- PostgreSQL drops by_rank with the column
+
+A column takes its indexes, constraints and statistics along, a new type resets a collation, and a
+new default takes the place of one by hand. PostgreSQL itself refuses to drop what a view, a policy
+or a trigger uses.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from treefold_migrations._plan.changes import column_checks, columns_by_name
+from treefold_migrations._plan.guards import braced
+from treefold_migrations._plan.postgres_names import object_name
+from treefold_migrations._plan.statements import text
+from treefold_migrations._plan.step import Step
+from treefold_orm.schema import TableDef, quote
+
+if TYPE_CHECKING:
+    from treefold_migrations._plan.alteration import Alteration
+
+_KINDS = (
+    "CASE WHEN i.indexrelid IS NOT NULL THEN 'index' WHEN s.oid IS NOT NULL THEN 'statistics' "
+    "ELSE 'constraint' END"
+)
+_PRINTED = (
+    (re.compile(r"\bvarchar\b"), "character varying"),
+    (re.compile(r"\btimestamptz\b"), "timestamp with time zone"),
+    (re.compile(r"\btimestamp\b(?! with)"), "timestamp without time zone"),
+    (re.compile(r"\btime\b(?! zone|stamp)"), "time without time zone"),
+    (re.compile(r", (?=\d)"), ","),
+)
+
+
+def losses_of(work: Alteration, before: TableDef) -> Iterable[Step]:
+    """Return guards over the catalog: each names what a statement would lose."""
+    if work.change.agreed:
+        return
+    kept = set(work.change.sources.values())
+    dropped = [column.name for column in before.columns if column.name not in kept]
+    if dropped:
+        yield _parts_of(before, dropped, _known(before) | {n for _, n, _ in work.change.findings})
+    noted = {name for _, name, _ in work.change.findings}
+    names = {old: new for new, old in work.change.sources.items()}
+    for column in before.columns:
+        if names.get(column.name) in work.retyped and column.name not in noted:
+            yield _as_made(before, column.name, printed_type(column.type))
+    after = columns_by_name(work.after)
+    for column in before.columns:
+        new = after.get(names.get(column.name, ""))
+        if new is not None and new.default and not (column.default or column.identity):
+            yield _no_default(before, column.name)
+
+
+def printed_type(type_name: str) -> str:
+    """Return a type as PostgreSQL prints it."""
+    for pattern, printed in _PRINTED:
+        type_name = pattern.sub(printed, type_name)
+    return type_name
+
+
+def _known(table: TableDef) -> set[str]:
+    parts = (
+        *table.foreign_keys,
+        *table.uniques,
+        *table.indexes,
+        *table.searches,
+        *table.exclusions,
+        *column_checks(table),
+    )
+    return {part.name for part in parts} | {object_name(table.name, "", "pkey")}
+
+
+def _parts_of(table: TableDef, columns: list[str], known: set[str]) -> Step:
+    named = "coalesce(c.conname, i.indexrelid::regclass::text, s.stxname::text)"
+    verify = (
+        f"SELECT string_agg(DISTINCT {_KINDS} || ' ' || {named} || ' of ' || a.attname, ', ') "
+        "FROM pg_depend AS d "
+        "JOIN pg_attribute AS a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid "
+        "LEFT JOIN pg_constraint AS c ON d.classid = 'pg_constraint'::regclass AND c.oid = d.objid "
+        "AND c.contype IN ('c', 'f', 'u', 'x') "
+        "LEFT JOIN pg_index AS i ON d.classid = 'pg_class'::regclass AND i.indexrelid = d.objid "
+        "LEFT JOIN pg_class AS r ON r.oid = i.indexrelid "
+        "LEFT JOIN pg_statistic_ext AS s ON d.classid = 'pg_statistic_ext'::regclass "
+        "AND s.oid = d.objid "
+        f"WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = {_oid(table)} "
+        f"AND a.attname IN ({', '.join(map(text, columns))}) "
+        "AND coalesce(c.conname, r.relname, s.stxname) NOT IN "
+        f"({', '.join(map(text, sorted(known)))}) HAVING count(*) > 0"
+    )
+    what = "dropping columns would drop what no migration made: {0}"
+    return _guard(table, verify, f"{braced(table.name)}: {what}; {_way_out(table)}")
+
+
+def _as_made(table: TableDef, column: str, printed: str) -> Step:
+    collated = "CASE WHEN a.attcollation <> t.typcollation THEN ' COLLATE ' || l.collname END"
+    shown = f"format_type(a.atttypid, a.atttypmod) || coalesce({collated}, '')"
+    verify = (
+        f"SELECT {shown} FROM pg_attribute AS a JOIN pg_type AS t ON t.oid = a.atttypid "
+        "LEFT JOIN pg_collation AS l ON l.oid = a.attcollation "
+        f"WHERE a.attrelid = {_oid(table)} AND a.attname = {text(column)} "
+        f"AND {shown} <> {text(printed)}"
+    )
+    place = braced(f"{table.name}.{column}")
+    problem = f"{place} is {{0}} in the database, and the migrations made {braced(printed)}: "
+    return _guard(table, verify, f"{problem}its new type could change values; {_way_out(table)}")
+
+
+def _no_default(table: TableDef, column: str) -> Step:
+    verify = (
+        "SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef JOIN pg_attribute AS a "
+        f"ON attrelid = adrelid AND attnum = adnum WHERE adrelid = {_oid(table)} "
+        f"AND attname = {text(column)}"
+    )
+    place = braced(f"{table.name}.{column}")
+    problem = f"{place} has the default {{0}}, which no migration made, and is given another one"
+    return _guard(table, verify, f"{problem}; {_way_out(table)}")
+
+
+def _oid(table: TableDef) -> str:
+    return f"to_regclass({text(quote(table.name))})"
+
+
+def _guard(table: TableDef, verify: str, problem: str) -> Step:
+    summary = f"check what {table.name} has that no migration made"
+    return Step("", table=table.name, summary=summary, verify=verify, problem=problem)
+
+
+def _way_out(table: TableDef) -> str:
+    return (
+        "bring it into the model and record that migration with `migrate --fake`, change it with "
+        f"RunSQL before, or agree to the loss with SetOptions({braced(repr(table.name))}, "
+        "as_found=[]) in this migration"
+    )
