@@ -210,7 +210,8 @@ REFUSED = {
     "required": (
         shape("user", {**TEXT, "n": fields.IntegerField()}),
         r"user\.n allows no NULL and has no default in the database, but user has 3 rows; give a "
-        r"value for them, such as --fill user\.n:VALUE",
+        r"value for them, with fill= in the operation, or delete the file and run `treefold "
+        r"makemigrations --fill user\.n:VALUE`, or make the field nullable",
     ),
 }
 

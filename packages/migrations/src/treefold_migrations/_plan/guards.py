@@ -60,6 +60,13 @@ def guard(table: TableDef, condition: str, problem: str, *, source: str = "") ->
     )
 
 
+def _fill_command(place: str) -> str:
+    return (
+        "with fill= in the operation, or delete the file and run `treefold makemigrations --fill "
+        f"{place}:VALUE`"
+    )
+
+
 def no_rows(table: TableDef, column: str) -> Step:
     """A step that stops where the table has rows, for a column they have no value for."""
     place = braced(f"{table.name}.{column}")
@@ -70,8 +77,8 @@ def no_rows(table: TableDef, column: str) -> Step:
         verify=rows_that(table, "TRUE"),
         problem=(
             f"{place} allows no NULL and has no default in the database, but {braced(table.name)} "
-            f"has {{0}} rows; give a value for them, such as --fill {place}:VALUE, or make the "
-            "field nullable"
+            f"has {{0}} rows; give a value for them, {_fill_command(place)}, or make the field "
+            "nullable"
         ),
     )
 
@@ -82,8 +89,8 @@ def no_nulls(table: TableDef, column: str, source: str = "") -> Step:
     return guard(
         table,
         f"{quote(column)} IS NULL",
-        f"have NULL in {braced(column)}, which will allow none; give them a value, such as "
-        f"--fill {place}:VALUE",
+        f"have NULL in {braced(column)}, which will allow none; give them a value, "
+        f"{_fill_command(place)}",
         source=source,
     )
 
