@@ -188,12 +188,12 @@ def test_a_layer_leaves_a_kept_response_as_it_was(
     code, field = LAYERS[layer]
     app = serve(code, kept=kept, returned_by=returned_by)
     before = state(kept_by(app))
-    for name in ("ann", "bob"):
+    for name in ("@ann", "@bob"):
         answer = request_as(app, ask, name)
         assert state(kept_by(app)) == before
         assert answer.status in (200, 203)
         assert field is None or answer.fields(field), "the layer ran"
-        others = {"ann", "bob"} - {name}
+        others = {"@ann", "@bob"} - {name}
         assert not any(other in text for _, text in answer.headers for other in others)
         assert answer.fields("x-request-id") == [f"id-{name}"]
         if layer.startswith("Sessions"):
@@ -204,7 +204,7 @@ def test_the_second_client_is_not_given_the_session_of_the_first(
     serve: Callable[..., Application], ask: Ask
 ) -> None:
     app = serve("Sessions()")
-    first, second = (request_as(app, ask, name).fields("set-cookie") for name in ("ann", "bob"))
+    first, second = (request_as(app, ask, name).fields("set-cookie") for name in ("@ann", "@bob"))
     assert len(first) == len(second) == 1
     assert first != second
 
@@ -250,7 +250,7 @@ def test_a_layer_leaves_a_response_that_an_inner_one_keeps(
         },
         settings=SETTINGS,
     )
-    for name, other in (("ann", "bob"), ("bob", "ann"), ("ann", "bob")):
+    for name, other in (("@ann", "@bob"), ("@bob", "@ann"), ("@ann", "@bob")):
         answer = request_as(app, ask, name)
         assert field is None or answer.fields(field), "the layer ran"
         assert not any(other in text for _, text in answer.headers)
@@ -262,8 +262,8 @@ def test_a_kept_file_has_the_status_that_each_client_gets(
     serve: Callable[..., Application], ask: Ask, lines: Any
 ) -> None:
     app = serve("Timeout(60)", kept="FileResponse")
-    etag = request_as(app, ask, "ann").fields("etag")[0]
-    assert request_as(app, ask, "bob", headers=[("if-none-match", etag)]).status == 304
+    etag = request_as(app, ask, "@ann").fields("etag")[0]
+    assert request_as(app, ask, "@bob", headers=[("if-none-match", etag)]).status == 304
     assert kept_by(app).status == 200
     assert [text.split()[2] for text in lines.texts()][-2:] == ["200", "304"]
 
@@ -290,8 +290,8 @@ def test_a_failing_file_leaves_the_response_of_an_exception_handler(
 
     app.exception_handler(OSError)(answer)
     before = state(ok)
-    assert request_as(app, ask, "ann").fields("x-own") == ["ann"]
-    assert request_as(app, ask, "bob").fields("x-own") == ["bob"]
+    assert request_as(app, ask, "@ann").fields("x-own") == ["@ann"]
+    assert request_as(app, ask, "@bob").fields("x-own") == ["@bob"]
     assert state(ok) == before
 
 
@@ -313,7 +313,7 @@ def test_a_cookie_of_the_handler_and_one_of_the_session_are_both_sent(
         },
         settings=SETTINGS,
     )
-    cookies = request_as(app, ask, "ann").fields("set-cookie")
+    cookies = request_as(app, ask, "@ann").fields("set-cookie")
     assert {cookie.partition("=")[0] for cookie in cookies} == {"theme", "__Host-session"}
 
 
@@ -349,5 +349,5 @@ def test_an_answer_with_a_cookie_beside_it_is_not_kept(
             "Api/v1/X/Get.py": "async def handler(request):\n    return 'x'\n",
         }
     )
-    for name in ("ann", "bob", "ann"):
+    for name in ("@ann", "@bob", "@ann"):
         assert request_as(app, ask, name).fields("set-cookie") == [f"who={name}"]
