@@ -576,6 +576,32 @@ def test_s66_a_cookie_of_one_name_is_worth_nothing_under_another(
     assert other.shown()["user"] is None
 
 
+class _SharedStore(MemorySessions):
+    """A store that two deployments reach, such as a copied database."""
+
+
+@pytest.mark.parametrize("store", ["cookie", _SharedStore()], ids=["cookie", "stored"])
+def test_s66_a_session_of_staging_does_not_open_in_production(
+    project: Project, ask: Ask, store: Any
+) -> None:
+    def client(root: str, environment: str) -> Client:
+        settings = Settings(secret_key=SECRET, environment=environment)
+        app = project(tree("Sessions()"), root=root, settings=settings)
+        app.boot()
+        for entry in app.project.middlewares:
+            if isinstance(entry, Sessions):
+                entry.store = store
+                entry.prepare(app, [])
+        return Client(app, ask)
+
+    staging, again = client("a", "staging"), client("b", "staging")
+    production = client("c", "production")
+    staging.post("/v1/login", {"user": "ann"})
+    for other in (again, production):
+        other.cookies = dict(staging.cookies)
+    assert (again.shown()["user"], production.shown()["user"]) == ("ann", None)
+
+
 def test_s66_secrets_rotate(project: Project, ask: Ask) -> None:
     def client(root: str, cookies: Mapping[str, str], **settings: Any) -> Client:
         made = Client(

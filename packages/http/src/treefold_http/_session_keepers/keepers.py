@@ -60,6 +60,10 @@ class Lifetimes:
 class Keeper(ABC):
     """Loads and saves the sessions of requests.
 
+    Args:
+        environment: of the application; a cookie of another one has no meaning here, whether or not
+            both have one secret.
+
     Attributes:
         waits: True if reading a session has to await a store.
         loop: the event loop that serves; a plain function waits for it.
@@ -74,10 +78,17 @@ class Keeper(ABC):
     trusted_origins: frozenset[str] | None = None
     _has_warned = False
 
-    def __init__(self, secrets: Sequence[bytes], cookie: CookieForm, lifetimes: Lifetimes) -> None:
+    def __init__(
+        self,
+        secrets: Sequence[bytes],
+        cookie: CookieForm,
+        lifetimes: Lifetimes,
+        *,
+        environment: str,
+    ) -> None:
         self.cookie = cookie
-        self.csrf = CsrfTokens(secrets, cookie.name)
-        self._signer = Signer(secrets, ("session", self.kind, cookie.name))
+        self.csrf = CsrfTokens(secrets, cookie.name, environment)
+        self._signer = Signer(secrets, ("session", self.kind, cookie.name, environment))
         self._lifetimes = lifetimes
 
     def open(self, connection: Connection, *, is_read_only: bool) -> Session:
@@ -148,8 +159,10 @@ class StoreKeeper(Keeper):
         cookie: CookieForm,
         lifetimes: Lifetimes,
         store: SessionStore,
+        *,
+        environment: str,
     ) -> None:
-        super().__init__(secrets, cookie, lifetimes)
+        super().__init__(secrets, cookie, lifetimes, environment=environment)
         self._store = store
         self._memory = store if isinstance(store, MemorySessions) else None
         self.waits = self._memory is None

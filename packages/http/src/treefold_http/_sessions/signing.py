@@ -113,12 +113,13 @@ class CsrfTokens:
     Args:
         given: the secrets, the newest first.
         cookie: the name of the session's cookie.
+        environment: of the application.
     """
 
     __slots__ = ("_signer",)
 
-    def __init__(self, given: Sequence[bytes], cookie: str) -> None:
-        self._signer = Signer(given, ("csrf", cookie))
+    def __init__(self, given: Sequence[bytes], cookie: str, environment: str) -> None:
+        self._signer = Signer(given, ("csrf", cookie, environment))
 
     def make(self, session_id: str) -> str:
         """Return a new token for a session."""

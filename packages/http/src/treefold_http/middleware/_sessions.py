@@ -141,11 +141,12 @@ class Sessions:
         if not given and settings.secret_key is not None:
             given = [settings.secret_key, *settings.secret_key_fallbacks]
         secrets = usable_secrets(given, dev=app.dev)
+        form, lifetimes, environment = self.cookie, self._lifetimes, app.names.environment
         if self.store == "cookie":
-            keeper: Keeper = CookieKeeper(secrets, self.cookie, self._lifetimes)
+            keeper: Keeper = CookieKeeper(secrets, form, lifetimes, environment=environment)
         else:
             store = self._find_store(app, extensions)
-            keeper = StoreKeeper(secrets, self.cookie, self._lifetimes, store)
+            keeper = StoreKeeper(secrets, form, lifetimes, store, environment=environment)
         keeper.trusted_origins = None if self.guard is None else self.guard.trusted
         self._keepers[app] = keeper
 
