@@ -9,9 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from treefold_http._project.middleware_chain import compose, entries_for, layers_for, unwrap_entry
+from treefold_http._project.middleware_chain import (
+    choose_entries,
+    compose,
+    entries_for,
+    layers_for,
+    unwrap_entry,
+)
 from treefold_http._project.plans import WEBSOCKET, Plan
 from treefold_http._project.subtrees import Under
 from treefold_http._responses.response import Response
@@ -97,7 +104,8 @@ def plan_scoped_fallbacks(
     for route, module in modules.items():
         if not is_scoped and not getattr(module, "middlewares", ()):
             continue
-        covering = entries_for(route, middlewares)
+        # Also where the only route is a socket: these plans answer requests.
+        covering = choose_entries(middlewares, partial(Under.covers, route=route))
         if len(covering) > len(common):
             below[route.template] = plan(covering)
         own = [each for each in getattr(module, "middlewares", ()) if _answers_preflights(each)]
