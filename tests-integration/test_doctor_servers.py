@@ -156,6 +156,26 @@ def test_a_redis_that_has_gone_fails(doctor: Doctor, tmp_path: Path) -> None:
     assert "cannot be reached (Connection refused)  (start it, or mend the URL)" in done.stdout
 
 
+def test_a_redis_that_is_asked_keeps_its_keys(doctor: Doctor, tmp_path: Path) -> None:
+    uses = {
+        "Middleware/__init__.py": "from treefold.middleware import RateLimit, Sessions\n"
+        "middlewares = [Sessions(store='redis'), RateLimit('5/minute', redis=True)]\n",
+        "Services/rooms.py": "import os\nfrom treefold import Rooms\n"
+        "rooms = Rooms(redis=os.environ['TREEFOLD_REDIS_URL'])\n",
+        "Api/v1/Page/Get.py": "from treefold.cache import cached\n"
+        "from Services.rooms import rooms\n\n\n"
+        "@cached(60)\nasync def handler(request): return {}\n",
+    }
+    root = write_tree(tmp_path / "project", TREE | uses)
+    with started(tmp_path) as url:
+        (root / "treefold.toml").write_text(f"[caches]\ndefault = '{url}'\n")
+        done = doctor(root, TREEFOLD_REDIS_URL=url, TREEFOLD_SECRET_KEY="k" * 32)
+        assert (done.returncode, lines(done, "boot")) == (0, []), done.stdout
+        driver: Any = importlib.import_module("redis")
+        with driver.Redis.from_url(url) as client:
+            assert client.keys("*") == []
+
+
 def lines(done: "subprocess.CompletedProcess[str]", topic: str) -> list[str]:
     assert "hunter2" not in done.stdout + done.stderr
     return [line for line in done.stdout.splitlines() if line.split()[1:2] == [topic]]
