@@ -356,6 +356,12 @@ async def handler(request):
         ("get", "/readyz", ""),
         ("get", "/later/a.css", "CORS, timing, IPAllowlist (under /later)"),
         ("get", "/nothing", "CORS, timing"),
+        ("get", "/v1/nothing", "CORS, timing"),
+        ("post", "/v1/user/42", "CORS, timing, IPAllowlist (under /v1/user)"),
+        ("get", "/v1/user/chat", "CORS, timing, IPAllowlist (under /v1/user)"),
+        ("get", "/v1/user/42/orders", "CORS, timing"),
+        ("get", "/v1/%ff", "CORS, timing"),
+        ("socket", "/v1/user/42", ""),
     ],
 )
 def test_the_middleware_of_any_path_is_shown(

@@ -49,6 +49,7 @@ from treefold_http._project.coverage import (
 from treefold_http._project.guards import (
     Guard as Guard,
     guards_of_path as guards_of_path,
+    guards_of_refusal as guards_of_refusal,
     guards_of_route as guards_of_route,
 )
 from treefold_http._project.installed import GROUP as GROUP, install as install

@@ -78,11 +78,13 @@ def explain_path(
 
 def _explain(root: Path, table: RouteTable, method: str, raw_path: bytes, *, loads: bool) -> Served:
     found = table.explain(method, raw_path)
-    if found.status in (204, 400) or (found.route is None and not found.unversioned):
-        return Served(found)
-    if found.route is not None and not loads:
+    is_refused = found.status in (204, 400) or (found.route is None and not found.unversioned)
+    if (is_refused and method == "WEBSOCKET") or (not loads and (is_refused or found.route)):
         return Served(found)
     with _application(root) as (app, files):
+        if is_refused:
+            return Served(found, guards=_refusal_guards(table, files, raw_path))
+        version = None
         if found.unversioned:
             mount = _mount(app, method, raw_path)
             if mount is not None:
@@ -108,7 +110,19 @@ def _explain(root: Path, table: RouteTable, method: str, raw_path: bytes, *, loa
         if found.status == 404 and found.unversioned:
             depth = len(found.steps) + 1
             return Served(found, guards=_outside_guards(app, files, method, raw_path, depth=depth))
+        if found.route is None and method != "WEBSOCKET":
+            return Served(found, guards=_refusal_guards(table, files, raw_path, version))
         return Served(found)
+
+
+def _refusal_guards(
+    table: RouteTable, files: "BootFiles | None", raw_path: bytes, version: str | None = None
+) -> tuple["Guard", ...]:
+    if files is None:
+        return ()
+    from treefold_http.extensions import guards_of_refusal
+
+    return tuple(guards_of_refusal(table, files, raw_path, version))
 
 
 def _outside_guards(

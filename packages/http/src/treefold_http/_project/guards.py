@@ -60,6 +60,20 @@ def guards_of_route(
     ]
 
 
+def guards_of_refusal(
+    table: RouteTable, files: BootFiles, path: bytes | str, version: str | None = None
+) -> list[Guard]:
+    """Return the entries that run for an answer 400, 404 or 405 below a version.
+
+    Args:
+        path: as sent, below `root_path`.
+        version: the default version, for a path that it serves.
+    """
+    route = table.route_at(path, version)
+    entries = [each for each in files.middlewares if _covers(each, route)]
+    return list(_name_entries(entries, _LIST, is_socket=False))
+
+
 def guards_of_path(
     app: ProjectRuntime, files: BootFiles, path: bytes | str, *, depth: int, is_socket: bool
 ) -> list[Guard]:
@@ -80,7 +94,7 @@ def guards_of_path(
 _LIST = "Middleware/__init__.py"
 
 
-def _covers(entry: Any, route: Route) -> bool:
+def _covers(entry: Any, route: Route | None) -> bool:
     return not isinstance(entry, Under) or entry.covers(route)
 
 
