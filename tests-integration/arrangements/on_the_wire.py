@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from contextlib import suppress
 from typing import Any
 
 from http_messages import read_answer
@@ -29,6 +30,22 @@ _UPGRADE = [
 ]
 
 
+class WatchedStart:
+    """An application, and why it did not start, which a server only logs."""
+
+    def __init__(self, app: Application) -> None:
+        self._app = app
+        self.refusal = ""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        async def watched(message: Any) -> None:
+            if message["type"] == "lifespan.startup.failed":
+                self.refusal = message.get("message", "")
+            await send(message)
+
+        await self._app(scope, receive, watched if scope["type"] == "lifespan" else send)
+
+
 class OnTheWire:
     """A running server.
 
@@ -42,6 +59,7 @@ class OnTheWire:
         self._port: int = self._listener.getsockname()[1]
         config: Any = server_config(app, settings=app.settings)
         config.http = PARSERS[parser]
+        self._watched = config.app = WatchedStart(app)
         self._started = asyncio.Event()
         self._server = Server(config, self._started.set, last_listener=self._listener)
         self._serving: asyncio.Future[None] | None = None
@@ -52,12 +70,16 @@ class OnTheWire:
         Raises:
             StartRefused: when the application does not start.
         """
-        self._serving = asyncio.ensure_future(self._server.serve(sockets=[self._listener]))
+        self._serving = asyncio.ensure_future(self._serve())
         started = asyncio.ensure_future(self._started.wait())
         await asyncio.wait({started, self._serving}, return_when=asyncio.FIRST_COMPLETED)
         if not self._started.is_set():
             started.cancel()
-            raise StartRefused("The server ended; the reason is in its log")
+            raise StartRefused(self._watched.refusal)
+
+    async def _serve(self) -> None:
+        with suppress(SystemExit):  # of a startup that has failed
+            await self._server.serve(sockets=[self._listener])
 
     async def stop(self) -> None:
         """Shut the server down."""
