@@ -142,7 +142,7 @@ def marked(serve: Serve) -> Served:
             "PUT", "/v1/item", 405, "Method Not Allowed", "This path answers GET, POST", id="method"
         ),
         pytest.param(
-            "GET", "/v1/id/abc", 422, "Unprocessable Entity", "id must be a number", id="HTTPError"
+            "GET", "/v1/id/abc", 422, "Unprocessable Content", "id must be a number", id="HTTPError"
         ),
         pytest.param(
             "GET", "/v1/plain", 409, "Conflict", "from a thread", id="HTTPError in a thread"

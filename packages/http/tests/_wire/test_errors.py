@@ -32,9 +32,9 @@ CLASSES = [
     (NotFound, 404, "Not Found"),
     (MethodNotAllowed, 405, "Method Not Allowed"),
     (Conflict, 409, "Conflict"),
-    (PayloadTooLarge, 413, "Request Entity Too Large"),
+    (PayloadTooLarge, 413, "Content Too Large"),
     (UnsupportedMediaType, 415, "Unsupported Media Type"),
-    (UnprocessableEntity, 422, "Unprocessable Entity"),
+    (UnprocessableEntity, 422, "Unprocessable Content"),
     (TooManyRequests, 429, "Too Many Requests"),
     (ServiceUnavailable, 503, "Service Unavailable"),
 ]

@@ -7,10 +7,10 @@ in `_failures.problems`. The errors that stop a boot are in `_runtime.boot_repor
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from http import HTTPStatus
 from typing import Any, ClassVar, TypedDict, Unpack, cast
 
 from treefold_http._wire.header_fields import encode_header
+from treefold_http._wire.status_phrases import phrase_of
 
 
 class ClientDisconnect(Exception):  # the field's name for it
@@ -66,10 +66,7 @@ class HTTPError(Exception):
     @property
     def title(self) -> str:
         """The standard phrase of the status, such as `Not Found`."""
-        try:
-            return HTTPStatus(self.status).phrase
-        except ValueError:
-            return "Error"
+        return phrase_of(self.status, "Error")
 
     def __str__(self) -> str:
         return f"{self.status} {self.message or self.title}"

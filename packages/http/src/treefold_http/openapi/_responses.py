@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from http import HTTPStatus
 from typing import Any, cast
 
 from treefold_http._responses.events import EventStream
@@ -20,6 +19,7 @@ from treefold_http._responses.streams import StreamingResponse
 from treefold_http._types import tree
 from treefold_http._types.parameters import EMPTY
 from treefold_http._types.read import ANY, annotation_of, read
+from treefold_http._wire.status_phrases import phrase_of
 from treefold_http.openapi._components import Schema, any_of
 from treefold_http.openapi._constraints import plain
 from treefold_http.openapi._definitions import alternatives, is_discriminated
@@ -118,10 +118,7 @@ def phrase(status: str) -> str:
     """Return the reason phrase of a status, as the description that OpenAPI requires."""
     if status in _RANGES:
         return _RANGES[status]
-    try:
-        return HTTPStatus(int(status)).phrase
-    except ValueError:
-        return f"Status {status}"
+    return phrase_of(int(status), f"Status {status}")
 
 
 _RANGES = {
