@@ -81,6 +81,8 @@ def _explain(root: Path, table: RouteTable, method: str, raw_path: bytes, *, loa
     is_refused = found.status in (204, 400) or (found.route is None and not found.unversioned)
     if (is_refused and method == "WEBSOCKET") or (not loads and (is_refused or found.route)):
         return Served(found)
+    if is_refused and not _has_middleware(root):  # nothing of the server is imported for no guards
+        return Served(found)
     with _application(root) as (app, files):
         if is_refused:
             return Served(found, guards=_refusal_guards(table, files, raw_path))
@@ -113,6 +115,10 @@ def _explain(root: Path, table: RouteTable, method: str, raw_path: bytes, *, loa
         if found.route is None and method != "WEBSOCKET":
             return Served(found, guards=_refusal_guards(table, files, raw_path, version))
         return Served(found)
+
+
+def _has_middleware(root: Path) -> bool:
+    return (root / "Middleware.py").is_file() or (root / "Middleware" / "__init__.py").is_file()
 
 
 def _refusal_guards(
