@@ -85,7 +85,7 @@ def plain(value: Any) -> Any:
 
 @contextmanager
 def load(*releases: Release) -> Generator[None]:
-    """Let releases work while the block runs, and a little before and after it."""
+    """Run releases beside the block, from a moment before it to a moment after it."""
     stop = threading.Event()
     threads = [threading.Thread(target=one.work, args=(stop,)) for one in releases]
     for release in releases:

@@ -1,4 +1,4 @@
-"""Rows of a stream that nobody reads to its end: nothing is printed, and no connection is kept."""
+"""A stream whose rows are not read to the end prints nothing, and keeps no connection."""
 
 from __future__ import annotations
 

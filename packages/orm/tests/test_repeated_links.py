@@ -77,3 +77,10 @@ async def test_a_count_for_one_row_reads_the_pairs_of_that_row(db: Any, half: An
     text = first.explain_sql()
     assert "SELECT DISTINCT" in text
     assert text.count("WHERE") >= 2  # the pairs of one club, not of all
+
+
+async def test_a_slice_for_each_owner_counts_a_repeated_row_once(db: Any, half: Any) -> None:
+    await clubs(half)
+    two = Prefetch("members", Person.objects.order_by("name")[:2])
+    chess = await chess_of(half, Club.objects.prefetch_related(two))
+    assert [person.name for person in chess.members.all()] == ["Ann", "Bob"]
