@@ -27,6 +27,7 @@ from serving import Lines, migrate
 sys.path.append(str(Path(__file__).parent.parent / "tools"))
 sys.path.append(str(Path(__file__).parent / "pages"))
 
+from archives import unpack
 from page_blocks import read_blocks
 from page_session import PageSession
 from suites import SUITES, build, distribution_of, module_of
@@ -384,7 +385,7 @@ def test_the_wheel_of_the_docs_holds_the_page_compressed_and_the_licences(wheels
 def test_the_sdist_of_the_docs_makes_the_wheel_without_npm(wheels: Path, tmp_path: Path) -> None:
     (sdist,) = wheels.glob("treefold_docs_ui-*.tar.gz")
     with tarfile.open(sdist) as archive:
-        archive.extractall(tmp_path, filter="data")
+        unpack(archive, tmp_path)
     source = tmp_path / sdist.name.removesuffix(".tar.gz")
     environment = {"PATH": str(tmp_path), "HOME": str(tmp_path)}
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path]

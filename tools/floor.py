@@ -16,6 +16,7 @@ import tempfile
 import tomllib
 from pathlib import Path
 
+from archives import unpack
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
@@ -101,7 +102,7 @@ def source(folder: str, floor: str | None, temporary: Path) -> Path:
             f"{folder} {floor} has no tag {folder}-v{floor}; raise the floor or fetch the tags"
         )
     with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
-        archive.extractall(temporary, filter="data")
+        unpack(archive, temporary)
     return temporary / "packages" / folder
 
 

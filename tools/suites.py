@@ -18,6 +18,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from archives import unpack
+
 ROOT = Path(__file__).resolve().parent.parent
 XDIST = "pytest-xdist==3.8.0"
 
@@ -164,7 +166,7 @@ def build(folder: Path, destination: Path) -> Path:
     (sdist,) = [p for p in destination.glob("*.tar.gz") if re.match(rf"{name}-\d", p.name)]
     with tempfile.TemporaryDirectory() as unpacked:
         with tarfile.open(sdist) as archive:
-            archive.extractall(unpacked, filter="data")
+            unpack(archive, unpacked)
         hatchling("wheel", Path(unpacked, sdist.name.removesuffix(".tar.gz")), destination)
     (wheel,) = destination.glob(f"{module_of(folder.name)}-*.whl")
     return wheel

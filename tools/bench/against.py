@@ -23,6 +23,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from statistics import median
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+from archives import unpack
 from turns import PIPES, WAITS
 
 BAR = 1.02
@@ -82,7 +85,7 @@ def main() -> None:
     words = arguments if "--only" in arguments else [*words, *arguments]
     command = [sys.executable, str(ROOT / "tools" / "bench" / script), *words]
     with tempfile.TemporaryDirectory(prefix="treefold-bench-") as folder:
-        unpack(options.commit, Path(folder))
+        unpack_packages(options.commit, Path(folder))
         former, ours = Side(Path(folder), command), Side(ROOT, command)
         take_turns(former, ours)
         codes = [side.process.wait() for side in (former, ours)]
@@ -92,12 +95,12 @@ def main() -> None:
     sys.exit(not good)
 
 
-def unpack(commit: str, folder: Path) -> None:
+def unpack_packages(commit: str, folder: Path) -> None:
     """Write the packages of a commit into a folder."""
     command = ["git", "-C", str(ROOT), "archive", commit, "packages"]
     archive = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
     with tarfile.open(fileobj=io.BytesIO(archive)) as files:
-        files.extractall(folder, filter="data")
+        unpack(files, folder)
 
 
 def take_turns(former: Side, ours: Side) -> None:
