@@ -89,13 +89,16 @@ def _not_null(table: TableDef, columns: list[str]) -> Step:
         f"({text(column)}, {text(object_name(table.name, column, 'not_null'))})"
         for column in columns
     )
+    rename = "format('ALTER TABLE %s RENAME CONSTRAINT %I TO %I', conrelid::regclass, {}, {})"
+    aside = "'renamed_' || oid"  # two columns may take over each other's names
     return _step(
-        "SELECT format('ALTER TABLE %s RENAME CONSTRAINT %I TO %I', c.conrelid::regclass, "
-        "c.conname, wanted.name) FROM pg_constraint AS c JOIN pg_attribute AS a ON "
-        "a.attrelid = c.conrelid AND a.attnum = c.conkey[1] JOIN "
+        "WITH found AS (SELECT c.oid, c.conrelid, c.conname, wanted.name FROM pg_constraint AS c "
+        "JOIN pg_attribute AS a ON a.attrelid = c.conrelid AND a.attnum = c.conkey[1] JOIN "
         f"(VALUES {wanted}) AS wanted (col, name) ON wanted.col = a.attname "
         f"WHERE c.conrelid = {text(quote(table.name))}::regclass AND c.contype = 'n' "
-        "AND c.conname <> wanted.name",
+        f"AND c.conname <> wanted.name) SELECT sql FROM (SELECT 1 AS place, "
+        f"{rename.format('conname', aside)} AS sql FROM found UNION ALL "
+        f"SELECT 2, {rename.format(aside, 'name')} FROM found) AS renames ORDER BY place",
         table,
         "NOT NULL constraints",
     )
