@@ -127,9 +127,11 @@ def pack(spec: str) -> bytes:
         AssetsError: npm is not there, or could not.
     """
     command = [*npm(), "pack", spec, "--ignore-scripts", "--prefer-offline", "--loglevel=error"]
+    # npm would leave its compiled code among the temporary files
+    variables = {**os.environ, "NODE_DISABLE_COMPILE_CACHE": "1"}
     with tempfile.TemporaryDirectory() as where:
         done = subprocess.run(  # noqa: S603 - npm, and a name out of the lock
-            command, cwd=where, capture_output=True, text=True, check=False
+            command, cwd=where, env=variables, capture_output=True, text=True, check=False
         )
         tarballs = [path.read_bytes() for path in Path(where).glob("*.tgz")]
     if done.returncode or len(tarballs) != 1:
