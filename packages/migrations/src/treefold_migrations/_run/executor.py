@@ -26,7 +26,7 @@ from treefold_migrations._run.half_done import (
     ways_out,
 )
 from treefold_migrations._run.lock import Lock
-from treefold_migrations._run.records import Progress, Records, advanced
+from treefold_migrations._run.records import Applied, Progress, Records, advanced
 from treefold_migrations._run.remains import removal
 from treefold_migrations._run.timeouts import Limits, Timeouts
 from treefold_migrations._run.units import (
@@ -121,18 +121,14 @@ class _File:
         self._run = run
         self._progress = stands_at(run, None)
         self._at = 0  # the unit that runs, for messages
+        self._ended = False  # True behind the statement of a step that stands alone
 
     def run(self) -> Flow[bool]:
         run, records = self._run, self._engine.records
         applied = yield from records.read()
-        there = all(name in applied.records for name in run.recorded)
-        if there == (run.direction == "forwards"):
+        if self._is_complete(applied):
             return False
         known = applied.progress.get(run.name)
-        if run.undo >= 0 and known is None:
-            return False
-        if known is not None and known.is_expanded and run.phase == "expand":
-            return False
         self._progress = stands_at(run, known)
         begins = known is None or known.is_expanded
         phase = f" ({run.phase})" if run.phase else ""
@@ -143,7 +139,7 @@ class _File:
             yield Atomic(self._fenced(self._complete()))
         while self._progress.done < len(run.units):
             group = group_at(run.units, self._progress.done)
-            self._at = self._progress.done
+            self._at, self._ended = self._progress.done, False
             try:
                 yield from self._look_in_front(group[0])
                 if group[0].transactional:
@@ -156,6 +152,17 @@ class _File:
                 raise
         self._tell("done", run.name)
         return True
+
+    def _is_complete(self, applied: Applied) -> bool:
+        """True where nothing of the run is left to do."""
+        run = self._run
+        known = applied.progress.get(run.name)
+        if run.undo >= 0:
+            return known is None or (run.base is not None and known.is_expanded)
+        if run.phase == "expand" and known is not None and known.is_expanded:
+            return True
+        there = all(name in applied.records for name in run.recorded)
+        return there == (run.direction == "forwards")
 
     def _look_in_front(self, unit: Unit) -> Flow[None]:
         """Run the guards of a unit in a transaction that takes no lock and ends before its own."""
@@ -194,9 +201,15 @@ class _File:
         yield Atomic(self._fenced(self._engine.records.keep(self._progress)))
 
     def _note_failure(self) -> Flow[None]:
+        """Note in the journal that a step failed, unless what failed came after its commit."""
         progress, records = self._progress, self._engine.records
+        applied = yield from records.read()
+        now = applied.progress.get(self._run.name)
+        if self._is_complete(applied) or (now is not None and now.done > progress.done):
+            return
         if progress.done or progress.started or progress.batches:
-            self._progress = replace(progress, failed=self._at)
+            if not self._ended:  # else it is as if the run had been cut off behind the statement
+                self._progress = replace(progress, failed=self._at)
             yield from records.keep(self._progress)
             return
         before = progress.base if self._run.undo < 0 else progress.origin
@@ -217,10 +230,10 @@ class _File:
             yield from self._attempts(
                 lambda _: self._together(self._group(group, foreign_keys_off=unenforced))
             )
+            self._progress = self._after(len(group))
         finally:
             if unenforced:
                 yield from script("PRAGMA legacy_alter_table = OFF", "PRAGMA foreign_keys = ON")
-        self._progress = self._after(len(group))
 
     def _after(self, steps: int) -> Progress:
         """The progress after some more steps."""
@@ -247,7 +260,7 @@ class _File:
                 raise self._too_long(error) from error
             except ORMError as error:
                 lost = isinstance(error, ConnectionFailed)
-                if not (alone is None or lost or again(alone)):
+                if not (alone is None or lost or self._ended or again(alone)):
                     self._progress = replace(self._progress, started=False)
                 if not lost:
                     yield from self._remove_remains(alone)
@@ -343,8 +356,9 @@ class _File:
         elif self._progress.started:
             skipped = yield from self._resume(unit)
         else:
-            self._progress = replace(self._progress, started=True)
-            yield Atomic(self._fenced(records.keep(self._progress)))
+            begun = replace(self._progress, started=True)
+            yield Atomic(self._fenced(records.keep(begun)))
+            self._progress = begun
         if not skipped:
             engine = self._engine
             session = engine.postgres and not engine.held.pooled
@@ -367,6 +381,7 @@ class _File:
             yield from script(step.before_retry)
         yield from timeouts.before(step)
         yield from self._perform(unit)
+        self._ended = True
         yield from timeouts.before(None)
 
     def _resume(self, unit: Unit) -> Flow[bool]:
@@ -376,8 +391,9 @@ class _File:
             if remains is not None:
                 yield from perform(remains)
             if failed:  # from here on it may be cut off, behind its end
-                self._progress = replace(self._progress, failed=-1)
-                yield Atomic(self._fenced(self._engine.records.keep(self._progress)))
+                resumed = replace(self._progress, failed=-1)
+                yield Atomic(self._fenced(self._engine.records.keep(resumed)))
+                self._progress = resumed
             return False
         if self._engine.interrupted == "stop":
             raise RunError(
@@ -431,7 +447,8 @@ class _File:
                 f"{self._where()} raised {type(error).__name__}: {error}; {self._kept()}"
             ) from error
 
-    def _keep_position(self, position: str, rows: int) -> Flow[None]:
+    def _keep_position(self, position: str, rows: int) -> Flow[Callable[[], None]]:
+        """Write the end of a batch into the journal, in the transaction of the batch."""
         before = self._progress
         moved = replace(
             before,
@@ -440,7 +457,11 @@ class _File:
             rows=before.rows + rows,
         )
         yield from self._fenced(self._engine.records.keep(moved))
-        self._progress = moved
+
+        def committed() -> None:
+            self._progress = moved
+
+        return committed
 
     # -- words ------------------------------------------------------------------------------------
 

@@ -21,7 +21,10 @@ M = TypeVar("M", bound=Any)
 SIZE = 1000
 END = ""
 
-Keep = Callable[[str, int], Flow[None]]
+Keep = Callable[[str, int], Flow[Callable[[], None]]]
+"""Writes a position and a number of rows into the journal; what it returns is called once the
+transaction is committed.
+"""
 
 
 class Work:
@@ -73,6 +76,7 @@ class Work:
         """
         place, after = self._begin()
         rows, total = 0, 0 if after == END else query.count()
+        committed = nothing
         while after != END:
             with ExitStack() as stack:
                 if self._keep is not None:
@@ -82,7 +86,9 @@ class Work:
                     function(page.items)
                 after = page.next or END
                 if self._keep is not None:
-                    execute(self._held, self._keep(self._moved(place, after), len(page.items)))
+                    keep = self._keep(self._moved(place, after), len(page.items))
+                    committed = execute(self._held, keep)
+            committed()
             rows += len(page.items)
             self._tell("", rows, max(rows, total))
         return rows
@@ -97,6 +103,7 @@ class Work:
         """`batched` for async code."""
         place, after = self._begin()
         rows, total = 0, 0 if after == END else await query.acount()
+        committed = nothing
         while after != END:
             async with AsyncExitStack() as stack:
                 if self._keep is not None:
@@ -106,9 +113,9 @@ class Work:
                     await function(page.items)
                 after = page.next or END
                 if self._keep is not None:
-                    await aexecute(
-                        self._held, self._keep(self._moved(place, after), len(page.items))
-                    )
+                    keep = self._keep(self._moved(place, after), len(page.items))
+                    committed = await aexecute(self._held, keep)
+            committed()
             rows += len(page.items)
             self._tell("", rows, max(rows, total))
         return rows
@@ -125,3 +132,7 @@ class Work:
     def _moved(self, place: int, position: str | None) -> str:
         self._positions[place] = position
         return json.dumps(self._positions)
+
+
+def nothing() -> None:
+    """Stands for what is done after a commit where nothing is kept."""
