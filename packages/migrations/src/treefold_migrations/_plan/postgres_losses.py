@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from treefold_migrations._plan.changes import column_checks, columns_by_name
@@ -19,7 +20,7 @@ from treefold_migrations._plan.guards import braced
 from treefold_migrations._plan.postgres_names import object_name
 from treefold_migrations._plan.statements import text
 from treefold_migrations._plan.step import Step
-from treefold_orm.schema import TableDef, quote
+from treefold_orm.schema import TableDef, constraint_name, quote
 
 if TYPE_CHECKING:
     from treefold_migrations._plan.alteration import Alteration
@@ -44,13 +45,17 @@ def losses_of(work: Alteration, before: TableDef) -> Iterable[Step]:
     kept = set(work.change.sources.values())
     dropped = [column.name for column in before.columns if column.name not in kept]
     if dropped:
-        yield _parts_of(before, dropped, _known(before) | {n for _, n, _ in work.change.findings})
+        own = {constraint_name("treefold_filled", before.name, name) for name in dropped}
+        found = {name for _, name, _ in work.change.findings}
+        yield _parts_of(before, dropped, _known(before) | found | own)
     noted = {name for _, name, _ in work.change.findings}
     names = {old: new for new, old in work.change.sources.items()}
-    for column in before.columns:
-        if names.get(column.name) in work.retyped and column.name not in noted:
-            yield _as_made(before, column.name, printed_type(column.type))
     after = columns_by_name(work.after)
+    for column in before.columns:
+        new = after.get(names.get(column.name, ""))
+        if new is not None and new.name in work.retyped and column.name not in noted:
+            types = printed_type(column.type), printed_type(new.type)
+            yield _as_made(before, column.name, types)
     for column in before.columns:
         new = after.get(names.get(column.name, ""))
         if new is not None and new.default and not (column.default or column.identity):
@@ -94,21 +99,24 @@ def _parts_of(table: TableDef, columns: list[str], known: set[str]) -> Step:
         f"({', '.join(map(text, sorted(known)))}) HAVING count(*) > 0"
     )
     what = "dropping columns would drop what no migration made: {0}"
-    return _guard(table, verify, f"{braced(table.name)}: {what}; {_way_out(table)}")
+    step = _guard(table, columns, verify, f"{braced(table.name)}: {what}; {_way_out(table)}")
+    return replace(step, reads=step.reads | {f"{table.name}.#"})
 
 
-def _as_made(table: TableDef, column: str, printed: str) -> Step:
+def _as_made(table: TableDef, column: str, types: tuple[str, str]) -> Step:
+    """Refuse a column whose type is neither that of the migrations nor already the new one."""
     collated = "CASE WHEN a.attcollation <> t.typcollation THEN ' COLLATE ' || l.collname END"
     shown = f"format_type(a.atttypid, a.atttypmod) || coalesce({collated}, '')"
     verify = (
         f"SELECT {shown} FROM pg_attribute AS a JOIN pg_type AS t ON t.oid = a.atttypid "
         "LEFT JOIN pg_collation AS l ON l.oid = a.attcollation "
         f"WHERE a.attrelid = {_oid(table)} AND a.attname = {text(column)} "
-        f"AND {shown} <> {text(printed)}"
+        f"AND {shown} NOT IN ({', '.join(map(text, types))})"
     )
     place = braced(f"{table.name}.{column}")
-    problem = f"{place} is {{0}} in the database, and the migrations made {braced(printed)}: "
-    return _guard(table, verify, f"{problem}its new type could change values; {_way_out(table)}")
+    problem = f"{place} is {{0}} in the database, and the migrations made {braced(types[0])}: "
+    problem += f"its new type could change values; {_way_out(table)}"
+    return _guard(table, [column], verify, problem)
 
 
 def _no_default(table: TableDef, column: str) -> Step:
@@ -119,16 +127,17 @@ def _no_default(table: TableDef, column: str) -> Step:
     )
     place = braced(f"{table.name}.{column}")
     problem = f"{place} has the default {{0}}, which no migration made, and is given another one"
-    return _guard(table, verify, f"{problem}; {_way_out(table)}")
+    return _guard(table, [column], verify, f"{problem}; {_way_out(table)}")
 
 
 def _oid(table: TableDef) -> str:
     return f"to_regclass({text(quote(table.name))})"
 
 
-def _guard(table: TableDef, verify: str, problem: str) -> Step:
+def _guard(table: TableDef, columns: Iterable[str], verify: str, problem: str) -> Step:
     summary = f"check what {table.name} has that no migration made"
-    return Step("", table=table.name, summary=summary, verify=verify, problem=problem)
+    reads = frozenset(f"{table.name}.{column}" for column in columns)
+    return Step("", table=table.name, summary=summary, verify=verify, problem=problem, reads=reads)
 
 
 def _way_out(table: TableDef) -> str:

@@ -36,10 +36,11 @@ class Step:
     plans and progress leave the step out, which is a part of another one.
 
     PostgreSQL: a step with `reads` is a guard, which only reads rows; it runs before the locks of
-    its transaction are taken. `reads` holds the columns as `table.column`, and each table as
-    `table.`. A row written after the guard is refused by the statement of a later step, whose
-    `explain` is the guard for its error. `blocks` is what the server does with every row while
-    `lock` is held, such as "writes every row again", and empty for steps that are brief.
+    its transaction are taken. `reads` holds the columns as `table.column`, each table as `table.`,
+    and its indexes and constraints as `table.#`. A row written after the guard is refused by the
+    statement of a later step, whose `explain` is the guard for its error. `blocks` is what the
+    server does with every row while `lock` is held, such as "writes every row again", and empty for
+    steps that are brief.
     """
 
     sql: str

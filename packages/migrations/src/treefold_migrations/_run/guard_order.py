@@ -71,6 +71,7 @@ def _changed_columns(
     for name in touched:
         table, _, field = name.partition(".")
         if "#" in name:
+            found.add(f"{table.partition('#')[0]}.#")
             continue
         columns = [
             column_of(field, state.table(table).fields[field])
