@@ -103,9 +103,6 @@ def resolve(
     runner = _runner(folder, database, say, limits, wait, "stop")
     runs = runner.resolve(name, choice, plan=plan, allow_destructive=allow_destructive)
     _conclude(runs, "resolve", say, fake=False, plan=plan)
-    for run in runs:
-        for part in run.kept:
-            say(f"{run.name}: {part}")
     return runs
 
 
@@ -275,5 +272,8 @@ def _conclude(runs: list[FileRun], verb: str, say: Say, *, fake: bool, plan: boo
             say(f"{run.name}: record {'written' if run.direction == 'forwards' else 'removed'}")
     elif verb == "expand" and runs:
         say("Expanded; run `migrate` once the release before is gone")
+    for run in runs:
+        for part in run.kept:
+            say(f"{run.name}: {part}")
     if not runs:
         say(f"Nothing to {verb}")

@@ -28,6 +28,7 @@ from treefold_migrations._run.half_done import (
 from treefold_migrations._run.planning import (
     Target,
     reverses_of,
+    units_as_far,
     units_backwards,
     units_between,
 )
@@ -53,9 +54,12 @@ def resumed(history: History, applied: Applied, text: str, target: Target) -> li
         work = begun_work(history, applied, entry, target.dialect)
         return [forward_run(history, item, work, target, entry.phase, entry.parts)]
     states = states_through(item.operations, history.state_before(item.name))
-    back = units_backwards(item, states, target, RollbackFills.of_journal(entry))
+    kept = list[str]()
+    fills = RollbackFills.of_journal(entry)
+    back = units_backwards(item, states, target, fills, kept if entry.forced else None)
     names = [n for n in (item.name, *item.replaces) if n in applied.records]
-    return [file_run(item.name, hash_, "backwards", back, recorded=names, code=code)]
+    made = file_run(item.name, hash_, "backwards", back, recorded=names, code=code)
+    return [replace(made, kept=tuple(kept))]
 
 
 def abandoned(
@@ -128,7 +132,7 @@ def undone(
             f"{'; '.join(kept)}. {ways_out(origin)}"
         )
     if force:
-        back += _reverses_as_far(item, work, count, target, fills, kept)
+        back += units_as_far(item, work.operations[:count], work.states, target, fills, kept)
     else:
         reverses = reverses_of(item, work.operations[:count], work.states, fills)
         back += units_between(reverses, work.states[count::-1], target)
@@ -240,6 +244,9 @@ def _parts_back(
             step = replace(unit.step, sql=_DROP.sub(r"\1 IF EXISTS ", sql))
             if isinstance(refused, SqlUnit) and step.sql == refused.step.before_retry:
                 step = removal(refused.step, failed=True) or step
+            cleared = removal(unit.step, failed=False)  # it may not have been dropped yet
+            if cleared is not None:
+                yield SqlUnit(cleared, place)
             yield replace(unit, step=step, operation=place)
         else:
             yield replace(unit, operation=place)
@@ -258,38 +265,3 @@ def _parts_back(
 _DROP = re.compile(r"\b(DROP (?:COLUMN|CONSTRAINT|INDEX CONCURRENTLY|INDEX)) (?!IF EXISTS|CONC)")
 _ADD = re.compile(r'^(ALTER TABLE "(?:[^"]|"")+" )ADD CONSTRAINT ("(?:[^"]|"")+")')
 _ADDS = re.compile(r"\b(?:ADD CONSTRAINT|CREATE (?:UNIQUE )?INDEX)\b")
-
-
-def _reverses_as_far(
-    item: Loaded,
-    work: Work,
-    count: int,
-    target: Target,
-    fills: RollbackFills,
-    kept: list[str],
-) -> list[Unit]:
-    states = work.states
-    reverses, between = list[Operation](), [states[count]]
-    for place in reversed(range(count)):
-        operation = work.operations[place]
-        reverse = operation.reverse(states[place])
-        if reverse is None:
-            kept.append(f"what {operation.describe()!r} has done stays")
-            if isinstance(operation, (RunPython, RunSQL)):
-                continue
-            reverse = _reversible_parts(operation, states[place])
-        reverses.append(fills.fill(item.name, reverse, states[place + 1]))
-        between.append(states[place])
-    return units_between(reverses, between, target)
-
-
-def _reversible_parts(operation: Operation, before: SchemaState) -> Operation:
-    """The reverse of the parts of an operation that have one."""
-    if not isinstance(operation, SeparateStateAndDatabase):
-        return SeparateStateAndDatabase()
-    halves: list[list[Operation]] = []
-    for parts in (operation.database, operation.state):
-        states = states_through(parts, before)
-        made = [part.reverse(state) for part, state in zip(parts, states, strict=False)]
-        halves.append([reverse for reverse in reversed(made) if reverse is not None])
-    return SeparateStateAndDatabase(*halves)

@@ -27,11 +27,54 @@ class Target:
 
 
 def units_backwards(
-    item: Loaded, states: Sequence[SchemaState], target: Target, fills: RollbackFills
+    item: Loaded,
+    states: Sequence[SchemaState],
+    target: Target,
+    fills: RollbackFills,
+    kept: list[str] | None = None,
 ) -> list[Unit]:
-    """Return the units that take a file back; raises as `reverses_of`."""
+    """Return the units that take a file back. With a list they leave what cannot be taken back, and
+    name it there; else it raises as `reverses_of`.
+    """
+    if kept is not None:
+        return units_as_far(item, item.operations, states, target, fills, kept)
     reverses = reverses_of(item, item.operations, states, fills)
     return units_between(reverses, states[::-1], target)
+
+
+def units_as_far(
+    item: Loaded,
+    operations: Sequence[Operation],
+    states: Sequence[SchemaState],
+    target: Target,
+    fills: RollbackFills,
+    kept: list[str],
+) -> list[Unit]:
+    """Return the units that take operations back as far as they can be; `kept` gets the rest."""
+    reverses, between = list[Operation](), [states[len(operations)]]
+    for place in reversed(range(len(operations))):
+        operation = operations[place]
+        reverse = operation.reverse(states[place])
+        if reverse is None:
+            kept.append(f"what {operation.describe()!r} has done stays")
+            if isinstance(operation, (RunPython, RunSQL)):
+                continue
+            reverse = _reversible_parts(operation, states[place])
+        reverses.append(fills.fill(item.name, reverse, states[place + 1]))
+        between.append(states[place])
+    return units_between(reverses, between, target)
+
+
+def _reversible_parts(operation: Operation, before: SchemaState) -> Operation:
+    """The reverse of the parts of an operation that have one."""
+    if not isinstance(operation, SeparateStateAndDatabase):
+        return SeparateStateAndDatabase()
+    halves: list[list[Operation]] = []
+    for parts in (operation.database, operation.state):
+        states = states_through(parts, before)
+        made = [part.reverse(state) for part, state in zip(parts, states, strict=False)]
+        halves.append([reverse for reverse in reversed(made) if reverse is not None])
+    return SeparateStateAndDatabase(*halves)
 
 
 def reverses_of(
@@ -52,7 +95,8 @@ def reverses_of(
         if reverse is None:
             raise RunError(
                 f"Migration {item.name!r} cannot be rolled back, because one of its operations "
-                f"cannot be reversed: {operation.describe()}; nothing was changed"
+                f"cannot be reversed: {operation.describe()}; nothing was changed. `rollback` with "
+                "--allow-destructive leaves what it has done"
             )
         reverses.insert(0, fills.fill(item.name, reverse, after))
     return reverses

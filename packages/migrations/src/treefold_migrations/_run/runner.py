@@ -174,7 +174,8 @@ class Runner:
             steps: How many files, without a target.
             fake: Remove the records without running anything, also of files that are missing.
             plan: Change nothing.
-            allow_destructive: Also where that drops a table or column with rows.
+            allow_destructive: Also where that drops a table or column with rows, or leaves what
+                an operation without a reverse has done.
             fill: `post.slug:text`, the value of rows for a field that comes back without a default.
 
         Returns:
@@ -282,7 +283,13 @@ class Runner:
         def choose(applied: Applied, fills: RollbackFills | None = None) -> list[FileRun]:
             fills = fills or RollbackFills.of_flags(fill)
             return schedule.backwards(
-                self.history, applied, place, steps=steps, to=target, fills=fills
+                self.history,
+                applied,
+                place,
+                steps=steps,
+                to=target,
+                fills=fills,
+                force=allow_destructive,
             )
 
         if not plan:

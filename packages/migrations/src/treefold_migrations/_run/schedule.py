@@ -281,6 +281,7 @@ def backwards(
     steps: int = 1,
     to: str | None = None,
     fills: RollbackFills | None = None,
+    force: bool = False,
 ) -> list[FileRun]:
     """Return the runs of `rollback`. A file that is half done is taken back first.
 
@@ -291,6 +292,7 @@ def backwards(
         steps: How many files, the last applied first.
         to: The file that stays the last one applied, or "zero"; counts instead of `steps`.
         fills: The values of fields that come back.
+        force: Leave what cannot be taken back, and name it in `kept` of the runs.
 
     Raises:
         RunError: An operation cannot be reversed; nothing was changed.
@@ -301,7 +303,7 @@ def backwards(
     begun = [entry for entry in applied.progress.values() if entry.direction == "backwards"]
     fills.kept = {k: v for e in begun for k, v in RollbackFills.of_journal(e).kept.items()}
     kept = None if to is None else _kept(history, to)
-    undone_ = _undone_files(history, applied, target, fills, steps=steps, kept=kept)
+    undone_ = _undone_files(history, applied, target, fills, steps=steps, kept=kept, force=force)
     done = applied_names(history, applied)
     order = [item.name for item in history.order() if item.name in done]
     half = [e.name for e in applied.progress.values() if e.direction == "backwards" and e.undo < 0]
@@ -322,16 +324,17 @@ def backwards(
         raise RunError(f"Migration {half[0]!r} is {standing(entry)}; {ways_out(entry)}")
     made: dict[str, FileRun] = {}
     for item, states in _replayed(history, set(chosen)):
-        before = frozenset(fills.used)
+        before, rest = frozenset(fills.used), list[str]()
+        forced = force or any(e.forced and e.name == item.name for e in begun)
         run = file_run(
             item.name,
             history.digest(item.name),
             "backwards",
-            units_backwards(item, states, target, fills),
+            units_backwards(item, states, target, fills, rest if forced else None),
             recorded=recorded_as(item, applied),
             code=function_code(item),
         )
-        made[item.name] = replace(run, fills=fills.used_since(before))
+        made[item.name] = replace(run, fills=fills.used_since(before), kept=tuple(rest))
     fills.refuse_unused()
     return undone_ + [made[name] for name in chosen]
 
@@ -344,6 +347,7 @@ def _undone_files(
     *,
     steps: int,
     kept: set[str] | None,
+    force: bool,
 ) -> list[FileRun]:
     """The runs that take back files that are half done, and then expanded ones, the last first.
 
@@ -351,12 +355,13 @@ def _undone_files(
     """
     made: list[FileRun] = []
     for entry in half_done(applied):
-        made.append(undone(history, applied, entry, target, fills))
+        made.append(undone(history, applied, entry, target, fills, force=force))
         applied = _with_row(applied, made[-1].base, entry.name)
     for name in reversed(expanded_names(history, applied)):
         if (len(made) >= steps) if kept is None else (name in kept):
             continue
-        made.append(undone(history, applied, applied.progress[name], target, fills))
+        entry = applied.progress[name]
+        made.append(undone(history, applied, entry, target, fills, force=force))
         applied = _with_row(applied, None, name)
     return made
 
