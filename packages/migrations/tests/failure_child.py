@@ -1,0 +1,301 @@
+"""A process of its own that lets migrations fail at each statement, and goes on from each state.
+
+    python failure_child.py '{"engine": ..., "address": ..., "schema": ..., "folder": ...,
+        "part": [0, 4], "courses": 10, "failures": 8, "seed": 1}'
+
+It takes every fourth course, from the first; of those it draws 10, and of each 8 failures: null
+stands for all. Prints one JSON object: how many failures were made, in how many states they ended,
+and what was wrong.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import os
+import random
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+from failure_changes import ALL, FILLS, ROWS, STRANGER
+from failure_walk import Held, Walk
+from failures import KINDS, Failure, failing
+from phases_changes import ABOVE, BASE, Change
+from run_place import Place, orm_postgres
+from run_support import Files
+
+from treefold_orm import close_all
+
+COURSES = ("forwards", "backwards", "expand", "contract")
+IMPATIENT = {"lock_timeout": "0.1", "attempts": "1", "wait": "0.1"}
+PATIENT = {"lock_timeout": "5", "attempts": "3", "wait": "30"}
+
+
+class SteadyPlace(Place):
+    """A place whose own statements share one connection (PostgreSQL)."""
+
+    loop = asyncio.new_event_loop()
+    connection: Any = None
+
+    async def _fetch(self, sql: str) -> list[tuple[Any, ...]]:
+        if SteadyPlace.connection is None:
+            settings = {"search_path": self.schema}
+            connect = orm_postgres.driver.connect
+            SteadyPlace.connection = await connect(self.address, server_settings=settings)
+        return [tuple(row) for row in await SteadyPlace.connection.fetch(sql)]
+
+    def ask(self, sql: str) -> list[tuple[Any, ...]]:
+        if self.engine == "sqlite":
+            return super().ask(sql)
+        return self.loop.run_until_complete(self._fetch(sql))
+
+
+@dataclass
+class Course:
+    """A command on a change between two states, its oracle, and what was found.
+
+    Attributes:
+        start: what the database holds before the command.
+        ends: what it may hold after a way forward and after a way back.
+        seen: the states that failures ended in, which have been gone on from.
+        wrong: what was wrong, for people.
+    """
+
+    place: Place
+    files: Files
+    change: Change
+    name: str
+    start: Held = field(init=False)
+    ends: dict[str, list[Held]] = field(default_factory=dict[str, list[Held]])
+    seen: set[str] = field(default_factory=set[str])
+    wrong: list[str] = field(default_factory=list[str])
+    failures: int = 0
+
+    def prepare(self) -> int:
+        """Make the start and the oracle; return the number of statements of the command."""
+        self.build()
+        self.start = Held.of(self.place)
+        self.keep()
+        counted = Failure("count", 0)
+        with failing(self.place, counted):
+            walk = self.command()
+        assert walk.said[-1][1] == 0, f"undisturbed: {walk.said[-1]}"
+        for way in ("forward", "back"):
+            self.restore()
+            direct = self.go(way)
+            self.restore()
+            self.command()
+            walk = self.walk()
+            through = self.go(way, walk)
+            self.ends[way] = [direct, through]
+            silent = not (walk.lost or self.loses or self.name == "backwards")
+            assert not silent or through.rows == direct.rows, through.differences(direct)
+        assert self.ends["forward"][0].schema == self.ends["forward"][1].schema
+        assert self.ends["back"][0].schema == self.ends["back"][1].schema
+        self.restore()
+        return counted.statements
+
+    def walk(self, options: dict[str, str] = PATIENT) -> Walk:
+        return Walk(
+            self.place,
+            str(self.files.folder.parent),
+            options,
+            FILLS.get(self.change.name, []),
+        )
+
+    @property
+    def loses(self) -> bool:
+        """True where the change itself loses values, which `makemigrations` has asked for."""
+        files = str(self.change.files)
+        return any(word in files for word in ("Drop", "fill=", "using="))
+
+    def go(self, way: str, walk: Walk | None = None) -> Held:
+        getattr(walk or self.walk(), way)()
+        return Held.of(self.place)
+
+    def command(self, options: dict[str, str] = PATIENT) -> Walk:
+        """Run the command of the course."""
+        walk = self.walk(options)
+        if self.name == "backwards":
+            fills = {"fill": walk.fills} if walk.fills else {}
+            walk.run("rollback", "0001", allow_destructive=True, **fills)
+        else:
+            walk.run("migrate", **({"phase": "expand"} if self.name == "expand" else {}))
+        return walk
+
+    # -- the start --------------------------------------------------------------------------------
+
+    def build(self) -> None:
+        """Make the database at the start of the command."""
+        clean(self.place)
+        walk = self.walk()
+        walk.succeed("migrate", "0001")
+        for sql in ROWS:
+            self.place.ask(self.priced(sql))
+        if self.name == "backwards":
+            walk.succeed("migrate")
+            self.write_values()
+        elif self.name == "contract":
+            walk.succeed("migrate", phase="expand")
+
+    def priced(self, sql: str) -> str:
+        return sql.format(price=100 if self.place.engine == "sqlite" else 1)
+
+    def write_values(self) -> None:
+        """Write into new columns, so that a way back loses something."""
+        for name, value in self.change.new_row.items():
+            if isinstance(value, str | int) and name not in ("title", "isbn", "price", "color"):
+                with suppress(Exception):  # a foreign key, or a value that only one engine has
+                    self.place.ask(f"UPDATE book SET {name} = '{value}' WHERE id = 1")
+
+    def keep(self) -> None:
+        if self.place.engine == "sqlite":
+            close_all()
+            self.place.ask("PRAGMA wal_checkpoint(TRUNCATE)")
+            shutil.copy(self.place.address, self.place.address + ".start")
+
+    def restore(self) -> None:
+        """Make the database what it was at the start."""
+        if self.place.engine == "sqlite":
+            clean(self.place)
+            shutil.copy(self.place.address + ".start", self.place.address)
+        elif Held.of(self.place) != self.start:
+            self.build()
+
+    # -- failures ---------------------------------------------------------------------------------
+
+    def fail(self, kind: str, at: int) -> Failure:
+        """Let a statement of the command fail."""
+        failure = Failure(kind, at, row="; ".join(self.priced(sql) for sql in STRANGER))
+        close_all()
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child == 0:
+            self.fail_here(failure, writing)
+        os.close(writing)
+        with os.fdopen(reading) as pipe:
+            told = json.loads(pipe.read() or "{}")
+        os.waitpid(child, 0)
+        failure.written = told.get("written", False)
+        if told.get("wrong"):
+            self.wrong.append(f"{self.label(kind, at)}: {told['wrong']}")
+        return failure
+
+    def fail_here(self, failure: Failure, writing: int) -> NoReturn:
+        """Run the command in this process, and end the process."""
+        wrong = ""
+        try:
+            with failing(self.place, failure):
+                _, code, said = self.command(IMPATIENT).said[-1]
+            if code and "Error: " not in said:
+                wrong = f"names no error: {said}"
+        except BaseException:
+            wrong = traceback.format_exc()
+        os.write(writing, json.dumps({"written": failure.written, "wrong": wrong}).encode())
+        os._exit(0)
+
+    def try_failure(self, kind: str, at: int) -> None:
+        """Let the command fail, and go on both ways from a state that is new."""
+        self.failures += 1
+        for way in ("forward", "back"):
+            failure = self.fail(kind, at)
+            held = Held.of(self.place)
+            key = json.dumps([way, held.schema, held.rows, held.journal])
+            if held == self.start or key in self.seen:
+                self.restore()
+                continue
+            self.seen.add(key)
+            walk = self.walk()
+            walk.stranger = failure.written
+            try:
+                getattr(walk, way)()
+                self.check(walk, way)
+            except Exception as error:
+                last = "".join(traceback.format_exception(error)[-2:])
+                trail = [f"{command} -> {code}: {said}" for command, code, said in walk.said]
+                self.wrong.append(f"{self.label(kind, at)} {way}: {last}\n" + "\n".join(trail))
+            self.restore()
+
+    def check(self, walk: Walk, way: str) -> None:
+        """Compare an end with the oracle."""
+        if walk.stranger:
+            walk.remove_stranger(must_be_there=True)
+        held = Held.of(self.place)
+        expected = self.ends[way]
+        assert held.schema == expected[0].schema, held.differences(expected[0])
+        assert held.journal == expected[0].journal, (held.journal, expected[0].journal)
+        same = any(held.rows == end.rows for end in expected)
+        assert same or walk.lost, ("rows", held.differences(expected[0]))
+        assert walk.run("drift") == 0, walk.said[-1]
+
+    def label(self, kind: str, at: int) -> str:
+        return f"{self.place.engine}, {self.change.name}, {self.name}: {kind} at statement {at}"
+
+
+def clean(place: Place) -> None:
+    """Make the database empty."""
+    close_all()
+    if place.engine == "sqlite":
+        for suffix in ("", "-wal", "-shm"):
+            Path(place.address + suffix).unlink(missing_ok=True)
+        return
+    place.ask(f"DROP SCHEMA IF EXISTS {place.schema} CASCADE")
+    place.ask(f"CREATE SCHEMA {place.schema}")
+
+
+def courses(given: dict[str, Any], chance: random.Random) -> Iterator[Course]:
+    place = SteadyPlace(given["engine"], given["address"], given["schema"])
+    first, step = given["part"]
+    chosen = [
+        (change, name)
+        for change in ALL.values()
+        for name in COURSES
+        if not (change.refused and name in ("expand", "contract"))
+    ][first::step]
+    if given["courses"] is not None:
+        chosen = chance.sample(chosen, int(given["courses"]))
+    for change, name in chosen:
+        folder = Path(tempfile.mkdtemp(dir=str(given["folder"])))
+        files = Files(folder / "migrations")
+        files.write("0001_base", *BASE, above=ABOVE)
+        for number, operations in enumerate(change.files, 2):
+            files.write(f"000{number}_change", *operations, above=ABOVE + change.above)
+        yield Course(place, files, change, name)
+
+
+def main() -> None:
+    given = json.loads(sys.argv[1])
+    chance = random.Random(given["seed"])
+    failures, states, wrong = 0, 0, list[str]()
+    for course in courses(given, chance):
+        begin = time.monotonic()
+        try:
+            statements = course.prepare()
+        except Exception as error:
+            wrong.append(f"{course.label('nothing', 0)}: {error!r}")
+            continue
+        numbers = range(1, statements + 1)
+        chosen = list(itertools.product(KINDS[course.place.engine], numbers))
+        if given["failures"] is not None:
+            chosen = chance.sample(chosen, given["failures"])
+        for kind, at in chosen:
+            course.try_failure(kind, at)
+        failures, states = failures + course.failures, states + len(course.seen)
+        wrong += course.wrong
+        seconds = time.monotonic() - begin
+        line = f"{course.failures} failures, {len(course.seen)} states, {seconds:.1f} s"
+        print(f"{course.change.name}, {course.name}: {line}", file=sys.stderr)
+    print(json.dumps({"failures": failures, "states": states, "wrong": wrong}))
+
+
+if __name__ == "__main__":
+    main()
