@@ -10,10 +10,8 @@ and what was wrong.
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import json
-import os
 import random
 import shutil
 import sys
@@ -24,39 +22,20 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from failure_changes import ALL, FILLS, ROWS, STRANGER
+from failure_fork import SteadyPlace, clean, fail_in_child
 from failure_walk import Held, Walk
 from failures import KINDS, Failure, failing
 from phases_changes import ABOVE, BASE, Change
-from run_place import Place, orm_postgres
+from run_place import Place
 from run_support import Files
 
 from treefold_orm import close_all
 
 COURSES = ("forwards", "backwards", "expand", "contract")
-IMPATIENT = {"lock_timeout": "0.1", "attempts": "1", "wait": "0.1"}
 PATIENT = {"lock_timeout": "5", "attempts": "3", "wait": "30"}
-
-
-class SteadyPlace(Place):
-    """A place whose own statements share one connection (PostgreSQL)."""
-
-    loop = asyncio.new_event_loop()
-    connection: Any = None
-
-    async def _fetch(self, sql: str) -> list[tuple[Any, ...]]:
-        if SteadyPlace.connection is None:
-            settings = {"search_path": self.schema}
-            connect = orm_postgres.driver.connect
-            SteadyPlace.connection = await connect(self.address, server_settings=settings)
-        return [tuple(row) for row in await SteadyPlace.connection.fetch(sql)]
-
-    def ask(self, sql: str) -> list[tuple[Any, ...]]:
-        if self.engine == "sqlite":
-            return super().ask(sql)
-        return self.loop.run_until_complete(self._fetch(sql))
 
 
 @dataclass
@@ -176,32 +155,10 @@ class Course:
     def fail(self, kind: str, at: int) -> Failure:
         """Let a statement of the command fail."""
         failure = Failure(kind, at, row="; ".join(self.priced(sql) for sql in STRANGER))
-        close_all()
-        reading, writing = os.pipe()
-        child = os.fork()
-        if child == 0:
-            self.fail_here(failure, writing)
-        os.close(writing)
-        with os.fdopen(reading) as pipe:
-            told = json.loads(pipe.read() or "{}")
-        os.waitpid(child, 0)
-        failure.written = told.get("written", False)
-        if told.get("wrong"):
-            self.wrong.append(f"{self.label(kind, at)}: {told['wrong']}")
+        wrong = fail_in_child(failure, self.place, self.command)
+        if wrong:
+            self.wrong.append(f"{self.label(kind, at)}: {wrong}")
         return failure
-
-    def fail_here(self, failure: Failure, writing: int) -> NoReturn:
-        """Run the command in this process, and end the process."""
-        wrong = ""
-        try:
-            with failing(self.place, failure):
-                _, code, said = self.command(IMPATIENT).said[-1]
-            if code and "Error: " not in said:
-                wrong = f"names no error: {said}"
-        except BaseException:
-            wrong = traceback.format_exc()
-        os.write(writing, json.dumps({"written": failure.written, "wrong": wrong}).encode())
-        os._exit(0)
 
     def try_failure(self, kind: str, at: int) -> None:
         """Let the command fail, and go on both ways from a state that is new."""
@@ -239,17 +196,6 @@ class Course:
 
     def label(self, kind: str, at: int) -> str:
         return f"{self.place.engine}, {self.change.name}, {self.name}: {kind} at statement {at}"
-
-
-def clean(place: Place) -> None:
-    """Make the database empty."""
-    close_all()
-    if place.engine == "sqlite":
-        for suffix in ("", "-wal", "-shm"):
-            Path(place.address + suffix).unlink(missing_ok=True)
-        return
-    place.ask(f"DROP SCHEMA IF EXISTS {place.schema} CASCADE")
-    place.ask(f"CREATE SCHEMA {place.schema}")
 
 
 def courses(given: dict[str, Any], chance: random.Random) -> Iterator[Course]:

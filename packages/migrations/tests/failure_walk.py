@@ -18,8 +18,8 @@ from run_place import Place
 
 from treefold_migrations._commands import command_line, command_line_checks
 
-COMMANDS = 6
-"""The most commands that may be needed from any state."""
+COMMANDS = 4
+"""The most commands that may be needed for a file."""
 
 
 @dataclass
@@ -62,8 +62,8 @@ class Walk:
 
     def forward(self) -> None:
         """Run what applies all files."""
-        for _ in range(COMMANDS):
-            lines = self.listed()
+        lines = self.listed()
+        for _ in range(COMMANDS * len(lines)):
             half = [line for line in lines if "half" in line]
             if half:
                 self.succeed("migrate", "again", resolve=name_of(half[0]))
@@ -71,12 +71,13 @@ class Walk:
                 return
             else:
                 self.succeed("migrate")
-        raise AssertionError(f"still not applied after {COMMANDS} commands")
+            lines = self.listed()
+        raise AssertionError("still not applied")
 
     def back(self) -> None:
         """Run what takes all files but the first back."""
-        for _ in range(COMMANDS):
-            lines = self.listed()
+        lines = self.listed()
+        for _ in range(COMMANDS * len(lines)):
             half = [line for line in lines if "half" in line]
             if half and "half rolled back" in half[0]:
                 self.succeed("migrate", "again", resolve=name_of(half[0]))
@@ -86,7 +87,8 @@ class Walk:
                 return
             else:
                 self.give_up("rollback", **({"fill": self.fills} if self.fills else {}))
-        raise AssertionError(f"still not taken back after {COMMANDS} commands")
+            lines = self.listed()
+        raise AssertionError("still not taken back")
 
     def succeed(self, name: str, *args: str, **options: Any) -> None:
         """Run a command that has to succeed."""
@@ -97,15 +99,22 @@ class Walk:
         assert self.run(name, *args, **options) == 0, f"refused: {self.said[-1]}"
 
     def give_up(self, name: str, *args: str, **options: Any) -> None:
-        """Run a command that may name a loss; it is then run with the loss allowed."""
-        if self.run(name, *args, **options) == 0:
-            return
-        said = self.said[-1][2]
-        if "--allow-destructive" not in said:
-            self.succeed(name, *args, **options)
-            return
-        self.lost.append(said)
-        self.succeed(name, *args, allow_destructive=True, **options)
+        """Run a command that may name a loss, or a field that comes back and needs a value; it is
+        then run with the loss allowed, or with the value.
+        """
+        for _ in range(COMMANDS):
+            if self.run(name, *args, **options) == 0:
+                return
+            said = self.said[-1][2]
+            lacking = re.findall(r"--fill (\S+):VALUE$", said, re.MULTILINE)
+            if "--allow-destructive" in said and "allow_destructive" not in options:
+                self.lost.append(said)
+                options["allow_destructive"] = True
+            elif lacking:
+                options["fill"] = [*options.get("fill", []), *(f"{each}:1" for each in lacking)]
+            else:
+                break
+        self.succeed(name, *args, **options)
 
     def remove_stranger(self, *, must_be_there: bool) -> None:
         """Delete the row of another program by hand."""

@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import itertools
+import os
+import tempfile
 import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -47,6 +49,17 @@ def place(engine: str, make_place: Callable[[str], Place]) -> Iterator[Place]:
     made.configure()
     yield made
     close_all()
+
+
+@pytest.fixture
+def quick_folder(tmp_path: Path) -> Iterator[Path]:
+    """A folder in memory where the system has one: for thousands of commits."""
+    memory = Path("/dev/shm")
+    if not os.access(memory, os.W_OK):
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(dir=memory) as folder:
+        yield Path(folder)
 
 
 class Files:

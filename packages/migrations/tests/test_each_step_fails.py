@@ -14,7 +14,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from run_support import LONG, Place, make_place as make_place
+from run_support import (
+    LONG,
+    Place,
+    make_place as make_place,
+    quick_folder as quick_folder,
+)
 
 CHILD = Path(__file__).parent / "failure_child.py"
 SEED = int(os.environ.get("TREEFOLD_FAILURES_SEED", "2026"))
@@ -26,15 +31,15 @@ DRAWN = {"sqlite": (20, 8), "postgres": (8, 4)}
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 def test_from_each_failure_commands_lead_forward_and_back(
-    make_place: Callable[[str], Place], tmp_path: Path, engine: str, part: int
+    make_place: Callable[[str], Place], quick_folder: Path, engine: str, part: int
 ) -> None:
     place = make_place(engine)
     courses, failures = (None, None) if LONG else DRAWN[engine]
     given = {
         "engine": engine,
-        "address": place.address,
+        "address": place.address if place.schema else str(quick_folder / "test.sqlite3"),
         "schema": place.schema,
-        "folder": str(tmp_path),
+        "folder": str(quick_folder),
         "part": [part, PARTS],
         "courses": courses,
         "failures": failures,
