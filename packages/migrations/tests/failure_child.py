@@ -153,7 +153,7 @@ class Course:
     # -- failures ---------------------------------------------------------------------------------
 
     def fail(self, kind: str, at: int) -> Failure:
-        """Let a statement of the command fail."""
+        """Run the command with a failure at one statement."""
         failure = Failure(kind, at, row="; ".join(self.priced(sql) for sql in STRANGER))
         wrong = fail_in_child(failure, self.place, self.command)
         if wrong:
@@ -161,7 +161,7 @@ class Course:
         return failure
 
     def try_failure(self, kind: str, at: int) -> None:
-        """Let the command fail, and go on both ways from a state that is new."""
+        """Run the command with a failure, and go on both ways from a new state."""
         self.failures += 1
         for way in ("forward", "back"):
             failure = self.fail(kind, at)

@@ -22,7 +22,7 @@ Command = Callable[[dict[str, str]], Walk]
 
 
 def fail_in_child(failure: Failure, place: Place, command: Command) -> str:
-    """Let a command fail in a forked process; return what was wrong with how it ended."""
+    """Run a command with a failure in a forked process; return what was wrong with its end."""
     close_all()
     reading, writing = os.pipe()
     child = os.fork()

@@ -51,7 +51,7 @@ class Failure:
 
 @contextmanager
 def failing(place: Place, failure: Failure) -> Generator[None]:
-    """Let a statement of the block fail."""
+    """Make a failure at one statement of the block."""
     make = failing_sqlite if place.engine == "sqlite" else failing_postgres
     with make(place, failure):
         yield
