@@ -70,6 +70,10 @@ FIELDS: list[tuple[Any, str]] = [
     (fields.EmailField(), "fields.EmailField()"),
     (fields.SlugField(), "fields.SlugField()"),
     (fields.URLField(), "fields.URLField()"),
+    (
+        fields.GenericIPAddressField(protocol="IPv4"),
+        'fields.GenericIPAddressField(protocol="IPv4")',
+    ),
     (fields.DateField(default=dt.date.today), "fields.DateField()"),
     (
         fields.DateField(default=dt.date(2020, 1, 2)),

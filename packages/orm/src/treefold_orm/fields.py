@@ -2,6 +2,7 @@
 
 from treefold_orm._fields.base import Field as Field
 from treefold_orm._fields.keys import CompositePrimaryKey as CompositePrimaryKey
+from treefold_orm._fields.network import GenericIPAddressField as GenericIPAddressField
 from treefold_orm._fields.numbers import (
     AutoField as AutoField,
     BigAutoField as BigAutoField,

@@ -345,7 +345,7 @@ def _resolve(meta: Meta, name: str, *, typed: bool) -> Lookup:
             _check_op(meta, name, field=field, op=op)
     path = name.removesuffix(f"__{op}")
     if op in json_lookups.KEYS or (op in TEXTUAL and not isinstance(field, ArrayField)):
-        field = field if isinstance(field, TextField) else _TEXT
+        field = field if isinstance(field, TextField) and not field.normalises else _TEXT
     if custom is not None and custom.takes is not None:
         field = custom.takes
     way = path, hops, column, op, field, tuple(transforms), keys

@@ -169,6 +169,7 @@ class Field(Generic[T]):
     remedy: ClassVar[str] = "declare the field that the column holds, or convert its values"
     on_sqlite: ClassVar[tuple[Codec | None, Codec | None]] = (None, None)  # encoder and decoder
     internal: ClassVar[str] = ""  # type in the database, for results of functions and parameters
+    normalises: ClassVar[bool] = False  # whether `coerce` rewrites a value of the right type
     __signature__ = ConstructorSignature()
     declared: tuple[tuple[Any, ...], dict[str, Any]]  # the arguments of the constructor
 

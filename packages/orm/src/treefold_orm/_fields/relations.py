@@ -200,6 +200,10 @@ class ForeignKey(Field[V], Generic[M, V]):
     def internal(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride] - follows the target's key
         return self.known_target.pk.internal
 
+    @property
+    def normalises(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride] - follows the target's key
+        return self.known_target.pk.normalises
+
     def column_type(self, dialect: str) -> str:
         return self.known_target.pk.column_type(dialect)
 

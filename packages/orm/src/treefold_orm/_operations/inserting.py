@@ -97,7 +97,7 @@ def _cleaned(instance: Instance, fields: Fields) -> list[Any]:
         except FieldValueError:
             refuse_expression(field, value)
             raise
-        if checked.__class__ is not value.__class__:
+        if checked is not value and (checked.__class__ is not value.__class__ or field.normalises):
             setattr(instance, field.attname, checked)
         cleaned.append(checked)
     return cleaned

@@ -35,7 +35,8 @@ DELETED: tuple[Any, ...] = ()  # the row of an instance that was deleted; None i
 
 
 def clean_value(instance: Instance, field: AnyField) -> Any:
-    """The value to write, checked; the attribute takes the checked value where its type changed."""
+    """The value to write, checked; the attribute takes the checked value where its type or its
+    form changed."""
     attname = field.attname
     value = instance.__dict__.get(attname)
     if value is None and is_foreign_key(field):
@@ -45,7 +46,7 @@ def clean_value(instance: Instance, field: AnyField) -> Any:
     except FieldValueError:
         refuse_expression(field, value)
         raise
-    if cleaned.__class__ is not value.__class__:
+    if cleaned is not value and (cleaned.__class__ is not value.__class__ or field.normalises):
         setattr(instance, attname, cleaned)
     return cleaned
 
