@@ -23,8 +23,12 @@ def test_every_change_is_told() -> None:
     del overrides[one]
     overrides.update({one: two, two: one})
     overrides.clear()
+    overrides |= {one: one}
+    assert overrides.setdefault(two, one) is one
+    assert overrides.pop(one) is one
+    assert overrides.popitem() == (two, one)
 
-    assert changes == [1, 1, 0, 1, 2, 1, 0]
+    assert changes == [1, 1, 0, 1, 2, 1, 0, 1, 2, 1, 0]
 
 
 def test_it_reads_like_a_mapping_and_reading_tells_nothing() -> None:
@@ -38,6 +42,8 @@ def test_it_reads_like_a_mapping_and_reading_tells_nothing() -> None:
     assert list(overrides) == [one]
     assert len(overrides) == 1
     assert one in overrides
+    assert overrides == {one: two}
+    assert repr(overrides) == repr({one: two})
     assert changes == []
 
 
