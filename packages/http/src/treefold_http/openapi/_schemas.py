@@ -354,7 +354,7 @@ _PLAIN_DOCS = frozenset(
 
 def _described(kind: type) -> Schema:
     """Return the docstring of a class as a description, unless a decorator generated it."""
-    text = kind.__dict__.get("__doc__")
+    text = kind.__doc__ if "__doc__" in kind.__dict__ else None  # Python 3.15 makes it when read
     if not text or text.startswith(f"{kind.__name__}(") or text in _PLAIN_DOCS:
         return {}
     return {"description": inspect.cleandoc(text)}
