@@ -23,8 +23,9 @@ from treefold_http._injection.context import InjectionContext
 from treefold_http._injection.overrides import Overrides
 from treefold_http._injection.providers import Key, Provider, Providers, ProviderScope
 from treefold_http._injection.resolver import Injection
-from treefold_http._project.boot import LoadedProject, load_project
+from treefold_http._project.boot import load_project
 from treefold_http._project.installed import Installed
+from treefold_http._project.loaded_project import LoadedProject
 from treefold_http._project.mounts import Mountable, Mounts
 from treefold_http._project.plans import Plan
 from treefold_http._project.route_plans import plan_routes
@@ -54,8 +55,9 @@ from treefold_http._runtime.settings import Settings
 from treefold_http._runtime.threads import WorkerThreads
 from treefold_http._serving.lifespan import Lifespan
 from treefold_http._serving.mounted_app import as_mountable
+from treefold_http._serving.open_sockets import OpenSockets
 from treefold_http._serving.routing import plan_request
-from treefold_http._serving.sockets import OpenSockets, serve_socket
+from treefold_http._serving.sockets import serve_socket
 from treefold_http._wire.asgi import ASGIApp, RawHeaders, Receive, Scope, Send
 from treefold_http._wire.datastructures import State
 from treefold_http._wire.json import quick_encode

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from treefold_http import Application, Settings, WebSocket, under
-from treefold_http._serving.sockets import OpenSockets
+from treefold_http._serving.open_sockets import OpenSockets
 
 if TYPE_CHECKING:
     from conftest import Lines, Socket

@@ -10,22 +10,20 @@ from __future__ import annotations
 import logging
 import sys
 import time
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from treefold_http._failures.error_format import ErrorFormat
 from treefold_http._project.boot_files import BootFiles, read_boot_files
 from treefold_http._project.coverage import is_checked, keep_covering
 from treefold_http._project.development import development_entries, local_hosts
-from treefold_http._project.fallbacks import ScopedFallbacks, plan_fallback, plan_scoped_fallbacks
+from treefold_http._project.fallbacks import plan_fallback, plan_scoped_fallbacks
 from treefold_http._project.findings import IS_FINDING, Findings, cause_of
 from treefold_http._project.handlers import HandlerModule, load_handler
-from treefold_http._project.masked_paths import MaskedPaths
+from treefold_http._project.loaded_project import LoadedProject
 from treefold_http._project.middleware_chain import entries_for
 from treefold_http._project.modules import ModuleSpace, note_computed_imports
 from treefold_http._project.outside_plans import OutsidePlans
-from treefold_http._project.plans import Plan
 from treefold_http._project.reuse import (
     handler_names,
     has_no_own_middleware,
@@ -36,99 +34,13 @@ from treefold_http._project.reuse import (
 from treefold_http._project.route_plans import good_plans, plan_routes, telling, wrap_routes
 from treefold_http._project.source_loader import write_bytecode
 from treefold_http._project.subtrees import Under
-from treefold_http._runtime.boot_report import BootError, BootReport, BrokenFile
+from treefold_http._runtime.boot_report import BootError, BrokenFile
 from treefold_http._wire.json import keep_pydantic_dataclasses
-from treefold_http._wire.root_path import below_root
-from treefold_logging import get_logger, request_target
+from treefold_logging import get_logger
 from treefold_router import Route, RouterError, RouteTable
 
 if TYPE_CHECKING:
-    from treefold_http._injection.providers import Key
     from treefold_http._project.runtime import ProjectRuntime
-    from treefold_http._requests.connection import Connection
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadedProject:
-    """A loaded project: everything that serves requests, replaced as a whole by a reload.
-
-    Attributes:
-        table: path to route.
-        handlers: the routes of each handler module, by dotted name.
-        plans: route to plan.
-        fallback: the plan for 404, 405 and synthesised OPTIONS, inside the project's middleware.
-        scoped_fallbacks: the same for subtrees and routes with middleware of their own.
-        outside: the plans of mounts, documents and probes that entries of a subtree cover.
-        modules: the handler module of each route, or the error of a broken file.
-        middlewares: the middleware of every request: that of development mode, then `listed`.
-        listed: the entries of `Middleware/`.
-        unserved: those of them whose prefix only a mount of a startup hook can cover.
-        error_format: the error format of `hooks.py`; None for problem documents.
-        default_version: the version that serves unversioned requests; None for no version.
-        default_level: the level of the log line of such a request: INFO where the setting says
-            `latest`, because the version may change with a new folder; DEBUG for a fixed one.
-        extensions: objects of `extensions.py`, in order.
-        bare_plans: the plans without the header that names a broken file.
-        asked: the keys of the providers that each plan has looked for; empty without `dev=True`.
-        good: by file, the last module and plan that loaded; empty without `dev=True`.
-        kept: a cache of values derived from the project, such as OpenAPI documents.
-    """
-
-    table: RouteTable
-    handlers: dict[str, list[Route]]
-    plans: dict[Route, Plan]
-    fallback: Plan
-    scoped_fallbacks: ScopedFallbacks
-    outside: OutsidePlans
-    modules: dict[Route, HandlerModule | BrokenFile]
-    middlewares: Sequence[Any]
-    listed: Sequence[Any]
-    unserved: Sequence[Under]
-    on_startup: Sequence[Callable[..., Any]]
-    on_shutdown: Sequence[Callable[..., Any]]
-    error_format: ErrorFormat | None
-    report: BootReport
-    default_version: str | None
-    default_level: int
-    extensions: Sequence[Any]
-    bare_plans: dict[Route, Plan]
-    asked: dict[Route, frozenset[Key]]
-    good: dict[str, tuple[HandlerModule, Plan]]
-    kept: dict[str, Any] = field(init=False, default_factory=dict[str, Any])
-
-    def masked_in(self, raw_path: bytes, root_path: str) -> tuple[int, ...]:
-        """Return the indexes of the path segments to mask in logs, for a request without a route.
-
-        The path may still belong to a route: one of another method, or one whose middleware refused
-        the request. Otherwise its segments are masked as far as they look like those of a route.
-
-        Args:
-            root_path: the prefix that the application is mounted at.
-        """
-        route = self.route_at(below_root(raw_path, root_path))
-        if route is not None:
-            return self.plans[route].masked_in(raw_path)
-        paths: MaskedPaths | None = self.kept.get("masked_paths")
-        if paths is None:
-            paths = MaskedPaths(route.template for route in self.plans)
-            self.kept["masked_paths"] = paths
-        return paths.find(raw_path, root_path) if paths else ()
-
-    def log_default(self, method: str, connection: Connection, route: Route) -> None:
-        """Log that a route of the default version serves a request without a version."""
-        log, level = get_logger(), self.default_level
-        if log.isEnabledFor(level):
-            masked = self.plans[route].masked_in(connection.raw_path)
-            shown = request_target(connection.raw_path, b"", masked_segments=masked)
-            served = self.default_version
-            log.log(level, "no version in %s %s -> served %s", method, shown, served)
-
-    def route_at(self, path: bytes | str) -> Route | None:
-        """Return a route at a path, below the default version where the path has none."""
-        route = self.table.route_at(path)
-        if route is None and self.default_version is not None:
-            route = self.table.route_at(path, self.default_version)
-        return route
 
 
 def load_project(

@@ -21,9 +21,9 @@ from treefold_http._wire.path_segments import Segments, decode_segments
 from treefold_router import RouteTable
 
 if TYPE_CHECKING:
-    from treefold_http._project.boot import LoadedProject
     from treefold_http._project.boot_files import BootFiles
     from treefold_http._project.findings import Findings
+    from treefold_http._project.loaded_project import LoadedProject
     from treefold_http._project.mounts import Mountable
     from treefold_http._project.runtime import ProjectRuntime
 

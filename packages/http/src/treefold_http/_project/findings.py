@@ -18,8 +18,8 @@ from treefold_logging import get_logger, scrub
 from treefold_router import RouteTable
 
 if TYPE_CHECKING:
-    from treefold_http._project.boot import LoadedProject
     from treefold_http._project.handlers import HandlerModule
+    from treefold_http._project.loaded_project import LoadedProject
     from treefold_http._project.plans import Plan
 
 T = TypeVar("T")

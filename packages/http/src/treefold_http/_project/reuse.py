@@ -13,7 +13,7 @@ from treefold_router import Route, RouteTable
 
 if TYPE_CHECKING:
     from treefold_http._injection.providers import Key, Provider
-    from treefold_http._project.boot import LoadedProject
+    from treefold_http._project.loaded_project import LoadedProject
 
 
 def handler_names(table: RouteTable) -> dict[str, list[Route]]:

@@ -14,9 +14,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from treefold_http._injection.providers import Provider
-from treefold_http._project.boot import LoadedProject, load_project
+from treefold_http._project.boot import load_project
 from treefold_http._project.findings import broken_file
 from treefold_http._project.installed import is_wanted
+from treefold_http._project.loaded_project import LoadedProject
 from treefold_http._project.modules import ModuleSpace, lock_imports
 from treefold_http._project.reuse import same_objects
 from treefold_http._reload.import_graph import transitive_closure

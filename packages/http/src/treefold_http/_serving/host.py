@@ -9,9 +9,9 @@ from treefold_http._project.runtime import ProjectRuntime
 
 if TYPE_CHECKING:
     from treefold_http._failures.error_responses import ErrorResponses
-    from treefold_http._project.boot import LoadedProject
+    from treefold_http._project.loaded_project import LoadedProject
     from treefold_http._project.plans import Plan
-    from treefold_http._serving.sockets import OpenSockets
+    from treefold_http._serving.open_sockets import OpenSockets
 
 
 class Host(ProjectRuntime, Protocol):

@@ -16,7 +16,7 @@ from treefold_http._wire.root_path import below_root
 from treefold_router import Found, MalformedPath, NotFound as NoRoute
 
 if TYPE_CHECKING:
-    from treefold_http._project.boot import LoadedProject
+    from treefold_http._project.loaded_project import LoadedProject
     from treefold_http._project.mounts import Mounted
     from treefold_http._project.plans import Plan
     from treefold_http._requests.connection import Connection

@@ -22,12 +22,10 @@ from treefold_http._runtime.exit_callbacks import is_outer_cancellation
 from treefold_http._serving.routing import plan_socket
 from treefold_http._websockets.websocket import (
     FAILED,
-    LAST_WORD,
     LOST,
     MAX_REASON,
     NORMAL,
     REFUSED,
-    RESTART,
     WebSocket,
     WebSocketDisconnect,
 )
@@ -43,35 +41,6 @@ if TYPE_CHECKING:
 
 _EXPECTED = (type(None), HTTPError, WebSocketDisconnect, HandshakeAnswered)
 _HTTP_SCHEME = {"ws": "http", "wss": "https"}
-
-
-class OpenSockets:
-    """The open sockets of an application; the shutdown closes them."""
-
-    def __init__(self) -> None:
-        self._open: set[WebSocket] = set()
-
-    def add(self, websocket: WebSocket) -> None:
-        """Register an open socket."""
-        self._open.add(websocket)
-
-    def discard(self, websocket: WebSocket) -> None:
-        """Remove a socket whose handler has ended."""
-        self._open.discard(websocket)
-
-    async def close_all(self) -> None:
-        """Close every accepted socket with 1012, service restart (RFC 6455, 7.4)."""
-        accepted = [websocket for websocket in self._open if websocket.accepted]
-        # Concurrently: a lost peer may block its send, and a send may fail.
-        await asyncio.gather(
-            *(_close(websocket) for websocket in accepted),
-            return_exceptions=True,
-        )
-
-
-async def _close(websocket: WebSocket) -> None:
-    async with asyncio.timeout(LAST_WORD):
-        await websocket.close(RESTART, "The server is restarting")
 
 
 async def serve_socket(app: Host, scope: Scope, receive: Receive, send: Send) -> None:

@@ -22,7 +22,7 @@ from treefold_logging import get_logger
 from treefold_router import Route
 
 if TYPE_CHECKING:
-    from treefold_http._project.boot import LoadedProject
+    from treefold_http._project.loaded_project import LoadedProject
     from treefold_http._serving.host import Host
 
 
