@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.http11 import Request
 
 from treefold_cli._server.connection_timeouts import new_identity, refusal_bytes
 from treefold_logging import get_logger
@@ -43,6 +44,22 @@ class HardenedWebSocketProtocol(WebSocketsSansIOProtocol):
             get_logger().warning("refused a WebSocket handshake with 400 id=%s", identity)
             self.transport.write(refusal_bytes(400, identity, "No WebSocket handshake"))
             self.transport.close()
+
+    def handle_connect(self, event: Request) -> None:
+        """Start the application; a refusal of the library gets an id and a line (S-49, S-71)."""
+        response = self.conn.accept(event)
+        if response.status_code == 101:
+            super().handle_connect(event)
+            return
+        identity = new_identity()
+        status = response.status_code
+        get_logger().warning("refused a WebSocket handshake with %d id=%s", status, identity)
+        response.headers["X-Content-Type-Options"] = "nosniff"
+        response.headers["X-Request-ID"] = identity
+        self.handshake_initiated = self.handshake_complete = self.close_sent = True
+        self.conn.send_response(response)
+        self.transport.write(b"".join(self.conn.data_to_send()))
+        self.transport.close()
 
     def pause_writing(self) -> None:
         """Stop reading too: a client that pings and does not read fills the buffer (S-75)."""
