@@ -23,6 +23,15 @@ PROMISES = {
         "integration/arrangements/test_deployments.py"
     ],
     "A limit in memory is separate for each process.": ["S-96"],
+    "These parts act only where a project lists them in `middlewares`": [
+        "integration/served/test_security_promises.py"
+    ],
+    "finds these parts missing, late in their order, or defeated by a setting": [
+        "integration/test_deploy_mistakes.py"
+    ],
+    "With `dev=True` an error shows its exception": ["S-56", "S-117"],
+    "a copy of it stays valid until it expires": ["S-66"],
+    "are told apart by their names alone": ["integration/served/test_security_promises.py"],
     "`RateLimit` lets requests pass while its Redis is away": ["S-98"],
     "A socket without an `Origin` field is accepted": ["S-70"],
 }
