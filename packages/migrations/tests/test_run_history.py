@@ -27,6 +27,20 @@ NULLABLE_AUTHOR = AUTHOR.replace("max_length=40", "max_length=40, null=True")
 DROP_RANK = 'DropField("author", "rank")'
 SYSTEM = {"treefold_migrations", "treefold_migrations_journal"}
 
+FAILING_RECORD = {
+    "sqlite": [
+        "CREATE TRIGGER no_record BEFORE INSERT ON treefold_migrations "
+        "BEGIN SELECT RAISE(ABORT, 'no record'); END"
+    ],
+    "postgres": [
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql "
+        "AS $$ BEGIN RAISE EXCEPTION 'no record'; END $$",
+        "CREATE TRIGGER no_record BEFORE INSERT ON treefold_migrations "
+        "FOR EACH ROW EXECUTE FUNCTION refuse()",
+    ],
+}
+"""Statements after which no record of a file can be written."""
+
 
 def three(files: Files) -> None:
     files.write("0001_initial", AUTHOR)
@@ -268,21 +282,17 @@ def test_a_failed_file_leaves_nothing_and_names_its_step(place: Place, files: Fi
     assert runner(files).pending() == ["0002_broken"]
 
 
-def test_s112_ddl_and_its_record_are_one_transaction(
-    make_place: Callable[[str], Place], files: Files
-) -> None:
+def test_s112_ddl_and_its_record_are_one_transaction(place: Place, files: Files) -> None:
     """A failed record undoes the tables of its file, on SQLite too."""
-    place = make_place("sqlite")
     place.configure()
     files.write("0001_initial", AUTHOR)
     runner(files).migrate()
-    place.ask(
-        "CREATE TRIGGER full BEFORE INSERT ON treefold_migrations "
-        "BEGIN SELECT RAISE(ABORT, 'no record'); END"
-    )
+    for statement in FAILING_RECORD[place.engine]:
+        place.ask(statement)
     files.write("0002_book", BOOK)
     with pytest.raises(RunError):
         runner(files).migrate()
     assert place.tables() == {"author"} | SYSTEM
-    place.ask("DROP TRIGGER full")
+    on = " ON treefold_migrations" if place.engine == "postgres" else ""
+    place.ask(f"DROP TRIGGER no_record{on}")
     assert names(runner(files).migrate()) == ["0002_book"]

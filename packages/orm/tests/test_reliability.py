@@ -10,7 +10,9 @@ import contextlib
 import inspect
 import os
 import random
+import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -286,6 +288,32 @@ async def test_s_114_configuring_again_closes_the_first_connections_and_warns(
         "are closed"
     ]
     assert await Tag.objects.acount() == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="descriptors are read in /proc")
+async def test_s_114_connections_of_the_former_pool_are_closed(
+    place: Any, db: Any, half: Any, engine: str, request: pytest.FixtureRequest
+) -> None:
+    """Seen at the server, and for a file of SQLite among the descriptors of this process."""
+    own = f"treefold-former-{os.getpid()}"
+    options = {"server_settings": {"application_name": own}} if engine == "postgres" else {}
+
+    async def kept_open() -> int:
+        if engine == "sqlite":
+            links = (Path("/proc/self/fd") / name for name in os.listdir("/proc/self/fd"))
+            return sum(str(place.address) in os.readlink(link) for link in links if link.exists())
+        admin: Any = request.getfixturevalue("admin")
+        sql = f"SELECT count(*) FROM pg_stat_activity WHERE application_name = '{own}'"
+        return await asyncio.to_thread(admin.value, sql)
+
+    place.configure(pool_size=3, **options)
+    await asyncio.gather(*(half(Tag.objects).count() for _ in range(9)))
+    assert await kept_open() > 0
+    place.configure()
+    async with asyncio.timeout(5):
+        while await kept_open():  # noqa: ASYNC110 - neither the server nor the kernel tells
+            await asyncio.sleep(0.01)
+    assert await half(Tag.objects).count() == 0
 
 
 async def test_r_07_a_full_disk_loses_nothing_and_ends_when_there_is_room(

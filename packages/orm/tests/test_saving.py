@@ -7,7 +7,7 @@ import copy
 import decimal
 import pickle
 import traceback
-from typing import Any
+from typing import Any, LiteralString
 
 import pytest
 from orm_models import Author, Country, Everything, Keyed, Order, Post, Tag
@@ -17,6 +17,8 @@ from treefold_orm import (
     DatabaseError,
     F,
     FieldError,
+    ForeignKeyViolation,
+    IntegrityError,
     NotNullViolation,
     StaleObject,
     UniqueViolation,
@@ -261,6 +263,29 @@ async def test_s_109_errors_hold_no_values_anywhere(db: Any, half: Any) -> None:
     text = "".join(traceback.format_exception(caught.value))
     assert "Key (" not in text
     assert "hunter2" not in text.replace('name="hunter2"', "")
+
+
+VIOLATIONS: dict[str, tuple[type[IntegrityError], LiteralString]] = {
+    "foreign key": (ForeignKeyViolation, "UPDATE author SET country_id = :secret"),
+    "check": (CheckViolation, 'UPDATE "order" SET total = 0 - :secret'),
+    "not null": (NotNullViolation, "UPDATE author SET name = NULL"),
+}
+
+
+@pytest.mark.parametrize(("error", "sql"), VIOLATIONS.values(), ids=VIOLATIONS.keys())
+async def test_s_109_no_kind_of_violation_quotes_its_row(
+    db: Any, half: Any, error: type[IntegrityError], sql: LiteralString
+) -> None:
+    """PostgreSQL tells the key, or the whole row that fails."""
+    secret = 424_242
+    await half(Author.objects).create(name="Ann", age=secret)
+    await half(order()).save()
+    options: dict[str, Any] = {"secret": secret} if ":secret" in sql else {}
+    with pytest.raises(error) as caught:
+        await half.call(lambda: raw(sql, **options), lambda: araw(sql, **options))
+    text = "".join(traceback.format_exception(caught.value))
+    assert "424242" not in text
+    assert "Ann" not in text
 
 
 async def test_a_missing_value_is_named(empty: Any, half: Any) -> None:

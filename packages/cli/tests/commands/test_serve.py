@@ -402,6 +402,19 @@ def test_d08_a_server_that_others_reach_tells_of_severe_findings(
     assert "headers-missing" not in server.output  # a mere warning
 
 
+def test_d08_other_severe_findings_are_told_too(
+    start: Start, project: Project, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("TREEFOLD_SECRET_KEY", "change-me-change-me-change-me-change-me")
+    root = project("v1/Health/Get.py")
+    entries = "TrustedHosts(['example.com']), Sessions()"
+    code = f"from treefold_http.middleware import *\nmiddlewares = [{entries}]\n"
+    write(root, "Middleware/__init__.py", code)
+    server = start("serve", "--host", "0.0.0.0", cwd=root).started()
+    server.wait_for(r"\[WARNING\] secret-guessable: ")
+    assert server.stop() == 0
+
+
 def test_d07_the_limit_is_a_setting(
     start: Start, project: Project, monkeypatch: pytest.MonkeyPatch
 ):

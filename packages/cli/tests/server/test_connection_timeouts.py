@@ -172,6 +172,13 @@ def test_a_websocket_may_last(serve: Serve, first: bytes, in_parts: bool) -> Non
     run(main())
 
 
+def test_r11_r12_r13_the_limits_are_those_that_are_documented() -> None:
+    """The long runs wait for them; the other tests of this file have shorter ones."""
+    assert ConnectionTimeouts.HEAD_SECONDS == 10
+    assert ConnectionTimeouts.BODY_TICK * ConnectionTimeouts.BODY_TICKS == 30
+    assert ConnectionTimeouts.BODY_LEAST == 500 * 30
+
+
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("slow", [True, False])
 def test_r12_a_body_that_was_too_slow_is_logged_as_it_was_answered(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -310,6 +311,10 @@ def test_s95_any_number_of_keys_is_bounded_and_a_blocked_one_stays_blocked() -> 
     assert _resident() - before < 32 * 1024 * 1024
     assert len(table) == 100_000
     assert table.take("blocked")[0] > 0
+
+
+def test_d17_an_entry_keeps_100_000_keys_unless_it_says_otherwise() -> None:
+    assert inspect.signature(RateLimit).parameters["max_keys"].default == 100_000
 
 
 def test_s95_a_key_whose_use_is_over_makes_room_first() -> None:

@@ -187,6 +187,24 @@ def test_s81_a_sensitive_parameter_is_in_no_span(spans: Spans, ask: Ask) -> None
     assert spans.facts("GET /v1/reset/{token}")["url.path"] == "/v1/reset/***"
 
 
+@pytest.mark.parametrize(
+    ("target", "path"),
+    [
+        ("/v1/reset/abc123/more", "/v1/reset/***/more"),
+        ("/v9/reset/abc123", "/v9/reset/***"),
+        ("/v1/reset/abc123%00", "/v1/reset/***"),
+    ],
+)
+def test_s81_a_secret_in_a_path_without_a_route_is_in_no_span(
+    spans: Spans, ask: Ask, target: str, path: str
+) -> None:
+    ask(spans.app, "GET", target)
+
+    (span,) = spans.taken()
+    assert "abc123" not in span.to_json()
+    assert spans.facts("GET")["url.path"] == path
+
+
 def test_a_cancelled_request_ends_its_span(spans: Spans, exchange: type[Exchange]) -> None:
     async def main() -> None:
         task = asyncio.ensure_future(exchange("GET", "/v1/hang").run(spans.app))
