@@ -108,7 +108,7 @@ def test_four_of_five_passwords_of_the_list_of_django_are_refused() -> None:
     assert django.origin is not None
     file = Path(django.origin).parent / "contrib/auth/common-passwords.txt.gz"
     with gzip.open(file, "rt", encoding="utf-8") as lines:
-        passwords = [line.strip() for line in lines if line.strip()]
+        passwords = [line.strip() for line in lines if line.strip()][::4]
     rules = PasswordRules()
     refused = [password for password in passwords if [*rules.faults(password, {})]]
     assert 0.79 < len(refused) / len(passwords) < 0.85
