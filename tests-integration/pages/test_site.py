@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+SETTINGS = "docs/zensical.toml"
 GENERATED = ("reference/index.md", "reference/changelog.md")
 PACKAGES = sorted(
     path.name for path in ROOT.glob("packages/*/src/*") if (path / "__init__.py").exists()
@@ -40,8 +41,7 @@ def reference() -> ModuleType:
 def site(reference: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of what the site is built from, with the generated pages."""
     root = tmp_path_factory.mktemp("site")
-    shutil.copy(ROOT / "zensical.toml", root)
-    shutil.copytree(ROOT / "docs", root / "docs")
+    shutil.copytree(ROOT / "docs", root / "docs", ignore=shutil.ignore_patterns("site"))
     reference.write_reference(root / "docs/reference")
     tool("changelogs").write_changelogs(root / "docs/reference")
     return root
@@ -57,7 +57,7 @@ def placed(entries: list[Any]) -> Iterator[str]:
 
 
 def test_every_page_has_one_place_in_the_navigation() -> None:
-    configured = tomllib.loads((ROOT / "zensical.toml").read_text(encoding="utf-8"))
+    configured = tomllib.loads((ROOT / SETTINGS).read_text(encoding="utf-8"))
     docs = ROOT / "docs"
     pages = {str(page.relative_to(docs)) for page in docs.glob("**/*.md")}
     written = {page for page in pages if not page.startswith("reference/")}
@@ -66,7 +66,7 @@ def test_every_page_has_one_place_in_the_navigation() -> None:
 
 def test_the_site_builds_offline_and_every_link_has_a_target(site: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "zensical", "build", "--strict", "--clean"],
+        [sys.executable, "-m", "zensical", "build", "-f", SETTINGS, "--strict", "--clean"],
         cwd=site,
         capture_output=True,
         text=True,
@@ -74,7 +74,7 @@ def test_the_site_builds_offline_and_every_link_has_a_target(site: Path) -> None
     )
     assert done.returncode == 0, done.stdout + done.stderr
     loaded = re.compile(r"<(?:script|link|img|iframe)[^>]+(?:src|href)=\"?(https?://[^\" >]+)")
-    for page in (site / "dist/docs").glob("**/*.html"):
+    for page in (site / "docs/site").glob("**/*.html"):
         assert loaded.findall(page.read_text(encoding="utf-8")) == [], page
 
 
