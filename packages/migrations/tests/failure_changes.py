@@ -26,6 +26,7 @@ STRANGER = (
 
 FILLS = {
     "a field that rows must have dropped": ["book.pages:1"],
+    "unique values that rows must have dropped": ["book.title:{code}-{id}"],
 }
 FILL_BATCHES = """
 def fill(models, work):
@@ -41,7 +42,15 @@ def clear(models, work):
     models.book.objects.update(slug=None)
 """
 SLUG = add("slug", "CharField(max_length=80, null=True)")
+UNIQUE = add("slug", "CharField(max_length=80, unique=True)", 'fill=F("title")')
 MORE = (
+    one("a unique field of the row's values", UNIQUE, new_row={"slug": "s"}),
+    one(
+        "unique values that rows must have dropped",
+        'DropConstraint("book", "uq_title")',
+        'DropField("book", "title")',
+        refused="which the running one needs. Instead, give the field null=True, a default or",
+    ),
     one(
         "batches outside of a transaction",
         SLUG,

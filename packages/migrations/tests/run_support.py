@@ -78,7 +78,7 @@ class Files:
         body = "".join(f"        {operation},\n" for operation in operations)
         (self.folder / f"{name}.py").write_text(
             f'"""{name}."""\n'
-            "from treefold_orm import Index, fields\n"
+            "from treefold_orm import Cast, Concat, Count, F, Index, Value, fields\n"
             f"from treefold_migrations import {OPERATIONS}\n"
             f"{textwrap.dedent(above)}\n"
             f"migration = Migration(\n    after={parents!r},\n    operations=[\n{body}    ],\n)\n"

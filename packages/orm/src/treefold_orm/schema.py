@@ -32,7 +32,12 @@ from treefold_orm._fields.relations import (
 from treefold_orm._models.many_to_many import ManyToManyField as ManyToManyField
 from treefold_orm._runtime.connections import database_for as database_for
 from treefold_orm._runtime.run import arun as arun, run as run
-from treefold_orm._schema.constants import default_sql as default_sql, literal as literal
+from treefold_orm._schema.constants import (
+    default_sql as default_sql,
+    fill_sql as fill_sql,
+    literal as literal,
+    reads_columns as reads_columns,
+)
 from treefold_orm._schema.create import plan_tables as plan_tables
 from treefold_orm._schema.ddl import (
     column_clause as column_clause,

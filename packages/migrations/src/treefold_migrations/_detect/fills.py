@@ -9,6 +9,7 @@ from typing import Any
 
 from treefold_migrations._base.errors import Ambiguous, MigrationError
 from treefold_migrations._detect.answers import Answers, Question
+from treefold_migrations._detect.fill_templates import BY_ROW, parse_template
 from treefold_migrations._state.rendering import table_meta
 from treefold_migrations._state.schema_state import AnyField, SchemaState
 from treefold_orm import Now, ORMError
@@ -46,6 +47,7 @@ def fill_for(state: SchemaState, table: str, name: str, answers: Answers) -> Any
         text=(
             f"{subject} must have a value in rows that exist; give one with --fill "
             f"{subject}:VALUE, or set null=True or db_default= on the field"
+            f"{BY_ROW if field.unique else ''}"
         ),
     )
     if answers.ask is None:
@@ -79,17 +81,23 @@ def source_of_value(value: Any) -> str:
 def parse_fill(state: SchemaState, table: str, name: str, text: str) -> Any:
     """Return the value that a text stands for.
 
-    Text is read as the field reads it; `now` is the time of the migration for dates and times, and
-    a text in quotes is that text without them.
+    Text is read as the field reads it; `now` is the time of the migration for dates and times,
+    names in braces are other fields of the row, and a text in quotes is that text without them.
 
     Raises `MigrationError` for text that the field does not take.
     """
-    field: AnyField = table_meta(state, table).fields[name]
+    meta = table_meta(state, table)
+    field: AnyField = meta.fields[name]
+    is_quoted = len(text) >= 2 and text[0] == text[-1] and text[0] in "'\""
+    if not is_quoted and field.internal != "json":
+        template = parse_template(meta, name, text)
+        if template is not None:
+            return template
     if text == "now" and field.internal == "datetime" and not field.storage:
         return Now()
     if text == "now" and field.internal == "date":
         return dt.datetime.now(dt.UTC).date()
-    if len(text) >= 2 and text[0] == text[-1] and text[0] in "'\"":
+    if is_quoted:
         try:
             text = str(ast.literal_eval(text))
         except (SyntaxError, ValueError):

@@ -11,6 +11,7 @@ from treefold_migrations._operations import base
 from treefold_migrations._operations.tables import check_field
 from treefold_migrations._state.renaming import fields_used_by, rename_field
 from treefold_migrations._state.schema_state import AnyField, SchemaState, column_of
+from treefold_orm import Expression, Now
 from treefold_orm.schema import MISSING, is_foreign_key, quoted
 
 
@@ -194,6 +195,11 @@ class RenameField(base.Operation):
 def target_of(field: AnyField) -> set[str]:
     """Return the table that a foreign key points to, as a set."""
     return {cast("str", field.to)} if is_foreign_key(field) else set()
+
+
+def is_computed(fill: Any) -> bool:
+    """Return True for a fill that the database computes for each row; `Now` is one for all."""
+    return isinstance(fill, Expression) and not isinstance(fill, Now)
 
 
 def filled(fill: Any, writer: base.OperationWriter) -> dict[str, str]:

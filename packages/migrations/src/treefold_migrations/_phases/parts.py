@@ -20,7 +20,13 @@ from dataclasses import dataclass, replace
 
 from treefold_migrations._detect.fills import own_default
 from treefold_migrations._operations.base import Operation, states_through
-from treefold_migrations._operations.columns import AddField, AlterField, DropField, RenameField
+from treefold_migrations._operations.columns import (
+    AddField,
+    AlterField,
+    DropField,
+    RenameField,
+    is_computed,
+)
 from treefold_migrations._operations.custom import SeparateStateAndDatabase
 from treefold_migrations._operations.tables import DropTable, RenameTable, SetOptions
 from treefold_migrations._phases.shared_fields import (
@@ -30,14 +36,15 @@ from treefold_migrations._phases.shared_fields import (
     shared_field,
     with_options,
 )
+from treefold_migrations._state.rendering import table_meta
 from treefold_migrations._state.schema_state import (
     AnyField,
     SchemaState,
     column_of,
     same_parts,
 )
-from treefold_orm import Expression, Now, ORMError
-from treefold_orm.schema import MISSING, Dialect
+from treefold_orm import ORMError
+from treefold_orm.schema import MISSING, Dialect, reads_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +101,14 @@ def _split_addition(operation: AddField, before: SchemaState, dialect: Dialect) 
     table, name = operation.table, operation.name
     value = own_default(field) if fill is MISSING else fill
     finish = AlterField(table, name, field, when="contract")
-    held = MISSING if value is MISSING else _with_default(field, value)
+    own = reads_columns(table_meta(operation.apply(before), table), value)
+    held = MISSING if own or value is MISSING else _with_default(field, value)
     if held is MISSING:
         # neither release gives rows of the other one a value
         finish = replace(finish, fill=value)
         return Parts((AddField(table, name, with_options(field, null=True), value),), (finish,))
-    is_instant = not isinstance(value, Expression) or isinstance(value, Now)
-    return Parts((AddField(table, name, held, MISSING if is_instant else value),), (finish,))
+    fill = value if is_computed(value) else MISSING
+    return Parts((AddField(table, name, held, fill),), (finish,))
 
 
 def _with_default(field: AnyField, value: object) -> AnyField:

@@ -13,7 +13,12 @@ from dataclasses import dataclass, replace
 
 from treefold_migrations._inspect.sqlite_losses import Known
 from treefold_migrations._plan import guards
-from treefold_migrations._plan.changes import TableChange, column_checks, columns_by_name
+from treefold_migrations._plan.changes import (
+    TableChange,
+    column_checks,
+    columns_by_name,
+    is_constant,
+)
 from treefold_migrations._plan.statements import bare, text
 from treefold_migrations._plan.step import Step
 from treefold_orm import schema
@@ -207,7 +212,12 @@ def _constraint_guards(job: Rebuild, values: Mapping[str, str]) -> list[Step]:
     source = guards.selected(current, values, list(values))
     converted = set(job.change.conversions) | set(job.change.fills)
     known = {check.sql for check in column_checks(current)}
-    steps: list[Step] = []
+    fills = job.change.fills
+    steps = [
+        guards.no_nulls(table, column.name, source)
+        for column in after.columns
+        if column.name in fills and not column.null and not is_constant(fills[column.name])
+    ]
     steps += [
         guards.breaks_check(table, check, source)
         for check in column_checks(after)

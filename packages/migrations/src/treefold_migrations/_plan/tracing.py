@@ -9,7 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 from treefold_migrations._operations.base import Operation
-from treefold_migrations._operations.columns import AddField, AlterField, DropField, RenameField
+from treefold_migrations._operations.columns import (
+    AddField,
+    AlterField,
+    DropField,
+    RenameField,
+    is_computed,
+)
 from treefold_migrations._operations.tables import CreateTable, DropTable, RenameTable
 from treefold_migrations._plan.between import Answers, Place
 from treefold_migrations._state.rendering import fill_sql
@@ -36,6 +42,8 @@ class Trace:
         match operation:
             case CreateTable(name=name) | RenameTable(new=name):
                 return name not in self._first.tables
+            case AddField(fill=fill) | AlterField(fill=fill) if is_computed(fill):
+                return False  # it reads columns as the operations before have made them
             case AlterField(table=table, name=name):
                 place = table, name
                 return place not in self._altered and place not in self._fills

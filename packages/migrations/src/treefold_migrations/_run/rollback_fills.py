@@ -3,7 +3,7 @@
 File: `DropField("book", "shelf")` of an `IntegerField(default=0)`. Its reverse is `AddField("book",
 "shelf", IntegerField(default=0))`; with rows in `book` it needs a `fill`, which is, in this order:
 
-1. `rollback --fill book.shelf:3`;
+1. `rollback --fill book.shelf:3`, or `book.shelf:{id}` for another one in each row;
 2. a plain default, or the time for `auto_now`: here 0, as `makemigrations` does forwards;
 3. none: `require_filled` refuses before the first step if there are rows, with the flag to give.
 
@@ -18,6 +18,7 @@ from typing import Any
 
 from treefold_migrations._base.errors import Ambiguous, MigrationError
 from treefold_migrations._detect.answers import fill_texts
+from treefold_migrations._detect.fill_templates import BY_ROW
 from treefold_migrations._detect.fills import needs_fill, own_default, parse_fill
 from treefold_migrations._operations.base import Operation
 from treefold_migrations._operations.columns import AddField, AlterField
@@ -30,12 +31,15 @@ from treefold_orm.schema import MISSING, quote
 
 @dataclass(frozen=True, slots=True)
 class Unfilled:
-    """A field that comes back without a value; `column` is there already, and may hold NULL."""
+    """A field that comes back without a value; `column` is there already, and may hold NULL.
+    `unique` fields need another value in each row.
+    """
 
     migration: str
     table: str
     name: str
     column: str = ""
+    unique: bool = False
 
     @property
     def subject(self) -> str:
@@ -127,7 +131,7 @@ class RollbackFills:
             return made.db_default if column else MISSING
         known = own_default(made)
         if known is MISSING:
-            self.missing.append(Unfilled(migration, table, name, column))
+            self.missing.append(Unfilled(migration, table, name, column, made.unique))
         return known
 
 
@@ -152,7 +156,8 @@ def require_filled(missing: Iterable[Unfilled], live: SchemaState) -> Flow[None]
     raise Ambiguous(
         f"Rolling back {wanted[0].migration!r} brings back "
         f"{', '.join(lacking.subject for lacking in wanted)}, which rows that exist must have a "
-        f"value in; nothing was changed. Run rollback again with {' '.join(flags)}",
+        f"value in; nothing was changed. Run rollback again with {' '.join(flags)}"
+        f"{BY_ROW if any(lacking.unique for lacking in wanted) else ''}",
         flags=flags,
     )
 

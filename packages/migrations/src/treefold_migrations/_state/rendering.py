@@ -74,26 +74,21 @@ def fill_sql(state: SchemaState, table: str, name: str, value: Any, dialect: sch
         state: The state after the change.
         table: The table.
         name: The field.
-        value: A constant of the field's type, or an expression that reads no columns.
+        value: A constant of the field's type, or an expression over the columns of the row.
         dialect: The database.
 
     Raises `StateError` for a value that the field does not take.
     """
-    current = state.table(table)
-    args, options = current.field(name).declared
     if value is None:
         return "NULL"
+    meta = table_meta(state, table)
+    field = meta.fields[name]
     try:
-        if current.field(name).storage:
-            bound = table_meta(state, table).fields[name]
-            return schema.literal(_stored(bound, bound.clean(value)), dialect)
-        filled = type(current.field(name))(*args, **{**options, "db_default": value})
-        changed = state.with_table(current.with_fields({**current.fields, name: filled}))
-        meta = table_meta(changed, table)
-        return schema.default_sql(meta, meta.fields[name], dialect)
+        if field.storage:
+            return schema.literal(_stored(field, field.clean(value)), dialect)
+        return schema.fill_sql(meta, field, value, dialect)
     except ORMError as error:
-        reason = str(error).replace("db_default", "the fill")
-        raise StateError(f"{table}.{name} cannot be filled with {value!r}: {reason}") from error
+        raise StateError(f"{table}.{name} cannot be filled with {value!r}: {error}") from error
 
 
 def _stored(field: Any, value: Any) -> Any:

@@ -114,15 +114,53 @@ def default_sql(meta: Meta, field: Field[Any], dialect: Dialect) -> str:
     Raises `ModelError` for a constant that does not fit the field, and for an expression that
     looks at columns or is of another type.
     """
-    given = field.db_default
-    where = f"{meta.name}.{field.name}"
+    where = f"{meta.name}.{field.name}: db_default"
+    return _value_sql(meta, field, field.db_default, dialect, where, _OF_ROWS)
+
+
+def fill_sql(meta: Meta, field: Field[Any], value: Any, dialect: Dialect) -> str:
+    """Write the value that a field gets in rows that exist: a constant, or an expression over the
+    columns of the row.
+
+    Raises `ModelError` for a constant that does not fit the field, and for an expression that looks
+    at other rows or is of another type.
+    """
+    where = f"{meta.name}.{field.name}: the value of rows that exist"
+    return _value_sql(meta, field, value, dialect, where, _OF_OTHER_ROWS)
+
+
+def reads_columns(meta: Meta, value: Any) -> bool:
+    """Return True for an expression whose value depends on the row.
+
+    Raises `ModelError` for one that names what the model has not.
+    """
+    if not isinstance(value, Expression):
+        return False
+    try:
+        return _holds(freeze(value, Scope(meta, [])), _OF_ROWS)
+    except FieldError as error:
+        raise ModelError(f"{meta.name}: {error}") from None
+
+
+_OF_OTHER_ROWS = (OuterNode, SubqueryNode, AggregateNode, WindowNode)
+_OF_ROWS = (ColumnNode, *_OF_OTHER_ROWS)
+
+
+def _value_sql(
+    meta: Meta,
+    field: Field[Any],
+    given: Any,
+    dialect: Dialect,
+    where: str,
+    refused: tuple[type[Node], ...],
+) -> str:
     if isinstance(given, Value) and given.output_field is None:
         given = given.value
     if not isinstance(given, Expression):
         try:
             value = field.clean(given)
         except FieldValueError as error:
-            raise ModelError(f"{where}: db_default {error.reason}") from None
+            raise ModelError(f"{where} {error.reason}") from None
         text = literal(_encoded(value, field.encoder(dialect.name), dialect), dialect)
         array = isinstance(value, list) and field.internal == "array"
         return f"{text}::{field.column_type(dialect.name)}" if array else text
@@ -130,18 +168,17 @@ def default_sql(meta: Meta, field: Field[Any], dialect: Dialect) -> str:
     try:
         node = assigned(freeze(given, scope), field)
     except FieldError as error:
-        raise ModelError(f"{where}: db_default cannot be used: {error}") from None
-    if _looks_at_rows(node):
-        raise ModelError(f"{where}: db_default cannot look at columns, aggregates or other rows")
+        raise ModelError(f"{where} cannot be used: {error}") from None
+    if _holds(node, refused):
+        what = "columns, aggregates" if ColumnNode in refused else "aggregates"
+        raise ModelError(f"{where} cannot look at {what} or other rows")
     return f"({_written(meta, node, scope, dialect)})"
 
 
-def _looks_at_rows(node: Node) -> bool:
+def _holds(node: Node, kinds: tuple[type[Node], ...]) -> bool:
     if isinstance(node, SchemaSQLNode):
-        return bool(node.columns)
-    if isinstance(node, (ColumnNode, OuterNode, SubqueryNode, AggregateNode, WindowNode)):
-        return True
-    return any(_looks_at_rows(child) for child in children_of(node))
+        return ColumnNode in kinds and bool(node.columns)
+    return isinstance(node, kinds) or any(_holds(child, kinds) for child in children_of(node))
 
 
 def literal(value: Any, dialect: Dialect) -> str:
