@@ -30,6 +30,7 @@ class GenericIPAddressField(TextField[T]):
     def __init__(
         self: GenericIPAddressField[str],
         *,
+        max_length: int = _LONGEST,
         protocol: Protocol = "both",
         unpack_ipv4: bool = False,
         null: Literal[False] = False,
@@ -39,6 +40,7 @@ class GenericIPAddressField(TextField[T]):
     def __init__(
         self: GenericIPAddressField[str | None],
         *,
+        max_length: int = _LONGEST,
         protocol: Protocol = "both",
         unpack_ipv4: bool = False,
         null: Literal[True],
@@ -47,6 +49,7 @@ class GenericIPAddressField(TextField[T]):
     def __init__(
         self,
         *,
+        max_length: int = _LONGEST,
         protocol: Protocol = "both",
         unpack_ipv4: bool = False,
         null: bool = False,
@@ -56,7 +59,7 @@ class GenericIPAddressField(TextField[T]):
             raise ModelError(f"protocol={protocol!r} must be 'both', 'IPv4' or 'IPv6'")
         if unpack_ipv4 and protocol != "both":
             raise ModelError(f"unpack_ipv4 takes protocol='both', got protocol={protocol!r}")
-        self._init_text(null, _LONGEST, options)
+        self._init_text(null, max_length, options)
         self.protocol = protocol
         self.unpack_ipv4 = unpack_ipv4
 
