@@ -65,7 +65,7 @@ async def test_connecting_tables_of_tables_of_others_are_not_created(empty: Any,
         ("app_label", "models are told apart by their module"),
         ("proxy", "share methods with an abstract model or a mixin"),
         ("order_with_respect_to", "name it in Meta.ordering"),
-        ("colour", "use one of abstract, constraints, default_manager_name"),
+        ("colour", "use one of abstract, constraints, database, default_manager_name"),
     ],
 )
 def test_other_options_are_refused_and_name_ours(option: str, hint: str) -> None:

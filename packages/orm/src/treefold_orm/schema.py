@@ -6,6 +6,7 @@ their SQL. Names are public here and keep their meaning; the modules behind them
 
 from typing import TYPE_CHECKING
 
+from treefold_orm._base.databases import DEFAULT as DEFAULT
 from treefold_orm._base.errors import (
     ModelError as ModelError,
     UnsupportedFeature as UnsupportedFeature,
@@ -46,6 +47,10 @@ from treefold_orm._schema.ddl import (
     statements as statements,
 )
 from treefold_orm._schema.describe import table_of as table_of
+from treefold_orm._schema.homes import (
+    check_relations as check_relations,
+    in_turn as in_turn,
+)
 from treefold_orm._schema.records import (
     AddForeignKey as AddForeignKey,
     CheckDef as CheckDef,

@@ -1,16 +1,18 @@
-"""`UNPLACED`: the alias of a query that no `using()` and no row has given a database.
+"""`Home`: the alias of a model's database, for a query that no `using()` and no row has placed.
 
-It is the text `default`, and such a query runs there. Inside of another query it runs where that
-one does: `Author.objects.using("replica").filter(pk__in=Post.objects.values("author"))` asks the
-replica alone. It is told apart from a chosen alias, `using("default")` included, by being this one
-object.
+It is plain text, and such a query runs there. Inside of another query on models of the same
+database it runs where that one does: `Author.objects.using("replica").filter(
+pk__in=Post.objects.values("author"))` asks the replica alone. It is told apart from a chosen alias,
+`using("default")` included, by its class.
 """
 
 from __future__ import annotations
 
+DEFAULT = "default"
+"""The database of models without `Meta.database`."""
 
-class _Unplaced(str):
+
+class Home(str):
+    """An alias that was not chosen: that of the model of a query."""
+
     __slots__ = ()
-
-
-UNPLACED = _Unplaced("default")

@@ -30,7 +30,7 @@ def met(query: Q, other: Any) -> Q:
     """The rows of `query` that are in `other` too."""
     other = _checked(query, other, "&")
     made = _ordered(query, other)
-    made._alias = check_database(other._alias, query._alias)
+    made._alias = check_database(other._alias, query._alias, query._meta)
     for node in _conditions(other, len(query._params)):
         made = made._step(steps.Where(node))
     return made._step(steps.NoRows()) if other._has(steps.NoRows) else made
@@ -40,7 +40,7 @@ def joined(query: Q, other: Any) -> Q:
     """The rows of `query` and those of `other`."""
     other = _checked(query, other, "|")
     made = _ordered(query, other)
-    made._alias = check_database(other._alias, query._alias)
+    made._alias = check_database(other._alias, query._alias, query._meta)
     parts = [
         _conditions(part, by)
         for part, by in ((query, 0), (other, len(query._params)))
@@ -75,7 +75,7 @@ def _checked(query: QuerySteps, source: Any, sign: str) -> QuerySteps:
         raise FieldError(
             f"{sign} takes queries of one model, got {query._meta.name} and {other._meta.name}"
         )
-    check_database(other._alias, query._alias, f"query after {sign}")
+    check_database(other._alias, query._alias, query._meta, f"query after {sign}")
     from treefold_orm._compile.state import replay  # loaded with the driver, not before
 
     for part in (query, other):

@@ -53,7 +53,7 @@ def joined(query: Any, cte: Any, on: dict[str, Any], *, optional: bool) -> Any:
         raise FieldError(f"join() takes a CTE, not {type(cte).__name__}: wrap the query in CTE()")
     if not on:
         raise FieldError("join() needs at least one column: join(cte, column='field')")
-    alias = check_database(cte.alias, query._alias, "CTE")
+    alias = check_database(cte.alias, query._alias, query._meta, "CTE")
     source = cte.source
     place = sum(isinstance(step, JoinCTE) for step in query._key)
     known = dict(source.columns)

@@ -3,8 +3,9 @@
     Author.objects.filter(pk__in=Post.objects.using("other").values("author"))   # FieldError
 
 Compiled as it stands, the inner query would run where the outer one does, and find other rows or
-none. An inner query without a database of its own is meant to. One that has a database gives it to
-a query around it that has none, which then cannot move: `using()` comes first.
+none. An inner query that nothing has placed is meant to, if its model is of the same database as
+that of the outer one. One that was placed gives its database to a query around it that was not,
+which then cannot move: `using()` comes first.
 """
 
 from __future__ import annotations
@@ -12,19 +13,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from treefold_orm._base.databases import UNPLACED
+from treefold_orm._base.databases import Home
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.records import Record
 from treefold_orm._expressions.nodes import SubqueryNode
 from treefold_orm._expressions.steps import Combine, FromCTE, JoinCTE
+from treefold_orm._fields.meta import Meta
 
 _TAKEN_IN = (SubqueryNode, Combine, FromCTE, JoinCTE)
 
 
-def check_database(inner: str, outer: str, what: str = "inner query") -> str:
-    """Return the database of both; raise `FieldError` where a query would run in another one."""
-    if inner is UNPLACED:
-        return outer
+def check_database(inner: str, outer: str, meta: Meta, what: str = "inner query") -> str:
+    """Return the database of both; raise `FieldError` where a query would run in another one.
+
+    Args:
+        inner: The database of the query that is taken in.
+        outer: That of the query around it.
+        meta: A model of the query around it.
+        what: The name of the inner query, for the message.
+    """
+    if isinstance(inner, Home):
+        if inner in (meta.database, outer):
+            return outer
+        if isinstance(outer, Home):
+            raise FieldError(
+                f"The {what} is of the database {inner!r} and the query of {outer!r}, where their "
+                "models live: read the values of one first, and give them to the other"
+            )
     if inner != outer:
         raise FieldError(
             f"The {what} is of the database {inner!r} and the query of {outer!r}: call using() on "
@@ -37,14 +52,15 @@ def check_movable(query: Any, alias: str) -> None:
     """Raise `FieldError` where a query that has taken in another one is to change its database."""
     if query._alias == alias:
         return
-    if query._alias is not UNPLACED and _holds_query(query._key[1:]):
+    if not isinstance(query._alias, Home) and _holds_query(query._key[1:]):
         raise FieldError(
             f"using({alias!r}) cannot follow a query that was taken in, which is of the database "
             f"{query._alias!r}; call using() first, on both"
         )
     for spec in query._prefetches:
         if spec.query is not None:
-            check_database(spec.query._alias, alias, f"query of Prefetch({spec.path!r})")
+            what = f"query of Prefetch({spec.path!r})"
+            check_database(spec.query._alias, alias, query._meta, what)
 
 
 def _holds_query(part: Any) -> bool:

@@ -349,7 +349,7 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
         for spec in given:
             if spec.query is not None:
                 what = f"query of Prefetch({spec.path!r})"
-                check_database(spec.query._alias, self._alias, what)
+                check_database(spec.query._alias, self._alias, self._meta, what)
         loaded = made._last(steps.Load)
         if loaded is not None and (missing := self._prefetched_by(given) - loaded.names):
             made = made._load(loaded.names | missing)

@@ -69,7 +69,7 @@ class SetOperations(QueryBuilder[M, R], Generic[M, R]):
             )
         count = sum(isinstance(step, Combine) for step in self._key[1:])
         for other in map(query_of, others):
-            alias = check_database(other._alias, made._alias)
+            alias = check_database(other._alias, made._alias, made._meta)
             for part in (made, other):
                 if part._low or part._high is not None:
                     raise FieldError("A sliced query cannot be combined: slice the result")

@@ -192,7 +192,8 @@ class QuerySteps(QuerySource):
 
     def _freeze_subquery(self, scope: Scope) -> SubqueryNode:
         if scope.database is not None:
-            scope.database[:] = [check_database(self._alias, *scope.database)]
+            (outer,) = scope.database
+            scope.database[:] = [check_database(self._alias, outer, scope.meta)]
         key, params = self._whole()
         base = len(scope.params)
         shared = shared_ctes(key, params, scope)

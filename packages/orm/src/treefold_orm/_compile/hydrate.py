@@ -135,7 +135,7 @@ def _simple(code: _Code, shape: Shape) -> list[str] | None:
 def _start(code: _Code, name: str, shape: Shape, row: str, first: int) -> list[str]:
     lines = [] if name == "o0" else [f"{name} = new({code.give('m', shape.model)})"]
     lines.append(f"{name}._row = {row}")
-    if code.alias != "default":
+    if code.alias != shape.model._meta.database:
         lines.append(f"{name}._alias = {code.give('a', code.alias)}")
     if shape.partial:
         lines.append(f"{name}._shape = {code.give('s', shape.fields)}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 from treefold_orm._base import errors
+from treefold_orm._base.databases import DEFAULT, Home
 from treefold_orm._base.errors import FieldError, ModelError
 from treefold_orm._base.journal import Journal
 from treefold_orm._base.names import quote
@@ -43,6 +44,17 @@ class Relation(Record):
     __eq__ = object.__eq__
     __hash__ = object.__hash__
 
+    def require_one_database(self) -> None:
+        """Raise `ModelError` where the models live on two databases, which no statement reaches."""
+        source, target = self.source, self.target
+        if source.database != target.database:
+            raise ModelError(
+                f"{source.name}.{self.name} cannot lead to {target.name}: {source.name} is of the "
+                f"database {str(source.database)!r}, and {target.name} of "
+                f"{str(target.database)!r}; keep the key in a plain field, or give both models the "
+                "same Meta.database"
+            )
+
 
 class Instance:
     """An instance of a model as every room knows it; `Model` is the one class below it.
@@ -57,7 +69,7 @@ class Instance:
     _row: Any = None
     _shape: tuple[Field[Any], ...] | None = None
     _batch: LazyBatch | None = None
-    _alias: str = "default"
+    _alias: str = DEFAULT
     _read_in: Journal | None = None
     _raises_lazy: bool = False
     if TYPE_CHECKING:
@@ -88,6 +100,7 @@ class Meta:
         self.abstract = abstract
         self.table_name = table
         self.table = quote(table)
+        self.database = Home(DEFAULT)
         self.fields: dict[str, Field[Any]] = {}
         self.by_attname: dict[str, Field[Any]] = {}
         self.relations: dict[str, Relation] = {}
@@ -194,7 +207,11 @@ class Meta:
         """Return the field or relation that `name` is as one step of a lookup path, or None."""
         if name == "pk":
             return self.pk
-        return self.relations.get(name) or self.fields.get(name) or self.by_attname.get(name)
+        relation = self.relations.get(name)
+        if relation is not None:
+            relation.require_one_database()
+            return relation
+        return self.fields.get(name) or self.by_attname.get(name)
 
     def column_named(self, name: str) -> Field[Any]:
         """Return the column field with this name or attribute; raise `FieldError` without one."""

@@ -163,7 +163,7 @@ class Databases:
         return await asyncio.gather(*checks)
 
     def prepare_tests(self) -> None:
-        """Create the tables of all models that have none, in every database."""
+        """Create the missing tables of all models, each on the database where it lives."""
         from treefold_orm._framework.own_databases import create_tables
 
         registry.enter(self._root)

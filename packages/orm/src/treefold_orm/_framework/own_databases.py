@@ -148,7 +148,7 @@ def prepare_run(root: Path) -> None:
 
 
 def create_tables(aliases: Iterable[str]) -> None:
-    """Create the tables of all models that have none, in each database."""
+    """Create the missing tables of the models that live on each of these databases."""
     for alias in list(aliases):
         create_all(using=alias)
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any, TypeVar, cast
 
 from treefold_orm._base import errors
+from treefold_orm._base.databases import DEFAULT, Home
 from treefold_orm._base.errors import ModelError
 from treefold_orm._fields.base import Field
 from treefold_orm._fields.keys import CompositePrimaryKey
@@ -26,6 +27,7 @@ _CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
 _META_OPTIONS = frozenset(
     {
         "table",
+        "database",
         "ordering",
         "get_latest_by",
         "constraints",
@@ -51,8 +53,8 @@ _ELSEWHERE = {  # options of Django's Meta that have another name or place here
     "order_with_respect_to": "keep the position in a field, and name it in Meta.ordering",
     "permissions": "models have no permissions",
     "proxy": "share methods with an abstract model or a mixin",
-    "required_db_features": "configure() chooses the database",
-    "required_db_vendor": "configure() chooses the database",
+    "required_db_features": "name the database of the model with Meta.database",
+    "required_db_vendor": "name the database of the model with Meta.database",
     "select_on_save": "save() knows which rows exist",
     "swappable": "point relations to the model itself",
     "unique_together": "add UniqueConstraint([...]) to Meta.constraints",
@@ -79,6 +81,7 @@ def define(cls: type[Any], root: type[Any]) -> None:
     )
     cls._meta = meta
     _take_options(meta, options)
+    _take_database(cls, meta)
     _add_fields(cls, meta, root)
     cls.DoesNotExist = _own_error(cls, errors.DoesNotExist)
     cls.MultipleObjectsReturned = _own_error(cls, errors.MultipleObjectsReturned)
@@ -161,6 +164,20 @@ def _take_options(meta: Meta, options: dict[str, Any]) -> None:
     spaced = _CAPITAL.sub(r" \1", meta.name).strip().lower()
     meta.verbose_name = str(options.get("verbose_name", spaced))
     meta.verbose_name_plural = str(options.get("verbose_name_plural", f"{meta.verbose_name}s"))
+
+
+def _take_database(cls: type[Any], meta: Meta) -> None:
+    """Place a model where its `Meta.database` says, or that of the nearest base which has one."""
+    declared: list[Any] = [base.__dict__["Meta"] for base in cls.__mro__ if "Meta" in vars(base)]
+    named: list[Any] = [vars(one)["database"] for one in declared if "database" in vars(one)]
+    found = named[0] if named else DEFAULT
+    if not (isinstance(found, str) and found.strip()):
+        raise ModelError(
+            f"{meta.name}.Meta.database must be the alias of a database, got {found!r}; leave it "
+            f"out for {DEFAULT!r}"
+        )
+    meta.database = Home(found)
+    cls._alias = str(meta.database)
 
 
 def _add_fields(cls: type[Any], meta: Meta, root: type[Any]) -> None:
@@ -310,6 +327,7 @@ def _through_model(field: ManyToManyField[Any], target: Meta, root: type[Any]) -
         "table": f"{source.table_name}_{field.name}",
         "constraints": [UniqueConstraint([first, second])],
         "managed": source.managed,
+        "database": source.database,
     }
     model = type(
         f"{source.name}_{field.name}",

@@ -76,7 +76,7 @@ def replace(
 ) -> Operation[None]:
     """Connect exactly these instances or keys with `owner`."""
     yield ATOMIC
-    wanted = yield from listed(others, alias)
+    wanted = yield from listed(owner, others, alias)
     keys = checked_keys(owner, relation, wanted, alias)
     links = links_of(owner, relation, alias)
     if clear_first:

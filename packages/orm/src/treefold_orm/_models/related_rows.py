@@ -71,7 +71,7 @@ def replace(
 ) -> Operation[None]:
     """Point exactly these rows to `owner`; the others get NULL."""
     yield ATOMIC
-    wanted = yield from listed(others, alias)
+    wanted = yield from listed(owner, others, alias)
     keys = set(checked_keys(owner, relation, wanted, alias))
     query = plain_query(relation.target, alias).filter(relation.target_field.column == owner.pk)
     present = yield from _read(relation, query)
@@ -83,13 +83,13 @@ def replace(
     yield from add(owner, relation, wanted, alias)
 
 
-def listed(others: Any, alias: str) -> Operation[list[Any]]:
+def listed(owner: Instance, others: Any, alias: str) -> Operation[list[Any]]:
     """Return instances or keys as a list; a query is run for its rows."""
     query: Any = others
     if isinstance(others, Manager):
         query = cast("Manager[Any]", others).get_queryset()
     if isinstance(query, QueryBuilder):
-        check_database(query._alias, alias)
+        check_database(query._alias, alias, owner._meta)
         return (yield from rows(cast("AnyQuery", query), batch_lazy=False))
     return list(query)
 

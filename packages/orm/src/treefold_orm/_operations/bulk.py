@@ -269,7 +269,7 @@ def _remember_keys(
 
 
 def _mark_alias(database: Database, rows: list[Any]) -> None:
-    if database.alias != "default":
+    if rows and database.alias != rows[0]._meta.database:
         for row in rows:
             row._alias = database.alias
 

@@ -167,5 +167,5 @@ def take(
         if row._read_in is not None:
             row._read_in = None
         row._row = tuple(raws[field] for field in row._meta.columns)
-        if database.alias != "default":
+        if database.alias != row._meta.database:
             row._alias = database.alias

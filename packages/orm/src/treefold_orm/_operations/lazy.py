@@ -108,6 +108,7 @@ def load_related(instance: Instance, relation: Relation) -> Any:
     batch = instance._batch
     loaded = {} if batch is None else batch.related.setdefault(name, {})
     if key not in loaded:
+        relation.require_one_database()
         _refuse(instance, name, f".select_related({name!r})")
         keys = {key, *_batch_values(instance, relation.source_field)} - loaded.keys()
         work = one_by_key(relation, list(keys), instance._alias, batch_lazy=True)

@@ -86,7 +86,8 @@ def _checked(
     specs = [as_prefetch(found[0]._meta, lookup) for lookup in lookups]
     for spec in specs:
         if spec.query is not None:
-            check_database(spec.query._alias, aliases[0], f"query of Prefetch({spec.path!r})")
+            what = f"query of Prefetch({spec.path!r})"
+            check_database(spec.query._alias, aliases[0], found[0]._meta, what)
     return found, specs, aliases[0]
 
 

@@ -21,7 +21,7 @@ from collections.abc import (
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
 
-from treefold_orm._base.databases import UNPLACED
+from treefold_orm._base.databases import DEFAULT, Home
 from treefold_orm._base.errors import FieldError, ModelError
 from treefold_orm._building.query import M
 from treefold_orm._building.starting import begin, one_exact
@@ -70,7 +70,7 @@ class QuerySet(BaseQuery[M, M], BulkQuery[M], Generic[M]):
             raise FieldError(f"{type(self).__name__}() takes a model, got {model!r}")
         if meta.abstract:
             raise ModelError(f"{meta.name} is abstract: query a model that inherits from it")
-        begin(self, meta, using or UNPLACED)
+        begin(self, meta, using or meta.database)
 
     @classmethod
     def as_manager(cls) -> Self:
@@ -263,7 +263,7 @@ class Manager(ManagerMethods[M], Generic[M]):
     """
 
     _meta: Meta = cast("Meta", None)
-    _alias: str = UNPLACED
+    _alias: str = Home(DEFAULT)
     _plain = False  # get_queryset() gives all rows, as a QuerySet
     _query_class: type[QuerySet[Any]] = QuerySet
 
@@ -305,6 +305,8 @@ class Manager(ManagerMethods[M], Generic[M]):
         """This manager for one model."""
         made = copy.copy(self)
         made._meta = meta
+        if isinstance(made._alias, Home) and made._alias != meta.database:
+            made._alias = meta.database
         own = type(self).get_queryset is not cast("Any", Manager).get_queryset
         made._plain = not (own or self._query_class is not QuerySet or meta.abstract)
         return made

@@ -14,8 +14,10 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
+from treefold_orm._base.databases import DEFAULT
 from treefold_orm._base.errors import ConfigurationError
 from treefold_orm._base.records import Record, record
+from treefold_orm._fields.registry import registry
 from treefold_orm._runtime.addresses import check_synchronous, sqlite_options
 
 if TYPE_CHECKING:
@@ -276,11 +278,22 @@ def database_for(alias: str) -> Database:
     """Return the database behind an alias, or raise `ConfigurationError`."""
     found = _databases.get(alias)
     if found is None:
-        known = ", ".join(sorted(_databases)) or "none is"
-        raise ConfigurationError(
+        raise _not_configured(alias)
+    return found
+
+
+def _not_configured(alias: str) -> ConfigurationError:
+    known = ", ".join(sorted(_databases)) or "none is"
+    living = sorted({meta.name for meta in registry if meta.database == alias != DEFAULT})
+    if not living:
+        return ConfigurationError(
             f"Database {alias!r} is not configured ({known}): call configure() first"
         )
-    return found
+    return ConfigurationError(
+        f"Database {alias!r} is not configured ({known}), and Meta.database of {', '.join(living)} "
+        f"names it: add {alias!r} to the setting databases, or call configure(alias={alias!r}) "
+        "first"
+    )
 
 
 def aliases() -> list[str]:

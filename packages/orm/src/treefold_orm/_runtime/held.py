@@ -16,7 +16,7 @@ from typing import Any, NoReturn, Self, TypeVar
 from treefold_orm._base.errors import ConfigurationError, ORMError, TransactionClosed
 from treefold_orm._base.statement import Operation
 from treefold_orm._drivers.base import Database, Session, finish_anyway, one
-from treefold_orm._runtime.connections import database_for
+from treefold_orm._runtime.connections import aliases, database_for
 from treefold_orm._runtime.context import current, is_read_only
 from treefold_orm._runtime.open_transaction import Transaction
 from treefold_orm._runtime.run import check_blocking
@@ -114,8 +114,10 @@ class HeldConnection:
     async def _awaited(self, work: Awaitable[T]) -> T:
         try:
             return await work
-        finally:  # what it asked outside of a transaction went through the pool of this loop
+        finally:  # what it asked outside of a transaction went through the pools of this loop
             await self._real.leave_loop()
+            for alias in aliases():
+                await database_for(alias).leave_loop()
 
     async def acall(self, function: Callable[..., Any], *args: Any) -> Any:
         """Call a sync or async function that may query the database, a sync one in a thread, which

@@ -1,6 +1,11 @@
 """`create_all`: the quick start, which creates missing tables and never alters one.
 
-Tables are created in an order in which the targets of their references come first.
+Tables are created in an order in which the targets of their references come first, those of each
+database in one transaction:
+
+    create_all()                            # every model, on its own database
+    create_all(using="analytics")           # the models that live on it
+    create_all(Author, using="replica")     # a copy of the table, wherever the model lives
 """
 
 from __future__ import annotations
@@ -9,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from treefold_orm._base.databases import DEFAULT
 from treefold_orm._base.errors import ModelError, UnsupportedFeature
 from treefold_orm._base.names import quote
 from treefold_orm._base.statement import ATOMIC, Operation as Generated, Statement
@@ -19,6 +25,7 @@ from treefold_orm._runtime.run import arun, run
 from treefold_orm._schema import records
 from treefold_orm._schema.ddl import statements
 from treefold_orm._schema.describe import table_of
+from treefold_orm._schema.homes import by_database, check_relations
 from treefold_orm._search.search_index import search_indexes
 
 if TYPE_CHECKING:
@@ -131,14 +138,38 @@ def _exists(operation: records.AddForeignKey) -> Generated[bool]:
     return bool(found)
 
 
-def create_all(*models: type[Model], using: str = "default") -> None:
-    """Create the tables of the given models (of all models without any) that do not exist yet.
+def create_all(*models: type[Model], using: str | None = None) -> None:
+    """Create the tables of the given models (of all models without any) that do not exist yet, each
+    on the database where its model lives.
 
     Tables of models with `managed = False` are left alone.
+
+    Args:
+        models: The models; with `using`, their tables are created there, wherever they live.
+        using: The alias of a database; without models, only those that live there get a table.
+
+    Raises:
+        ModelError: A relation leads to a model of another database; no statement was sent.
+        ConfigurationError: A database is not configured; no statement was sent.
     """
-    run(using, _create(_metas(models), using), "await acreate_all()", write=True)
+    for alias, work in _works(models, using):
+        run(alias, work, "await acreate_all()", write=True)
 
 
-async def acreate_all(*models: type[Model], using: str = "default") -> None:
+async def acreate_all(*models: type[Model], using: str | None = None) -> None:
     """`create_all` for async code."""
-    await arun(using, _create(_metas(models), using), write=True)
+    for alias, work in _works(models, using):
+        await arun(alias, work, write=True)
+
+
+def _works(models: tuple[type[Model], ...], using: str | None) -> list[tuple[str, Generated[None]]]:
+    """The work on each database."""
+    metas = _metas(models)
+    check_relations(metas)
+    if using is None:
+        groups = by_database(metas) or {DEFAULT: []}
+    else:
+        groups = {using: [meta for meta in metas if models or meta.database == using]}
+    for alias in groups:
+        database_for(alias)
+    return [(alias, _create(group, alias)) for alias, group in groups.items()]

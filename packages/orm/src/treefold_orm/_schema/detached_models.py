@@ -60,7 +60,8 @@ class DetachedRegistry(Registry):
 
 
 def models_of(shapes: Mapping[str, TableShape], using: str) -> dict[str, type[Model]]:
-    """Return a model for each table, whose queries go to the database behind the alias `using`.
+    """Return a model for each table, whose queries go to the database behind the alias `using`, or
+    to that of its shape.
 
     Raises `ModelError` for a shape that no model could have.
     """
@@ -71,7 +72,6 @@ def models_of(shapes: Mapping[str, TableShape], using: str) -> dict[str, type[Mo
         {
             "__module__": __name__,
             "_registry": own,
-            "_alias": using,
             "Meta": type("Meta", (), {"abstract": True}),
         },
     )
@@ -89,12 +89,17 @@ def _body(shape: TableShape, ways_back: Mapping[str, int], using: str) -> dict[s
     for field in fields.values():
         if is_foreign_key(field) and ways_back[_way_back(shape, field)] > 1:
             field.related_name = "+"
-    options = {"table": shape.name, "constraints": shape.constraints, "indexes": shape.indexes}
+    options: dict[str, Any] = {
+        "table": shape.name,
+        "database": shape.database or using,
+        "constraints": shape.constraints,
+        "indexes": shape.indexes,
+    }
     body: dict[str, Any] = {
         "__module__": __name__,
         "__doc__": f"A row of the table {shape.name!r}, as it was at one time.",
         "_space": "",
-        "objects": Manager[Any]().db_manager(using),
+        "objects": Manager[Any](),
         "Meta": type("Meta", (), options),
         **fields,
     }

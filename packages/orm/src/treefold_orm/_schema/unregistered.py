@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TableShape:
-    """One table: `fields` are unbound, `model` is the name for messages, and `primary_key` names
-    the fields of a key of several columns.
+    """One table: `fields` are unbound, `model` is the name for messages, `primary_key` names the
+    fields of a key of several columns, and `database` is an alias, if it lives apart from others.
     """
 
     name: str
@@ -35,6 +35,7 @@ class TableShape:
     primary_key: tuple[str, ...] = ()
     constraints: tuple[Constraint, ...] = ()
     indexes: tuple[Index | SearchIndex, ...] = ()
+    database: str = ""
 
 
 def meta_of(name: str, shapes: Mapping[str, TableShape]) -> Meta:

@@ -1,0 +1,41 @@
+"""The databases of models: which models live on which, and the refusal of relations between two.
+
+| Author | Event | `Event.author = ForeignKey(Author)` |
+|---|---|---|
+| `default` | `default` | a foreign key of the database |
+| `default` | `analytics` | refused: no database has a foreign key into another one |
+
+A model may be defined with such a relation, whose target may not be known yet. It is refused where
+tables are made, before any statement, and where a query follows it. Nothing here writes one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from treefold_orm._base.databases import DEFAULT
+from treefold_orm._fields.meta import Meta
+
+
+def in_turn(databases: Iterable[str]) -> list[str]:
+    """Return aliases in the order in which databases are gone through: `default` first."""
+    return sorted({str(alias) for alias in databases}, key=lambda alias: (alias != DEFAULT, alias))
+
+
+def by_database(metas: Iterable[Meta]) -> dict[str, list[Meta]]:
+    """Return the models of each database, the databases in turn."""
+    found = list(metas)
+    return {
+        alias: [meta for meta in found if meta.database == alias]
+        for alias in in_turn(meta.database for meta in found)
+    }
+
+
+def check_relations(metas: Iterable[Meta]) -> None:
+    """Raise `ModelError` for a relation between models of two databases."""
+    for meta in metas:
+        if meta.auto_created:
+            continue  # the field that made it names both models
+        for name in (*meta.fields, *meta.many):
+            if name in meta.relations:  # else it is a column, or its target does not exist yet
+                meta.relations[name].require_one_database()
