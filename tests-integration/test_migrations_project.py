@@ -258,25 +258,74 @@ def test_tests_run_on_a_database_that_the_migrations_made(project: Project) -> N
     assert tables_of(project.address) == []
 
 
-def test_every_database_of_a_test_run_has_the_tables(project: Project) -> None:
-    project.treefold("makemigrations")
+@pytest.mark.parametrize("migrated", [True, False])
+def test_each_database_of_a_test_run_has_the_tables_of_its_models(
+    project: Project, migrated: bool
+) -> None:
     project.write(
         {
             "treefold.toml": """
                 [databases]
                 other = "sqlite:///other.sqlite3"
                 """,
-            "Tests/test_two.py": """
-                from Models.shop import Author
+            "Models/visits.py": """
+                from treefold.orm import Model, fields
 
-                def test_both_have_tables(client):
+                class Visit(Model):
+                    path = fields.CharField(max_length=20)
+
+                    class Meta:
+                        database = "other"
+                """,
+            "Tests/test_two.py": """
+                import pytest
+                from Models.shop import Author
+                from Models.visits import Visit
+                from treefold.orm import DatabaseError
+
+                def test_each_has_its_own(client, db):
+                    Visit.objects.create(path="x")
                     assert Author.objects.count() == 0
-                    assert Author.objects.using("other").count() == 0
+                    assert Visit.objects.count() == 1
+
+                def test_rows_are_gone_and_others_have_no_table(client):
+                    assert Visit.objects.count() == 0
+                    for query in (Author.objects.using("other"), Visit.objects.using("default")):
+                        with pytest.raises(DatabaseError):
+                            query.count()
                 """,
         }
     )
-    assert "1 passed" in project.treefold("test", *PLAIN)
+    if migrated:
+        project.treefold("makemigrations")
+    assert "2 passed" in project.treefold("test", *PLAIN)
     assert not (project.root / "other.sqlite3").exists()
+
+
+def test_commands_go_through_the_databases_of_the_models(project: Project) -> None:
+    project.write(
+        {
+            "treefold.toml": """
+                [databases]
+                other = "sqlite:///other.sqlite3"
+                """,
+            "Models/visits.py": """
+                from treefold.orm import Model
+
+                class Visit(Model):
+                    class Meta:
+                        database = "other"
+                """,
+        }
+    )
+    project.treefold("makemigrations")
+    assert "not applied to other: 0001_initial" in project.treefold("check", "--strict", code=1)
+    assert "treefold migrate" in project.treefold("serve", "--require-migrated", code=1)
+    project.treefold("migrate", "--database", "default")
+    assert "not applied to other" in project.treefold("serve", "--require-migrated", code=1)
+    assert "other:\n0001_initial: 1 step" in project.treefold("migrate")
+    assert "not applied" not in project.treefold("check", "--strict")
+    assert project.treefold("migrations", "drift") == ""
 
 
 ALONE = """

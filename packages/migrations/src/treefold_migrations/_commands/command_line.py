@@ -21,7 +21,10 @@ from treefold_migrations._commands.command_line_numbers import (
     read_limits,
     read_seconds,
 )
+from treefold_migrations._commands.headings import Headed
 from treefold_migrations._detect.answers import Question
+from treefold_migrations._files.databases import databases_asked
+from treefold_migrations._files.history import History
 from treefold_migrations._files.loading import load_folder
 from treefold_migrations._run.half_done import half_done, standing, ways_out
 from treefold_migrations._run.runner import Runner
@@ -166,7 +169,7 @@ def migrate(
     wait: str = "60",
     resolve: str = "",
     allow_destructive: bool = False,
-    database: str = "default",
+    database: str = "",
     app_dir: str = ".",
 ) -> int:
     """Apply the migrations that are not applied.
@@ -183,7 +186,7 @@ def migrate(
         wait: Seconds to wait for another run.
         resolve: End a half done migration, as --resolve NAME again, skip or abandon.
         allow_destructive: With abandon, lose data or leave what cannot be taken back.
-        database: The alias of the database.
+        database: The alias of the database; without it, each that the migrations live on.
         app_dir: The project.
     """
     if phase not in ("", "expand", "contract"):
@@ -206,7 +209,7 @@ def migrate(
             folder_of(app_dir),
             resolve,
             cast("Any", target),
-            database=database,
+            database=database or None,
             plan=plan or sql,
             allow_destructive=allow_destructive,
             say=_nothing if sql else print,
@@ -214,12 +217,12 @@ def migrate(
             wait=read_seconds("--wait", wait),
         )
         if sql:
-            print(running.script_of(resolved, database=database))
+            print(running.script_of(resolved))
         return 0
     runs = running.migrate(
         folder_of(app_dir),
         target or None,
-        database=database,
+        database=database or None,
         phase=phase or None,
         fake=fake,
         plan=plan or sql,
@@ -228,7 +231,7 @@ def migrate(
         wait=read_seconds("--wait", wait),
     )
     if sql:
-        print(running.script_of(runs, database=database))
+        print(running.script_of(runs))
     return 0
 
 
@@ -246,7 +249,7 @@ def rollback(
     statement_timeout: str = "60",
     attempts: str = "12",
     wait: str = "60",
-    database: str = "default",
+    database: str = "",
     app_dir: str = ".",
 ) -> int:
     """Roll applied migrations back, the last one first.
@@ -263,13 +266,13 @@ def rollback(
         statement_timeout: Seconds that a step may hold such a lock, 0 for no limit (PostgreSQL).
         attempts: How often a step is tried whose table is locked.
         wait: Seconds to wait for another run.
-        database: The alias of the database.
+        database: The alias of the database; without it, each that the migrations live on.
         app_dir: The project.
     """
     runs = running.rollback(
         folder_of(app_dir),
         target or None,
-        database=database,
+        database=database or None,
         steps=read_count("--steps", steps, 10_000),
         fake=fake,
         plan=plan or sql,
@@ -280,23 +283,37 @@ def rollback(
         wait=read_seconds("--wait", wait),
     )
     if sql:
-        print(running.script_of(runs, database=database))
+        print(running.script_of(runs))
     return 0
 
 
 @command
-def sqlmigrate(name: str, *, dialect: str = "", backwards: bool = False, app_dir: str = ".") -> int:
+def sqlmigrate(
+    name: str,
+    *,
+    dialect: str = "",
+    backwards: bool = False,
+    database: str = "",
+    app_dir: str = ".",
+) -> int:
     """Print the SQL of one migration; no database is asked.
 
     Args:
         name: The migration, or the beginning of its name.
-        dialect: sqlite or postgres; that of the default database if it is not given.
+        dialect: sqlite or postgres; that of the database if it is not given.
         backwards: Print the SQL that reverts it.
+        database: The alias of the database; without it, each that the migrations live on.
         app_dir: The project.
     """
     _check_dialect(dialect)
-    chosen = cast("Any", dialect or None)
-    print(running.sqlmigrate(folder_of(app_dir), name, dialect=chosen, backwards=backwards))
+    text = running.sqlmigrate(
+        folder_of(app_dir),
+        name,
+        dialect=cast("Any", dialect or None),
+        backwards=backwards,
+        database=database or None,
+    )
+    print(text)
     return 0
 
 
@@ -306,16 +323,20 @@ def _check_dialect(dialect: str) -> None:
 
 
 @command
-def list_migrations(*, database: str = "default", app_dir: str = ".") -> int:
+def list_migrations(*, database: str = "", app_dir: str = ".") -> int:
     """List all migrations, and which of them are applied.
 
     Args:
-        database: The alias of the database.
+        database: The alias of the database; without it, each that the migrations live on.
         app_dir: The project.
     """
     folder = folder_of(app_dir)
-    half = unfinished_files(folder, database)
-    files.list_migrations(folder, _applied(folder, database), half=half, say=print)
+    history = load_folder(folder)
+    every = databases_asked(history, database or None)
+    headed = Headed(print, several=len(every) > 1)
+    for alias in every:
+        half, done = unfinished_files(history, alias), _applied(history, alias)
+        files.list_migrations(folder, done, half=half, say=headed.of(alias))
     return 0
 
 
@@ -351,7 +372,7 @@ def lint(
     every: bool = False,
     format: str = "text",
     dialect: str = "",
-    database: str = "default",
+    database: str = "",
     app_dir: str = ".",
 ) -> int:
     """List unsafe changes in the migrations that are not applied.
@@ -363,7 +384,7 @@ def lint(
         every: Look at all migrations.
         format: text, or github for annotations.
         dialect: sqlite or postgres; that of the database if it is not given.
-        database: The alias of the database.
+        database: The alias of the database; without it, each that the migrations live on.
         app_dir: The project.
     """
     if format not in ("text", "github"):
@@ -371,32 +392,39 @@ def lint(
         return MISUSE
     _check_dialect(dialect)
     folder = folder_of(app_dir)
-    if not (since or every):  # otherwise no database is asked
-        for name, text in unfinished_files(folder, database).items():
-            print(f"{name} is {text}")
-        applied = _applied(folder, database)
-        since = applied[-1] if applied else ""
-    chosen = cast("Any", dialect or database_for(database).dialect.name)
-    found = linting.lint(folder, since=since, dialect=chosen, form=format, say=print)
+    history = load_folder(folder)
+    aliases = databases_asked(history, database or None)
+    headed = Headed(print, several=len(aliases) > 1 and format == "text")
+    found = False
+    for alias in aliases:
+        say, last = headed.of(alias), since
+        if not (since or every):  # otherwise no database is asked
+            for name, text in unfinished_files(history, alias).items():
+                say(f"{name} is {text}")
+            applied = _applied(history, alias)
+            last = applied[-1] if applied else ""
+        kind = cast("Any", dialect or database_for(alias).dialect.name)
+        found |= bool(
+            linting.lint(folder, since=last, database=alias, dialect=kind, form=format, say=say)
+        )
     return FAILURE if found else 0
 
 
-def _applied(folder: Path, database: str) -> list[str]:
-    history = load_folder(folder)
+def _applied(history: History, database: str) -> list[str]:
     pending = set(Runner(database, history).pending())
     return [item.name for item in history.order() if item.name not in pending]
 
 
-def has_half_done(folder: Path, database: str) -> bool:
+def has_half_done(history: History, database: str) -> bool:
     """Return True if a file is half done; an expanded one is not."""
-    return bool(half_done(Runner(database, load_folder(folder)).applied()))
+    return bool(half_done(Runner(database, history).applied()))
 
 
-def unfinished_files(folder: Path, database: str) -> dict[str, str]:
+def unfinished_files(history: History, database: str) -> dict[str, str]:
     """Return the files that are half done or expanded, each with where it stands and the ways
     out.
     """
-    applied = Runner(database, load_folder(folder)).applied()
+    applied = Runner(database, history).applied()
     return {name: f"{standing(e)}. {ways_out(e)}" for name, e in applied.progress.items()}
 
 

@@ -15,24 +15,34 @@ from treefold_migrations._commands.command_line import (
     has_half_done,
     unfinished_files,
 )
+from treefold_migrations._commands.headings import Headed
+from treefold_migrations._files.databases import databases_asked
+from treefold_migrations._files.loading import load_folder
 
 MODELS = "Models"
 
 
 @command
-def drift(*, database: str = "default", app_dir: str = ".") -> int:
+def drift(*, database: str = "", app_dir: str = ".") -> int:
     """List the differences between the database and the applied migrations.
 
     Exit code 1 for a difference or a half done migration. An expanded one is as it should be.
 
     Args:
-        database: The alias of the database.
+        database: The alias of the database; without it, each that the migrations live on.
         app_dir: The project.
     """
-    for name, text in unfinished_files(folder_of(app_dir), database).items():
-        print(f"{name} is {text}")
-    found = drifting.drift(folder_of(app_dir), database=database, say=print)
-    return FAILURE if found or has_half_done(folder_of(app_dir), database) else 0
+    folder = folder_of(app_dir)
+    history = load_folder(folder)
+    every = databases_asked(history, database or None)
+    headed, differs = Headed(print, several=len(every) > 1), False
+    for alias in every:
+        say = headed.of(alias)
+        for name, text in unfinished_files(history, alias).items():
+            say(f"{name} is {text}")
+        found = drifting.drift(folder, database=alias, say=say)
+        differs = differs or bool(found) or has_half_done(history, alias)
+    return FAILURE if differs else 0
 
 
 @command

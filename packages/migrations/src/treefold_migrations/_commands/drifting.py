@@ -3,35 +3,49 @@
 from __future__ import annotations
 
 from treefold_migrations._commands.files import Folder, Say, quiet
+from treefold_migrations._commands.headings import Headed
+from treefold_migrations._files.databases import databases_asked
 from treefold_migrations._files.loading import load_folder
 from treefold_migrations._inspect.compare import Difference
 from treefold_migrations._run import drift as comparing
 
 
 def drift(
-    folder: Folder = "migrations", *, database: str = "default", say: Say = quiet
+    folder: Folder = "migrations", *, database: str | None = None, say: Say = quiet
 ) -> list[Difference]:
     """Return the differences between a database and its applied migrations; empty for none.
 
     Args:
         folder: The folder of the files.
-        database: The alias of the database.
+        database: The alias of the database; without it, each that the files live on in turn.
         say: Called with each line for people.
 
     Raises `HistoryError` for files that do not fit the records, `InspectError` for a catalog that
     cannot be read.
     """
-    return _told(comparing.drift(load_folder(folder), database), say)
+    history = load_folder(folder)
+    every = databases_asked(history, database)
+    headed = Headed(say, several=len(every) > 1)
+    found: list[Difference] = []
+    for alias in every:
+        found += _say_each(comparing.drift(history, alias), headed.of(alias))
+    return found
 
 
 async def adrift(
-    folder: Folder = "migrations", *, database: str = "default", say: Say = quiet
+    folder: Folder = "migrations", *, database: str | None = None, say: Say = quiet
 ) -> list[Difference]:
     """`drift` for async code."""
-    return _told(await comparing.adrift(load_folder(folder), database), say)
+    history = load_folder(folder)
+    every = databases_asked(history, database)
+    headed = Headed(say, several=len(every) > 1)
+    found: list[Difference] = []
+    for alias in every:
+        found += _say_each(await comparing.adrift(history, alias), headed.of(alias))
+    return found
 
 
-def _told(found: list[Difference], say: Say) -> list[Difference]:
+def _say_each(found: list[Difference], say: Say) -> list[Difference]:
     for difference in found:
         say(str(difference))
     return found

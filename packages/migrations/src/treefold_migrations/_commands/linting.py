@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Literal
 
 from treefold_migrations._commands.files import Folder, Say, quiet
+from treefold_migrations._commands.headings import Headed
 from treefold_migrations._detect.models import models_state
+from treefold_migrations._files.databases import databases_asked, on_database
 from treefold_migrations._files.history import Loaded
 from treefold_migrations._files.loading import load_folder
 from treefold_migrations._lint import lint as rules
@@ -18,6 +21,7 @@ def lint(
     folder: Folder = "migrations",
     *,
     since: str = "",
+    database: str | None = None,
     dialect: Literal["postgres", "sqlite"] = "postgres",
     form: Literal["text", "github"] = "text",
     metas: Iterable[Meta] | None = None,
@@ -28,7 +32,8 @@ def lint(
     Args:
         folder: The folder of the files.
         since: The last migration that is passed over; without, all are looked at.
-        dialect: The database to lint for.
+        database: The alias whose operations are looked at; without it, each that the files live on.
+        dialect: The kind of database to lint for.
         form: How lines are written: for people, or as annotations of a review on GitHub.
         metas: The models; without, those of this application.
         say: Takes lines.
@@ -38,18 +43,22 @@ def lint(
     """
     history = load_folder(folder)
     passed = history.ancestors(history.find(since).name) if since else set[str]()
-    database = Postgres() if dialect == "postgres" else SQLite()
+    kind = Postgres() if dialect == "postgres" else SQLite()
     models = models_state(metas)
+    every = databases_asked(history, database)
+    headed = Headed(say, several=len(every) > 1 and form == "text")
     found: list[tuple[Loaded, Finding]] = []
-    for item in history.order():
-        if item.name in passed:
-            continue
-        before = history.state_before(item.name)
-        findings = rules.lint(item.migration, before, database, code=models)
-        found += [(item, finding) for finding in findings]
-        for finding in findings:
-            line = rules.format_github([finding], f"{item.path}")
-            say(line if form == "github" else f"{item.name}, {finding}")
+    for alias in every:
+        own = on_database(history, alias)
+        for item in own.order():
+            if item.name in passed:
+                continue
+            migration = replace(item.migration, operations=item.operations)
+            findings = rules.lint(migration, own.state_before(item.name), kind, code=models)
+            found += [(item, finding) for finding in findings]
+            for finding in findings:
+                line = rules.format_github([finding], f"{item.path}")
+                headed.of(alias)(line if form == "github" else f"{item.name}, {finding}")
     if not found and form == "text":
         say("No finding")
     return found

@@ -5,17 +5,21 @@ They report to `say`, one line at a time; nothing is printed here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from treefold_migrations._base.errors import FileError
 from treefold_migrations._commands.files import Folder, Say, quiet
+from treefold_migrations._commands.headings import Headed
+from treefold_migrations._files.databases import databases_asked, on_database
 from treefold_migrations._files.history import History
 from treefold_migrations._files.loading import load_folder
 from treefold_migrations._run import schedule
-from treefold_migrations._run.events import Event
+from treefold_migrations._run.events import Event, Listener
 from treefold_migrations._run.executor import Interrupted
+from treefold_migrations._run.half_done import half_done
 from treefold_migrations._run.lock import WAIT
 from treefold_migrations._run.planning import Target
 from treefold_migrations._run.records import Applied
@@ -23,6 +27,12 @@ from treefold_migrations._run.runner import Resolution, Runner
 from treefold_migrations._run.schedule import Phase
 from treefold_migrations._run.script import script
 from treefold_migrations._run.timeouts import Limits
+from treefold_migrations._run.turns import (
+    backward_turns,
+    fills_of,
+    forward_turns,
+    known_files,
+)
 from treefold_migrations._run.units import FileRun, SqlUnit, Unit
 from treefold_orm.schema import Postgres, SQLite, database_for
 
@@ -31,7 +41,7 @@ def migrate(
     folder: Folder = "migrations",
     target: str | None = None,
     *,
-    database: str = "default",
+    database: str | None = None,
     phase: Phase | None = None,
     fake: bool = False,
     plan: bool = False,
@@ -45,7 +55,7 @@ def migrate(
     Args:
         folder: The folder of the files.
         target: The last file to apply.
-        database: The alias of the database.
+        database: The alias of the database; without it, each that the files live on in turn.
         phase: "expand" for the parts that the running release bears, "contract" for the rest.
         fake: Write the records alone.
         plan: Change nothing.
@@ -57,11 +67,18 @@ def migrate(
     Raises:
         FileError: The folder is missing, and is not called `migrations`.
     """
-    runner = _runner(folder, database, say, limits, wait, interrupted)
-    runs = runner.migrate(target, phase=phase, fake=fake, plan=plan)
-    _conclude(runs, "expand" if phase == "expand" else "apply", say, fake=fake, plan=plan)
+    every = _Runners(folder, database, say, limits, wait, interrupted)
+    runs: list[FileRun] = []
+    pending = every.nothing_pending()
+    if every.several and not (fake or plan):
+        pending = {alias: runner.pending() for alias, runner in every.by_alias.items()}
+    for alias, upto in every.forward_turns(pending, target):
+        done = every.by_alias[alias].migrate(upto, phase=phase, fake=fake, plan=plan)
+        runs += _run_on(alias, done)
+    _conclude(runs, "expand" if phase == "expand" else "apply", every.say, fake=fake, plan=plan)
     if target is not None and not runs:
-        _point_back(runner, runner.applied(), target, say, fake=fake)
+        for alias, runner in every.by_alias.items():
+            _point_back(runner, runner.applied(), target, every.say.of(alias), fake=fake)
     return runs
 
 
@@ -69,7 +86,7 @@ async def amigrate(
     folder: Folder = "migrations",
     target: str | None = None,
     *,
-    database: str = "default",
+    database: str | None = None,
     phase: Phase | None = None,
     fake: bool = False,
     plan: bool = False,
@@ -79,11 +96,19 @@ async def amigrate(
     interrupted: Interrupted = "stop",
 ) -> list[FileRun]:
     """`migrate` for async code."""
-    runner = _runner(folder, database, say, limits, wait, interrupted)
-    runs = await runner.amigrate(target, phase=phase, fake=fake, plan=plan)
-    _conclude(runs, "expand" if phase == "expand" else "apply", say, fake=fake, plan=plan)
+    every = _Runners(folder, database, say, limits, wait, interrupted)
+    runs: list[FileRun] = []
+    pending = every.nothing_pending()
+    if every.several and not (fake or plan):
+        pending = {alias: await runner.apending() for alias, runner in every.by_alias.items()}
+    for alias, upto in every.forward_turns(pending, target):
+        done = await every.by_alias[alias].amigrate(upto, phase=phase, fake=fake, plan=plan)
+        runs += _run_on(alias, done)
+    _conclude(runs, "expand" if phase == "expand" else "apply", every.say, fake=fake, plan=plan)
     if target is not None and not runs:
-        _point_back(runner, await runner.aapplied(), target, say, fake=fake)
+        for alias, runner in every.by_alias.items():
+            applied = await runner.aapplied()
+            _point_back(runner, applied, target, every.say.of(alias), fake=fake)
     return runs
 
 
@@ -92,17 +117,33 @@ def resolve(
     name: str,
     choice: Resolution,
     *,
-    database: str = "default",
+    database: str | None = None,
     plan: bool = False,
     allow_destructive: bool = False,
     say: Say = quiet,
     limits: Limits | None = None,
     wait: float = WAIT,
 ) -> list[FileRun]:
-    """End the state of a half done file; arguments, result and errors as of `Runner.resolve`."""
-    runner = _runner(folder, database, say, limits, wait, "stop")
-    runs = runner.resolve(name, choice, plan=plan, allow_destructive=allow_destructive)
-    _conclude(runs, "resolve", say, fake=False, plan=plan)
+    """End the state of a half done file; arguments, result and errors as of `Runner.resolve`.
+
+    Without `database`, on each where the file is half done.
+    """
+    every = _Runners(folder, database, say, limits, wait, "stop")
+    chosen = list(every.by_alias)
+    if every.several:
+        found = every.history.find(name).name
+        half = [
+            alias
+            for alias, runner in every.by_alias.items()
+            if any(entry.name == found for entry in half_done(runner.applied()))
+        ]
+        chosen = half or chosen[:1]
+    runs: list[FileRun] = []
+    for alias in chosen:
+        runner = every.by_alias[alias]
+        done = runner.resolve(name, choice, plan=plan, allow_destructive=allow_destructive)
+        runs += _run_on(alias, done)
+    _conclude(runs, "resolve", every.say, fake=False, plan=plan)
     return runs
 
 
@@ -110,7 +151,7 @@ def rollback(
     folder: Folder = "migrations",
     target: str | None = None,
     *,
-    database: str = "default",
+    database: str | None = None,
     steps: int = 1,
     fake: bool = False,
     plan: bool = False,
@@ -121,17 +162,31 @@ def rollback(
     wait: float = WAIT,
     interrupted: Interrupted = "stop",
 ) -> list[FileRun]:
-    """Take applied migrations back; arguments, result and errors as of `Runner.rollback`."""
-    runner = _runner(folder, database, say, limits, wait, interrupted)
-    runs = runner.rollback(
-        target,
-        steps=steps,
-        fake=fake,
-        plan=plan,
-        allow_destructive=allow_destructive,
-        fill=fill,
-    )
-    _conclude(runs, "roll back", say, fake=fake, plan=plan)
+    """Take applied migrations back; arguments, result and errors as of `Runner.rollback`.
+
+    Without `database`, the last files of all databases, the last database first.
+    """
+    every = _Runners(folder, database, say, limits, wait, interrupted)
+
+    def take_back(turn: _BackwardTurn, *, plan: bool) -> list[FileRun]:
+        done = every.by_alias[turn.database].rollback(
+            turn.target,
+            steps=turn.steps,
+            fake=fake,
+            plan=plan,
+            allow_destructive=allow_destructive,
+            fill=turn.fills,
+        )
+        return _run_on(turn.database, done)
+
+    turns = every.backward_turns(target, steps, list(fill), fake=fake)
+    at_once = _one_turn_each(turns)
+    runs: list[FileRun] = []
+    if len(at_once) > 1 or plan:  # what cannot be reversed is refused before the first turn
+        runs = [run for turn in at_once for run in take_back(turn, plan=True)]
+    if not plan:
+        runs = [run for turn in turns for run in take_back(turn, plan=False)]
+    _conclude(runs, "roll back", every.say, fake=fake, plan=plan)
     return runs
 
 
@@ -141,14 +196,16 @@ def sqlmigrate(
     *,
     dialect: Literal["sqlite", "postgres"] | None = None,
     backwards: bool = False,
+    database: str | None = None,
 ) -> str:
     """Return the SQL of one migration; no database is asked.
 
     Args:
         folder: The folder of the files.
         name: The file, or the beginning of its name.
-        dialect: "sqlite" or "postgres"; without it, that of the default database.
+        dialect: "sqlite" or "postgres"; without it, that of the database.
         backwards: The SQL that takes it back.
+        database: The alias of the database; without it, each that the files live on in turn.
 
     Raises:
         HistoryError: There is no such file.
@@ -156,15 +213,30 @@ def sqlmigrate(
         PlanError: The database has no such change.
     """
     named = {"sqlite": SQLite, "postgres": Postgres}
-    chosen = database_for("default").dialect if dialect is None else named[dialect]()
-    target = Target(chosen)
     history = load_folder(folder)
-    return script([schedule.alone(history, name, target, backwards=backwards)], target)
+    every = databases_asked(history, database)
+    texts: list[str] = []
+    for alias in every:
+        chosen = database_for(alias).dialect if dialect is None else named[dialect]()
+        target = Target(chosen)
+        run = schedule.alone(on_database(history, alias), name, target, backwards=backwards)
+        texts.append(_script_on(alias, script([run], target), several=len(every) > 1))
+    return "\n".join(texts)
 
 
-def script_of(runs: list[FileRun], *, database: str = "default") -> str:
+def script_of(runs: list[FileRun]) -> str:
     """Return the SQL of the runs that `migrate` or `rollback` returned with `plan`."""
-    return script(runs, Target(database_for(database).dialect))
+    every = list(dict.fromkeys(run.database for run in runs))
+    texts: list[str] = []
+    for alias in every:
+        own = [run for run in runs if run.database == alias]
+        text = script(own, Target(database_for(alias).dialect))
+        texts.append(_script_on(alias, text, several=len(every) > 1))
+    return "\n".join(texts)
+
+
+def _script_on(alias: str, text: str, *, several: bool) -> str:
+    return f"-- database {alias}\n{text}" if several else text
 
 
 def line_of(event: Event) -> str:
@@ -204,27 +276,102 @@ def _readable_size(count: int) -> str:
     return f"{count // 1024} kB"
 
 
-def _runner(
-    folder: Folder,
-    database: str,
-    say: Say,
-    limits: Limits | None,
-    wait: float,
-    interrupted: Interrupted,
-) -> Runner:
+@dataclass(frozen=True, slots=True)
+class _BackwardTurn:
+    """One call of `Runner.rollback`."""
+
+    database: str
+    target: str | None
+    steps: int
+    fills: Sequence[str]
+
+
+class _Runners:
+    """The runners of a command, one for each of its databases, and the lines that it says.
+
+    Raises `ConfigurationError` if one of several databases is not configured.
+    """
+
+    def __init__(
+        self,
+        folder: Folder,
+        database: str | None,
+        say: Say,
+        limits: Limits | None,
+        wait: float,
+        interrupted: Interrupted,
+    ) -> None:
+        self.history = _history(folder)
+        names = databases_asked(self.history, database)
+        self.several = len(names) > 1
+        self.say = Headed(say, several=self.several)
+        for alias in names if self.several else ():
+            database_for(alias)
+        self.by_alias = {
+            alias: Runner(
+                alias,
+                self.history,
+                listener=_listener(self.say.of(alias)),
+                limits=limits,
+                wait=wait,
+                interrupted=interrupted,
+            )
+            for alias in names
+        }
+
+    def nothing_pending(self) -> dict[str, list[str]]:
+        """Return the aliases without any file, where all runs of each are one turn."""
+        return {alias: [] for alias in self.by_alias}
+
+    def forward_turns(
+        self, pending: Mapping[str, list[str]], target: str | None
+    ) -> list[tuple[str, str | None]]:
+        """Return the turns of `migrate`; a single database has one."""
+        if not self.several:
+            return [(alias, target) for alias in self.by_alias]
+        return forward_turns(self.history, pending, target)
+
+    def backward_turns(
+        self, target: str | None, steps: int, fills: Sequence[str], *, fake: bool
+    ) -> list[_BackwardTurn]:
+        """Return the turns of `rollback`; a single database has one."""
+        whole = [_BackwardTurn(alias, target, steps, fills) for alias in self.by_alias]
+        if not self.several or fake or steps < 1:
+            return whole[::-1]
+        found = {a: known_files(r.history, r.applied()) for a, r in self.by_alias.items()}
+        made: list[_BackwardTurn] = []
+        for alias, names in backward_turns(self.history, found, steps=steps, to=target):
+            own = fills_of(self.by_alias[alias].history, names, fills)
+            made.append(_BackwardTurn(alias, None, len(names), own))
+        if not made:
+            return whole[:1]
+        rest = [flag for flag in fills if not any(flag in turn.fills for turn in made)]
+        return [replace(made[0], fills=[*made[0].fills, *rest]), *made[1:]]
+
+
+def _one_turn_each(turns: Iterable[_BackwardTurn]) -> list[_BackwardTurn]:
+    """The turns as one for each database, as far as nothing is changed between them."""
+    made: dict[str, _BackwardTurn] = {}
+    for turn in turns:
+        known = made.get(turn.database)
+        if known is not None:
+            steps, fills = known.steps + turn.steps, [*known.fills, *turn.fills]
+            turn = replace(known, steps=steps, fills=list(dict.fromkeys(fills)))
+        made[turn.database] = turn
+    return list(made.values())
+
+
+def _listener(say: Say) -> Listener:
     def listen(event: Event) -> None:
         line = line_of(event)
         if line:
             say(line)
 
-    return Runner(
-        database,
-        _history(folder),
-        listener=listen,
-        limits=limits,
-        wait=wait,
-        interrupted=interrupted,
-    )
+    return listen
+
+
+def _run_on(alias: str, runs: Iterable[FileRun]) -> list[FileRun]:
+    return [replace(run, database=alias) for run in runs]
 
 
 def _point_back(runner: Runner, applied: Applied, target: str, say: Say, *, fake: bool) -> None:
@@ -254,26 +401,31 @@ def _history(folder: Folder) -> History:
     return load_folder(folder)
 
 
-def _conclude(runs: list[FileRun], verb: str, say: Say, *, fake: bool, plan: bool) -> None:
+def _conclude(runs: list[FileRun], verb: str, say: Headed, *, fake: bool, plan: bool) -> None:
     if plan:
         for run in runs:
-            places = [place for place in run.shown if place < len(run.units)]
-            say(f"{run.name}: {len(places)} {_steps(len(places))}")
-            for number, place in enumerate(places, 1):
-                unit = run.units[place]
-                for guard in unit.guards:
-                    if guard.table:
-                        say(f"      {guard.summary}, without a lock")
-                apart = "" if unit.transactional else " (committed by itself)"
-                blocks = _blocked(unit, run.sizes)
-                say(f"  {number}/{len(run.shown)} {unit.summary}{apart}{blocks}")
+            _say_plan(run, say.of(run.database))
     elif fake:
         for run in runs:
-            say(f"{run.name}: record {'written' if run.direction == 'forwards' else 'removed'}")
+            done = "written" if run.direction == "forwards" else "removed"
+            say.of(run.database)(f"{run.name}: record {done}")
     elif verb == "expand" and runs:
         say("Expanded; run `migrate` once the release before is gone")
     for run in runs:
         for part in run.kept:
-            say(f"{run.name}: {part}")
+            say.of(run.database)(f"{run.name}: {part}")
     if not runs:
         say(f"Nothing to {verb}")
+
+
+def _say_plan(run: FileRun, say: Say) -> None:
+    places = [place for place in run.shown if place < len(run.units)]
+    say(f"{run.name}: {len(places)} {_steps(len(places))}")
+    for number, place in enumerate(places, 1):
+        unit = run.units[place]
+        for guard in unit.guards:
+            if guard.table:
+                say(f"      {guard.summary}, without a lock")
+        apart = "" if unit.transactional else " (committed by itself)"
+        blocks = _blocked(unit, run.sizes)
+        say(f"  {number}/{len(run.shown)} {unit.summary}{apart}{blocks}")

@@ -48,6 +48,7 @@ def differences(
     rename_fields(walk)
     _refuse_gone(walk)
     for name in walk.both():
+        _refuse_moved_table(walk.state.table(name), new.table(name))
         _refuse_moved_key(walk.state.table(name), new.table(name))
         _drop_parts(walk, name)
     created = _create_tables(walk)
@@ -116,6 +117,17 @@ def _names_to_decide(old: SchemaState, new: SchemaState) -> dict[str, list[str]]
                 if needs_fill(made) and (field not in one.fields or one.fields[field].null)
             ]
     return {"--rename": gone, "--drop": gone, "--fill": rows}
+
+
+def _refuse_moved_table(old: TableState, new: TableState) -> None:
+    before, after = old.options.database, new.options.database
+    if before != after:
+        raise StateError(
+            f"The model {new.model} moves from the database {before!r} to {after!r}, which no "
+            f"operation does: write a new model with another table for {after!r}, copy the rows "
+            f"with RunPython(copy, database={after!r}) in a file of its own, and drop the old "
+            "model after that"
+        )
 
 
 def _refuse_moved_key(old: TableState, new: TableState) -> None:

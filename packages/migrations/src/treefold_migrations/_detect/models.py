@@ -9,7 +9,13 @@ from treefold_migrations._base.errors import StateError
 from treefold_migrations._operations.base import check_names
 from treefold_migrations._state import schema_state
 from treefold_orm import ORMError
-from treefold_orm.schema import Meta, is_foreign_key, registry, unbound_copy
+from treefold_orm.schema import (
+    Meta,
+    check_relations,
+    is_foreign_key,
+    registry,
+    unbound_copy,
+)
 
 
 def models_state(metas: Iterable[Meta] | None = None) -> schema_state.SchemaState:
@@ -18,7 +24,12 @@ def models_state(metas: Iterable[Meta] | None = None) -> schema_state.SchemaStat
     Raises `StateError` for a model that no migration can hold.
     """
     found: dict[str, schema_state.TableState] = {}
-    for meta in registry.entered() if metas is None else metas:
+    given = registry.entered() if metas is None else list(metas)
+    try:
+        check_relations(given)
+    except ORMError as error:
+        raise StateError(str(error)) from error
+    for meta in given:
         table = table_state(meta)
         known = found.get(table.name)
         if known is not None and known.options.managed and table.options.managed:
@@ -43,6 +54,7 @@ def table_state(meta: Meta) -> schema_state.TableState:
             tuple(meta.constraints),
             tuple(meta.indexes),
             meta.managed,
+            database=str(meta.database),
         ),
     )
 

@@ -201,7 +201,11 @@ def field_score(old_name: str, old: AnyField, new_name: str, new: AnyField) -> f
 
 
 def table_score(old: TableState, new: TableState) -> float:
-    """Score two tables by the fields that they share, then by the names of model and table."""
+    """Score two tables by the fields that they share, then by the names of model and table. A table
+    does not move to another database.
+    """
+    if old.options.database != new.options.database:
+        return 0.0
     shared = old.fields.keys() & new.fields.keys()
     equal = [name for name in shared if _equal(old, new, name)]
     most = max(len(old.fields), len(new.fields), 1)

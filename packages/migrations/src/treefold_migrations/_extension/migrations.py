@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from treefold_migrations._state.schema_state import SchemaState
 
 FOLDER = "migrations"
-DATABASE = "default"
+DEFAULT = "default"
 
 _UNWRITTEN = "No migration brings it yet: run 'treefold makemigrations', then 'treefold migrate'"
 _NO_TABLE = re.compile(r'no such table: (?:main\.)?"?(?P<a>\w+)|relation "(?P<b>[^"]+)" does not')
@@ -61,14 +61,12 @@ class Migrations:
 
     def pending(self) -> list[Pending]:
         """Return the files that are not applied, and the models that no file makes yet."""
-        if DATABASE not in aliases():
+        if not aliases():
             return []
         from treefold_migrations._state.schema_state import SchemaState
 
         history = self._history()
-        found: list[Pending] = []
-        if history is not None and (names := _unapplied(history, expanded=False)):
-            found.append(Pending(f"not applied: {', '.join(names)}", "treefold migrate"))
+        found: list[Pending] = [] if history is None else list(_behind(history))
         written = SchemaState() if history is None else history.state_at()
         if models := list(_unwritten(written, self._models())):
             text = f"no migration yet: {', '.join(models)}"
@@ -80,24 +78,19 @@ class Migrations:
         return found
 
     def apply(self) -> list[str] | None:
-        """Apply the files that are not applied: to the database `default`, and to those of all
-        aliases while these are databases of a test run.
+        """Apply the files that are not applied, to each database that they live on.
 
         Returns:
             A line for each file; None in a project without migrations.
         """
-        history = self._history()
-        if history is None:
+        if not self._has_files():
             return None
-        from treefold_migrations._run.runner import Runner
-        from treefold_orm.testing import is_diverted
+        from treefold_migrations._commands.running import migrate
 
-        lines: list[str] = []
-        for alias in aliases() if is_diverted() else [DATABASE]:
-            place = "" if alias == DATABASE else f" to {alias}"
-            done = Runner(alias, history).migrate()
-            lines += [f"applied {made.name}{place}" for made in done]
-        return lines
+        done = migrate(self._root / FOLDER)
+        places = {made.database: f" to {made.database}" for made in done}
+        places[DEFAULT] = ""
+        return [f"applied {made.name}{places[made.database]}" for made in done]
 
     def explain(self, error: BaseException) -> str:
         """Name the migration that brings the table or column which an error misses."""
@@ -109,18 +102,20 @@ class Migrations:
         history = self._history()
         if history is None:
             return _UNWRITTEN if _brings(SchemaState(), self._models(), missing) else ""
-        for name in _unapplied(history):
+        for name in _unapplied_anywhere(history):
             if _brings(history.state_before(name), history.state_at(name), missing):
                 return f"Migration {name} brings it and is not applied: run 'treefold migrate'"
         return _UNWRITTEN if _brings(history.state_at(), self._models(), missing) else ""
 
+    def _has_files(self) -> bool:
+        return bool(aliases()) and any((self._root / FOLDER).glob("[0-9]*.py"))
+
     def _history(self) -> History | None:
-        folder = self._root / FOLDER
-        if DATABASE not in aliases() or not any(folder.glob("[0-9]*.py")):
+        if not self._has_files():
             return None
         from treefold_migrations._files.loading import load_folder
 
-        return load_folder(folder)
+        return load_folder(self._root / FOLDER)
 
     def _models(self) -> SchemaState:
         from treefold_migrations._detect.models import models_state
@@ -130,18 +125,39 @@ class Migrations:
         return models_state()
 
 
-def _unapplied(history: History, *, expanded: bool = True) -> list[str]:
-    """The files that are not applied, in their order, those that are `expanded` among them or not;
-    a database is never made by the question.
+def _behind(history: History) -> Iterator[Pending]:
+    """The databases of a history that lack files, and those that are not configured."""
+    from treefold_migrations._files.databases import databases_of
+
+    for alias in databases_of(history):
+        if alias not in aliases():
+            advice = f"add {alias!r} to the setting databases"
+            yield Pending(f"the database {alias!r} is not configured", advice)
+        elif names := _unapplied(history, alias, expanded=False):
+            place = "" if alias == DEFAULT else f" to {alias}"
+            yield Pending(f"not applied{place}: {', '.join(names)}", "treefold migrate")
+
+
+def _unapplied_anywhere(history: History) -> list[str]:
+    from treefold_migrations._files.databases import databases_of
+
+    known = [alias for alias in databases_of(history) if alias in aliases()]
+    lacking = {name for alias in known for name in _unapplied(history, alias)}
+    return [item.name for item in history.order() if item.name in lacking]
+
+
+def _unapplied(history: History, alias: str, *, expanded: bool = True) -> list[str]:
+    """The files that are not applied to a database, in their order, those that are `expanded` among
+    them or not; a database is never made by the question.
     """
     from treefold_migrations._run.runner import Runner
     from treefold_orm.schema import database_for
 
-    database = database_for(DATABASE)
+    database = database_for(alias)
     file = str(getattr(database, "database", "")) if database.name == "sqlite" else ""
     if file and file != ":memory:" and not Path(file).exists():
         return [item.name for item in history.order()]
-    runner = Runner(DATABASE, history)
+    runner = Runner(alias, history)
     return runner.pending() if expanded else runner.missing()
 
 

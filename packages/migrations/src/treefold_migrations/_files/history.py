@@ -17,16 +17,19 @@ from treefold_migrations._state.schema_state import SchemaState
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A migration with its name and file."""
+    """A migration with its name and file; `part` are the operations that one database has of it,
+    None for all of them. The hash is always that of the whole file.
+    """
 
     name: str
     migration: Migration
     path: Path
+    part: Sequence[Operation] | None = None
 
     @property
     def operations(self) -> Sequence[Operation]:
         """The operations of the file."""
-        return self.migration.operations
+        return self.migration.operations if self.part is None else self.part
 
     @property
     def replaces(self) -> dict[str, str]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from treefold_migrations._base.errors import HistoryError
+from treefold_migrations._files.databases import is_python
 from treefold_migrations._files.history import History, Loaded
 from treefold_migrations._operations.base import Operation
 from treefold_migrations._operations.custom import RunPython, RunSQL, SeparateStateAndDatabase
@@ -68,19 +69,13 @@ def _kept(item: Loaded) -> list[Operation]:
     for number, operation in enumerate(item.operations, 1):
         if isinstance(operation, (RunPython, RunSQL)) and operation.elidable:
             continue
-        if _holds_python(operation):
+        if is_python(operation):
             raise HistoryError(
                 f"{item.name}, operation {number} ({operation.describe()}) cannot be squashed; set "
                 "elidable=True if a new database does not need it, or squash up to the file before"
             )
         found.append(operation)
     return found
-
-
-def _holds_python(operation: Operation) -> bool:
-    if isinstance(operation, SeparateStateAndDatabase):
-        return any(map(_holds_python, (*operation.database, *operation.state)))
-    return isinstance(operation, RunPython)
 
 
 def _is_custom(operation: Operation) -> bool:

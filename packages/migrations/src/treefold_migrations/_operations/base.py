@@ -147,6 +147,12 @@ def check_phase(phase: str) -> None:
         raise StateError(f"phase must be 'expand' or 'contract', got {phase!r}")
 
 
+def check_database(alias: object) -> None:
+    """Raise `StateError` for an alias that is not text."""
+    if not (isinstance(alias, str) and alias.strip()):
+        raise StateError(f"database must be the alias of a database, got {alias!r}")
+
+
 def mapping(pairs: Mapping[str, str]) -> str:
     """Write a mapping whose values are source already."""
     return "{" + ", ".join(f"{quoted(key)}: {text}" for key, text in pairs.items()) + "}"

@@ -32,7 +32,7 @@ class AddField(base.Operation):
         if self.name in table.fields:
             raise StateError(f"{self.table}.{self.name} must not exist yet; alter or drop it")
         base.check_names(self.table, table.model, [self.name])
-        check_field(state, self.table, self.name, self.field)
+        check_field(state, table, self.name, self.field)
         column = column_of(self.name, self.field)
         for name, field in table.fields.items():
             if column_of(name, field) == column:
@@ -134,7 +134,7 @@ class AlterField(base.Operation):
     def apply(self, state: SchemaState) -> SchemaState:
         table = state.table(self.table)
         table.field(self.name)
-        check_field(state, self.table, self.name, self.field)
+        check_field(state, table, self.name, self.field)
         column = column_of(self.name, self.field)
         for name, field in table.fields.items():
             if name != self.name and column_of(name, field) == column:

@@ -12,8 +12,8 @@ from typing import Any, cast
 
 from treefold_migrations._base.errors import StateError
 from treefold_migrations._operations import base
-from treefold_migrations._state.schema_state import SchemaState
-from treefold_orm.schema import quoted
+from treefold_migrations._state.schema_state import SchemaState, TableState
+from treefold_orm.schema import DEFAULT, quoted
 
 Statements = str | Sequence[str] | Mapping[str, str | Sequence[str]]
 
@@ -23,7 +23,7 @@ class RunSQL(base.Operation):
     """Run SQL: one statement, several, or a mapping of "sqlite" and "postgres" to these.
 
     `reverse_sql` undoes it; an empty one says that nothing is to be undone. `elidable=True` lets a
-    squash leave it out.
+    squash leave it out. It runs on the database behind the alias `database` alone.
     """
 
     sql: Statements
@@ -32,9 +32,11 @@ class RunSQL(base.Operation):
     transactional: bool = True
     elidable: bool = False
     when: base.Phase = "expand"
+    database: str = DEFAULT
 
     def __post_init__(self) -> None:
         base.check_phase(self.when)
+        base.check_database(self.database)
         for dialect in ("sqlite", "postgres"):
             self.statements(dialect)
 
@@ -87,7 +89,9 @@ def described(sql: str) -> str:
 class RunPython(base.Operation):
     """Run a function of the migration's file, sync or async, on frozen models.
 
-    `backward` undoes it. Where nothing is to be undone, it is `RunPython.noop`.
+    `backward` undoes it. Where nothing is to be undone, it is `RunPython.noop`. It is a part of the
+    run on the database behind the alias `database`; its models of other databases, which are those
+    of the tables `elsewhere`, query these. The history fills `elsewhere` in.
     """
 
     forward: Callable[..., Any]
@@ -96,9 +100,12 @@ class RunPython(base.Operation):
     transactional: bool = True
     elidable: bool = False
     when: base.Phase = "expand"
+    database: str = DEFAULT
+    elsewhere: Sequence[TableState] = ()
 
     def __post_init__(self) -> None:
         base.check_phase(self.when)
+        base.check_database(self.database)
         for function in (self.forward, self.backward):
             if function is not None and not callable(cast("Any", function)):
                 raise StateError(f"RunPython must be given a function, got {function!r}")
@@ -203,6 +210,8 @@ def _common(operation: RunSQL | RunPython) -> dict[str, str]:
         options["elidable"] = "True"
     if operation.when != "expand":
         options["when"] = quoted(operation.when)
+    if operation.database != DEFAULT:
+        options["database"] = quoted(operation.database)
     return options
 
 

@@ -10,7 +10,7 @@ from treefold_migrations._base.errors import StateError
 from treefold_migrations._operations import base
 from treefold_migrations._state import schema_state
 from treefold_migrations._state.renaming import rename_table
-from treefold_orm.schema import Constraint, Field, is_foreign_key, quoted
+from treefold_orm.schema import DEFAULT, Constraint, Field, is_foreign_key, quoted
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,7 +19,8 @@ class CreateTable(base.Operation):
 
     `model` is the name of the class; `managed=False` records a table that others create, and
     changes no database. `as_found` is what a database that was taken over had otherwise: `drift`
-    does not report it.
+    does not report it. The table is created on the database behind the alias `database`, and every
+    later operation on it runs there.
     """
 
     name: str
@@ -30,6 +31,10 @@ class CreateTable(base.Operation):
     indexes: Sequence[schema_state.AnyIndex] = ()
     managed: bool = True
     as_found: Sequence[schema_state.AsFound] = ()
+    database: str = DEFAULT
+
+    def __post_init__(self) -> None:
+        base.check_database(self.database)
 
     @classmethod
     def of(cls, table: schema_state.TableState) -> CreateTable:
@@ -44,6 +49,7 @@ class CreateTable(base.Operation):
             o.indexes,
             o.managed,
             o.as_found,
+            o.database,
         )
 
     @property
@@ -59,6 +65,7 @@ class CreateTable(base.Operation):
                 tuple(self.indexes),
                 self.managed,
                 tuple((kind, name, found) for kind, name, found in self.as_found),
+                self.database,
             ),
         )
 
@@ -68,7 +75,7 @@ class CreateTable(base.Operation):
         table = self.table
         base.check_names(self.name, table.model, self.fields)
         for name, field in self.fields.items():
-            check_field(state, self.name, name, field)
+            check_field(state, table, name, field)
         for name in table.options.primary_key:
             table.field(name)
         return state.with_table(table)
@@ -100,6 +107,8 @@ class CreateTable(base.Operation):
             options["managed"] = "False"
         if self.as_found:
             options["as_found"] = findings(self.as_found)
+        if self.database != DEFAULT:
+            options["database"] = quoted(self.database)
         return [quoted(self.name), base.mapping(fields)], options
 
 
@@ -213,8 +222,13 @@ def findings(found: Sequence[schema_state.AsFound]) -> str:
     return base.listing(f"({', '.join(map(quoted, item))})" for item in found)
 
 
-def check_field(state: schema_state.SchemaState, table: str, name: str, field: Any) -> None:
-    """Raise `StateError` for values other than fields, and a foreign key without its target."""
+def check_field(
+    state: schema_state.SchemaState, owner: schema_state.TableState, name: str, field: Any
+) -> None:
+    """Raise `StateError` for values other than fields, and a foreign key without its target or to
+    another database.
+    """
+    table = owner.name
     if not isinstance(field, Field):
         raise StateError(f"{table}.{name} must be a field, got {type(field).__name__}")
     known = cast("schema_state.AnyField", field)
@@ -226,4 +240,11 @@ def check_field(state: schema_state.SchemaState, table: str, name: str, field: A
     if is_foreign_key(known) and known.to != table and known.to not in state:
         raise StateError(
             f"{table}.{name} points to the table {known.to!r}, which must exist; create it first"
+        )
+    target = state.tables.get(str(known.to)) if is_foreign_key(known) else None
+    if target is not None and target.options.database != owner.options.database:
+        raise StateError(
+            f"{table}.{name} points to the table {target.name!r} of the database "
+            f"{target.options.database!r}, and {table!r} is of {owner.options.database!r}; keep "
+            "the key in a plain field"
         )

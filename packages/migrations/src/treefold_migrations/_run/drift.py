@@ -40,6 +40,8 @@ def state_of(history: History, applied: Applied, dialect: Dialect) -> SchemaStat
 def drift(history: History, alias: str = "default") -> list[Difference]:
     """Return how the database differs from the migrations that it has applied; none is well.
 
+    Only tables of the models that live there are wanted.
+
     Args:
         history: The migration files.
         alias: The database.
@@ -47,8 +49,8 @@ def drift(history: History, alias: str = "default") -> list[Difference]:
     Raises `HistoryError` for files that do not fit the records, `InspectError` for a catalog that
     cannot be read.
     """
-    dialect = database_for(alias).dialect
-    state = state_of(history, Runner(alias, history).applied(), dialect)
+    dialect, runner = database_for(alias).dialect, Runner(alias, history)
+    state = state_of(runner.history, runner.applied(), dialect)
     wanted = render_state(state, dialect)
     found = compare_database(wanted, alias, ignored=_unmanaged(state))
     return unexpected(state, found)
@@ -56,8 +58,8 @@ def drift(history: History, alias: str = "default") -> list[Difference]:
 
 async def adrift(history: History, alias: str = "default") -> list[Difference]:
     """`drift` for async code."""
-    dialect = database_for(alias).dialect
-    state = state_of(history, await Runner(alias, history).aapplied(), dialect)
+    dialect, runner = database_for(alias).dialect, Runner(alias, history)
+    state = state_of(runner.history, await runner.aapplied(), dialect)
     wanted = render_state(state, dialect)
     found = await acompare_database(wanted, alias, ignored=_unmanaged(state))
     return unexpected(state, found)

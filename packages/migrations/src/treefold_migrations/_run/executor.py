@@ -430,7 +430,7 @@ class _File:
 
     def _python(self, unit: PythonUnit) -> Flow[None]:
         held = self._engine.held
-        models = FrozenModels(unit.state, using=held.alias)
+        models = FrozenModels(unit.state, using=held.alias, elsewhere=unit.elsewhere)
 
         def tell(text: str, done: int, total: int) -> None:
             self._tell("rows", text or unit.summary, rows_=done, total=total)

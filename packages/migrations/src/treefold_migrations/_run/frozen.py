@@ -8,28 +8,35 @@ none.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from treefold_migrations._state.rendering import shape_of
-from treefold_migrations._state.schema_state import SchemaState
+from treefold_migrations._state.schema_state import SchemaState, TableState
 from treefold_orm import Model
 from treefold_orm.schema import models_of
 
 
 class FrozenModels:
     """Models by the name of their table: `models.author`, or `models["order line"]`; a model's own
-    name, `models.Author`, works where it is the name of one table.
+    name, `models.Author`, works where it is the name of one table. Models of the tables `elsewhere`
+    query the databases that these are in.
     """
 
-    def __init__(self, state: SchemaState, *, using: str) -> None:
+    def __init__(
+        self, state: SchemaState, *, using: str, elsewhere: Sequence[TableState] = ()
+    ) -> None:
         self._state = state
         self._using = using
+        self._elsewhere = elsewhere
         self._made: dict[str, type[Model]] | None = None
 
     def _all(self) -> dict[str, type[Model]]:
         if self._made is None:
             shapes = {name: shape_of(table) for name, table in self._state.tables.items()}
+            for table in self._elsewhere:
+                shapes[table.name] = replace(shape_of(table), database=table.options.database)
             self._made = models_of(shapes, self._using)
         return self._made
 

@@ -221,7 +221,8 @@ def _python_back(
         return []
     together = operation.transactional or target.single
     summary = f"run Python: {operation.backward.__name__}"
-    return [PythonUnit(operation.backward, state, begun.operation, together, summary)]
+    made = PythonUnit(operation.backward, state, begun.operation, together, summary)
+    return [replace(made, elsewhere=tuple(operation.elsewhere))]
 
 
 def _parts_back(

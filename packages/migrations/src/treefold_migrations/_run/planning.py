@@ -125,7 +125,8 @@ def _units(
         if isinstance(operation, RunPython):
             together = operation.transactional or target.single
             summary = operation.describe()
-            yield PythonUnit(operation.forward, states[place], place, together, summary)
+            made = PythonUnit(operation.forward, states[place], place, together, summary)
+            yield replace(made, elsewhere=tuple(operation.elsewhere))
         elif isinstance(operation, SeparateStateAndDatabase):
             inner = states_through(operation.database, states[place])
             for unit in _units(operation.database, inner, target, fresh):

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Literal, TypeVar
 
 from treefold_migrations._base.errors import DataLossRefused
+from treefold_migrations._files.databases import on_database
 from treefold_migrations._files.history import History
 from treefold_migrations._run import schedule
 from treefold_migrations._run.effects import Atomic, Flow, aexecute, execute, rows
@@ -52,11 +53,14 @@ class Runner:
 
     Args:
         database: The alias.
-        history: The files.
+        history: The files; of each, the operations that live on the database run.
         listener: Called with an `Event` when anything begins, ends, waits or is tried again.
         limits: How long locking steps wait and run (PostgreSQL).
         wait: Seconds to wait for another run.
         interrupted: The choice for an interrupted step that may not run twice.
+
+    Raises:
+        HistoryError: No operation of the files lives on the database.
     """
 
     def __init__(
@@ -70,7 +74,7 @@ class Runner:
         interrupted: Interrupted = "stop",
     ) -> None:
         self.database = database
-        self.history = history
+        self.history = on_database(history, database)
         self._listener = listener
         self._limits = limits or Limits()
         self._wait = wait

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from treefold_migrations._plan.step import Step
 from treefold_migrations._run.records import Direction, Progress
-from treefold_migrations._state.schema_state import SchemaState
+from treefold_migrations._state.schema_state import SchemaState, TableState
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class SqlUnit:
 
 @dataclass(frozen=True, slots=True)
 class PythonUnit:
-    """A call of a function with the models of a state."""
+    """A call of a function with the models of a state, and of tables in other databases."""
 
     function: Callable[..., Any]
     state: SchemaState
@@ -64,6 +64,7 @@ class PythonUnit:
     summary: str
     hidden: bool = False
     guards: tuple[Step, ...] = ()
+    elsewhere: tuple[TableState, ...] = ()
     blocking = False
 
     @property
@@ -88,6 +89,7 @@ class FileRun:
     a plan names, because every row is handled under a lock.
     `phase` is empty for a whole file; of an expanded one, and of one to be, `parts` are the letters
     of its operations. `base` is the row of the journal that the run ends with instead of none.
+    `database` is the alias that a command ran it on.
     """
 
     name: str
@@ -106,6 +108,7 @@ class FileRun:
     parts: str = ""
     base: Progress | None = None
     fills: tuple[str, ...] = ()
+    database: str = ""
 
     @property
     def whole(self) -> int:

@@ -24,7 +24,8 @@ class TableOptions:
 
     `primary_key` names the fields of a key of several columns; `managed` is False for a table that
     others create, of which migrations only know. `as_found` holds what a database had otherwise
-    when its tables were taken over: the kind of a part, its name there, and what it is.
+    when its tables were taken over: the kind of a part, its name there, and what it is. `database`
+    is the alias of the database that the table is in.
     """
 
     primary_key: tuple[str, ...] = ()
@@ -32,6 +33,7 @@ class TableOptions:
     indexes: tuple[AnyIndex, ...] = ()
     managed: bool = True
     as_found: tuple[AsFound, ...] = ()
+    database: str = schema.DEFAULT
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +162,8 @@ def same_table(one: TableState, other: TableState) -> bool:
         return True
     mine, theirs = one.options, other.options
     return (
-        (one.name, one.model, mine.primary_key, mine.managed)
-        == (other.name, other.model, theirs.primary_key, theirs.managed)
+        (one.name, one.model, mine.primary_key, mine.managed, mine.database)
+        == (other.name, other.model, theirs.primary_key, theirs.managed, theirs.database)
         and one.fields.keys() == other.fields.keys()
         and all(same_parts(field, other.fields[name]) for name, field in one.fields.items())
         and _sources(mine.constraints) == _sources(theirs.constraints)

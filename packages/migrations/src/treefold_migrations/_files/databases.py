@@ -1,0 +1,107 @@
+"""The databases of a history: those that it lives on, and the part of each file that one has.
+
+| Operation of a file | on `default` | on `analytics` |
+|---|---|---|
+| `CreateTable("author", ...)` | runs | |
+| `CreateTable("event", ..., database="analytics")` | | runs |
+| `AddField("event", ...)` | | runs, where its table is |
+| `RunPython(copy, database="analytics")` | | runs, and knows the tables of `default` |
+
+Names, order and hashes of the files are the same on every database, so that each records all of
+them: also those of which it has no operation. A history that names no database is not bound to
+one: it is whole on whichever alias it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from treefold_migrations._base.errors import HistoryError
+from treefold_migrations._files.history import History
+from treefold_migrations._operations.base import Operation, states_through
+from treefold_migrations._operations.custom import RunPython, RunSQL, SeparateStateAndDatabase
+from treefold_migrations._operations.tables import CreateTable, DropTable, RenameTable
+from treefold_migrations._state.schema_state import SchemaState
+from treefold_orm.schema import DEFAULT, in_turn
+
+
+def databases_of(history: History) -> list[str]:
+    """Return the aliases that the operations of a history live on, `default` first."""
+    named = (alias for item in history.order() for alias in _named_in(item.operations))
+    return in_turn(named) or [DEFAULT]
+
+
+def _named_in(operations: Iterable[Operation]) -> Iterator[str]:
+    for operation in operations:
+        if isinstance(operation, (CreateTable, RunSQL, RunPython)):
+            yield operation.database
+        elif isinstance(operation, SeparateStateAndDatabase):
+            yield from _named_in((*operation.database, *operation.state))
+
+
+def databases_asked(history: History, database: str | None) -> list[str]:
+    """Return the aliases that a command is for: the one that it was given, or all of a history."""
+    return databases_of(history) if database is None else [database]
+
+
+def on_database(history: History, alias: str) -> History:
+    """Return a history with the operations that live on one database.
+
+    Raises:
+        HistoryError: None of them does, and they name other databases.
+    """
+    found = databases_of(history)
+    if found in ([DEFAULT], [alias]):
+        return history
+    if alias not in found:
+        raise HistoryError(
+            f"No operation of the migrations lives on the database {alias!r}; they live on "
+            f"{', '.join(found)}"
+        )
+    parts = {
+        item.name: replace(item, part=_parts_on(alias, item.operations, before))
+        for item, before, _ in history.steps()
+    }
+    return History(history.folder, [parts.get(name, item) for name, item in history.files.items()])
+
+
+def _parts_on(
+    alias: str, operations: Sequence[Operation], before: SchemaState
+) -> tuple[Operation, ...]:
+    states = states_through(operations, before)
+    found = (_part_on(alias, *pair) for pair in zip(operations, states, strict=False))
+    return tuple(part for part in found if part is not None)
+
+
+def _part_on(alias: str, operation: Operation, before: SchemaState) -> Operation | None:
+    if isinstance(operation, SeparateStateAndDatabase):
+        halves = [_parts_on(alias, h, before) for h in (operation.database, operation.state)]
+        return SeparateStateAndDatabase(*halves) if any(halves) else None
+    if _database_of(operation, before) != alias:
+        return None
+    if isinstance(operation, RunPython):
+        others = [t for t in before.tables.values() if t.options.database != alias]
+        return replace(operation, elsewhere=others)
+    return operation
+
+
+def _database_of(operation: Operation, before: SchemaState) -> str:
+    match operation:
+        case CreateTable() | RunSQL() | RunPython():
+            return operation.database
+        case DropTable():
+            table = operation.name
+        case RenameTable():
+            table = operation.old
+        case _:
+            table = str(getattr(operation, "table", ""))
+    known = before.tables.get(table)
+    return DEFAULT if known is None else known.options.database
+
+
+def is_python(operation: Operation) -> bool:
+    """Return True for an operation with Python, which may read one database and write another."""
+    if isinstance(operation, SeparateStateAndDatabase):
+        return any(map(is_python, (*operation.database, *operation.state)))
+    return isinstance(operation, RunPython)

@@ -1,0 +1,103 @@
+"""Turns: the order in which the files of a history run on its databases.
+
+| File | on `default` | on `analytics` |
+|---|---|---|
+| `0001`, `0002`: tables of both | 1st turn | 2nd turn |
+| `0003`: Python on `analytics` that copies rows of `default` | 3rd, only a record | 4th |
+| `0004`: drops the table of `default` | 5th | 6th, only a record |
+
+Files without Python run together. A file with Python waits until each database has the files before
+it, and those behind it wait until each database has it: otherwise `default` would have dropped the
+rows of `0004` before `0003` has copied them. The way back is the same, the last database first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from treefold_migrations._files.databases import is_python
+from treefold_migrations._files.history import History
+from treefold_migrations._run.record_names import applied_names
+from treefold_migrations._run.records import Applied
+
+
+def forward_turns(
+    history: History, pending: Mapping[str, Collection[str]], upto: str | None
+) -> list[tuple[str, str | None]]:
+    """Return the aliases in turn, each with the last file of its turn, None for all files.
+
+    Args:
+        history: The files.
+        pending: The files that are not applied, by alias.
+        upto: The target of `migrate`.
+
+    Raises:
+        HistoryError: The files fork, or there is no such target.
+    """
+    names = [item.name for item in history.order()]
+    if upto is None:
+        history.head()
+    elif upto != "zero":
+        wanted = history.ancestors(history.find(upto).name)
+        names = [name for name in names if name in wanted]
+    names = [name for name in names if any(name in waiting for waiting in pending.values())]
+    stops: dict[str, None] = {}
+    for place, name in enumerate(names):
+        if _holds_python(history, name):
+            stops.update(dict.fromkeys(names[max(place - 1, 0) : place + 1]))
+    return [(alias, stop) for stop in (*stops, upto) for alias in pending]
+
+
+def backward_turns(
+    history: History, there: Mapping[str, Collection[str]], *, steps: int, to: str | None
+) -> list[tuple[str, list[str]]]:
+    """Return the aliases in turn, each with the files to be taken back in it.
+
+    Args:
+        history: The files.
+        there: The files that are applied, expanded or half done, by alias.
+        steps: How many files, the last one first, without `to`.
+        to: The target of `rollback`.
+
+    Raises:
+        HistoryError: There is no such target.
+    """
+    order = [item.name for item in history.order()]
+    names = [name for name in order if any(name in known for known in there.values())]
+    if to is None:
+        chosen = names[-steps:] if steps > 0 else []
+    else:
+        kept = set[str]() if to == "zero" else history.ancestors(history.find(to).name)
+        chosen = [name for name in names if name not in kept]
+    groups: list[list[str]] = []
+    alone = True
+    for name in reversed(chosen):
+        python = _holds_python(history, name)
+        if alone or python:
+            groups.append([])
+        groups[-1].append(name)
+        alone = python
+    turns = [
+        (alias, [name for name in group if name in there[alias]])
+        for group in groups
+        for alias in reversed(list(there))
+    ]
+    return [(alias, found) for alias, found in turns if found]
+
+
+def known_files(history: History, applied: Applied) -> set[str]:
+    """Return the files that a database has something of."""
+    return applied_names(history, applied) | applied.progress.keys()
+
+
+def fills_of(history: History, names: Collection[str], fills: Collection[str]) -> list[str]:
+    """Return the flags of `--fill` whose fields some files touch."""
+    touched: set[str] = set()
+    for name in names:
+        for operation in history[name].operations:
+            touched |= operation.touches() or set()
+    return [flag for flag in fills if flag.partition(":")[0] in touched]
+
+
+def _holds_python(history: History, name: str) -> bool:
+    return any(map(is_python, history[name].operations))
