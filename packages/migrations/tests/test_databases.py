@@ -2,103 +2,45 @@
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from run_support import (
-    AUTHOR,
-    Files,
-    Place,
-    files as files,
-    make_place as make_place,
+from databases_support import (
+    AGE,
+    EVENT,
+    KIND,
+    Places,
+    apply as apply,
+    places as places,
+    recorded,
+    tables,
+    two_files,
 )
+from run_support import AUTHOR, Files, files as files, make_place as make_place
 
 from treefold_migrations import (
     CreateTable,
     DataLossRefused,
-    FileError,
     HistoryError,
     RunError,
-    Runner,
     RunPython,
     RunSQL,
     StateError,
-    amigrate,
     drift,
-    lint,
     load_folder,
     makemigrations,
     migrate,
     resolve,
     rollback,
-    sqlmigrate,
-    squash,
 )
-from treefold_migrations._commands import command_line, command_line_checks
-from treefold_migrations._extension.migrations import Migrations
-from treefold_orm import ConfigurationError, Model, aclose_all, close_all, configure, fields
+from treefold_orm import ConfigurationError, Model, configure, fields
 from treefold_orm._fields.registry import Registry
 from treefold_orm._runtime.connections import _databases
 
-EVENT = (
-    'CreateTable("event", {"id": fields.BigAutoField(primary_key=True), '
-    '"kind": fields.CharField(max_length=40)}, model="Event", database="analytics")'
-)
-KIND = 'AddField("event", "size", fields.IntegerField(null=True))'
-AGE = 'AddField("author", "age", fields.IntegerField(null=True))'
-ALIASES: tuple[str, ...] = ("default", "analytics")
-Places = dict[str, Place]
-
-
-@pytest.fixture(
-    params=[("sqlite", "sqlite"), ("sqlite", "postgres"), ("postgres", "postgres")], ids="-".join
-)
-def places(request: pytest.FixtureRequest, make_place: Callable[[str], Place]) -> Iterator[Places]:
-    """An empty database behind each alias."""
-    _databases.clear()
-    made = dict(zip(ALIASES, map(make_place, request.param), strict=True))
-    for alias, place in made.items():
-        if place.engine == "sqlite":
-            configure("sqlite", place.address, alias=alias)
-        else:
-            settings = {"search_path": place.schema}
-            configure(database=place.address, alias=alias, server_settings=settings)
-    yield made
-    close_all()
-    _databases.clear()
-
-
-@pytest.fixture(params=["sync", "async"])
-def apply(request: pytest.FixtureRequest) -> Callable[..., Any]:
-    """`migrate` in one half."""
-    if request.param == "sync":
-        return migrate
-
-    async def in_a_loop(*args: Any, **options: Any) -> Any:
-        try:
-            return await amigrate(*args, **options)
-        finally:
-            await aclose_all()
-
-    return lambda *args, **options: asyncio.run(in_a_loop(*args, **options))
-
-
-def tables(places: Places) -> list[set[str]]:
-    """The tables of each database, but for those of the records."""
-    return [
-        {t for t in place.tables() if not t.startswith("treefold_")} for place in places.values()
-    ]
-
-
-def recorded(places: Places) -> list[list[str]]:
-    query = "SELECT name FROM treefold_migrations ORDER BY name"
-    return [[name for (name,) in place.ask(query)] for place in places.values()]
+NO_FIELDS: dict[str, Any] = {}
 
 
 def models(**homes: str) -> list[Any]:
@@ -181,7 +123,7 @@ def test_a_key_between_databases_by_hand_is_refused(files: Files, places: Places
 @pytest.mark.parametrize("alias", ["", " ", None, 3, ["default"]])
 @pytest.mark.parametrize(
     ("kind", "args"),
-    [(CreateTable, ("a", {})), (RunSQL, ("SELECT 1",)), (RunPython, (RunPython.noop,))],
+    [(CreateTable, ("a", NO_FIELDS)), (RunSQL, ("SELECT 1",)), (RunPython, (RunPython.noop,))],
 )
 def test_an_alias_that_is_no_text_is_refused(kind: Any, args: Any, alias: Any) -> None:
     with pytest.raises(StateError, match="database must be the alias of a database, got"):
@@ -196,11 +138,6 @@ def test_files_in_a_circle_are_refused(files: Files, places: Places) -> None:
 
 
 # -- migrate --------------------------------------------------------------------------------------
-
-
-def two_files(files: Files) -> None:
-    files.write("0001_initial", AUTHOR, EVENT, 'RunSQL("SELECT 1", "", database="analytics")')
-    files.write("0002_size", KIND)
 
 
 def test_each_operation_runs_where_its_model_lives(
@@ -371,181 +308,26 @@ def test_a_half_done_file_of_one_database_is_resolved_there(files: Files, places
     done = resolve(files.folder, "0002", "abandon", allow_destructive=True)
     assert [run.database for run in done] == ["analytics"]
     files.write("0002_fill", AGE, KIND, after=["0001_initial"])
-    with pytest.raises(HistoryError, match="was changed after it was applied"):
+    wanted = r"was changed after it was applied.*`migrate 0002_fill --fake --database default`"
+    with pytest.raises(HistoryError, match=wanted):
         migrate(files.folder)
 
 
-# -- the way back, plans and phases ---------------------------------------------------------------
-
-
-def test_a_rollback_takes_the_last_file_back_on_each_database(files: Files, places: Places) -> None:
-    two_files(files)
-    migrate(files.folder)
-    lines: list[str] = []
-    rollback(files.folder, plan=True, say=lines.append)
-    assert [line for line in lines if "without a lock" not in line] == [
-        "analytics:",
-        "0002_size: 1 step",
-        "  1/1 drop column event.size",
-        "default:",
-        "0002_size: 0 steps",
-    ]
-    rollback(files.folder)
-    assert recorded(places) == [["0001_initial"]] * 2
-    migrate(files.folder, database="analytics")
-    rollback(files.folder)  # the last file is there on one of them alone
-    assert recorded(places) == [["0001_initial"]] * 2
-    rollback(files.folder, "zero")
-    assert tables(places) == [set(), set()]
-    lines.clear()
-    assert rollback(files.folder, say=lines.append) == []
-    assert lines == ["Nothing to roll back"]
-
-
-def test_a_rollback_that_cannot_be_is_refused_on_all_databases(
-    files: Files, places: Places
-) -> None:
+def test_a_file_that_failed_on_one_database_can_be_corrected(files: Files, places: Places) -> None:
+    """The others have nothing of it but a record, which follows."""
     files.write("0001_initial", AUTHOR, EVENT)
-    files.write("0002_more", KIND, 'RunSQL("SELECT 1")')
+    files.write("0002_wrong", 'RunSQL("INSERT INTO nothing", database="analytics")')
+    with pytest.raises(RunError, match="nothing of this file was applied"):
+        migrate(files.folder)
+    files.write("0003_age", AGE, after=["0002_wrong"])
+    migrate(files.folder, database="default")
+    assert recorded(places) == [["0001_initial", "0002_wrong", "0003_age"], ["0001_initial"]]
+    files.write("0002_wrong", KIND, after=["0001_initial"])
     migrate(files.folder)
-    with pytest.raises(RunError, match="cannot be rolled back"):
-        rollback(files.folder)
-    assert recorded(places) == [["0001_initial", "0002_more"]] * 2
-    rollback(files.folder, database="analytics")
-    rollback(files.folder, allow_destructive=True)
-    assert recorded(places) == [["0001_initial"]] * 2
-
-
-def test_a_fill_goes_to_the_database_of_its_field(files: Files, places: Places) -> None:
-    files.write("0001_initial", AUTHOR, EVENT)
-    files.write("0002_drop", 'DropField("event", "kind")', 'DropField("author", "name")')
-    migrate(files.folder)
-    fills = ["event.kind:some", "author.name:one"]
-    rollback(files.folder, fill=fills)
-    assert recorded(places) == [["0001_initial"]] * 2
-    migrate(files.folder)
-    with pytest.raises(Exception, match=r"--fill event\.other does not fit"):
-        rollback(files.folder, fill=["event.other:x"])
-    assert recorded(places) == [["0001_initial", "0002_drop"]] * 2
-
-
-def test_records_are_written_and_removed_on_each_database(files: Files, places: Places) -> None:
-    two_files(files)
-    lines: list[str] = []
-    migrate(files.folder, fake=True, say=lines.append)
-    assert tables(places) == [set(), set()]
-    assert recorded(places) == [["0001_initial", "0002_size"]] * 2
-    assert lines[:3] == ["default:", "0001_initial: record written", "0002_size: record written"]
-    rollback(files.folder, fake=True)
-    assert recorded(places) == [["0001_initial"]] * 2
-    assert [str(d) for d in drift(files.folder)] != []
-
-
-def test_both_phases_go_through_each_database(files: Files, places: Places, apply: Any) -> None:
-    files.write("0001_initial", AUTHOR, EVENT)
-    apply(files.folder)
-    added = 'AddField("{}", "rank", fields.IntegerField(default=0), fill=0)'
-    files.write("0002_rank", added.format("author"), added.format("event"))
-    lines: list[str] = []
-    apply(files.folder, phase="expand", say=lines.append)
-    assert lines[-1] == "Expanded; run `migrate` once the release before is gone"
-    for alias, table in (("default", "author"), ("analytics", "event")):
-        column = "name" if table == "author" else "kind"
-        places[alias].ask(f"INSERT INTO {table} ({column}) VALUES ('old')")
-        assert places[alias].ask(f"SELECT rank FROM {table}") == [(0,)]
-        assert Runner(alias, files.history()).missing() == []
-    assert apply(files.folder, phase="expand") == []
+    assert recorded(places) == [["0001_initial", "0002_wrong", "0003_age"]] * 2
+    hashes = [place.ask("SELECT hash FROM treefold_migrations") for place in places.values()]
+    assert hashes[0] == hashes[1]
     assert drift(files.folder) == []
-    apply(files.folder, database="analytics")
-    assert recorded(places) == [["0001_initial"], ["0001_initial", "0002_rank"]]
-    apply(files.folder, phase="contract")
-    assert recorded(places) == [["0001_initial", "0002_rank"]] * 2
-    assert drift(files.folder) == []
-
-
-# -- commands -------------------------------------------------------------------------------------
-
-
-def test_commands_show_each_database(
-    files: Files, places: Places, capsys: pytest.CaptureFixture[str]
-) -> None:
-    two_files(files)
-    app_dir = str(files.folder.parent)
-
-    def printed(command: Any, *args: Any, **options: Any) -> list[str]:
-        command(*args, app_dir=app_dir, **options)
-        return capsys.readouterr().out.splitlines()
-
-    migrate(files.folder, "0001", database="analytics")
-    assert printed(command_line.list_migrations) == [
-        *("default:", "[ ] 0001_initial", "[ ] 0002_size"),
-        *("analytics:", "[x] 0001_initial", "[ ] 0002_size"),
-    ]
-    one = printed(command_line.list_migrations, database="analytics")
-    assert one == ["[x] 0001_initial", "[ ] 0002_size"]
-    sql = printed(command_line.migrate, sql=True)
-    assert [line for line in sql if line.startswith(("-- 0", "-- database"))] == [
-        "-- database default",
-        f"-- 0001_initial ({places['default'].engine})",
-        f"-- 0002_size ({places['default'].engine})",
-        "-- database analytics",
-        f"-- 0002_size ({places['analytics'].engine})",
-    ]
-    assert printed(command_line.migrate)[0] == "default:"
-    places["analytics"].ask("ALTER TABLE event ADD COLUMN extra integer")
-    found = printed(command_line_checks.drift)
-    assert found[0] == "analytics:"
-    assert "extra" in found[1]
-    assert printed(command_line_checks.drift, database="default") == []
-    sql = printed(command_line.sqlmigrate, "0001")
-    assert sum("CREATE TABLE" in line for line in sql) == 2
-    sql = printed(command_line.sqlmigrate, "0001", database="analytics", dialect="postgres")
-    assert [line for line in sql if "CREATE TABLE" in line] == ['CREATE TABLE "event" (']
-    assert "default:" in printed(command_line.lint, every=True)
-
-
-def test_findings_are_those_of_the_database(files: Files) -> None:
-    files.write("0001_initial", AUTHOR, EVENT)
-    files.write("0002_drop", 'DropField("event", "kind")')
-    assert lint(files.folder, database="default", metas=()) == []
-    assert [item.name for item, _ in lint(files.folder, metas=())] == ["0002_drop"]
-    assert 'CREATE TABLE "event"' in sqlmigrate(
-        files.folder, "0001", dialect="sqlite", database="analytics"
-    )
-
-
-def test_a_squash_keeps_the_databases(files: Files, places: Places) -> None:
-    two_files(files)
-    migrate(files.folder, database="analytics")
-    path = squash("0002", files.folder)
-    assert path.read_text().count('database="analytics"') == 2
-    migrate(files.folder)
-    assert tables(places) == [{"author"}, {"event"}]
-    assert drift(files.folder) == []
-    assert recorded(places)[0] == [path.stem]
-
-
-def test_an_application_is_behind_on_each_database(files: Files, places: Places) -> None:
-    two_files(files)
-    extension, app = Migrations(), SimpleNamespace(root=files.folder.parent)
-    extension.setup(app)
-    assert [p.text for p in extension.pending() if "applied" in p.text] == [
-        "not applied: 0001_initial, 0002_size",
-        "not applied to analytics: 0001_initial, 0002_size",
-    ]
-    assert extension.apply() == [
-        "applied 0001_initial",
-        "applied 0002_size",
-        "applied 0001_initial to analytics",
-        "applied 0002_size to analytics",
-    ]
-    assert not [p for p in extension.pending() if "applied" in p.text]
-    _databases.pop("analytics").close()
-    assert [p.text for p in extension.pending() if "config" in p.text] == [
-        "the database 'analytics' is not configured"
-    ]
-
-
-def test_a_file_of_a_missing_folder_is_refused_as_before(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="There is no folder"):
-        migrate(tmp_path / "elsewhere")
+    files.write("0003_age", AGE, KIND.replace("size", "other"), after=["0002_wrong"])
+    with pytest.raises(HistoryError, match="0003_age' was changed after it was applied"):
+        migrate(files.folder)

@@ -63,7 +63,8 @@ def on_database(history: History, alias: str) -> History:
         item.name: replace(item, part=_parts_on(alias, item.operations, before))
         for item, before, _ in history.steps()
     }
-    return History(history.folder, [parts.get(name, item) for name, item in history.files.items()])
+    items = [parts.get(name, item) for name, item in history.files.items()]
+    return History(history.folder, items, database=alias)
 
 
 def _parts_on(

@@ -44,11 +44,14 @@ class History:
     comes after it. Its children count on the hash of the last file that it replaces, so that a
     squash leaves their hashes as they were.
 
+    `database` is the alias of the only database whose operations it has; empty for all of them.
+
     Raises `HistoryError` for a parent that does not exist and for a circle.
     """
 
-    def __init__(self, folder: Path, loaded: Iterable[Loaded]) -> None:
+    def __init__(self, folder: Path, loaded: Iterable[Loaded], *, database: str = "") -> None:
         self.folder = folder
+        self.database = database
         self._files = {item.name: item for item in loaded}
         self._stands_for = self._replacements()
         self._kept = {n: m for n, m in self._files.items() if n not in self._stands_for}

@@ -4,10 +4,12 @@
 |---|---|---|
 | hash of version 2 | same code | fits |
 | hash of version 1 | same code, or `elidable=True` added since | fits, rewritten by the next run |
+| any | other code, without an operation on this database | fits, rewritten by the next run |
 | any | other code | refused |
 
 A file is compared after the hashes that its parents are recorded with: these stay what they were
-where a squashed file has taken the place of a parent.
+where a squashed file has taken the place of a parent. A file without an operation on a database
+may be corrected after it failed on another one, although this one has its record already.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from treefold_migrations._run.records import Applied
 def fits(history: History, applied: Applied, name: str) -> bool:
     """Return True if the recorded hash of a file, which is there, is that of its code."""
     recorded = applied.records[name].hash
-    if recorded == history.digest(name):
+    if recorded == history.digest(name) or has_no_part(history, name):
         return True
     parents = [_recorded_hash(history, applied, parent) for parent in history.parents(name)]
     return recorded in history.digests_after(name, parents)
@@ -33,9 +35,21 @@ def fits_replaced(record_hash: str, replaced_hash: str) -> bool:
     return record_hash == replaced_hash or is_old(record_hash) != is_old(replaced_hash)
 
 
+def has_no_part(history: History, name: str) -> bool:
+    """Return True for a file whose operations are all those of other databases."""
+    item = history[name]
+    return bool(item.migration.operations) and not item.operations
+
+
 def outdated(history: History, applied: Applied) -> dict[str, str]:
-    """Return the records with a hash of version 1 that fit, each with its hash of today."""
+    """Return the records that fit with another hash than that of today, each with the latter."""
     found = {n: r.hash for n, r in applied.records.items() if is_old(r.hash)}
+    if history.database:  # where a file without a part was corrected, those behind it follow
+        found |= {
+            name: record.hash
+            for name, record in applied.records.items()
+            if name in history and record.hash != history.digest(name)
+        }
     made: dict[str, str] = {}
     replaced = {old: new for item in history.order() for old, new in item.replaces.items()}
     for name in found:

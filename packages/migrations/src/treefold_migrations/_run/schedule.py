@@ -29,7 +29,7 @@ from treefold_migrations._run.half_done import half_done, standing, ways_out
 from treefold_migrations._run.half_done_runs import forward_run, undone
 from treefold_migrations._run.lookups import lookups, require_imports
 from treefold_migrations._run.planning import Target, units_backwards, units_between
-from treefold_migrations._run.record_hashes import fits, fits_replaced, outdated
+from treefold_migrations._run.record_hashes import fits, fits_replaced, has_no_part, outdated
 from treefold_migrations._run.record_names import applied_names, pending, recorded_as
 from treefold_migrations._run.records import Applied, Progress, Record
 from treefold_migrations._run.rollback_fills import RollbackFills
@@ -57,7 +57,7 @@ def check(history: History, applied: Applied) -> None:
                 f"Migration {name!r} is expanded and its file is missing or squashed: get the file "
                 "from the branch that has it, and apply or roll it back there first"
             )
-        if entry.hash != history.digest(name):
+        if entry.hash != history.digest(name) and not has_no_part(history, name):
             raise HistoryError(
                 f"Migration {name!r} was changed after it was expanded, or a file before it was: "
                 "restore the files, and `rollback` first what is to be changed"
@@ -74,11 +74,12 @@ def check_release(history: History, applied: Applied) -> None:
 
 def _check_records(history: History, applied: Applied) -> None:
     replaced = {old: hash_ for item in history.order() for old, hash_ in item.replaces.items()}
+    fake = f"--fake --database {history.database}" if history.database else "--fake"
     for name, record in applied.records.items():
         if name not in replaced and name not in history:
             raise HistoryError(
                 f"Migration {name!r} is applied and its file is missing: get the file from the "
-                "branch that has it, or remove its record with `rollback TARGET --fake`"
+                f"branch that has it, or remove its record with `rollback TARGET {fake}`"
             )
         same = (
             fits_replaced(record.hash, replaced[name])
@@ -90,13 +91,13 @@ def _check_records(history: History, applied: Applied) -> None:
             raise HistoryError(
                 f"Migration {name!r} was changed after it was applied, or a file before it was: "
                 "restore the files and put the change into a new one; if the database is as the "
-                f"files say, accept them with `migrate {name} --fake`"
+                f"files say, accept them with `migrate {name} {fake}`"
             )
     for name, entry in applied.progress.items():
         if name not in history.files and not entry.is_expanded:
             raise HistoryError(
                 f"Migration {name!r} is {standing(entry)} and its file is missing: get the file "
-                "from the branch that has it, or remove its record with `rollback --fake`, which "
+                f"from the branch that has it, or remove its record with `rollback {fake}`, which "
                 "leaves what it has done"
             )
     done = applied_names(history, applied)
@@ -105,7 +106,7 @@ def _check_records(history: History, applied: Applied) -> None:
         if item.name in done and missing:
             raise HistoryError(
                 f"Migration {item.name!r} is applied and {missing[0]!r}, which comes before it, is "
-                f"not: the records were edited; repair them with `migrate {missing[0]} --fake`"
+                f"not: the records were edited; repair them with `migrate {missing[0]} {fake}`"
             )
 
 
