@@ -204,6 +204,19 @@ def test_nothing_runs_if_one_database_is_not_configured(files: Files, places: Pl
     assert tables(places)[0] == {"author"}
 
 
+def test_two_aliases_of_one_database_are_refused(files: Files, places: Places) -> None:
+    """They would have one record, by which the second has nothing to run."""
+    two_files(files)
+    place = places["analytics"]
+    if place.engine == "sqlite":
+        configure("sqlite", place.address)
+    else:
+        configure(database=place.address, server_settings={"search_path": place.schema})
+    with pytest.raises(ConfigurationError, match="'default' and 'analytics' have the same address"):
+        migrate(files.folder)
+    assert tables(places) == [set(), set()]
+
+
 COPY = """
     def copy(models, work):
         def each(rows):

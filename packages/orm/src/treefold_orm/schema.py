@@ -49,7 +49,7 @@ from treefold_orm._schema.ddl import (
 from treefold_orm._schema.describe import table_of as table_of
 from treefold_orm._schema.homes import (
     check_relations as check_relations,
-    in_turn as in_turn,
+    sort_databases as sort_databases,
 )
 from treefold_orm._schema.records import (
     AddForeignKey as AddForeignKey,

@@ -34,6 +34,7 @@ from treefold_migrations._run.turns import (
     known_files,
 )
 from treefold_migrations._run.units import FileRun, SqlUnit, Unit
+from treefold_orm import ConfigurationError
 from treefold_orm.schema import Postgres, SQLite, database_for
 
 
@@ -289,7 +290,7 @@ class _BackwardTurn:
 class _Runners:
     """The runners of a command, one for each of its databases, and the lines that it says.
 
-    Raises `ConfigurationError` if one of several databases is not configured.
+    Raises `ConfigurationError` if one of several databases is not configured, or two are the same.
     """
 
     def __init__(
@@ -305,8 +306,8 @@ class _Runners:
         names = databases_asked(self.history, database)
         self.several = len(names) > 1
         self.say = Headed(say, several=self.several)
-        for alias in names if self.several else ():
-            database_for(alias)
+        if self.several:
+            _require_apart(names)
         self.by_alias = {
             alias: Runner(
                 alias,
@@ -347,6 +348,22 @@ class _Runners:
             return whole[:1]
         rest = [flag for flag in fills if not any(flag in turn.fills for turn in made)]
         return [replace(made[0], fills=[*made[0].fills, *rest]), *made[1:]]
+
+
+def _require_apart(aliases: Iterable[str]) -> None:
+    """Raise `ConfigurationError` where two aliases have one address, and so one record of files:
+    what the first had run would count as done for the second.
+    """
+    known: dict[str, str] = {}
+    for alias in aliases:
+        address = database_for(alias).address
+        other = known.setdefault(address, alias) if address else alias
+        if other != alias:
+            raise ConfigurationError(
+                f"The databases {other!r} and {alias!r} have the same address, where one would "
+                "take the migrations of the other for its own; give each a file, a database or a "
+                "schema of its own"
+            )
 
 
 def _one_turn_each(turns: Iterable[_BackwardTurn]) -> list[_BackwardTurn]:

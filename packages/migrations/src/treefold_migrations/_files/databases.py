@@ -23,13 +23,13 @@ from treefold_migrations._operations.base import Operation, states_through
 from treefold_migrations._operations.custom import RunPython, RunSQL, SeparateStateAndDatabase
 from treefold_migrations._operations.tables import CreateTable, DropTable, RenameTable
 from treefold_migrations._state.schema_state import SchemaState
-from treefold_orm.schema import DEFAULT, in_turn
+from treefold_orm.schema import DEFAULT, sort_databases
 
 
 def databases_of(history: History) -> list[str]:
     """Return the aliases that the operations of a history live on, `default` first."""
     named = (alias for item in history.order() for alias in _named_in(item.operations))
-    return in_turn(named) or [DEFAULT]
+    return sort_databases(named) or [DEFAULT]
 
 
 def _named_in(operations: Iterable[Operation]) -> Iterator[str]:

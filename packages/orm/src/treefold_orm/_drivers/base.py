@@ -82,6 +82,11 @@ class Database(ABC):
         self.dialect = dialect
         self.plans = PlanCache()
 
+    @property
+    def address(self) -> str:
+        """Text that two aliases of one database have in common; empty where that is not known."""
+        return ""
+
     @abstractmethod
     def run(self, operation: Operation[T], *, write: bool, read_only: bool) -> T:
         """Run an operation outside of a transaction, blocking this thread.

@@ -177,6 +177,13 @@ class PostgresDatabase(Database):
         return database_of(self._connect) or "of_the_user"
 
     @property
+    def address(self) -> str:
+        """The server, the database and its schema, as they are given."""
+        settings: Any = self._connect.get("server_settings") or {}
+        options = urlsplit(str(self._connect.get("dsn") or "")).query
+        return f"{self.place} {settings.get('search_path', '')} {options}"
+
+    @property
     def connect_arguments(self) -> dict[str, Any]:
         """The arguments for a connection of the driver outside of any pool here."""
         return dict(self._connect)

@@ -260,6 +260,11 @@ class SQLiteDatabase(Database):
         self.synchronous = synchronous
         self._fill()
 
+    @property
+    def address(self) -> str:
+        """The file; empty for one in memory, which is another one for each alias."""
+        return "" if self.single else os.path.realpath(self.database)
+
     def at(self, path: str, *, readers: int | None = None) -> SQLiteDatabase:
         """Return another file under the same alias and options."""
         return SQLiteDatabase(

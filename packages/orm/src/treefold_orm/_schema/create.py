@@ -25,7 +25,7 @@ from treefold_orm._runtime.run import arun, run
 from treefold_orm._schema import records
 from treefold_orm._schema.ddl import statements
 from treefold_orm._schema.describe import table_of
-from treefold_orm._schema.homes import by_database, check_relations
+from treefold_orm._schema.homes import check_relations, group_by_database
 from treefold_orm._search.search_index import search_indexes
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def _works(models: tuple[type[Model], ...], using: str | None) -> list[tuple[str
     metas = _metas(models)
     check_relations(metas)
     if using is None:
-        groups = by_database(metas) or {DEFAULT: []}
+        groups = group_by_database(metas) or {DEFAULT: []}
     else:
         groups = {using: [meta for meta in metas if models or meta.database == using]}
     for alias in groups:

@@ -17,17 +17,17 @@ from treefold_orm._base.databases import DEFAULT
 from treefold_orm._fields.meta import Meta
 
 
-def in_turn(databases: Iterable[str]) -> list[str]:
+def sort_databases(databases: Iterable[str]) -> list[str]:
     """Return aliases in the order in which databases are gone through: `default` first."""
     return sorted({str(alias) for alias in databases}, key=lambda alias: (alias != DEFAULT, alias))
 
 
-def by_database(metas: Iterable[Meta]) -> dict[str, list[Meta]]:
+def group_by_database(metas: Iterable[Meta]) -> dict[str, list[Meta]]:
     """Return the models of each database, the databases in turn."""
     found = list(metas)
     return {
         alias: [meta for meta in found if meta.database == alias]
-        for alias in in_turn(meta.database for meta in found)
+        for alias in sort_databases(meta.database for meta in found)
     }
 
 
