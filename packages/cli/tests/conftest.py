@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import sysconfig
+import threading
 from collections.abc import Callable, Generator
 from contextlib import suppress
 from pathlib import Path
@@ -113,12 +114,17 @@ class Running:
         self.url = ""
 
     def wait_for(self, pattern: str) -> re.Match[str]:
-        """Read the output up to the line that matches."""
+        """Read the output up to the line that matches; a server without it is ended."""
         assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self.output += line
-            if found := re.search(pattern, line):
-                return found
+        alarm = threading.Timer(120, os.killpg, [self.process.pid, signal.SIGKILL])
+        alarm.start()
+        try:
+            for line in self.process.stdout:
+                self.output += line
+                if found := re.search(pattern, line):
+                    return found
+        finally:
+            alarm.cancel()
         raise AssertionError(f"no line like {pattern!r} in\n{self.output}")
 
     def started(self) -> "Running":

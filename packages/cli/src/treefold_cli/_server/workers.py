@@ -39,6 +39,8 @@ PROCESSES_VARIABLE = "TREEFOLD_WORKER_PROCESSES"
 _STARTUP_FAILED = 3  # the exit code of a uvicorn worker whose application did not start
 _LOOK_SECONDS = 0.5
 """Seconds between two looks at the processes; an end is noticed at once."""
+_START_SECONDS = 60.0
+"""Seconds that a process has for its first answer."""
 _RETRY_SECONDS = 5.0
 """Seconds after which a replacement that did not start is tried again."""
 
@@ -78,6 +80,18 @@ class WorkerProcess(Process):
     """One server process and its end of the pipe that asks whether it still answers."""
 
     _own: Server | None = None
+    _began = 0.0
+    _has_answered = False
+
+    def start(self) -> None:
+        """Start the process, which has a minute until it must answer."""
+        super().start()
+        self._began = time.monotonic()
+
+    @property
+    def is_starting(self) -> bool:
+        """True for a process that may not answer yet: imports take long on a busy machine."""
+        return not self._has_answered and time.monotonic() - self._began < _START_SECONDS
 
     @property
     def server(self) -> Server:
@@ -107,7 +121,12 @@ class WorkerProcess(Process):
         try:
             self.parent_conn.send(b"ping")
             ready = multiprocessing.connection.wait([self.parent_conn, self.sentinel], timeout)
-            return self.parent_conn in ready and self.parent_conn.recv() is not None
+            if self.parent_conn not in ready:
+                return False
+            while self.parent_conn.poll():  # a process that was busy has answered earlier pings too
+                self.parent_conn.recv()
+            self._has_answered = True
+            return True
         except (OSError, EOFError, pickle.UnpicklingError):  # it was killed while it answered
             return False
 
@@ -243,6 +262,8 @@ class Workers:
     def _replace_ended(self) -> None:
         for process in list(self._processes):
             if self._stopped_at is None and not self._is_serving(process):
+                if self._stopped_at is not None:  # since then: it ends after its requests
+                    return
                 process.kill()
                 process.join()
                 self._processes.remove(process)
@@ -255,6 +276,10 @@ class Workers:
         if process.ping(seconds):
             return True
         if process.has_ended:
+            return False
+        if process.is_starting:
+            return True
+        if self._stopped_at is not None:
             return False
         get_logger().error(
             "worker process %d did not answer for %d s and is replaced", process.pid, seconds
