@@ -247,8 +247,8 @@ for file in sorted(folder.glob("*.sqlite3")):
         ("async", "", ["analytics event", "default author"]),
         ("sync", "analytics", ["analytics event"]),
         ("async", "default", ["default author"]),
-        ("sync", "replica", ["replica"]),
-        ("tests", "", ["default author", "analytics event", "replica"]),
+        ("sync", "replica", ["replica author"]),
+        ("tests", "", ["default author", "analytics event", "replica author"]),
     ],
 )
 def test_all_models_go_to_their_own_databases(

@@ -25,7 +25,7 @@ from treefold_orm._runtime.run import arun, run
 from treefold_orm._schema import records
 from treefold_orm._schema.ddl import statements
 from treefold_orm._schema.describe import table_of
-from treefold_orm._schema.homes import check_relations, group_by_database
+from treefold_orm._schema.homes import check_relations, group_by_database, select_models
 from treefold_orm._search.search_index import search_indexes
 
 if TYPE_CHECKING:
@@ -146,7 +146,8 @@ def create_all(*models: type[Model], using: str | None = None) -> None:
 
     Args:
         models: The models; with `using`, their tables are created there, wherever they live.
-        using: The alias of a database; without models, only those that live there get a table.
+        using: The alias of a database; without models, those that live there get a table, and where
+            none does, those of `default`.
 
     Raises:
         ModelError: A relation leads to a model of another database; no statement was sent.
@@ -169,7 +170,7 @@ def _works(models: tuple[type[Model], ...], using: str | None) -> list[tuple[str
     if using is None:
         groups = group_by_database(metas) or {DEFAULT: []}
     else:
-        groups = {using: [meta for meta in metas if models or meta.database == using]}
+        groups = {using: metas if models else select_models(metas, using)}
     for alias in groups:
         database_for(alias)
     return [(alias, _create(group, alias)) for alias, group in groups.items()]

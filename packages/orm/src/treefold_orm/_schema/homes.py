@@ -31,6 +31,16 @@ def group_by_database(metas: Iterable[Meta]) -> dict[str, list[Meta]]:
     }
 
 
+def select_models(metas: Iterable[Meta], alias: str) -> list[Meta]:
+    """Return the models whose tables a database has: those that live there.
+
+    A database on which none lives, such as one of a test or a replica, has those of `default`.
+    """
+    found = list(metas)
+    living = [meta for meta in found if meta.database == alias]
+    return living or [meta for meta in found if meta.database == DEFAULT]
+
+
 def check_relations(metas: Iterable[Meta]) -> None:
     """Raise `ModelError` for a relation between models of two databases."""
     for meta in metas:
