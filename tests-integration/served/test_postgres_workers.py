@@ -15,7 +15,7 @@ import orm_postgres
 import pytest
 from http_messages import Call
 from serving import PATIENCE, Process, migrate
-from websockets.sync.client import connect
+from websockets.sync.client import ClientConnection, connect
 
 ADA = ("Authorization", "Bearer ada")
 ORDER = json.dumps({"lines": {"9780553293357": 1}}).encode()
@@ -40,7 +40,11 @@ def talk(shop: Process) -> None:
     host, port = shop.address
     with ExitStack() as open_sockets:
         room = f"ws://{host}:{port}/v1/chat/{secrets.token_hex(8)}"
-        members = [open_sockets.enter_context(connect(room, proxy=None)) for _ in range(8)]
+        members: list[ClientConnection] = []
+        for number in range(8):  # whoever hears itself has joined: a handshake comes before that
+            members.append(open_sockets.enter_context(connect(room, proxy=None)))
+            members[-1].send(f"here {number}")
+            assert [other.recv(PATIENCE) for other in members] == [f"here {number}"] * len(members)
         for number, member in enumerate(members):
             member.send(f"{number}")
             assert [other.recv(PATIENCE) for other in members] == [f"{number}"] * 8

@@ -42,7 +42,11 @@ def clear(models, work):
     models.book.objects.update(slug=None)
 """
 SLUG = add("slug", "CharField(max_length=80, null=True)")
-UNIQUE = add("slug", "CharField(max_length=80, unique=True)", 'fill=F("title")')
+UNIQUE = add(
+    "slug",
+    "CharField(max_length=80, unique=True)",
+    'fill=Concat(Value("book "), Cast("id", fields.TextField()))',
+)
 MORE = (
     one("a unique field of the row's values", UNIQUE, new_row={"slug": "s"}),
     one(
