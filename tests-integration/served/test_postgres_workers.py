@@ -41,7 +41,7 @@ def talk(shop: Process) -> None:
     with ExitStack() as open_sockets:
         room = f"ws://{host}:{port}/v1/chat/{secrets.token_hex(8)}"
         members: list[ClientConnection] = []
-        for number in range(8):  # whoever hears itself has joined: a handshake comes before that
+        for number in range(8):  # a member joins after its handshake, and then hears itself
             members.append(open_sockets.enter_context(connect(room, proxy=None)))
             members[-1].send(f"here {number}")
             assert [other.recv(PATIENCE) for other in members] == [f"here {number}"] * len(members)

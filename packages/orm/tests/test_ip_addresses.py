@@ -126,6 +126,17 @@ async def test_a_protocol_takes_its_own_addresses(empty: Any, half: Any) -> None
         Peer.objects.filter(four="::ffff:192.0.2.1")
 
 
+async def test_a_choice_is_chosen_by_each_of_its_spellings(empty: Any, half: Any) -> None:
+    class Peer(Model):
+        address = fields.GenericIPAddressField(choices=[("2001:DB8::1", "gate")])
+
+    await half.call(lambda: create_all(Peer), lambda: acreate_all(Peer))
+    made = await half(Peer.objects).create(address="2001:db8:0::1")
+    assert made.get_address_display() == "gate"
+    with pytest.raises(FieldValueError, match="not one of the choices"):
+        await half(Peer.objects).create(address="2001:db8::2")
+
+
 async def test_an_address_is_a_key(empty: Any, half: Any) -> None:
     class Peer(Model):
         address = fields.GenericIPAddressField(primary_key=True)

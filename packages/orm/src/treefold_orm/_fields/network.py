@@ -62,6 +62,8 @@ class GenericIPAddressField(TextField[T]):
         self._init_text(null, max_length, options)
         self.protocol = protocol
         self.unpack_ipv4 = unpack_ipv4
+        if self.choices:
+            self.choices = {self.coerce(value): label for value, label in self.choices.items()}
 
     def coerce(self, value: Any) -> str:
         if not isinstance(value, (ipaddress.IPv4Address, ipaddress.IPv6Address)):
