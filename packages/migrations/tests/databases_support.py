@@ -31,14 +31,19 @@ def places(request: pytest.FixtureRequest, make_place: Callable[[str], Place]) -
     _databases.clear()
     made = dict(zip(ALIASES, map(make_place, request.param), strict=True))
     for alias, place in made.items():
-        if place.engine == "sqlite":
-            configure("sqlite", place.address, alias=alias)
-        else:
-            settings = {"search_path": place.schema}
-            configure(database=place.address, alias=alias, server_settings=settings)
+        configure_place(place, alias)
     yield made
     close_all()
     _databases.clear()
+
+
+def configure_place(place: Place, alias: str) -> None:
+    """Put a database behind an alias."""
+    if place.engine == "sqlite":
+        configure("sqlite", place.address, alias=alias)
+    else:
+        settings = {"search_path": place.schema}
+        configure(database=place.address, alias=alias, server_settings=settings)
 
 
 @pytest.fixture(params=["sync", "async"])

@@ -25,6 +25,7 @@ from treefold_migrations import (
     migrate,
 )
 from treefold_orm import Model, aclose_all, fields
+from treefold_orm._runtime.connections import _databases, database_for
 from treefold_orm.schema import Meta, TableDef
 
 
@@ -50,7 +51,7 @@ def names_of(table: TableDef) -> list[str]:
 
 
 def test_the_database_of_others_is_taken_over_whole(
-    place: Place, make_place: MakePlace, tmp_path: Path
+    place: Place, make_place: MakePlace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     build(place, baseline_schemas.BOTH, of_engine(place))
     taken = take_over(place, tmp_path)
@@ -61,8 +62,10 @@ def test_the_database_of_others_is_taken_over_whole(
         other.do("CREATE SEQUENCE numbers")
     made_again(taken, other)
     elsewhere = make_place(place.engine)
-    assert len(migrate(tmp_path / "migrations", database=elsewhere.alias)) == 1
-    assert drift(tmp_path / "migrations", database=elsewhere.alias) == []
+    monkeypatch.setitem(_databases, place.alias, database_for(elsewhere.alias))
+    assert len(migrate(tmp_path / "migrations", database=place.alias)) == 1
+    assert drift(tmp_path / "migrations", database=place.alias) == []
+    assert elsewhere.ask("SELECT COUNT(*) FROM post") == [(0,)]
 
 
 def _nothing_is_lost(place: Place, taken: Taken) -> None:
@@ -96,6 +99,7 @@ def test_models_say_what_a_developer_would_write(place: Place, tmp_path: Path) -
         'import_field = fields.CharField(max_length=20, db_column="import")',
         'state = fields.CharField(max_length=10, db_default="it\'s")',
         "class XDropTableY(Model):",
+        f'        database = "{place.alias}"',
         'name="odd"',
         "    # Left to the database: foreign key course, student: enrolment(course, student)",
     ):
@@ -108,7 +112,7 @@ def test_models_say_what_a_developer_would_write(place: Place, tmp_path: Path) -
 def test_models_of_postgres_read_and_write_its_types(place: Place, tmp_path: Path) -> None:
     build(place, baseline_schemas.BOTH, baseline_schemas.POSTGRES)
     module: Any = take_over(place, tmp_path).module
-    kinds = module.Kinds.objects.using(place.alias)
+    kinds = module.Kinds.objects
     made = kinds.create(word="a", exact=decimal.Decimal("1.5"), old={"a": 1}, many=3, code="ab")
     row = kinds.get(pk=made.pk)
     assert (row.feeling, row.small, row.doc, row.tags) == ("sad", 1, {}, [])
@@ -116,9 +120,9 @@ def test_models_of_postgres_read_and_write_its_types(place: Place, tmp_path: Pat
     row.feeling = "it's"
     row.save()
     assert kinds.filter(feeling="it's", key__isnull=False).count() == 1
-    titles = module.Titles.objects.using(place.alias)
-    post = module.Post.objects.using(place.alias).create(id=1, title="one", state="new")
-    tag = module.Tag.objects.using(place.alias).create(id=1, label="t")
+    titles = module.Titles.objects
+    post = module.Post.objects.create(id=1, title="one", state="new")
+    tag = module.Tag.objects.create(id=1, label="t")
     post.tags.add(tag)
     assert [t.title for t in titles.all()] == ["one"]
     assert [p.title for p in tag.posts.all()] == ["one"]
@@ -128,10 +132,10 @@ def test_models_of_postgres_read_and_write_its_types(place: Place, tmp_path: Pat
 def test_triggers_of_sqlite_survive(place: Place, tmp_path: Path) -> None:
     build(place, baseline_schemas.BOTH, baseline_schemas.SQLITE)
     module: Any = take_over(place, tmp_path).module
-    posts = module.Post.objects.using(place.alias)
+    posts = module.Post.objects
     assert posts.create(title="one").pk == 1
     assert place.ask("SELECT line FROM log") == [("one",)]
-    counter = module.Counter.objects.using(place.alias).create(name="x")
+    counter = module.Counter.objects.create(name="x")
     counter.refresh_from_db()
     assert (counter.n, counter.on, counter.at.tzinfo) == (2, True, None)
 

@@ -14,6 +14,7 @@ from databases_support import (
     KIND,
     Places,
     apply as apply,
+    configure_place,
     places as places,
     recorded,
     tables,
@@ -178,13 +179,49 @@ def test_one_database_is_migrated_alone(files: Files, places: Places, apply: Any
     assert len(apply(files.folder)) == 1  # the record of 0002
 
 
-def test_a_database_of_no_operation_is_refused(files: Files, places: Places) -> None:
+def test_a_database_of_no_operation_has_the_tables_of_default(
+    files: Files, places: Places, apply: Any, make_place: Any
+) -> None:
+    """As `create_all` does it for a copy or a database of tests."""
     two_files(files)
-    configure("sqlite", ":memory:", alias="replica")
-    wanted = "No operation of the migrations lives on the database 'replica'; they live on default"
+    copy = make_place(places["default"].engine)
+    configure_place(copy, "copy")
+    lines: list[str] = []
+    apply(files.folder, database="copy", say=lines.append)
+    assert lines == ["0001_initial: 1 step", "  1/1 create table author", "0002_size: 0 steps"]
+    assert tables({**places, "copy": copy}) == [set(), set(), {"author"}]
+    assert drift(files.folder, database="copy") == []
+    rollback(files.folder, "zero", database="copy", allow_destructive=True)
+    assert tables({"copy": copy}) == [set()]
+
+
+def test_python_on_a_copy_reads_its_own_rows_and_those_of_other_databases(
+    files: Files, places: Places, make_place: Any
+) -> None:
+    above = """
+        def fill(models, work):
+            assert models.author.objects.db == work.database
+            assert models.event.objects.db == "analytics"
+            models.author.objects.create(name=work.database)
+    """
+    two_files(files)
+    files.write("0003_fill", "RunPython(fill, RunPython.noop)", above=above)
+    copy = make_place(places["default"].engine)
+    configure_place(copy, "copy")
+    migrate(files.folder)
+    migrate(files.folder, database="copy")
+    names = [place.ask("SELECT name FROM author") for place in (places["default"], copy)]
+    assert names == [[("default",)], [("copy",)]]
+
+
+def test_a_database_without_a_part_is_refused(files: Files, places: Places) -> None:
+    """Nothing lives on it, and nothing on `default` whose tables it could have."""
+    files.write("0001_initial", EVENT)
+    configure("sqlite", ":memory:", alias="copy")
+    wanted = "No operation of the migrations lives on the database 'copy'; they live on analytics"
     for call in (migrate, rollback, drift):
         with pytest.raises(HistoryError, match=wanted):
-            call(files.folder, database="replica")
+            call(files.folder, database="copy")
 
 
 def test_a_history_that_names_no_database_runs_on_any(files: Files, places: Places) -> None:

@@ -37,17 +37,17 @@ def draft_tables(database: Database) -> list[TableDraft]:
     taken: set[str] = set()
     drafts: dict[str, TableDraft] = {}
     for name, table in found.items():
-        drafts[name] = _named(name, table, taken)
+        drafts[name] = _named(name, table, taken, database.alias)
     for name, draft in drafts.items():
         _Table(draft, found[name], drafts, found, database).fill()
     views = [_view(view, database, taken) for view in database.views if view.columns]
     return [*drafts.values(), *(view for view in views if view.fields)]
 
 
-def _named(name: str, found: Found | None, taken: set[str]) -> TableDraft:
+def _named(name: str, found: Found | None, taken: set[str], alias: str) -> TableDraft:
     model = class_name(name, taken)
     taken.add(model)
-    return TableDraft(name, model, found)
+    return TableDraft(name, model, found, database=alias)
 
 
 class _Table:
@@ -268,7 +268,7 @@ def _stand_in(drafts: Iterable[FieldDraft]) -> FieldDraft | None:
 
 
 def _view(view: View, database: Database, taken: set[str]) -> TableDraft:
-    draft = _named(view.name, None, taken)
+    draft = _named(view.name, None, taken, database.alias)
     draft.kind = view.kind
     held: list[tuple[ColumnDef, Kind]] = []
     for column in view.columns:

@@ -13,7 +13,7 @@ from typing import Any
 from treefold_migrations._baseline.columns import AnyField, Kind
 from treefold_migrations._inspect.found import Found
 from treefold_migrations._state.schema_state import AsFound, TableOptions, TableState
-from treefold_orm.schema import ColumnDef
+from treefold_orm.schema import DEFAULT, ColumnDef
 
 LEFT_OUT: Any = None
 """The proposal that leaves a part to the database."""
@@ -71,7 +71,7 @@ class FieldDraft:
 class TableDraft:
     """One table: `fields` by column, `parts` are constraints and indexes, `notes` name what is
     left to the database, `managed` is False for what migrations leave alone, `stand_in` names the
-    field that stands for a key where there is none.
+    field that stands for a key where there is none, `database` is the alias of the database.
     """
 
     name: str
@@ -85,6 +85,7 @@ class TableDraft:
     kind: str = "table"
     as_found: tuple[AsFound, ...] = ()
     stand_in: str = ""
+    database: str = DEFAULT
 
     def state(self) -> TableState:
         """Return the table as a migration holds it."""
@@ -99,6 +100,7 @@ class TableDraft:
                 tuple(part.chosen for part in chosen if part.kind == "index"),
                 self.managed,
                 self.as_found,
+                self.database,
             ),
         )
 

@@ -17,7 +17,7 @@ from treefold_migrations._files.writing import import_lines
 from treefold_migrations._inspect.compare import MISSING
 from treefold_migrations._state.renaming import pointing_to
 from treefold_orm import fields as orm_fields
-from treefold_orm.schema import Imports, is_foreign_key, quoted, source_of
+from treefold_orm.schema import DEFAULT, Imports, is_foreign_key, quoted, source_of
 
 _REFERENCES = (orm_fields.ForeignKey, orm_fields.OneToOneField)
 _TYPES = {"integer": "int", "bigint": "int", "text": "str"}
@@ -197,6 +197,8 @@ class _Models:
 
     def _meta(self, draft: TableDraft) -> list[str]:
         lines = ["    class Meta:", f"        table = {quoted(draft.name)}"]
+        if draft.database != DEFAULT:
+            lines.append(f"        database = {quoted(draft.database)}")
         if not draft.managed:
             return [*lines, "        managed = False"]
         for option in ("constraint", "index"):

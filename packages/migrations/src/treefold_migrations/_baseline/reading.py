@@ -53,6 +53,7 @@ class Database:
     with the statements that create them.
     """
 
+    alias: str
     engine: str
     catalog: Catalog
     views: tuple[View, ...] = ()
@@ -61,12 +62,12 @@ class Database:
     sequences: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-def read_database(engine: str) -> Operation[Database]:
-    """Read a whole database; the connection must be held, and outside of a transaction."""
+def read_database(alias: str, engine: str) -> Operation[Database]:
+    """Read the whole database of an alias; its connection is held, outside of a transaction."""
     catalog, _ = yield from read_both(engine, {})
     if engine == "sqlite":
         views = yield from _sqlite_views(catalog)
-        return Database(engine, catalog, views)
+        return Database(alias, engine, catalog, views)
     schema = yield from current_schema()
     rows = yield from asked(_COLUMNS, schema)
     found: dict[str, View] = {}
@@ -77,7 +78,7 @@ def read_database(engine: str) -> Operation[Database]:
     enums = {type_of(name): tuple(labels) for name, labels in (yield from asked(_ENUMS))}
     domains = {type_of(name): type_of(base) for name, base in (yield from asked(_DOMAINS))}
     sequences = {row[0]: _creating(*row) for row in (yield from asked(_SEQUENCES, schema))}
-    return Database(engine, catalog, tuple(found.values()), enums, domains, sequences)
+    return Database(alias, engine, catalog, tuple(found.values()), enums, domains, sequences)
 
 
 def _creating(

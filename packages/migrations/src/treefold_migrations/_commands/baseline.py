@@ -82,7 +82,7 @@ def baseline(
     Args:
         folder: The folder of the migrations, which must have none.
         models: The file of the models, which must not exist.
-        database: The alias of the database.
+        database: The alias of the database; the models name it, unless it is `default`.
         metas: The models that there are, of which there must be none; without it, those of this
             application.
         say: Called with each line for people.
@@ -94,7 +94,7 @@ def baseline(
     runner = Runner(database, load_folder(folder))
     _refuse_records(runner.applied(), database)
     with HeldConnection(database) as held:
-        found, drafts = held.run(_read(held.dialect))
+        found, drafts = held.run(_read(database, held.dialect))
     texts = _texts(job, drafts, found)
     try:
         _write(job, texts)
@@ -118,7 +118,7 @@ async def abaseline(
     runner = Runner(database, load_folder(folder))
     _refuse_records(await runner.aapplied(), database)
     async with HeldConnection(database) as held:
-        found, drafts = await held.arun(_read(held.dialect))
+        found, drafts = await held.arun(_read(database, held.dialect))
     texts = _texts(job, drafts, found)
     try:
         _write(job, texts)
@@ -168,8 +168,8 @@ def _refuse_records(applied: Applied, database: str) -> None:
         )
 
 
-def _read(dialect: Dialect) -> Work[tuple[Database, list[TableDraft]]]:
-    found = yield from read_database(dialect.name)
+def _read(alias: str, dialect: Dialect) -> Work[tuple[Database, list[TableDraft]]]:
+    found = yield from read_database(alias, dialect.name)
     drafts = draft_tables(found)
     if not drafts:
         raise InspectError(
@@ -184,7 +184,12 @@ def _texts(job: _Job, drafts: list[TableDraft], found: Database) -> dict[Path, s
     source = models_source(drafts, found)
     prove(source, wanted)
     operations: list[Operation] = [
-        RunSQL({"postgres": sql}, {"postgres": f"DROP SEQUENCE {quote(name)}"}, tables=())
+        RunSQL(
+            {"postgres": sql},
+            {"postgres": f"DROP SEQUENCE {quote(name)}"},
+            tables=(),
+            database=found.alias,
+        )
         for name, sql in found.sequences.items()
     ]
     operations += differences(SchemaState(), wanted)

@@ -9,7 +9,8 @@
 
 Names, order and hashes of the files are the same on every database, so that each records all of
 them: also those of which it has no operation. A history that names no database is not bound to
-one: it is whole on whichever alias it is asked for.
+one: it is whole on whichever alias it is asked for. A database that no operation names, such as a
+copy, has the operations of `default` when it is asked for, as `create_all` gives it those tables.
 """
 
 from __future__ import annotations
@@ -46,21 +47,22 @@ def databases_asked(history: History, database: str | None) -> list[str]:
 
 
 def on_database(history: History, alias: str) -> History:
-    """Return a history with the operations that live on one database.
+    """Return a history with the operations that one database has.
 
     Raises:
-        HistoryError: None of them does, and they name other databases.
+        HistoryError: It has none: no operation lives there, and none on `default`.
     """
     found = databases_of(history)
     if found in ([DEFAULT], [alias]):
         return history
-    if alias not in found:
+    home = alias if alias in found else DEFAULT
+    if home not in found:
         raise HistoryError(
             f"No operation of the migrations lives on the database {alias!r}; they live on "
             f"{', '.join(found)}"
         )
     parts = {
-        item.name: replace(item, part=_parts_on(alias, item.operations, before))
+        item.name: replace(item, part=_parts_on(home, item.operations, before))
         for item, before, _ in history.steps()
     }
     items = [parts.get(name, item) for name, item in history.files.items()]
@@ -68,21 +70,21 @@ def on_database(history: History, alias: str) -> History:
 
 
 def _parts_on(
-    alias: str, operations: Sequence[Operation], before: SchemaState
+    home: str, operations: Sequence[Operation], before: SchemaState
 ) -> tuple[Operation, ...]:
     states = states_through(operations, before)
-    found = (_part_on(alias, *pair) for pair in zip(operations, states, strict=False))
+    found = (_part_on(home, *pair) for pair in zip(operations, states, strict=False))
     return tuple(part for part in found if part is not None)
 
 
-def _part_on(alias: str, operation: Operation, before: SchemaState) -> Operation | None:
+def _part_on(home: str, operation: Operation, before: SchemaState) -> Operation | None:
     if isinstance(operation, SeparateStateAndDatabase):
-        halves = [_parts_on(alias, h, before) for h in (operation.database, operation.state)]
+        halves = [_parts_on(home, h, before) for h in (operation.database, operation.state)]
         return SeparateStateAndDatabase(*halves) if any(halves) else None
-    if _database_of(operation, before) != alias:
+    if _database_of(operation, before) != home:
         return None
     if isinstance(operation, RunPython):
-        others = [t for t in before.tables.values() if t.options.database != alias]
+        others = [t for t in before.tables.values() if t.options.database != home]
         return replace(operation, elsewhere=others)
     return operation
 
