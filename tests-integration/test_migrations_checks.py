@@ -77,7 +77,8 @@ def test_a_database_that_was_there_is_taken_over(
     with new_database() as address:
         for statement in SHOP:
             execute(address, statement)
-        root = write_tree(tmp_path / "shop", {"Models/__init__.py": ""})
+        code = "import treefold.orm as o\n\no.configure('sqlite', ':memory:', alias='other')\n"
+        root = write_tree(tmp_path / "shop", {"Models/__init__.py": code})
         project = Project(root, address, fork_server)
         said = project.treefold("migrations", "baseline")
         assert said.splitlines() == [

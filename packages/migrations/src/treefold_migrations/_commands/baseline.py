@@ -215,7 +215,7 @@ def _conclude(job: _Job, drafts: list[TableDraft], found: Database) -> Baseline:
     job.say(f"{job.models}")
     job.say(f"{job.migration}")
     managed = sum(draft.managed for draft in drafts)
-    job.say(f"  {managed} tables, recorded as applied")
+    job.say(f"  {managed} {'table' if managed == 1 else 'tables'}, recorded as applied")
     for draft in drafts:
         if not draft.managed:
             job.say(f"  {draft.kind} {draft.name}: managed = False")

@@ -60,7 +60,7 @@ def baseline(*, models: str = "tables", database: str = "default", app_dir: str 
         raise FileError(f"--models must name a module, such as tables, got {models!r}")
     folder = Path(app_dir) / MODELS
     for path in sorted(folder.rglob("*.py")) if folder.is_dir() else ():
-        if _has_code(path):
+        if _may_hold_models(path):
             raise FileError(
                 f"The project must have no models yet, got {path.relative_to(app_dir)}; a baseline "
                 "writes them, so move that file away"
@@ -74,9 +74,10 @@ def baseline(*, models: str = "tables", database: str = "default", app_dir: str 
     return 0
 
 
-def _has_code(path: Path) -> bool:
+def _may_hold_models(path: Path) -> bool:
+    """Return True for a file with a class; `configure(...)` alone is no reason to move it away."""
     try:
-        body = ast.parse(path.read_bytes()).body
+        tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError):
         return True
-    return any(not isinstance(statement, ast.Expr) for statement in body)
+    return any(isinstance(node, ast.ClassDef) for node in ast.walk(tree))
