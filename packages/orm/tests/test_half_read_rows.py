@@ -12,19 +12,23 @@ import pytest
 
 PROGRAM = """
 import asyncio, contextlib, sys
-from treefold_orm import Model, acreate_all, configure, fields
+from treefold_orm import Model, aclose_all, acreate_all, configure, fields
 
 class HalfRead(Model):
     number = fields.IntegerField()
 
 configure(database=sys.argv[1])
 held = []
+held_open = sys.argv[2] in ("held", "closed")
 
 async def read():
     rows = HalfRead.objects.order_by("number").aiterator(chunk_size=2)
-    if sys.argv[2] == "held":
+    if held_open:
         held.append(rows)
     async for row in rows:
+        if sys.argv[2] == "cancelled":
+            print(10)
+            await asyncio.sleep(60)
         if row.number == 3:
             if sys.argv[2] == "raise":
                 raise LookupError
@@ -33,10 +37,16 @@ async def read():
 async def main():
     await acreate_all()
     await HalfRead.objects.abulk_create([HalfRead(number=n) for n in range(10)])
-    for _ in range(1 if sys.argv[2] == "held" else 30):  # 30: more than a pool has connections
+    if sys.argv[2] == "cancelled":  # by the loop, as it ends
+        task = asyncio.create_task(read())
+        await asyncio.sleep(0.2)
+        return
+    for _ in range(1 if held_open else 30):  # 30: more than a pool has connections
         with contextlib.suppress(LookupError):
             await read()
     print(await HalfRead.objects.acount())
+    if sys.argv[2] == "closed":
+        await aclose_all()
     while len(asyncio.all_tasks()) > 1:  # streams that the loop closes
         await asyncio.sleep(0)
 
@@ -44,7 +54,7 @@ asyncio.run(main())
 """
 
 
-@pytest.mark.parametrize("way", ["break", "raise", "held"])
+@pytest.mark.parametrize("way", ["break", "raise", "held", "closed", "cancelled"])
 def test_a_stream_left_behind_is_silent(
     engine: str, way: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

@@ -65,6 +65,12 @@ class Cursor(ABC):
     async def close(self) -> None:
         """Close what would outlive the transaction."""
 
+    def abandon(self) -> bool:
+        """Close, end the transaction and return the connection, all without waiting; False where
+        one has to wait for it.
+        """
+        return False
+
 
 class Database(ABC):
     """One configured database.

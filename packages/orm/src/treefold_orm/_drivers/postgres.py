@@ -12,14 +12,23 @@ import itertools
 import os
 import threading
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from treefold_orm._base import interpreter
+from treefold_orm._base.errors import ORMError
 from treefold_orm._base.statement import Operation
 from treefold_orm._dialects.postgres import Postgres
 from treefold_orm._drivers import postgres_errors
-from treefold_orm._drivers.base import Cursor, Database, Session, finish_anyway, refused_write
+from treefold_orm._drivers.base import (
+    Cursor,
+    Database,
+    Session,
+    finish_anyway,
+    one,
+    refused_write,
+)
 from treefold_orm._drivers.postgres_execution import DeclaredCursor, execute, execute_atomic
 from treefold_orm._drivers.postgres_extremes import holds_extreme, spelled_out
 from treefold_orm._drivers.postgres_pool import LoopPool, PostgresConnection
@@ -85,6 +94,12 @@ class PostgresSession(Session):
             failure = await self.connection.failed(error)
         raise failure
 
+    async def end_reading(self) -> None:
+        """End a transaction that only read, and return this connection."""
+        with suppress(ORMError):  # the next caller that takes a broken connection notices
+            await self.arun(one("ROLLBACK"))
+        await self.database.acheckin(self)
+
     async def chunk(self, cursor: Any, size: int) -> list[Any]:
         """Return the next rows of a cursor of the driver."""
         try:
@@ -115,6 +130,13 @@ class PostgresCursor(Cursor):
 
     async def close(self) -> None:
         self.opened = None
+
+    def abandon(self) -> bool:
+        session = self.session
+        if interpreter.running_loop() is not session.loop:
+            return False
+        session.pool.finish(session.end_reading())
+        return True
 
 
 def database_of(connect: Mapping[str, Any]) -> str:

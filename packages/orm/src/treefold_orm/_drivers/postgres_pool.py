@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 from collections import deque
+from collections.abc import AsyncGenerator, Coroutine
 from typing import Any, cast
 
 import asyncpg  # pyright: ignore[reportMissingTypeStubs] - it has no type information
@@ -75,6 +76,7 @@ class LoopPool:
         self.place = place
         self._opening: set[asyncio.Task[PostgresConnection]] = set()
         self._closing: set[asyncio.Task[None]] = set()
+        self._end_of_loop: AsyncGenerator[None] | None = None
         self._watch: asyncio.TimerHandle | None = None
         self._probe: asyncio.Task[None] | None = None
         self._probed = 0.0
@@ -164,6 +166,9 @@ class LoopPool:
         else:
             connection = PostgresConnection(raw, self)
             self._all.add(connection)
+            if self._end_of_loop is None:
+                self._end_of_loop = self._wait_at_end_of_loop()
+                await anext(self._end_of_loop)
             self._keep_watch()
             return connection
         self.loop.call_soon(self._wake, None)  # once this one does not count any more
@@ -213,11 +218,26 @@ class LoopPool:
         The task is done when the server is through with what it was asked.
         """
         self._all.discard(connection)
-        task = self.loop.create_task(_close(connection.raw))
-        self._closing.add(task)
-        task.add_done_callback(self._closing.discard)
+        task = self.finish(_close(connection.raw))
         self._wake(None)
         return task
+
+    def finish(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run work that no caller waits for, and that a loop which ends waits for."""
+        task = self.loop.create_task(work)
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+        return task
+
+    async def _wait_at_end_of_loop(self) -> AsyncGenerator[None]:
+        # a loop that ends cancels its tasks, and then closes its generators: the streams that
+        # were read until then end their transactions in tasks that it would leave unfinished
+        try:
+            yield
+        finally:
+            await asyncio.sleep(0)  # until each of those streams is closed
+            while self._closing:
+                await asyncio.wait(self._closing)
 
     async def prepare_anew(self) -> None:
         """Drop the prepared statements of all connections, for the tables have changed."""

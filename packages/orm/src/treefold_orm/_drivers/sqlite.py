@@ -12,6 +12,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar, cast
 
@@ -142,6 +143,24 @@ class SQLiteSession(Session):
         finally:
             self._back()
 
+    def abandon(self, cursors: list[sqlite3.Cursor]) -> bool:
+        """Close cursors on the worker, end their transaction and return this connection."""
+        worker = self._worker
+        if worker is None:
+            return False
+        worker.put(partial(self._end_reading, cursors))
+        return True
+
+    def _end_reading(self, cursors: list[sqlite3.Cursor]) -> None:
+        try:
+            raw = self._raw
+            if raw is not None:
+                with suppress(sqlite3.Error):  # the next caller notices a broken connection
+                    execution.close_cursors(raw, cursors)
+                    raw.rollback()
+        finally:
+            self._back()
+
     def _back(self) -> None:
         if self.pool is not None:
             self.pool.give(self)
@@ -233,6 +252,9 @@ class SQLiteCursor(Cursor):
 
     async def close(self) -> None:
         await self.session.call(execution.close_cursors, self.opened)
+
+    def abandon(self) -> bool:
+        return self.session.abandon(self.opened)
 
 
 class SQLiteDatabase(Database):

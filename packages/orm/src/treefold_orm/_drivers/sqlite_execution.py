@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from treefold_orm._base.journal import Journal, recorded
@@ -104,5 +105,6 @@ def fetch_chunk(raw: Connection, cursor: sqlite3.Cursor, size: int) -> list[Any]
 
 
 def close_cursors(raw: Connection, cursors: list[sqlite3.Cursor]) -> None:
-    for cursor in cursors:
-        cursor.close()
+    with suppress(sqlite3.ProgrammingError):  # the connection was closed before, and they with it
+        for cursor in cursors:
+            cursor.close()

@@ -57,6 +57,8 @@ class Worker:
     def stop(self, timeout: float) -> None:
         """End the thread from outside of any loop, closing its connection there."""
         worker = self._worker
+        if worker._thread.ident is None:
+            return  # it was never started
 
         def last() -> object:
             connection, worker._connection = worker._connection, None

@@ -68,7 +68,7 @@ async def aiterate(query: AnyQuery, chunk_size: int) -> AsyncGenerator[Any]:
             yield item
         return
     session = shared.session if shared is not None else await database.acheckout(write=False)
-    cursor = session.acursor(plan.sql, args)
+    cursor: Cursor | None = session.acursor(plan.sql, args)
     try:
         if shared is None:
             begin = database.begin(write=False, isolation=None)
@@ -83,8 +83,13 @@ async def aiterate(query: AnyQuery, chunk_size: int) -> AsyncGenerator[Any]:
                 loading.refuse_lazy(found)
             for item in found:
                 yield item
+    except GeneratorExit:  # the caller left, perhaps with its loop, which waits for nothing
+        if shared is None and cursor.abandon():
+            cursor = None
+        raise
     finally:
-        await finish_anyway(_released(database, session, cursor, shared))
+        if cursor is not None:
+            await finish_anyway(_released(database, session, cursor, shared))
 
 
 def _prefetched(
