@@ -42,8 +42,8 @@ def fail_here(failure: Failure, place: Place, command: Command, writing: int) ->
     try:
         with failing(place, failure):
             _, code, said = command(IMPATIENT).said[-1]
-        if code and "Error: " not in said:
-            wrong = f"names no error: {said}"
+        if code and "Error: " not in said and "  --fill " not in said:
+            wrong = f"names no error and asks for no value: {said}"
     except BaseException:
         wrong = traceback.format_exc()
     os.write(writing, json.dumps({"written": failure.written, "wrong": wrong}).encode())

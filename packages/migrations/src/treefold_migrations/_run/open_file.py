@@ -1,0 +1,152 @@
+"""OpenFile: where one file stands while it runs, and the messages that say so.
+
+| State | `progress` | `describe_kept` |
+|---|---|---|
+| nothing has run | `done=0` | nothing of this file was applied |
+| two of five steps are committed | `done=2` | steps 1 to 2 are committed, and the ways out |
+| the third, in batches, has moved 1,000 rows | `done=2, batches=1, rows=1000` | and those rows |
+| the third may have taken effect | `done=2, started=True` | and that step 3 has begun |
+
+`progress` is what the journal says. It is replaced where the journal is written, never before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from treefold_migrations._base.errors import LockTimeout, RunError
+from treefold_migrations._run.events import Event, Kind, Listener
+from treefold_migrations._run.half_done import (
+    committed,
+    require_same_steps,
+    standing,
+    ways_out,
+)
+from treefold_migrations._run.records import Applied, Progress, advanced
+from treefold_migrations._run.timeouts import Limits
+from treefold_migrations._run.units import FileRun, PythonUnit, Unit
+from treefold_orm import ORMError
+
+
+def stands_at(run: FileRun, known: Progress | None) -> Progress:
+    """Return where a file stands, by its journal row.
+
+    Raises:
+        RunError: The file was changed after it had begun, or goes the other way.
+    """
+    follows = known is not None and known.is_expanded and run.phase == "contract"
+    if known is None or follows or (run.undo >= 0 and known.direction == "forwards"):
+        return Progress(
+            run.name,
+            run.hash,
+            run.direction,
+            run.plan,
+            run.whole,
+            undo=run.undo,
+            origin=run.origin,
+            forced=bool(run.kept),
+            shown=run.shown,
+            phase=run.phase,
+            parts=run.parts,
+            base=run.base,
+            fills=run.fills,
+        )
+    if (known.direction, known.phase) != (run.direction, run.phase):
+        raise RunError(f"Migration {run.name!r} is {standing(known)}; {ways_out(known)}")
+    require_same_steps(run, known)
+    return replace(known, hash=run.hash, plan=run.plan, steps=run.whole, shown=run.shown)
+
+
+class OpenFile:
+    """One file while it runs: `place` is the unit that runs, `has_ended` is True behind the
+    statement of a step outside of a transaction.
+    """
+
+    def __init__(self, run: FileRun, limits: Limits, listener: Listener) -> None:
+        self.run = run
+        self.progress = stands_at(run, None)
+        self.place = 0
+        self.has_ended = False
+        self._limits = limits
+        self._listener = listener
+
+    def is_complete(self, applied: Applied) -> bool:
+        """Return True where nothing of the run is left to do."""
+        run = self.run
+        known = applied.progress.get(run.name)
+        if run.undo >= 0:
+            return known is None or (run.base is not None and known.is_expanded)
+        if run.phase == "expand" and known is not None and known.is_expanded:
+            return True
+        there = all(name in applied.records for name in run.recorded)
+        return there == (run.direction == "forwards")
+
+    def progress_after(self, steps: int) -> Progress:
+        """Return the progress after some more steps."""
+        digests = self.run.digests[: self.progress.done + steps]
+        return advanced(self.progress, ended=digests)
+
+    @property
+    def unit(self) -> Unit | None:
+        """The unit that runs, None behind the last one."""
+        return self.run.units[self.place] if self.place < len(self.run.units) else None
+
+    def describe_step(self) -> str:
+        """Return the step that runs: "Migration '0002', step 2 of 5: add column book.year"."""
+        run = self.run
+        step = f"step {run.number_at(self.place)} of {len(run.shown)}"
+        named = f": {self.unit.summary}" if self.unit is not None else ""
+        return f"Migration {run.name!r}, {step}{named}"
+
+    def describe_kept(self) -> str:
+        """Return what is committed of the file, and the commands that end this state."""
+        progress = self.progress
+        begun = self.run.units[progress.done] if progress.done < len(self.run.units) else None
+        python = isinstance(begun, PythonUnit) and not begun.transactional
+        text = committed(progress, python=python)
+        if not text:
+            return "nothing of this file was applied"
+        return f"{text}. {ways_out(progress)}"
+
+    def fail(self, text: str) -> RunError:
+        """Return the error of the step that runs, with what is committed and the ways out."""
+        return RunError(f"{self.describe_step()} {text}; {self.describe_kept()}")
+
+    def refuse(self, error: RunError) -> RunError:
+        """Return the error for rows that a guard in front of a step refuses."""
+        progress, run = self.progress, self.run
+        begun = progress.done or progress.started or progress.batches
+        place = f"go on with step {run.number_at(self.place)}" if begun else "begin"
+        return RunError(f"Migration {run.name!r} cannot {place}: {error}; {self.describe_kept()}")
+
+    def give_up_waiting(self, error: ORMError) -> LockTimeout:
+        """Return the error for a table that stayed locked in every attempt."""
+        tries = self._limits.attempts
+        return LockTimeout(
+            f"{self.describe_step()}: {error}, in {tries} attempts; {self.describe_kept()}. "
+            "Look for long transactions, and run again, or with a longer --lock-timeout SECONDS"
+        )
+
+    def give_up_step(self, error: ORMError) -> RunError:
+        """Return the error for a step that held a lock for too long."""
+        seconds = self._limits.statement
+        return RunError(
+            f"{self.describe_step()} held its lock for {seconds:g} s and was stopped: {error}; "
+            f"{self.describe_kept()}. Run it at a quiet time with a longer limit: "
+            "--statement-timeout SECONDS, 0 for none"
+        )
+
+    def tell(self, kind: Kind, text: str, *, rows_: int = 0, total: int = 0) -> None:
+        """Report an event at the step that runs."""
+        run = self.run
+        self._listener(
+            Event(
+                kind,
+                text,
+                run.name,
+                run.number_at(self.place),
+                len(run.shown),
+                rows=rows_,
+                total=total,
+            )
+        )
