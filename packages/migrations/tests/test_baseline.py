@@ -104,6 +104,7 @@ def test_models_say_what_a_developer_would_write(place: Place, tmp_path: Path) -
         "    # Left to the database: foreign key course, student: enrolment(course, student)",
     ):
         assert line in text, line
+    assert "CheckConstraint(SchemaSQL(" in text.replace("\n", "").replace(" ", "")
     view = text.partition("class Titles(Model):")[2].partition("\n\n\n")[0]
     assert view.endswith("managed = False")
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from treefold_migrations._baseline.drafts import LEFT_OUT, Draft, TableDraft
 from treefold_migrations._baseline.names import is_quotable
-from treefold_migrations._baseline.sql_parts import Columns, column_of_token, condition, schema_sql
+from treefold_migrations._baseline.sql_parts import Columns, column_of_token, schema_sql
 from treefold_migrations._inspect.found import Found
 from treefold_migrations._inspect.sql_text import Token, canonical, tokens_of
-from treefold_orm import F, ORMError, SchemaSQL, SearchIndex, schema
+from treefold_orm import F, ORMError, SearchIndex, schema
 
 _CONFIG = re.compile(r"to_tsvector\('(\w+)'")
 _WEIGHT = re.compile(r"'([A-D])'::\"char\"")
@@ -238,7 +238,6 @@ class _Parts:
 
     def _conditions(self, sql: str) -> list[Any]:
         found = [
-            condition(sql, self._columns, folds=self._folds),
             schema_sql(sql, self._columns, folds=self._folds),
             schema_sql(sql, self._columns, folds=self._folds, bare=True),
         ]
@@ -289,9 +288,6 @@ class _Parts:
 
 def _is_verbatim(part: Any) -> bool:
     """True where all that a part says in SQL is the catalog's."""
-    condition = getattr(part, "condition", None)
-    if condition is not None and not isinstance(condition, SchemaSQL):
-        return False
     terms = (*getattr(part, "expressions", ()), *getattr(part, "fields", ()))
     return not isinstance(part, SearchIndex | schema.ExclusionConstraint) and not any(
         isinstance(term, F) for term in terms
