@@ -28,7 +28,7 @@ from treefold_orm._expressions.lookups import (
     walk,
     without_columns,
 )
-from treefold_orm._expressions.ordering import freeze_order
+from treefold_orm._expressions.ordering import freeze_order, remember_ordering
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._fields.keys import KeyColumns
 from treefold_orm._fields.meta import Instance
@@ -120,8 +120,15 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
         """
         if self._low or self._high is not None:
             self._open("order_by()")
+        named = self._notes is None and all([term.__class__ is str for term in terms])
+        known = self._meta.orderings.get(terms) if named else None
+        if known is not None:
+            return self._step(known)
         scope = self._scope()
-        return self._frozen(steps.Ordering(freeze_order(scope, terms)), scope)
+        found = freeze_order(scope, terms)
+        if named and all(isinstance(term.expr, nodes.ColumnNode) for term in found):
+            return self._step(remember_ordering(self._meta, terms, found))
+        return self._frozen(steps.Ordering(found), scope)
 
     def reverse(self) -> Self:
         """The same rows in the opposite order (of the key, where the query has none)."""

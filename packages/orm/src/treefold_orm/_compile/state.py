@@ -203,6 +203,7 @@ _RULES: dict[type[steps.Step], Callable[[State, Any], None]] = {
     steps.Filter: _filter,
     steps.Where: lambda state, step: state.where.append(step.condition),
     steps.Ordering: _set("order", "terms"),
+    steps.KnownOrdering: _set("order", "terms"),
     steps.Annotate: _annotate,
     steps.Values: _values,
     steps.Load: _set("loaded", "names"),

@@ -9,9 +9,12 @@ from typing import Any
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.names import check_untainted
 from treefold_orm._expressions.freezing import SeveralColumns, freeze, freeze_path, freeze_term
+from treefold_orm._expressions.lookups import MAX_CACHED
 from treefold_orm._expressions.nodes import FuncNode, OrderNode
 from treefold_orm._expressions.scope import Scope
+from treefold_orm._expressions.steps import KnownOrdering
 from treefold_orm._fields.carriers import FLOAT, INTEGER, TEXT
+from treefold_orm._fields.meta import Meta
 from treefold_orm._terms.operators import Condition, Expression, OrderBy
 from treefold_orm._terms.values import Truth
 
@@ -31,6 +34,16 @@ def freeze_order(scope: Scope, terms: Sequence[Any]) -> tuple[OrderNode, ...]:
         except SeveralColumns:
             nodes += _of_key(scope, term)
     return tuple(nodes)
+
+
+def remember_ordering(
+    meta: Meta, names: tuple[str, ...], terms: tuple[OrderNode, ...]
+) -> KnownOrdering:
+    """Keep the ordering that names stand for, up to a number of them."""
+    made = KnownOrdering(terms)
+    if len(meta.orderings) < MAX_CACHED:
+        meta.orderings[names] = made
+    return made
 
 
 def _of_key(scope: Scope, term: Any) -> list[OrderNode]:

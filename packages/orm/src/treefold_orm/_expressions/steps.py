@@ -55,6 +55,21 @@ class Ordering(Step):
     terms: tuple[OrderNode, ...]
 
 
+class KnownOrdering(Ordering):
+    """An ordering by columns that a model keeps for the next query: it is hashed once."""
+
+    __slots__ = ("hashed",)
+
+    hashed: int
+
+    def __init__(self, terms: tuple[OrderNode, ...]) -> None:
+        super().__init__(terms)
+        object.__setattr__(self, "hashed", hash(terms))
+
+    def __hash__(self) -> int:
+        return self.hashed
+
+
 @record
 class Annotate(Step):
     """A computed value under a name, which is `loaded` or only named for other expressions;

@@ -125,6 +125,7 @@ class Meta:
         self.own_saves: frozenset[str] = frozenset()  # which of save and asave the model overrides
         self.default_manager: Any = None  # where relations to many rows begin; None for all rows
         self.lookups: dict[str, Any] = {}
+        self.orderings: dict[tuple[str, ...], Any] = {}
 
     def add_field(self, field: Field[Any], name: str) -> None:
         """Bind a column field under its name."""
@@ -190,7 +191,7 @@ class Meta:
                 "give one a related_name"
             )
         self.relations[relation.name] = relation
-        self.lookups.clear()
+        self.forget_paths()
 
     def add_pointer(self, key: Any) -> None:
         """Make a foreign key that points here known; those of models that were replaced go."""
@@ -202,6 +203,11 @@ class Meta:
         if self.relations.get(relation.name) is relation:
             del self.relations[relation.name]
             self.model._detach(relation)
+
+    def forget_paths(self) -> None:
+        """Resolve all lookups and orderings anew, for one may mean another model by now."""
+        self.lookups.clear()
+        self.orderings.clear()
 
     def find(self, name: str) -> Field[Any] | Relation | None:
         """Return the field or relation that `name` is as one step of a lookup path, or None."""

@@ -178,7 +178,7 @@ class Registry:
         for named in misled:
             named.undo()
         for meta in self._models.values() if misled else ():
-            meta.lookups.clear()
+            meta.forget_paths()
         self._named_targets = [n for n in self._named_targets if n not in lost and n not in misled]
         self._waiting += [*lost, *misled]
         tried: set[_TextTarget] = set()  # an action may settle others, or add some
