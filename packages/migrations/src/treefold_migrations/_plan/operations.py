@@ -6,7 +6,6 @@ together are planned together, so that each table is rebuilt at most once.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -28,7 +27,7 @@ from treefold_migrations._plan.between import Answers, Shapes, changes_between
 from treefold_migrations._plan.changes import TableChange
 from treefold_migrations._plan.postgres import plan_postgres
 from treefold_migrations._plan.sql_locks import lock_of
-from treefold_migrations._plan.sqlite import Version, plan_sqlite
+from treefold_migrations._plan.sqlite import plan_sqlite
 from treefold_migrations._plan.sqlite_script import split_script
 from treefold_migrations._plan.step import Step
 from treefold_migrations._plan.tracing import Trace
@@ -39,17 +38,14 @@ from treefold_orm.schema import Dialect, TableShape
 SEPARATE = (RunSQL, RunPython, SeparateStateAndDatabase)
 
 
-def plan_changes(
-    changes: Sequence[TableChange], *, dialect: Dialect, sqlite_version: Version | None = None
-) -> list[Step]:
+def plan_changes(changes: Sequence[TableChange], *, dialect: Dialect) -> list[Step]:
     """Return the steps of changes that belong together, such as a table and those that point to
     it.
     """
     real = [c for c in changes if c.before != c.after or c.conversions or c.fills]
     if dialect.name == "postgres":
         return plan_postgres(real, dialect)
-    major, minor, patch = sqlite3.sqlite_version_info[:3]
-    return plan_sqlite(real, dialect, sqlite_version or (major, minor, patch))
+    return plan_sqlite(real, dialect)
 
 
 def plan_operations(
@@ -58,7 +54,6 @@ def plan_operations(
     dialect: Dialect,
     *,
     fresh: frozenset[str] = frozenset(),
-    sqlite_version: Version | None = None,
 ) -> list[tuple[int, list[Step]]]:
     """Return the steps of the operations of a file, each list with the place of its first
     operation.
@@ -68,17 +63,16 @@ def plan_operations(
         states: The states before, between and after them: one more than operations.
         dialect: The database's.
         fresh: Tables that the same file created before these operations.
-        sqlite_version: The version to plan for, the one of this interpreter without it.
     """
     made: list[tuple[int, list[Step]]] = []
     for first, last in groups(operations, states, dialect):
         chosen = operations[first:last]
         if isinstance(chosen[0], SEPARATE):
-            steps = _separate(chosen[0], states[first], dialect, fresh, sqlite_version)
+            steps = _separate(chosen[0], states[first], dialect, fresh)
         else:
             agreed = frozenset(map(_agreed_table, operations[:last])) - {""}
             changes = changes_of(chosen, states[first : last + 1], dialect, fresh, agreed=agreed)
-            steps = plan_changes(changes, dialect=dialect, sqlite_version=sqlite_version)
+            steps = plan_changes(changes, dialect=dialect)
         made.append((first, steps))
         for operation in chosen:
             fresh = fresh_after(operation, fresh)
@@ -195,7 +189,6 @@ def _separate(
     before: SchemaState,
     dialect: Dialect,
     fresh: frozenset[str],
-    sqlite_version: Version | None,
 ) -> list[Step]:
     if isinstance(operation, RunSQL):
         texts = operation.statements(dialect.name)
@@ -214,7 +207,5 @@ def _separate(
     if not isinstance(operation, SeparateStateAndDatabase):
         return []
     states = states_through(operation.database, before)
-    planned = plan_operations(
-        operation.database, states, dialect, fresh=fresh, sqlite_version=sqlite_version
-    )
+    planned = plan_operations(operation.database, states, dialect, fresh=fresh)
     return [step for _, steps in planned for step in steps]

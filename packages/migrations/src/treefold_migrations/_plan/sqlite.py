@@ -1,7 +1,16 @@
-"""Changes of tables on SQLite: by ALTER TABLE where the version has it, else by a rebuild.
+"""Changes of tables on SQLite: by ALTER TABLE where all versions have it, else by a rebuild.
 
-Everything runs in one transaction. Renames come first and are native where possible, so that
-triggers, views and references of other tables follow by themselves.
+| Change | Way |
+|---|---|
+| a new name of a table or column | `ALTER TABLE ... RENAME`, followed by triggers and views |
+| a new column, nullable or with a constant default | `ADD COLUMN` |
+| a dropped column that no constraint names | `DROP COLUMN` |
+| another index | `CREATE INDEX`, `DROP INDEX` |
+| another type, NOT NULL, CHECK, UNIQUE or foreign key | a rebuild |
+
+SQLite 3.53 alters some constraints in place. That is not used: it drops a constraint by a name,
+which tables made by others do not have, and a plan that depends on the version cannot go on after
+an upgrade. Everything runs in one transaction.
 """
 
 from __future__ import annotations
@@ -21,7 +30,6 @@ from treefold_migrations._plan.changes import (
     is_constant,
     part_mentions,
 )
-from treefold_migrations._plan.guards import guard
 from treefold_migrations._plan.rebuild import Rebuild, keys_hold, not_enforced, rebuild
 from treefold_migrations._plan.statements import (
     alter,
@@ -36,11 +44,6 @@ from treefold_migrations._plan.step import Step
 from treefold_orm import schema
 from treefold_orm.schema import quote
 
-Version = tuple[int, int, int]
-RENAME_COLUMN: Version = (3, 26, 0)  # 3.25 renames columns, 3.26 follows references too
-DROP_COLUMN: Version = (3, 35, 5)  # earlier ones could damage tables
-ALTER_CONSTRAINT: Version = (3, 53, 0)
-
 
 @dataclass(frozen=True, slots=True)
 class Alteration:
@@ -52,7 +55,6 @@ class Alteration:
     current: schema.TableDef
     after: schema.TableDef
     sources: Mapping[str, str]
-    version: Version
 
     @property
     def dropped(self) -> list[schema.ColumnDef]:
@@ -64,12 +66,10 @@ class Alteration:
         return [column for column in self.after.columns if column.name not in self.sources]
 
 
-def plan_sqlite(
-    changes: Sequence[TableChange], dialect: schema.Dialect, version: Version
-) -> list[Step]:
+def plan_sqlite(changes: Sequence[TableChange], dialect: schema.Dialect) -> list[Step]:
     """The steps that bring tables to their state after."""
     both = [(c, c.before, c.after) for c in changes if c.before and c.after]
-    native = version >= RENAME_COLUMN and not any(_name_is_reused(c) for c in changes)
+    native = not any(_name_is_reused(c) for c in changes)
     tables = {before.name: after.name for _, before, after in both}
     columns: dict[str, Mapping[str, str]] = {
         before.name: {old: new for new, old in c.sources.items()} for c, before, _ in both
@@ -83,7 +83,7 @@ def plan_sqlite(
         if native:
             current = followed(before, tables, columns)
             sources = {new: new for new in sources}
-        works.append(Alteration(change, current, after, sources, version))
+        works.append(Alteration(change, current, after, sources))
     for work in works:
         # before names change: the triggers of a search say the names of its index, too
         steps += _drop_moved_searches(work, dialect)
@@ -172,10 +172,10 @@ def _needs_rebuild(work: Alteration) -> bool:
     before, after = columns_by_name(old), columns_by_name(new)
     for name in work.sources:
         one, two = before[name], after[name]
-        same = (one.type, one.default, one.identity) == (two.type, two.default, two.identity)
-        if not same or name in work.change.conversions:
-            return True
-        if one.null != two.null and (work.version < ALTER_CONSTRAINT or name in work.change.fills):
+        if name in work.change.conversions or any(
+            getattr(one, part) != getattr(two, part)
+            for part in ("type", "default", "identity", "null")
+        ):
             return True
     if difference(_unique_constraints(old), _unique_constraints(new)):
         return True
@@ -202,7 +202,7 @@ def _can_add(work: Alteration, column: schema.ColumnDef) -> bool:
 
 
 def _can_drop(work: Alteration, column: schema.ColumnDef) -> bool:
-    if work.version < DROP_COLUMN or column.name in work.current.primary_key:
+    if column.name in work.current.primary_key:
         return False
     name = frozenset({column.name})
     fixed: list[Part] = [*work.current.foreign_keys, *_unique_constraints(work.current)]
@@ -215,8 +215,6 @@ def _constraints_need_rebuild(work: Alteration) -> bool:
     come = frozenset(column.name for column in work.added)
     keys = difference(old.foreign_keys, new.foreign_keys)
     checks = difference(column_checks(old), column_checks(new))
-    if work.version >= ALTER_CONSTRAINT:
-        return bool(keys.renamed) or any(key.column not in come for key in keys.added)
     own_checks = {column.check_name for column in work.added if column.checks}
     return (
         bool(keys.renamed or checks.renamed or keys.dropped)
@@ -233,8 +231,6 @@ def _alter(work: Alteration, dialect: schema.Dialect) -> list[Step]:
     def alter_it(clause: str, summary: str) -> None:
         steps.append(alter(new.name, clause, summary))
 
-    for name in _dropped_constraints(work):
-        alter_it(f"DROP CONSTRAINT {quote(name)}", f"drop constraint {name}")
     for column in work.dropped:
         alter_it(f"DROP COLUMN {quote(column.name)}", f"drop column {new.name}.{column.name}")
         if not (work.change.agreed or work.change.fresh):
@@ -245,22 +241,6 @@ def _alter(work: Alteration, dialect: schema.Dialect) -> list[Step]:
         key = next((k for k in new.foreign_keys if k.column == column.name), None)
         reference = f" {_inline(key)}" if key else ""
         alter_it(f"ADD COLUMN {clause}{reference}", f"add column {new.name}.{column.name}")
-    before = columns_by_name(old)
-    for column in new.columns:
-        if column.name in work.sources and before[column.name].null != column.null:
-            action = "DROP NOT NULL" if column.null else "SET NOT NULL"
-            if not column.null:
-                problem = f"have NULL in {column.name}, which will allow none"
-                steps.append(guard(new, f"{quote(column.name)} IS NULL", problem))
-            alter_it(
-                f"ALTER COLUMN {quote(column.name)} {action}",
-                f"{action.lower()}: {column.name}",
-            )
-    inline = {column.check_name for column in work.added if column.checks}
-    for check in _added_checks(work):
-        if check.name not in inline:
-            steps.append(guard(new, f"NOT ({check.sql})", f"break the check {check.name}"))
-            alter_it(f"ADD {schema.constraint_clause(check)}", f"add constraint {check.name}")
     return steps + add_indexes(work, dialect)
 
 
@@ -270,20 +250,6 @@ def _inline(key: schema.ForeignKeyDef) -> str:
         f"CONSTRAINT {quote(key.name)} REFERENCES {quote(key.target)} "
         f"({quote(key.target_column)}) ON DELETE {action}"
     )
-
-
-def _dropped_constraints(work: Alteration) -> list[str]:
-    if work.version < ALTER_CONSTRAINT:
-        return []
-    checks = difference(column_checks(work.current), column_checks(work.after))
-    keys = difference(work.current.foreign_keys, work.after.foreign_keys)
-    found = [*checks.dropped, *(before for before, _ in checks.renamed), *keys.dropped]
-    return [part.name for part in found]
-
-
-def _added_checks(work: Alteration) -> list[schema.CheckDef]:
-    checks = difference(column_checks(work.current), column_checks(work.after))
-    return [*checks.added, *(after for _, after in checks.renamed)]
 
 
 def _drop_indexes(work: Alteration) -> list[Step]:

@@ -23,7 +23,6 @@ class Target:
 
     dialect: Dialect
     single: bool = False
-    sqlite_version: tuple[int, int, int] | None = None
 
 
 def units_backwards(
@@ -156,7 +155,6 @@ def _sql(
         states[place : end + 1],
         target.dialect,
         fresh=fresh,
-        sqlite_version=target.sqlite_version,
     )
     for first, steps in planned:
         again = not isinstance(operations[place + first], RunSQL)

@@ -205,7 +205,7 @@ class Meta:
             self.model._detach(relation)
 
     def forget_paths(self) -> None:
-        """Resolve all lookups and orderings anew, for one may mean another model by now."""
+        """Drop what lookups and orderings led to: one may mean another model by now."""
         self.lookups.clear()
         self.orderings.clear()
 
