@@ -150,7 +150,7 @@ def sqlite_schema(place: Place) -> Iterator[str]:
 
 
 def parts_of(sql: str) -> list[str]:
-    """The columns and constraints of a CREATE TABLE."""
+    """The columns and constraints of a CREATE TABLE; a key at its column is one of the table."""
     inside = sql[sql.index("(") + 1 : sql.rindex(")")]
     parts, depth = [""], 0
     for letter in inside:
@@ -159,7 +159,16 @@ def parts_of(sql: str) -> list[str]:
             parts.append("")
         else:
             parts[-1] += letter
-    return [" ".join(part.split()) for part in parts]
+    return [
+        part
+        for given in parts
+        for part in _KEY_AT_COLUMN.sub(_KEY_OF_TABLE, " ".join(given.split())).split("\n")
+    ]
+
+
+_KEY_AT_COLUMN = re.compile(r'("\w+") (.*) (CONSTRAINT "\w+") (REFERENCES .*)')
+_KEY_OF_TABLE = r"\1 \2\n\3 FOREIGN KEY (\1) \4"
+"""As ALTER TABLE writes a key, and as CREATE TABLE does."""
 
 
 def postgres_schema(place: Place) -> Iterator[str]:
