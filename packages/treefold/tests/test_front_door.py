@@ -75,6 +75,22 @@ def test_the_log_module_gives_the_names_of_the_log_package() -> None:
     assert get_logger().name == "treefold"
 
 
+def test_the_orm_loads_what_is_asked_for() -> None:
+    code = (
+        "import sys, treefold.orm; from treefold.orm import Model, fields; "
+        "print('treefold_orm._functions.windows' in sys.modules, 'Window' in dir(treefold.orm))"
+    )
+    assert run(code) == "False True"
+
+
+def test_fields_and_functions_of_the_orm_can_be_imported_from_modules_of_their_own() -> None:
+    import treefold.orm
+    from treefold.orm.fields import CharField
+    from treefold.orm.functions import Lower
+
+    assert (CharField, Lower) == (treefold.orm.fields.CharField, treefold.orm.Lower)
+
+
 def test_the_asgi_entry_point_serves_the_folder_of_the_environment(tmp_path: Path) -> None:
     (tmp_path / "Api").mkdir()
     code = "from treefold.asgi import app, create_app; print(app.root, create_app().root)"
