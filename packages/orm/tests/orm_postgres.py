@@ -150,6 +150,7 @@ class Server:
             "port": str(self.port),
             "unix_socket_directories": "",
             "fsync": "off",
+            "autovacuum": "off",  # it frees the places of rows, which new rows take out of order
             "full_page_writes": "off",
         }
         words = [word for key, value in settings.items() for word in ("-c", f"{key}={value}")]
