@@ -15,4 +15,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_orm.__all__})
+    return sorted({*globals(), *dir(_orm)})
