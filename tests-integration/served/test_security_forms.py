@@ -359,6 +359,8 @@ def test_s42_uploads_share_the_disk_and_the_late_ones_are_503(
 ) -> None:
     body = FILE + b"x" * 31 * MIB + END
     fits = 256 // 31
+    # What the test before has sent may take its room a moment longer than its answer.
+    assert eventually(lambda: is_clean(server, disk))
     with ExitStack() as stack:
         stack.callback(server.post, "/v1/release", b"")  # a server that holds any does not end
         wires = [stack.enter_context(Wire(server)) for _ in range(uploads)]
