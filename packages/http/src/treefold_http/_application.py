@@ -363,7 +363,11 @@ class Application:
                 except OSError:  # raised by some servers after a disconnect (ASGI, HTTP 2.4)
                     status = _LEFT
             else:
-                await response.send(request, send, common)
+                request.sent_status = status
+                try:
+                    await response.send(request, send, common)
+                finally:  # a file decides between 200, 206, 304 and others when it is sent
+                    status = request.sent_status
             if request.exit_callbacks is not None:
                 request.error = await request.leave(None)
                 if request.error is not None:
@@ -376,9 +380,6 @@ class Application:
                 status, request.error = _LEFT, None
                 raise
         finally:
-            if response is not None and type(response) is not Response and status != _LEFT:
-                # A file decides between 200, 206, 304 and others when it is sent.
-                status = getattr(request, "sent_status", status)
             if request.error is not None or _is_logged(_INFO if status < 500 else _ERROR):
                 log_connection(request, scope["method"], status, perf_counter() - started, has_body)
             if request_id.get() is identity:  # not in a task that is closed from outside

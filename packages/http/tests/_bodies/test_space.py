@@ -10,7 +10,7 @@ import pytest
 
 from treefold_http import ServiceUnavailable
 from treefold_http._bodies import space as rooms
-from treefold_http._bodies.space import WINDOW, FormSpace
+from treefold_http._bodies.space import AHEAD, WINDOW, FormSpace
 from treefold_http._bodies.uploads import UploadFile, close_uploads
 from treefold_http._wire.addresses import known_client
 from treefold_http._wire.limits import Limits
@@ -124,13 +124,37 @@ def test_s143_an_evicted_form_forgets_its_bytes(clock: Clock) -> None:
     assert (forgotten, form.memory) == (["all"], 0)
 
 
+def test_s143_a_form_reserves_at_most_as_much_again(clock: Clock) -> None:
+    form, whole = FormSpace(limits=Limits(memory=4 * AHEAD, total=4 * AHEAD)), 4 * AHEAD
+    arrived = 0
+    for _ in range(whole // 100):
+        assert form.try_memory(100)
+        arrived += 100
+        assert arrived <= form.memory <= min(2 * arrived, arrived + AHEAD)
+    assert form.try_memory(whole - arrived)  # the last free byte
+    assert form.memory == whole
+    assert not form.try_memory(1)
+    form.close()
+
+
+def test_s143_what_is_reserved_ahead_is_lost_with_the_form(clock: Clock) -> None:
+    form = FormSpace(limits=LIMITS)
+    take(form, "memory", 300)
+    take(form, "memory", 50)  # and 300 ahead
+    clock.now += WINDOW * 100
+    take(FormSpace(limits=LIMITS), "memory", 900)
+    with pytest.raises(ServiceUnavailable, match="arrived too slowly"):
+        form.try_memory(1)
+
+
 def test_s143_small_files_go_to_disk_where_memory_is_full() -> None:
     async def use() -> tuple[int, int, bytes]:
         other, space = FormSpace(limits=LIMITS), FormSpace(limits=LIMITS)
         await other.take_memory(950)
         upload = UploadFile("x.bin")
-        for _ in range(2):
-            await upload._append(b"x" * 40, LIMITS, space)
+        assert upload._hold(b"x" * 40, LIMITS, space)
+        assert not upload._hold(b"x" * 40, LIMITS, space)
+        await upload._spill(40, LIMITS, space)
         used = space.disk, space.memory, await upload.read()
         await close_uploads([upload])
         assert (space.disk, space.memory) == (0, 0)

@@ -10,6 +10,7 @@ from typing import TypeVar
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from treefold_http._bodies.space import FormSpace
 from treefold_http._bodies.uploads import CHUNK, UploadFile, close_uploads
 from treefold_http._wire.datastructures import Headers
 from treefold_http._wire.limits import Limits
@@ -30,9 +31,12 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 async def _made(content: bytes, *, limit: int, filename: str = "a.txt") -> UploadFile:
-    upload = UploadFile(filename, "text/plain")
+    upload, limits = UploadFile(filename, "text/plain"), Limits(spool=limit)
+    space = FormSpace(limits=limits)
     for start in range(0, len(content), 7):
-        await upload._append(content[start : start + 7], Limits(spool=limit))
+        piece = content[start : start + 7]
+        if not upload._hold(piece, limits, space):
+            await upload._spill(len(piece), limits, space)
     return upload
 
 

@@ -146,23 +146,17 @@ class UploadFile:
         self._closed, self._held = True, []
         return spool
 
-    async def _append(self, data: bytes, limits: Limits, space: FormSpace | None = None) -> None:
-        if not self._hold(data, limits, space):
-            await self._spill(len(data), limits, space)
-
-    def _hold(self, data: bytes, limits: Limits, space: FormSpace | None) -> bool:
+    def _hold(self, data: bytes, limits: Limits, space: FormSpace) -> bool:
         """Keep a piece in memory, for good if that has room; otherwise it must be spilled."""
-        more = len(data)
         self._held.append(data)
-        self.size += more
-        is_small = self._spool is None and self.size <= limits.spool
-        return is_small and (space is None or space.try_memory(more))
+        self.size += len(data)
+        is_small = self.size <= limits.spool and self._spool is None
+        return is_small and space.try_memory(len(data))
 
-    async def _spill(self, last: int, limits: Limits, space: FormSpace | None) -> None:
+    async def _spill(self, last: int, limits: Limits, space: FormSpace) -> None:
         if self._spool is None:
             self._spool = Spool(space)
-            if space is not None:
-                space.give_back(memory=self.size - last)
+            space.give_back(memory=self.size - last)
         held, self._held = self._held, []
         await self._spool.append(held, disk=limits.disk)
 

@@ -49,7 +49,7 @@ class Connection:
         work: the background tasks; None if `background` was not used.
         answer_fields: header fields that middleware adds to any response; a field that the response
             sets itself is left out. Replace the list, never change it in place.
-        sent_status: the status of a response that decides it when it is sent, such as a file;
+        sent_status: the status of a response that may decide it when it is sent, such as a file;
             otherwise not set.
         session_keeper: reads and saves the session; set only by `Sessions`.
         opened_session: the session after its first use; set only by `Sessions`.
