@@ -111,26 +111,22 @@ class FormSpace:
             return True
         with _lock:
             self.check()
-            needed = more - self._ahead
+            needed, free = more - self._ahead, self._free_memory()
+            if needed > free:
+                return False
             ahead = min(self.memory, AHEAD)
-            if not self._has_memory(needed + ahead):
-                ahead = 0
-                if not self._has_memory(needed):
-                    return False
-            self._add_memory(needed + ahead)
-            self._ahead = ahead
+            self._ahead = ahead if needed + ahead <= free else 0
+            size = needed + self._ahead
+            self._measure(size)
+            _memory.add(self._client, size)
+            self.memory += size
             return True
 
-    def _has_memory(self, size: int) -> bool:
-        if _memory.total + size > self._memory_limit:
-            return False
-        taken = 0 if self._client is None else _memory.clients.get(self._client, 0)
-        return taken + size <= self._memory_share
-
-    def _add_memory(self, size: int) -> None:
-        self._measure(size)
-        _memory.add(self._client, size)
-        self.memory += size
+    def _free_memory(self) -> int:
+        free = self._memory_limit - _memory.total
+        if self._client is None:
+            return free
+        return min(free, self._memory_share - _memory.clients.get(self._client, 0))
 
     def _measure(self, more: int) -> None:
         now = monotonic()

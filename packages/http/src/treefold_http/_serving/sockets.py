@@ -81,7 +81,7 @@ async def serve_socket(app: Host, scope: Scope, receive: Receive, send: Send) ->
             app.background.start(websocket.work)
         status = refusal or websocket.code or LOST
         log_connection(websocket, "WEBSOCKET", status, perf_counter() - started)
-        if request_id.get() is identity:  # not in a task that is closed from outside
+        with suppress(ValueError):  # a task that is closed from another context
             request_id.reset(token)
 
 
