@@ -10,9 +10,12 @@ import pytest
 
 from treefold_http import ServiceUnavailable
 from treefold_http._bodies import space as rooms
+from treefold_http._bodies.forms import FormBuilder
+from treefold_http._bodies.part_head import PartHead
 from treefold_http._bodies.space import AHEAD, WINDOW, FormSpace
-from treefold_http._bodies.uploads import UploadFile, close_uploads
+from treefold_http._bodies.uploads import close_uploads
 from treefold_http._wire.addresses import known_client
+from treefold_http._wire.datastructures import Headers
 from treefold_http._wire.limits import Limits
 
 LIMITS = Limits(disk=1000, memory=1000, total=400, spool=300)
@@ -151,10 +154,12 @@ def test_s143_small_files_go_to_disk_where_memory_is_full() -> None:
     async def use() -> tuple[int, int, bytes]:
         other, space = FormSpace(limits=LIMITS), FormSpace(limits=LIMITS)
         await other.take_memory(950)
-        upload = UploadFile("x.bin")
-        assert upload._hold(b"x" * 40, LIMITS, space)
-        assert not upload._hold(b"x" * 40, LIMITS, space)
-        await upload._spill(40, LIMITS, space)
+        builder = FormBuilder(LIMITS, space)
+        builder.take(PartHead("file", "x.bin", "", Headers([])))
+        assert builder.take(b"x" * 40) == 0
+        assert builder.take(b"x" * 40) == 40
+        await builder.make_room(40)
+        upload = builder.build().files["file"]
         used = space.disk, space.memory, await upload.read()
         await close_uploads([upload])
         assert (space.disk, space.memory) == (0, 0)

@@ -10,6 +10,8 @@ from typing import TypeVar
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from treefold_http._bodies.forms import FormBuilder
+from treefold_http._bodies.part_head import PartHead
 from treefold_http._bodies.space import FormSpace
 from treefold_http._bodies.uploads import CHUNK, UploadFile, close_uploads
 from treefold_http._wire.datastructures import Headers
@@ -31,13 +33,13 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 async def _made(content: bytes, *, limit: int, filename: str = "a.txt") -> UploadFile:
-    upload, limits = UploadFile(filename, "text/plain"), Limits(spool=limit)
-    space = FormSpace(limits=limits)
+    limits = Limits(spool=limit)
+    builder = FormBuilder(limits, FormSpace(limits=limits))
+    builder.take(PartHead("file", filename, "text/plain", Headers([])))
     for start in range(0, len(content), 7):
-        piece = content[start : start + 7]
-        if not upload._hold(piece, limits, space):
-            await upload._spill(len(piece), limits, space)
-    return upload
+        if wanted := builder.take(content[start : start + 7]):
+            await builder.make_room(wanted)
+    return builder.build().files["file"]
 
 
 def using(work: Work[T], content: bytes, *, on_disk: bool, filename: str = "a.txt") -> T:

@@ -80,7 +80,7 @@ async def parse_form(
         sent = f"Content-Type is {kind!r}" if kind else "Content-Type is missing"
         raise UnsupportedMediaType(f"{sent}; send {URLENCODED} or {MULTIPART}")
     parser = PartParser(boundary_of(content_type, limits), limits=limits)
-    builder = _Builder(limits, space or FormSpace(limits=limits))
+    builder = FormBuilder(limits, space or FormSpace(limits=limits))
     try:
         async for chunk in chunks:
             for event in parser.take_chunk(chunk):
@@ -113,47 +113,54 @@ async def _parse_urlencoded(
     return ParsedForm(FormData(pairs), MultiMapping(), space)
 
 
-class _Builder:
+class FormBuilder:
     """Assembles the events of a multipart body into fields and files."""
 
-    __slots__ = ("_held", "_limits", "_name", "_size", "_space", "_upload", "fields", "files")
+    __slots__ = (
+        *("_allowed", "_held", "_limits", "_name", "_size", "_space", "_upload"),
+        *("fields", "files"),
+    )
 
     def __init__(self, limits: Limits, space: FormSpace) -> None:
         self.fields: list[tuple[str, str]] = []
         self.files: list[tuple[str, UploadFile]] = []
         self._limits = limits
+        self._space = space
         self._upload: UploadFile | None = None
         self._name: str | None = None
-        self._held: list[bytes] = []
-        self._size = 0
-        self._space = space
+        self._begin_pieces(0)
         space.forget = self.forget
 
     def take(self, event: Event) -> int:
         """Take an event; return the bytes of it that still need `make_room`, mostly 0."""
         if isinstance(event, PartHead):
-            self._space.check()
             self._begin(event)
             return 0
         size = len(event)
-        if (upload := self._upload) is not None:
-            return 0 if upload._hold(event, self._limits, self._space) else size  # pyright: ignore[reportPrivateUsage]
         self._held.append(event)
         self._size += size
-        if self._size > self._limits.field:
-            raise _field_too_large(self._name or "", self._limits)
-        return 0 if self._space.try_memory(size) else size
+        if self._size <= self._allowed and self._space.try_memory(size):
+            return 0
+        return size
 
     async def make_room(self, size: int) -> None:
-        """Write a file to disk, or let a slower form give way to the text of a field."""
-        if self._upload is not None:
-            await self._upload._spill(size, self._limits, self._space)  # pyright: ignore[reportPrivateUsage]
-        else:
+        """Write a file to disk, or let a slower form give way to the text of a field.
+
+        Raises:
+            PayloadTooLarge: for a field above its limit.
+        """
+        if self._upload is None:
+            if self._size > self._limits.field:
+                raise _field_too_large(self._name or "", self._limits)
             await self._space.take_memory(size)
+            return
+        held, self._held = self._held, []
+        await self._upload._spill(held, self._size - size, self._limits, self._space)  # pyright: ignore[reportPrivateUsage]
 
     def build(self) -> ParsedForm:
+        """End the last part, and return the form."""
         self._space.check()
-        self._end_field()
+        self._end_part()
         self._space.is_complete, self._space.forget = True, None
         return ParsedForm(FormData(self.fields), MultiMapping(self.files), self._space)
 
@@ -164,25 +171,31 @@ class _Builder:
         self._space.close()
 
     def _begin(self, head: PartHead) -> None:
-        self._end_field()
+        self._space.check()
+        self._end_part()
         if head.filename is None:
-            self._upload = None
             self._name = head.name
+            self._begin_pieces(self._limits.field)
         else:
             self._upload = UploadFile(head.filename, head.content_type, headers=head.headers)
             self.files.append((head.name, self._upload))
+            self._begin_pieces(self._limits.spool)
 
-    def _end_field(self) -> None:
-        if self._name is None:
-            return
-        try:
-            value = b"".join(self._held).decode("utf-8")
-        except UnicodeDecodeError:
-            raise BadRequest(f"Field {self._name!r} is not UTF-8 text") from None
-        self.fields.append((self._name, value))
-        self._name = None
-        self._held = []
-        self._size = 0
+    def _begin_pieces(self, allowed: int) -> None:
+        self._held: list[bytes] = []
+        self._size, self._allowed = 0, allowed
+
+    def _end_part(self) -> None:
+        if self._upload is not None:
+            self._upload._keep(self._held, self._size)  # pyright: ignore[reportPrivateUsage]
+            self._upload = None
+        elif self._name is not None:
+            try:
+                value = b"".join(self._held).decode("utf-8")
+            except UnicodeDecodeError:
+                raise BadRequest(f"Field {self._name!r} is not UTF-8 text") from None
+            self.fields.append((self._name, value))
+            self._name = None
 
 
 def _field_too_large(name: str, limits: Limits) -> PayloadTooLarge:

@@ -190,6 +190,7 @@ class PartParser:
         """
         if not self._ended:
             raise BadRequest("The multipart body ends before its closing boundary")
+        del self._parser  # it refers to this object: both are freed now, without the collector
 
     def _skip_preamble(self, seen: bytes) -> bytes:
         # RFC 2046, 5.1.1: text before the first boundary is ignored.

@@ -27,7 +27,7 @@ class UploadFile:
     It lives as long as its request: save it, or read it, before the answer is sent.
 
     Args:
-        content: its bytes; the form parser appends them as they arrive.
+        content: its bytes.
 
     Attributes:
         filename: as the client sent it: a label to show, never a path to open.
@@ -146,18 +146,15 @@ class UploadFile:
         self._closed, self._held = True, []
         return spool
 
-    def _hold(self, data: bytes, limits: Limits, space: FormSpace) -> bool:
-        """Keep a piece in memory, for good if that has room; otherwise it must be spilled."""
-        self._held.append(data)
-        self.size += len(data)
-        is_small = self.size <= limits.spool and self._spool is None
-        return is_small and space.try_memory(len(data))
+    def _keep(self, held: list[bytes], size: int) -> None:
+        """Take the pieces in memory, and the size of all pieces."""
+        self._held, self.size = held, size
 
-    async def _spill(self, last: int, limits: Limits, space: FormSpace) -> None:
+    async def _spill(self, held: list[bytes], size: int, limits: Limits, space: FormSpace) -> None:
+        """Write pieces to disk; `size` bytes before the last of them were reserved in memory."""
         if self._spool is None:
             self._spool = Spool(space)
-            space.give_back(memory=self.size - last)
-        held, self._held = self._held, []
+            space.give_back(memory=size)
         await self._spool.append(held, disk=limits.disk)
 
 
