@@ -170,12 +170,18 @@ async def echo(address: Address, messages: int) -> int:
 
 
 def fetch(address: Address, path: str, timeout: float = 30.0) -> Answer:
-    """Send one GET over a connection of its own."""
+    """Send one GET over a connection of its own.
+
+    Raises:
+        ConnectionError: where the server closes it without an answer.
+    """
     with socket.create_connection(address, timeout) as connection:
         connection.sendall(request(path, "GET", b"", "Connection: close"))
         data = b""
         while piece := connection.recv(65536):
             data += piece
+    if not data:
+        raise ConnectionResetError(f"No answer to GET {path}")
     head, _, body = data.partition(b"\r\n\r\n")
     text = head.decode("latin-1")
     return Answer(int(text.split(" ", 2)[1]), text, body)
