@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from treefold_cli._checks.findings import FORMATS, Kind, Problem, Report, render
+from treefold_cli._checks.findings import FORMATS, Kind, Problem, Report, render_report
 
 PROBLEMS = [
     Problem(Kind.DUPLICATE, "GET /v1/user defined more than once", ("Api/v1/USER/Get.py", "b.py")),
@@ -21,7 +21,7 @@ PROBLEMS = [
 def lines(
     form: str, problems: Sequence[Problem] = PROBLEMS, *, strict: bool = False, routes: int = 7
 ) -> list[str]:
-    return list(render(Report(problems, routes, strict=strict), form=form))
+    return list(render_report(Report(problems, routes, strict=strict), form=form))
 
 
 def test_text_names_each_problem_and_its_files():
@@ -89,8 +89,8 @@ def test_github_commands_cannot_be_injected():
 @pytest.mark.parametrize("kind", Kind)
 def test_only_a_skipped_file_is_no_failure_and_strict_leaves_out_none(kind: Kind):
     problem = Problem(kind, "something")
-    assert problem.fails(strict=False) is (kind is not Kind.SKIPPED)
-    assert problem.fails(strict=True)
+    assert problem.fails_check(strict=False) is (kind is not Kind.SKIPPED)
+    assert problem.fails_check(strict=True)
 
 
 OPEN = Problem(
@@ -105,8 +105,8 @@ SLOW = replace(OPEN, code="slow-clients", is_severe=False)
 
 
 def test_a_mere_warning_of_a_deployment_fails_only_if_strict():
-    assert [OPEN.fails(strict=False), SLOW.fails(strict=False)] == [True, False]
-    assert SLOW.fails(strict=True)
+    assert [OPEN.fails_check(strict=False), SLOW.fails_check(strict=False)] == [True, False]
+    assert SLOW.fails_check(strict=True)
 
 
 def test_text_of_a_deployment_says_what_an_attacker_does_and_what_to_write():

@@ -7,7 +7,7 @@ import sys
 import pytest
 from hypothesis import given, strategies as st
 
-from treefold_cli._console.output import complain, printable, write, write_marked
+from treefold_cli._console.output import escape_controls, print_error, write, write_marked
 
 
 @pytest.mark.parametrize(
@@ -23,18 +23,18 @@ from treefold_cli._console.output import complain, printable, write, write_marke
     ],
 )
 def test_what_a_terminal_would_obey_is_escaped(text: str, shown: str):
-    assert printable(text) == shown
+    assert escape_controls(text) == shown
 
 
 @given(st.text())
 def test_every_text_becomes_one_printable_line(text: str):
-    assert printable(text).isprintable()
+    assert escape_controls(text).isprintable()
 
 
 def test_lines_go_to_their_stream_escaped(capsys: pytest.CaptureFixture[str]):
     write("out\x1b")
     write()
-    complain("err\x1b")
+    print_error("err\x1b")
     assert capsys.readouterr() == ("out\\x1b\n\n", "err\\x1b\n")
 
 

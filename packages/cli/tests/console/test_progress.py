@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from treefold_cli._console.progress import working
+from treefold_cli._console.progress import show_progress
 
 PROGRAM = """\
 import threading
@@ -51,6 +51,6 @@ def test_a_short_block_says_nothing():
 
 
 def test_no_terminal_sees_anything(capsys: pytest.CaptureFixture[str]):
-    with working("Comparing"):
+    with show_progress("Comparing"):
         pass
     assert capsys.readouterr() == ("", "")

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import pytest
 
 from treefold_cli._server.descriptors import DescriptorWatch
-from treefold_cli._server.listener import bind
+from treefold_cli._server.listener import bind_port
 from treefold_logging import get_logger
 
 
@@ -57,8 +57,8 @@ def test_r34_exhausted_descriptors_are_one_line_and_waiting_clients_are_served_l
 
     async def main() -> list[bytes]:
         loop = asyncio.get_running_loop()
-        DescriptorWatch().install(loop)
-        with bind("127.0.0.1", 0) as listener:
+        DescriptorWatch().watch_loop(loop)
+        with bind_port("127.0.0.1", 0) as listener:
             listener.listen()
             clients = [socket.create_connection(listener.getsockname()) for _ in range(3)]
             server = await asyncio.start_server(echo, sock=listener, start_serving=False)
@@ -82,18 +82,18 @@ def test_r34_exhausted_descriptors_are_one_line_and_waiting_clients_are_served_l
 
 def test_r34_a_loop_that_reports_nothing_is_looked_at(kept: Kept):
     watch = DescriptorWatch()
-    watch.look()
+    watch.try_descriptor()
     assert kept.messages == []
     with no_descriptors():
-        watch.look()
-        watch.look()
+        watch.try_descriptor()
+        watch.try_descriptor()
     assert kept.messages == [LINE]
 
 
 def test_other_reports_of_the_loop_stay(kept: Kept):
     async def main() -> None:
         loop = asyncio.get_running_loop()
-        DescriptorWatch().install(loop)
+        DescriptorWatch().watch_loop(loop)
         loop.call_soon(int, "x")
         await asyncio.sleep(0)
 

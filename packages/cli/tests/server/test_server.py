@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from treefold_cli._console.errors import CommandError
-from treefold_cli._server.listener import address, bind
+from treefold_cli._server.listener import bind_port, format_address
 from treefold_cli._server.server import Server, run, server_config
 
 
@@ -26,15 +26,15 @@ LOCAL = [host for host in ("127.0.0.1", "::1") if has_address(host)]
 
 
 def test_port_0_binds_a_free_one():
-    with bind("127.0.0.1", 0) as listener:
-        assert address(listener) == f"http://127.0.0.1:{listener.getsockname()[1]}"
+    with bind_port("127.0.0.1", 0) as listener:
+        assert format_address(listener) == f"http://127.0.0.1:{listener.getsockname()[1]}"
         assert listener.getsockname()[1] > 0
 
 
 @pytest.mark.skipif("::1" not in LOCAL, reason="this machine has no address of IPv6")
 def test_an_ipv6_address_is_shown_in_brackets():
-    with bind("::1", 0) as listener:
-        assert address(listener) == f"http://[::1]:{listener.getsockname()[1]}"
+    with bind_port("::1", 0) as listener:
+        assert format_address(listener) == f"http://[::1]:{listener.getsockname()[1]}"
 
 
 @pytest.mark.parametrize("host", LOCAL)
@@ -46,7 +46,7 @@ def test_what_is_written_is_sent_at_once(host: str):
             def connection_made(self, transport: asyncio.BaseTransport) -> None:
                 accepted.set_result(transport.get_extra_info("socket"))
 
-        with bind(host, 0) as listener:
+        with bind_port(host, 0) as listener:
             server = await asyncio.get_running_loop().create_server(Protocol, sock=listener)
             with socket.create_connection(listener.getsockname()[:2]):
                 connection = await accepted
@@ -61,7 +61,7 @@ def test_a_port_in_use_names_the_way_out():
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         with pytest.raises(CommandError) as refused:
-            bind("127.0.0.1", port)
+            bind_port("127.0.0.1", port)
     assert str(refused.value) == (
         f"Port {port} on '127.0.0.1' is in use; choose another with --port"
     )
@@ -71,7 +71,7 @@ def test_a_port_in_use_names_the_way_out():
 @pytest.mark.parametrize("host", ["nope.invalid", "a" * 300, ".", ""])
 def test_an_unknown_host_names_the_way_out(host: str):
     with pytest.raises(CommandError) as refused:
-        bind(host, 0)
+        bind_port(host, 0)
     assert str(refused.value) == (
         f"Unknown host {host!r}; give an address of this machine with --host"
     )
@@ -80,7 +80,7 @@ def test_an_unknown_host_names_the_way_out(host: str):
 
 def test_an_address_of_another_machine_names_the_way_out():
     with pytest.raises(CommandError) as refused:
-        bind("192.0.2.1", 0)
+        bind_port("192.0.2.1", 0)
     assert str(refused.value) == (
         "Cannot listen on '192.0.2.1', port 0: Cannot assign requested address; choose others with"
         " --host and --port"
@@ -102,7 +102,7 @@ async def never_starts(scope: Any, receive: Any, send: Any) -> None:
 
 
 def test_an_application_that_does_not_start_is_a_failure(caplog: pytest.LogCaptureFixture):
-    listener = bind("127.0.0.1", 0)
+    listener = bind_port("127.0.0.1", 0)
     announced: list[str] = []
     with pytest.raises(CommandError) as failed:
         run(never_starts, listener, on_start=lambda: announced.append("started"))
@@ -127,6 +127,6 @@ def test_a_restart_after_a_stop_signal_is_an_end(*, stopped: bool):
             signal.raise_signal(signal.SIGINT)
         server.request_restart()
 
-    listener = bind("127.0.0.1", 0)
+    listener = bind_port("127.0.0.1", 0)
     restarts = run(starts, listener, on_start=lambda: None, background=save)
     assert restarts is not stopped

@@ -9,7 +9,7 @@ from collections.abc import Generator
 from typing import TYPE_CHECKING
 
 from treefold_cli._console.errors import CommandError
-from treefold_cli._console.output import count
+from treefold_cli._console.output import format_count
 from treefold_logging import flush, get_logger
 from treefold_router import RouteTable
 
@@ -54,10 +54,10 @@ def require_sound(app: "Application") -> None:
     """
     if app.report.broken:
         flush()  # the log of the boot comes first
-        raise CommandError(refusal(len(app.report.broken)))
+        raise CommandError(describe_refusal(len(app.report.broken)))
 
 
-def refusal(number: int) -> str:
+def describe_refusal(number: int) -> str:
     """Return the error of a server that refuses to start with broken files."""
-    files = count(number, "file")
+    files = format_count(number, "file")
     return f"Not started: {files} failed to load, listed above; correct them or add --allow-broken"

@@ -43,7 +43,7 @@ def routes_at(table: RouteTable, url: str, *, default_version: str | None = None
     return same or [r for r in table.routes if _is_served_by(table, r, url, default_version)]
 
 
-def choose(
+def choose_tests(
     root: Path,
     table: RouteTable,
     routes: Sequence[Route],
@@ -68,7 +68,7 @@ def choose(
     targets = _Targets(table, routes, default_version, prefix, below)
     found: dict[str, Sequence[str]] = {}
     for file in test_files(root):
-        if targets.mirrors(file):
+        if targets.mirrors_handler(file):
             found[file] = [WHOLE]
         elif names := list(_find_touching((root / file).read_bytes(), targets)):
             found[file] = [WHOLE] if WHOLE in names else names
@@ -90,7 +90,7 @@ def find_unplaced(
         table: the project's.
         choice: the tests that were placed.
         default_version: the version that serves a URL without one.
-        below: as for `choose`.
+        below: as for `choose_tests`.
     """
 
     def is_known(url: str) -> bool:
@@ -124,7 +124,7 @@ class _Targets:
     prefix: str
     below: Callable[[str], str]
 
-    def mirrors(self, file: str) -> bool:
+    def mirrors_handler(self, file: str) -> bool:
         """Return True if the folders of a test file end with the folders of a handler."""
         folders = [part.lower() for part in Path(file).parts[:-1]]
         homes = ([part.lower() for part in route.file.split("/")[:-1]] for route in self.routes)

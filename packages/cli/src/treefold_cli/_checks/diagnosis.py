@@ -24,7 +24,7 @@ from treefold_cli._checks.redis_login import (
     redis_addresses,
 )
 from treefold_cli._console.errors import one_line
-from treefold_cli._console.output import count
+from treefold_cli._console.output import format_count
 
 if TYPE_CHECKING:
     from treefold_http import Settings
@@ -188,13 +188,18 @@ def _check_table(api: Path) -> Iterator[Finding]:
     except RouterError as error:
         yield Finding(FAIL, "layout", str(error))
         return
-    found = f"{count(len(table.routes), 'route')} in {', '.join(table.versions) or 'no version'}"
+    found = (
+        f"{format_count(len(table.routes), 'route')} in {', '.join(table.versions) or 'no version'}"
+    )
     if not table.routes:
         yield Finding(WARN, "layout", found, "make one with 'treefold create v1/health get'")
     else:
         yield Finding(OK, "layout", found)
     if table.skipped or table.duplicates:
-        skipped, twice = count(len(table.skipped), "file"), count(len(table.duplicates), "route")
+        skipped, twice = (
+            format_count(len(table.skipped), "file"),
+            format_count(len(table.duplicates), "route"),
+        )
         text = f"{skipped} skipped, {twice} defined twice"
         yield Finding(WARN, "layout", text, "see 'treefold check'")
 

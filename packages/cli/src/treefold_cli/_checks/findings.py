@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import Any
 
-from treefold_cli._console.output import count
+from treefold_cli._console.output import format_count
 
 ENVIRONMENT = "environment"
 """In place of a file: what is wrong is a variable."""
@@ -53,7 +53,7 @@ class Problem:
     write: str = ""
     is_severe: bool = True
 
-    def fails(self, *, strict: bool) -> bool:
+    def fails_check(self, *, strict: bool) -> bool:
         """Return True if it fails `check`; a skipped file or a mere warning only if strict."""
         return strict or (self.kind is not Kind.SKIPPED and self.is_severe)
 
@@ -75,10 +75,10 @@ class Report:
     @property
     def has_failed(self) -> bool:
         """True if the exit code is that of a failure."""
-        return any(problem.fails(strict=self.strict) for problem in self.problems)
+        return any(problem.fails_check(strict=self.strict) for problem in self.problems)
 
 
-def render(report: Report, *, form: str) -> Iterator[str]:
+def render_report(report: Report, *, form: str) -> Iterator[str]:
     """Print a report.
 
     Args:
@@ -117,15 +117,15 @@ def _summary_line(report: Report) -> str:
     counts = Counter(problem.kind for problem in report.problems)
     shown = [kind for kind in Kind if counts[kind] or kind in _ALWAYS_COUNTED]
     found = ", ".join(f"{counts[kind]} {_PLURAL[kind]}" for kind in shown)
-    return f"{count(report.routes, 'route')}: {found}"
+    return f"{format_count(report.routes, 'route')}: {found}"
 
 
 def _render_json(report: Report) -> Iterator[str]:
-    records = [_record(problem) for problem in report.problems]
+    records = [make_record(problem) for problem in report.problems]
     yield json.dumps({"ok": not report.has_failed, "routes": report.routes, "problems": records})
 
 
-def _record(problem: Problem) -> dict[str, Any]:
+def make_record(problem: Problem) -> dict[str, Any]:
     record = asdict(problem) | {"kind": problem.kind.value}
     if problem.kind is not Kind.DEPLOY:
         record = {name: value for name, value in record.items() if name not in _OF_DEPLOYMENT}
@@ -138,7 +138,7 @@ _OF_DEPLOYMENT = ("attack", "write", "is_severe")
 def _render_github(report: Report) -> Iterator[str]:
     # https://docs.github.com/actions/reference/workflow-commands-for-github-actions
     for problem in report.problems:
-        level = "error" if problem.fails(strict=report.strict) else "warning"
+        level = "error" if problem.fails_check(strict=report.strict) else "warning"
         names = f": {', '.join(problem.files)}" if len(problem.files) > 1 else ""
         text = f"[{problem.kind.value}] {problem.message}{names}"
         if problem.kind is Kind.DEPLOY:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from treefold_cli._checks.sources import parsed, project_files
+from treefold_cli._checks.sources import parse_source, project_files
 
 if TYPE_CHECKING:
     from treefold_http import Application
@@ -41,7 +41,7 @@ def later_mounts(root: Path) -> Iterator[LaterMount]:
             continue
         source = file.read_bytes()
         if b".mount(" in source:
-            yield from _calls(source, name)
+            yield from _find_mount_calls(source, name)
 
 
 def unserved_prefixes(app: "Application") -> list[str]:
@@ -63,8 +63,8 @@ def unserved_prefixes(app: "Application") -> list[str]:
     return [describe_uncovered(app, app.table, app.project.listed, each) for each in unserved]
 
 
-def _calls(source: bytes, name: str) -> Iterator[LaterMount]:
-    tree = parsed(source)
+def _find_mount_calls(source: bytes, name: str) -> Iterator[LaterMount]:
+    tree = parse_source(source)
     for node in ast.walk(tree) if tree is not None else ():
         match node:
             case ast.Call(

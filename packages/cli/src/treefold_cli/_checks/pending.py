@@ -9,7 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from treefold_cli._console.errors import CommandError, one_line
-from treefold_cli._console.output import complain
+from treefold_cli._console.output import print_error
 from treefold_http import Application
 from treefold_http.extensions import apply, load_models, pending, release
 from treefold_logging import get_logger
@@ -65,7 +65,7 @@ def require_nothing(app: Application) -> None:
     """
     missing = ask_without_boot(app)
     for one in missing:
-        complain(f"pending: {one.text} ({one.advice})" if one.advice else f"pending: {one.text}")
+        print_error(f"pending: {one.text} ({one.advice})" if one.advice else f"pending: {one.text}")
     if missing:
         raise CommandError(f"Not started: {len(missing)} pending, listed above; apply them first")
 
@@ -131,8 +131,6 @@ def _pending_line(missing: Collection[Missing], *, offers_apply: bool) -> str:
         return f"pending: {texts}"
     if offers_apply:
         commands.append("start with 'treefold dev --migrate'")
-    return f"pending: {texts} (run {', '.join(commands[:-1]) or commands[-1]}{_last(commands)})"
-
-
-def _last(commands: Collection[str]) -> str:
-    return f", or {list(commands)[-1]}" if len(commands) > 1 else ""
+    *first, last = commands
+    named = f"{', '.join(first)}, or {last}" if first else last
+    return f"pending: {texts} (run {named})"

@@ -58,7 +58,9 @@ def redis_addresses(settings: "Settings | None") -> Iterator[tuple[str, str]]:
     named = [each for each in named if each[1]][:1]
     if settings is not None:
         named.append(("setting redis_url", settings.redis_url))
-        named += [(f"cache {alias!r}", _server(url)) for alias, url in settings.caches.items()]
+        named += [
+            (f"cache {alias!r}", _address_for_driver(url)) for alias, url in settings.caches.items()
+        ]
     seen: set[str] = set()
     for name, url in named:
         if url and url not in seen and not url.startswith("memory:"):
@@ -66,7 +68,7 @@ def redis_addresses(settings: "Settings | None") -> Iterator[tuple[str, str]]:
             yield name, url
 
 
-def _server(address: str) -> str:
+def _address_for_driver(address: str) -> str:
     """Return the address of a cache without the option `shared`, which the driver does not know."""
     parts = urlsplit(address)
     options = [option for option in parse_qsl(parts.query) if option[0] != "shared"]
@@ -107,14 +109,14 @@ def check_redis(url: str) -> str:
         with client:
             client.ping()
     except redis.RedisError as error:
-        text, advice = _explain(error, redis)
+        text, advice = _explain_error(error, redis)
         raise Unreachable(f"{where} {text}", advice) from error
     except UnicodeError as error:
         raise Unreachable(f"{where} cannot be reached ({error})") from error
     return where
 
 
-def _explain(error: Exception, redis: Any) -> tuple[str, str]:
+def _explain_error(error: Exception, redis: Any) -> tuple[str, str]:
     """Return the finding for an error of the driver, and the remedy."""
     if isinstance(error, redis.TimeoutError):
         return f"does not answer within {TIMEOUT:g} s", _START

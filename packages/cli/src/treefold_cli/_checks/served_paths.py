@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from treefold_cli._console.errors import one_line, translated
-from treefold_cli._console.output import complain
+from treefold_cli._console.errors import one_line, translate_errors
+from treefold_cli._console.output import print_error
 from treefold_router import Explanation, RouteTable, version_number
 
 if TYPE_CHECKING:
@@ -67,31 +67,35 @@ def explain_path(
         table = _with_automatic_methods(root, table)
     first = raw_path.split(b"/", 2)[1].decode("latin-1")
     if version_number(first) is not None:  # no prefix begins like this, so no settings are read
-        return _explain(root, table, method, raw_path, loads=loads)
+        return _explain_path(root, table, method, raw_path, loads=loads)
     from treefold_http.extensions import below_root
 
     root_path = read_settings(root).root_path
     below = below_root(raw_path, root_path)
-    served = _explain(root, table, method, below, loads=loads)
+    served = _explain_path(root, table, method, below, loads=loads)
     return served if below == raw_path else replace(served, root_path=root_path)
 
 
-def _explain(root: Path, table: RouteTable, method: str, raw_path: bytes, *, loads: bool) -> Served:
+def _explain_path(
+    root: Path, table: RouteTable, method: str, raw_path: bytes, *, loads: bool
+) -> Served:
     found = table.explain(method, raw_path)
     is_refused = found.status in (204, 400) or (found.route is None and not found.unversioned)
     if (is_refused and method == "WEBSOCKET") or (not loads and (is_refused or found.route)):
         return Served(found)
     if is_refused and not _has_middleware(root):  # nothing of the server is imported for no guards
         return Served(found)
-    with _application(root) as (app, files):
+    with _read_boot_files(root) as (app, files):
         if is_refused:
             return Served(found, guards=_refusal_guards(table, files, raw_path))
         version = None
         if found.unversioned:
-            mount = _mount(app, method, raw_path)
+            mount = _find_mount(app, method, raw_path)
             if mount is not None:
                 guards = _outside_guards(app, files, method, raw_path, depth=mount.depth)
-                return Served(found, mount.prefix, mount.text, _refusal(mount), guards=guards)
+                return Served(
+                    found, mount.prefix, mount.text, _status_of_refusal(mount), guards=guards
+                )
             version = default_version_of(app.settings, table)
             found = table.explain(method, raw_path, default_version=version)
         if found.status == 404 and method != "WEBSOCKET":
@@ -101,7 +105,9 @@ def _explain(root: Path, table: RouteTable, method: str, raw_path: bytes, *, loa
             page = built_in_at(app, found.path, method, versions=known)
             if page is not None:
                 guards = _outside_guards(app, files, method, raw_path, depth=page.depth)
-                return Served(found, page.prefix, page.text, _refusal(page), guards=guards)
+                return Served(
+                    found, page.prefix, page.text, _status_of_refusal(page), guards=guards
+                )
         if found.route is not None and files is not None and loads:
             from treefold_http.extensions import guards_of_route, load_error
 
@@ -150,7 +156,7 @@ def read_settings(root: Path) -> "Settings":
     """
     from treefold_http import Settings, TreefoldError
 
-    with translated(TreefoldError):
+    with translate_errors(TreefoldError):
         return Settings.load(root)
 
 
@@ -169,7 +175,7 @@ def _with_automatic_methods(root: Path, table: RouteTable) -> RouteTable:
 
 
 @contextlib.contextmanager
-def _application(root: Path) -> Generator[tuple["Application", "BootFiles | None"], None, None]:
+def _read_boot_files(root: Path) -> Generator[tuple["Application", "BootFiles | None"], None, None]:
     """Read the boot files of a project; None for them if one cannot be used."""
     import asyncio  # 20 ms, only where something may serve
 
@@ -177,7 +183,7 @@ def _application(root: Path) -> Generator[tuple["Application", "BootFiles | None
     from treefold_http import Application, TreefoldError
     from treefold_http.extensions import load_boot_files, release
 
-    with translated(TreefoldError):
+    with translate_errors(TreefoldError):
         app = Application(root, dev=True)
     files = None
     try:
@@ -186,17 +192,17 @@ def _application(root: Path) -> Generator[tuple["Application", "BootFiles | None
             try:
                 files = load_boot_files(app)
             except TreefoldError as error:
-                complain(f"mounts are not known: {one_line(error)}")
+                print_error(f"mounts are not known: {one_line(error)}")
             yield app, files
     finally:
         asyncio.run(release(app))
 
 
-def _refusal(outside: "Outside") -> int:
+def _status_of_refusal(outside: "Outside") -> int:
     return 0 if outside.status == 200 else outside.status
 
 
-def _mount(app: "Application", method: str, raw_path: bytes) -> "Outside | None":
+def _find_mount(app: "Application", method: str, raw_path: bytes) -> "Outside | None":
     from treefold_cli._checks.later_mounts import later_mounts
     from treefold_http.extensions import Outside, mount_at
 
@@ -206,9 +212,9 @@ def _mount(app: "Application", method: str, raw_path: bytes) -> "Outside | None"
     path = raw_path.decode(errors="backslashreplace")
     for later in later_mounts(app.root):
         if later.prefix is None:
-            complain(f"{later.place} mounts at a computed path, which is not known here")
+            print_error(f"{later.place} mounts at a computed path, which is not known here")
         elif method == "WEBSOCKET":
-            complain(
+            print_error(
                 f"{later.place} mounts at {later.prefix}, which serves sockets if it is an app"
             )
         elif f"{path}/".startswith(f"{later.prefix}/"):

@@ -23,7 +23,7 @@ def project_files(root: Path) -> Iterator[Path]:
         yield from (place / name for name in sorted(files) if (place / name).is_file())
 
 
-def parsed(source: bytes) -> ast.Module | None:
+def parse_source(source: bytes) -> ast.Module | None:
     """Return the syntax tree of a source, without its warnings; None if it has none."""
     try:
         with warnings.catch_warnings():

@@ -34,7 +34,7 @@ class TypedCopy:
     files: list[str] = field(default_factory=list[str])
     _names: list[str] = field(default_factory=list[str])
 
-    def fill(self) -> None:
+    def copy_sources(self) -> None:
         """Copy sources and the settings of checkers, and no other file."""
         for file in project_files(self.root):
             is_source = file.suffix in (".py", ".pyi")

@@ -8,7 +8,7 @@ import ast
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from treefold_cli._checks.sources import parsed
+from treefold_cli._checks.sources import parse_source
 
 _REQUESTS = frozenset(
     {"get", "post", "put", "patch", "delete", "head", "options", "request", "stream", "websocket"}
@@ -23,7 +23,7 @@ def unplaced_tests(source: bytes, is_known: Callable[[str], bool]) -> Iterator[s
         source: the file.
         is_known: return True if some route serves a URL in which each computed part is `0`.
     """
-    tree = parsed(source)
+    tree = parse_source(source)
     if tree is None:
         return
     shared = set(_text_names(tree.body))
@@ -32,7 +32,7 @@ def unplaced_tests(source: bytes, is_known: Callable[[str], bool]) -> Iterator[s
         prefix = f"{node.name}::" if isinstance(node, ast.ClassDef) else ""
         for test in inner:
             if isinstance(test, _Tests) and test.name.startswith("test"):
-                reading = _Reading(set(_clients(test)), shared, is_known)
+                reading = _Reading(set(_yield_client_names(test)), shared, is_known)
                 reading.holds_url = any(map(reading.is_url, ast.walk(test)))
                 if any(map(reading.is_computed, ast.walk(test))):
                     yield f"{prefix}{test.name}"
@@ -47,7 +47,7 @@ def _text_names(body: Iterable[ast.stmt]) -> Iterator[str]:
                 pass
 
 
-def _clients(test: ast.AST) -> Iterator[str]:
+def _yield_client_names(test: ast.AST) -> Iterator[str]:
     """Yield the names that stand for a client: fixtures called so, and those that a test makes."""
     for node in ast.walk(test):
         match node:

@@ -47,11 +47,11 @@ def _load_command(point: "EntryPoint") -> Callable[..., Any]:
             f" {error}); mend or uninstall that package"
         )
 
-    def unusable() -> NoReturn:
+    def refuse_command() -> NoReturn:
         raise CommandError(message)
 
-    unusable.__doc__ = "Cannot be loaded."
-    return unusable
+    refuse_command.__doc__ = "Cannot be loaded."
+    return refuse_command
 
 
 def _prepare_command(function: Callable[..., Any]) -> Callable[..., Any]:

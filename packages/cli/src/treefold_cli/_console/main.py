@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from treefold_cli._console.errors import FAILURE, INTERRUPTED, OK, CommandError
-from treefold_cli._console.output import complain, make_safe_for_encoding, write
+from treefold_cli._console.output import make_safe_for_encoding, print_error, write
 from treefold_cli._console.version import version_line
 
 
@@ -47,12 +47,12 @@ def run(arguments: Sequence[str]) -> int:
     try:
         return invoke(arguments or ["--help"])
     except CommandError as error:
-        complain(f"Error: {error}")
+        print_error(f"Error: {error}")
         return error.code
     except BrokenPipeError:
         raise
     except OSError as error:
-        complain(f"Error: {_describe_error(error)}")
+        print_error(f"Error: {_describe_error(error)}")
         return FAILURE
     except KeyboardInterrupt:
         return INTERRUPTED

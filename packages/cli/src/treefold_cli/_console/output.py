@@ -12,7 +12,7 @@ from typing import TextIO
 _COLOURS = {"red": 31, "green": 32, "yellow": 33}
 
 
-def printable(text: str) -> str:
+def escape_controls(text: str) -> str:
     r"""Escape characters that control a terminal, such as `\x1b`, line breaks and lone surrogates.
 
     Args:
@@ -26,14 +26,14 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
-def count(number: int, noun: str) -> str:
+def format_count(number: int, noun: str) -> str:
     """Return a number and its noun: `1 route`, `2 routes`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def write(line: str = "") -> None:
     """Print one line to standard output, escaped."""
-    print(printable(line))
+    print(escape_controls(line))
 
 
 def write_marked(mark: str, line: str, *, colour: str) -> None:
@@ -46,7 +46,7 @@ def write_marked(mark: str, line: str, *, colour: str) -> None:
             https://no-color.org).
     """
     shown = f"\x1b[{_COLOURS[colour]}m{mark}\x1b[0m" if has_colour(sys.stdout) else mark
-    print(f"{shown} {printable(line)}", flush=True)
+    print(f"{shown} {escape_controls(line)}", flush=True)
 
 
 def has_colour(stream: TextIO) -> bool:
@@ -55,9 +55,9 @@ def has_colour(stream: TextIO) -> bool:
     return not plain and stream.isatty()
 
 
-def complain(line: str) -> None:
+def print_error(line: str) -> None:
     """Print one line to standard error, escaped."""
-    print(printable(line), file=sys.stderr)
+    print(escape_controls(line), file=sys.stderr)
 
 
 def make_safe_for_encoding() -> None:

@@ -33,7 +33,7 @@ def as_command(function: Callable[..., Any]) -> Callable[..., Any]:
         one.replace(
             kind=inspect.Parameter.POSITIONAL_OR_KEYWORD,
             default=str(one.default) if hints[one.name] in _NUMBERS else one.default,
-            annotation=_annotate(one, hints[one.name], about.get(one.name, "")),
+            annotation=_annotate_parameter(one, hints[one.name], about.get(one.name, "")),
         )
         for one in inspect.signature(function).parameters.values()
     ]
@@ -70,7 +70,7 @@ def _read(name: str, kind: Any, value: Any) -> Any:
         ) from None
 
 
-def _annotate(parameter: inspect.Parameter, kind: Any, about: str) -> Any:
+def _annotate_parameter(parameter: inspect.Parameter, kind: Any, about: str) -> Any:
     if parameter.name == "app_dir":
         return AppDir
     kind = str if kind in _NUMBERS else list[str] if kind == list[int] else kind

@@ -13,7 +13,7 @@ STEP_SECONDS = 1.0
 
 
 @contextlib.contextmanager
-def working(activity: str) -> Generator[None, None, None]:
+def show_progress(activity: str) -> Generator[None, None, None]:
     """Show the activity and the seconds on standard error during the block, after one second.
 
     Args:

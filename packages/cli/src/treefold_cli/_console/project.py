@@ -9,7 +9,7 @@ import sys
 from collections.abc import Generator
 from pathlib import Path
 
-from treefold_cli._console.errors import MISUSE, CommandError, translated
+from treefold_cli._console.errors import MISUSE, CommandError, translate_errors
 
 _typed_in = ""
 
@@ -56,10 +56,10 @@ def find_root(start: Path) -> Path:
 
 def typed_path(path: str) -> str:
     """Return a path that was typed, as it leads from the working folder of now."""
-    return os.path.relpath(os.path.join(_typed_in, path)) if _moved() else path
+    return os.path.relpath(os.path.join(_typed_in, path)) if _has_changed_folder() else path
 
 
-def _moved() -> bool:
+def _has_changed_folder() -> bool:
     return bool(_typed_in) and _typed_in != os.getcwd()
 
 
@@ -116,7 +116,7 @@ def loaded_project(app_dir: str, *, dev: bool = False) -> Generator[None, None, 
     app = Application(app_dir, dev=dev)
     try:
         # Output of models goes to standard error, not into the output of the command.
-        with translated(TreefoldError), contextlib.redirect_stdout(sys.stderr):
+        with translate_errors(TreefoldError), contextlib.redirect_stdout(sys.stderr):
             load_models(app)
         flush()
         yield

@@ -14,7 +14,7 @@ from types import FrameType
 from treefold_cli._console.errors import CommandError
 
 
-def require(module: str, *, install: str) -> None:
+def require_tool(module: str, *, install: str) -> None:
     """Refuse to go on without a tool.
 
     Args:

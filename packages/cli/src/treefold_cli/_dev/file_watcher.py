@@ -15,7 +15,7 @@ from treefold_cli._dev.snapshot import (
     Snapshot,
     changed_files,
     needs_scan,
-    refresh,
+    refresh_paths,
     take_snapshot,
     top_folders,
 )
@@ -58,7 +58,7 @@ class FileWatcher:
 
     async def __aenter__(self) -> "FileWatcher":
         self._woken.set()  # scan at once for changes since `seen`
-        self._task = asyncio.create_task(self._listen())
+        self._task = asyncio.create_task(self._wake_on_events())
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -66,7 +66,7 @@ class FileWatcher:
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
 
-    async def changes(self) -> set[str]:
+    async def wait_for_changes(self) -> set[str]:
         """Wait for the next change; return the changed files, relative to the root."""
         while True:
             with contextlib.suppress(TimeoutError):
@@ -74,21 +74,21 @@ class FileWatcher:
                 async with asyncio.timeout_at(self._next_scan):
                     await self._woken.wait()
             self._woken.clear()
-            now = await self._look()
+            now = await self._take_snapshot()
             if changed_files(self._seen, now, self._touched):
-                now = await self._settle(now)
+                now = await self._wait_until_settled(now)
                 found = changed_files(self._seen, now, self._touched)
                 self._seen, self._touched = now, set()
                 if found:
                     return found
             self._touched.clear()
 
-    async def _settle(self, now: Snapshot) -> Snapshot:
+    async def _wait_until_settled(self, now: Snapshot) -> Snapshot:
         """Scan until nothing changes any more and every changed file compiles, or time is up."""
         give_up = time.monotonic() + _COMPILE_TIMEOUT
         while True:
             await asyncio.sleep(_SETTLE_TIME)
-            before, now = now, await self._look()
+            before, now = now, await self._take_snapshot()
             files = changed_files(self._seen, now, self._touched)
             if now != before:
                 give_up = time.monotonic() + _COMPILE_TIMEOUT
@@ -97,23 +97,25 @@ class FileWatcher:
 
     def _is_complete(self, files: Collection[str]) -> bool:
         return all(
-            _compiles(Path(self._root, name), was_empty=self._seen.get(name, (0, 0, 0))[1] == 0)
+            _has_valid_syntax(
+                Path(self._root, name), was_empty=self._seen.get(name, (0, 0, 0))[1] == 0
+            )
             for name in sorted(files)[:_MAX_COMPILED]
             if name.endswith(".py")
         )
 
-    async def _look(self) -> Snapshot:
+    async def _take_snapshot(self) -> Snapshot:
         """Return a snapshot: of the paths in events where these suffice, as the whole may be large.
 
         Many events at once may be the first of more; the scan finds all.
         """
         is_due = asyncio.get_running_loop().time() >= self._next_scan
         if is_due or not 0 < len(self._touched) <= _MAX_TOUCHED:
-            return await self._scan()
-        found = refresh(self._root, self._seen, self._touched, self._include)
-        return found if found is not None else await self._scan()
+            return await self._scan_root()
+        found = refresh_paths(self._root, self._seen, self._touched, self._include)
+        return found if found is not None else await self._scan_root()
 
-    async def _scan(self) -> Snapshot:
+    async def _scan_root(self) -> Snapshot:
         if self._scan_time < _MAX_SCAN_ON_LOOP:  # the switch to a thread takes longer
             now, self._scan_time = _timed_snapshot(self._root, self._include)
         else:
@@ -124,15 +126,15 @@ class FileWatcher:
         self._next_scan = asyncio.get_running_loop().time() + pause
         return now
 
-    async def _listen(self) -> None:
+    async def _wake_on_events(self) -> None:
         """Wake up on events; watch the root without subfolders, as it may hold an environment."""
         works = True
         while works:
             folders = top_folders(self._root)
             try:
                 async with asyncio.TaskGroup() as group:
-                    group.create_task(self._events([self._root], until_other_than=folders))
-                    group.create_task(self._events([path for path, _ in folders]))
+                    group.create_task(self._await_events([self._root], until_other_than=folders))
+                    group.create_task(self._await_events([path for path, _ in folders]))
             except* _OtherFolders:
                 self._woken.set()
             except* Exception as errors:  # such as the system limit of watched folders
@@ -145,7 +147,7 @@ class FileWatcher:
     def _filter_event(self, _: object, path: str) -> bool:
         return needs_scan(path, self._include)
 
-    async def _events(
+    async def _await_events(
         self, folders: Collection[str], *, until_other_than: Collection[object] | None = None
     ) -> None:
         if not folders:
@@ -178,7 +180,7 @@ class _OtherFolders(Exception):
     """The folders at the root have changed: the list of watched folders must be rebuilt."""
 
 
-def _compiles(file: Path, *, was_empty: bool) -> bool:
+def _has_valid_syntax(file: Path, *, was_empty: bool) -> bool:
     if not file.is_file():  # gone, or a FIFO or device, which is not read
         return True
     try:

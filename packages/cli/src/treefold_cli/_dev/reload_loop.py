@@ -35,7 +35,7 @@ class RestartableServer(Protocol):
         """Stop after the requests in progress, and restart the process."""
         ...
 
-    def busy(self) -> set[asyncio.Task[None]]:
+    def find_busy_tasks(self) -> set[asyncio.Task[None]]:
         """Return the tasks of the requests and WebSockets in progress."""
         ...
 
@@ -58,13 +58,13 @@ async def reload_on_change(
             watcher = FileWatcher(folder, seen, watched.include)
             watchers[folder] = await stack.enter_async_context(watcher)
         _log.info("watching %s", ", ".join(map(str, watchers)))
-        await reloads.prepare()
+        await reloads.prepare_reload()
         own = watchers.pop(watched.root)
         runs = [reloads.run(own), *(_changed_elsewhere(*other) for other in watchers.items())]
-        restart(app, server, await _first(runs))
+        restart_process(app, server, await _await_first(runs))
 
 
-async def _first(runs: Sequence[Coroutine[Any, Any, str]]) -> str:
+async def _await_first(runs: Sequence[Coroutine[Any, Any, str]]) -> str:
     """Return the result of the coroutine that ends first; cancel the others."""
     tasks = [asyncio.ensure_future(run) for run in runs]
     try:
@@ -79,14 +79,14 @@ async def _first(runs: Sequence[Coroutine[Any, Any, str]]) -> str:
 async def _changed_elsewhere(folder: Path, watcher: FileWatcher) -> str:
     """Wait for a change in a folder besides the root; return the reason of the restart."""
     while True:
-        files = await watcher.changes()
+        files = await watcher.wait_for_changes()
         if good := without_broken(folder, files):
             for file in files:
                 remove_bytecode(folder / file)
             return f"{folder / good[0]} changed"
 
 
-def restart(app: Application | None, server: RestartableServer, reason: str) -> None:
+def restart_process(app: Application | None, server: RestartableServer, reason: str) -> None:
     """Log the reason, then restart the process after the requests in progress."""
     _log.info("restarting: %s", reason)
     if app is not None:
@@ -97,14 +97,16 @@ def restart(app: Application | None, server: RestartableServer, reason: str) -> 
 async def wait_for_change(server: RestartableServer, watched: Watched) -> None:
     """Restart the process at the next change of a file."""
 
-    async def changed(folder: Path, seen: Snapshot) -> str:
+    async def wait_for_files(folder: Path, seen: Snapshot) -> str:
         async with FileWatcher(folder, seen, watched.include) as watcher:
-            files = await watcher.changes()
+            files = await watcher.wait_for_changes()
         for file in files:
             remove_bytecode(folder / file)
         return f"{min(files)} changed"
 
-    restart(None, server, await _first([changed(*one) for one in watched.seen.items()]))
+    restart_process(
+        None, server, await _await_first([wait_for_files(*one) for one in watched.seen.items()])
+    )
 
 
 async def _wait_for_any(*futures: asyncio.Future[Any]) -> None:
@@ -137,13 +139,13 @@ class ReloadLoop:
         self._broken: Sequence[BrokenFile] = ()
         self._changes: asyncio.Future[set[str]]
 
-    async def prepare(self) -> None:
+    async def prepare_reload(self) -> None:
         """Do the work in advance that would delay the first reload."""
         await asyncio.to_thread(self._reloader.read_imports)
 
     async def run(self, watcher: FileWatcher) -> str:
         """Reload at each change until the process must restart; return the reason."""
-        self._changes = asyncio.ensure_future(watcher.changes())
+        self._changes = asyncio.ensure_future(watcher.wait_for_changes())
         saved: set[str] = set()
         try:
             while True:
@@ -153,9 +155,9 @@ class ReloadLoop:
                 ]
                 if data:
                     return f"{data[0]} changed"
-                reload = call_in_thread(partial(self._reload, files))
+                reload = call_in_thread(partial(self._reload_files, files))
                 saved, reason = await self._saves_during(reload, watcher)
-                reason = reason or await self._apply(reload.result(), files)
+                reason = reason or await self._log_outcome(reload.result(), files)
                 if not reason and not saved:
                     reason = await self._try_elsewhere(files)
                 if reason:
@@ -165,7 +167,7 @@ class ReloadLoop:
 
     async def _next_changes(self, watcher: FileWatcher) -> set[str]:
         files = await self._changes
-        self._changes = asyncio.ensure_future(watcher.changes())
+        self._changes = asyncio.ensure_future(watcher.wait_for_changes())
         return files
 
     async def _saves_during(
@@ -193,7 +195,7 @@ class ReloadLoop:
                 )
         return saved, ""
 
-    async def _apply(self, outcome: Outcome, files: Collection[str]) -> str:
+    async def _log_outcome(self, outcome: Outcome, files: Collection[str]) -> str:
         """Log the result of a reload; return the reason if the process must restart."""
         if isinstance(outcome, RestartNeeded):
             return outcome.reason
@@ -233,7 +235,7 @@ class ReloadLoop:
             trial.cancel()
             await asyncio.gather(trial, return_exceptions=True)
 
-    def _reload(self, files: Collection[str]) -> Outcome:
+    def _reload_files(self, files: Collection[str]) -> Outcome:
         try:
             return self._reloader.reload(files)
         except TreefoldError as error:
@@ -245,7 +247,7 @@ class ReloadLoop:
     def _close_replaced(self, providers: Collection[Provider]) -> None:
         """Close the values of former providers once the requests that use them have ended."""
         if providers:
-            users = {*self._server.busy(), *self._app.background.busy()}
+            users = {*self._server.find_busy_tasks(), *self._app.background.busy()}
             task = asyncio.create_task(_close(self._app, providers, users))
             self._closing.add(task)
             task.add_done_callback(self._closing.discard)
@@ -266,7 +268,7 @@ def _log_outcome(outcome: Reloaded, files: Collection[str]) -> None:
     broken = {one.cause for one in outcome.broken}
     fresh = set(outcome.files) - broken
     if saved := sorted({*files} - broken - {*outcome.deferred} or fresh):
-        text = _summary(saved, others=len(fresh.difference(files, saved)))
+        text = _summarize_files(saved, others=len(fresh.difference(files, saved)))
         _log.info("reloaded in %.0f ms: %s", outcome.seconds * 1000, text)
     for word, routes in (("new", outcome.added), ("gone", outcome.removed)):
         for route in routes:
@@ -279,7 +281,7 @@ def _log_outcome(outcome: Reloaded, files: Collection[str]) -> None:
         _log.warning("restart deferred until no file is broken: %s", ", ".join(outcome.deferred))
 
 
-def _summary(saved: Sequence[str], *, others: int) -> str:
+def _summarize_files(saved: Sequence[str], *, others: int) -> str:
     shown = ", ".join(saved[:3]) + (f" and {len(saved) - 3} more" if len(saved) > 3 else "")
     if not others:
         return shown

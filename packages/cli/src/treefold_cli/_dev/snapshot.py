@@ -36,7 +36,7 @@ def take_snapshot(root: str, include: Sequence[str] = ()) -> Snapshot:
         folder, prefix, above = pending.pop()
         for entry in _list_folder(folder):
             try:
-                if _matters(entry.name, prefix, include):
+                if _is_watched_name(entry.name, prefix, include):
                     at = entry.stat()
                     found[prefix + entry.name] = (at.st_mtime_ns, at.st_size, at.st_ino)
                 elif _may_hold_code(entry.name, prefix) and entry.is_dir():
@@ -48,7 +48,7 @@ def take_snapshot(root: str, include: Sequence[str] = ()) -> Snapshot:
     return found
 
 
-def refresh(
+def refresh_paths(
     root: str, known: Snapshot, touched: Iterable[str], include: Sequence[str] = ()
 ) -> Snapshot | None:
     """Return a snapshot with the current state of some paths, and of no others.
@@ -73,7 +73,7 @@ def refresh(
             continue
         if name in known and stat.S_ISREG(at.st_mode):
             now[name] = (at.st_mtime_ns, at.st_size, at.st_ino)
-        elif stat.S_ISDIR(at.st_mode) or _matters(*_split(name), include):
+        elif stat.S_ISDIR(at.st_mode) or _is_watched_name(*_split_path(name), include):
             return None
     return now
 
@@ -104,7 +104,7 @@ def needs_scan(path: str, include: Sequence[str] = ()) -> bool:
     name = os.path.basename(path)
     if os.path.basename(os.path.dirname(path)) in _IGNORED_FOLDERS or name in _IGNORED_FOLDERS:
         return False
-    return _matters(name, "") or "." not in name or is_included(path, include)
+    return _is_watched_name(name, "") or "." not in name or is_included(path, include)
 
 
 def is_included(path: str, include: Sequence[str]) -> bool:
@@ -117,10 +117,10 @@ def is_included(path: str, include: Sequence[str]) -> bool:
 
 def is_code(name: str) -> bool:
     """Return True for the name of a module or of a settings file."""
-    return _matters(*_split(name), ())
+    return _is_watched_name(*_split_path(name), ())
 
 
-def _split(path: str) -> tuple[str, str]:
+def _split_path(path: str) -> tuple[str, str]:
     folder, slash, name = path.rpartition("/")
     return name, folder + slash
 
@@ -138,7 +138,7 @@ def _may_hold_code(folder: str, prefix: str) -> bool:
     return "." not in folder or prefix.startswith("Api/")
 
 
-def _matters(name: str, prefix: str, include: Sequence[str] = ()) -> bool:
+def _is_watched_name(name: str, prefix: str, include: Sequence[str] = ()) -> bool:
     if not prefix and name in _ROOT_FILES:
         return True
     if name.endswith(_CODE) and not name.startswith("."):

@@ -23,7 +23,7 @@ class Watched:
     seen: dict[Path, Snapshot]
 
     @classmethod
-    def of(cls, root: Path, folders: Sequence[str], include: Sequence[str]) -> "Watched":
+    def make_for_root(cls, root: Path, folders: Sequence[str], include: Sequence[str]) -> "Watched":
         """Look at the root and at other folders, whose paths start at the root.
 
         Raises:

@@ -119,7 +119,7 @@ class ConnectionTimeouts:
         """Start the timer of the first head; return the transport that the protocol must use."""
         self.transport = transport
         self._unread = unread_responses(self._protocol.config, self._protocol.loop)
-        self._unread.add(self)
+        self._unread.watch_connection(self)
         self._start_timer(self.HEAD_SECONDS, self._head_is_late)
         self._guarded = GuardedTransport(transport, self)
         return cast("asyncio.Transport", self._guarded)
@@ -130,13 +130,13 @@ class ConnectionTimeouts:
 
     def on_write_paused(self) -> None:
         """Measure how the client reads: more of a response waits than the transport should keep."""
-        self._unread.begin(self)
+        self._unread.begin_measuring(self)
 
     def count_writes(self, unread: UnreadResponse | None) -> None:
         """Count what is written; None for no more."""
         self._guarded.write = (unread or self.transport).write
 
-    def discards(self, data: bytes) -> bool:
+    def must_discard(self, data: bytes) -> bool:
         """Return True if received bytes must be discarded because the connection is closing."""
         if self._is_lingering:
             self._received += len(data)
@@ -158,24 +158,24 @@ class ConnectionTimeouts:
                 self._ticks = deque(maxlen=self.BODY_TICKS)
                 self._start_timer(self.BODY_TICK, self._body_is_slow)
         elif self._timer is not None:
-            self.cancel()
+            self.cancel_timer()
 
-    def cancel(self) -> None:
+    def cancel_timer(self) -> None:
         """Cancel the current timer."""
         if self._timer is not None:
             self._timer.cancel()
         self._timer = self._on_timer = None
         self._has_begun = False
 
-    def detach(self) -> None:
+    def stop_watching(self) -> None:
         """Stop watching: the connection is closed or was upgraded to another protocol.
 
         Drops the reference to the protocol: a reference cycle would keep its buffers until the
         garbage collector runs.
         """
-        self.cancel()
+        self.cancel_timer()
         self._is_detached = True
-        self._unread.discard(self)
+        self._unread.forget_connection(self)
         del self._protocol, self._guarded
 
     def close(self) -> None:
@@ -188,7 +188,7 @@ class ConnectionTimeouts:
         cycle: Any = None if self._is_detached else self._protocol.cycle
         self._close_gently(unread=cycle is not None and cycle.more_body and cycle.response_complete)
 
-    def refuse(self, status: int, message: str) -> None:
+    def refuse_request(self, status: int, message: str) -> None:
         """Answer what cannot be served, and close the connection.
 
         Nothing is written into a response that has begun, or before that of a complete request.
@@ -204,8 +204,8 @@ class ConnectionTimeouts:
         token = request_id.set(identity)
         self._protocol.logger.warning(message)
         request_id.reset(token)
-        self._refuse(status, identity)
-        self.cancel()
+        self._send_refusal(status, identity)
+        self.cancel_timer()
         cycle: Any = self._protocol.cycle
         if not self._is_idle():  # the application must not write behind the refusal
             cycle.disconnected = True
@@ -238,14 +238,14 @@ class ConnectionTimeouts:
 
     def _head_is_late(self) -> None:
         if self._has_begun:
-            self._refuse(408)
-        self.cancel()
+            self._send_refusal(408)
+        self.cancel_timer()
         self.transport.close()
 
     def _body_is_slow(self) -> None:
         cycle: Any = self._protocol.cycle
         if self._ticks is None or not cycle.more_body or cycle.response_complete:
-            self.cancel()
+            self.cancel_timer()
             return
         if self._protocol.flow.read_paused or cycle.waiting_for_100_continue:
             self._ticks.clear()  # the application does not read; the client is not slow
@@ -255,11 +255,11 @@ class ConnectionTimeouts:
         if len(self._ticks) < self.BODY_TICKS or sum(self._ticks) >= self.BODY_LEAST:
             self._start_timer(self.BODY_TICK, self._body_is_slow)
             return
-        self._refuse(408)
-        self.cancel()
+        self._send_refusal(408)
+        self.cancel_timer()
         self.transport.close()
 
-    def _refuse(self, status: int, identity: str | None = None) -> None:
+    def _send_refusal(self, status: int, identity: str | None = None) -> None:
         """Send an error response, unless a response has started or the request is complete."""
         cycle: Any = self._protocol.cycle
         if not self._is_idle():
@@ -278,7 +278,7 @@ class ConnectionTimeouts:
             self._received = 0
             self._start_timer(self.LINGER_SILENCE, self._linger_on)
         else:
-            self.cancel()
+            self.cancel_timer()
             self.transport.close()
 
 

@@ -29,14 +29,14 @@ class DescriptorWatch:
     def __init__(self) -> None:
         self._said_at: float | None = None
 
-    def install(self, loop: asyncio.AbstractEventLoop) -> None:
+    def watch_loop(self, loop: asyncio.AbstractEventLoop) -> None:
         """Take the loop's reports of failed accepts; other reports go on as before."""
         former = loop.get_exception_handler()
 
         def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
             error = context.get("exception")
             if _is_failed_accept(context, error):
-                self._say(error)
+                self._log_shortage(error)
             elif former is not None:
                 former(loop, context)
             else:
@@ -44,15 +44,15 @@ class DescriptorWatch:
 
         loop.set_exception_handler(handle)
 
-    def look(self) -> None:
+    def try_descriptor(self) -> None:
         """Open and close a file, as accepting a connection would."""
         try:
             os.close(os.open(os.devnull, os.O_RDONLY))
         except OSError as error:
             if error.errno in _EXHAUSTED:
-                self._say(error)
+                self._log_shortage(error)
 
-    def _say(self, error: Any) -> None:
+    def _log_shortage(self, error: Any) -> None:
         now = time.monotonic()
         if not isinstance(error, OSError):
             return
@@ -62,7 +62,7 @@ class DescriptorWatch:
                 "cannot accept connections: %s%s; raise the limit of the process (ulimit -n,"
                 " LimitNOFILE)",
                 error.strerror,
-                _limit(),
+                _describe_limit(),
             )
 
 
@@ -73,7 +73,7 @@ def _is_failed_accept(context: dict[str, Any], error: BaseException | None) -> b
     return isinstance(error, ValueError) and "_start_serving" in context.get("message", "")
 
 
-def _limit() -> str:
+def _describe_limit() -> str:
     if sys.platform == "win32":
         return ""
     return f" (at most {resource.getrlimit(resource.RLIMIT_NOFILE)[0]})"

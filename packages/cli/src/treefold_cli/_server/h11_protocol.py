@@ -27,7 +27,7 @@ class HardenedH11Protocol(H11Protocol):
         self._max_requests, self.limit_concurrency = self.limit_concurrency, None
         self._timeouts = ConnectionTimeouts(self)
         self.conn = self._connection = _Connection(h11.SERVER, HEAD_BYTES)
-        self._connection.refuse = self._timeouts.refuse
+        self._connection.refuse = self._timeouts.refuse_request
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Start the time limits of the connection."""
@@ -43,11 +43,11 @@ class HardenedH11Protocol(H11Protocol):
         """Stop the time limits of the connection."""
         super().connection_lost(exc)
         self._connection.refuse = None
-        self._timeouts.detach()
+        self._timeouts.stop_watching()
 
     def data_received(self, data: bytes) -> None:
         """Parse received bytes and restart the timer for the expected data."""
-        if not self._timeouts.discards(data):
+        if not self._timeouts.must_discard(data):
             self.app = app_or_503(self, self._max_requests)
             super().data_received(data)
             self._timeouts.on_data(len(data))
@@ -62,7 +62,7 @@ class HardenedH11Protocol(H11Protocol):
     def handle_websocket_upgrade(self, event: Any) -> None:
         """Stop the time limits, and hand the connection to the WebSocket protocol."""
         self._connection.refuse = None
-        self._timeouts.detach()
+        self._timeouts.stop_watching()
         super().handle_websocket_upgrade(event)
 
 

@@ -54,7 +54,7 @@ class HardenedHttpToolsProtocol(HttpToolsProtocol):
         """Stop the time limits of the connection."""
         super().connection_lost(exc)
         self._deferred = None
-        self._timeouts.detach()
+        self._timeouts.stop_watching()
 
     def pause_writing(self) -> None:
         """Stop the application, and measure how fast the client reads."""
@@ -63,7 +63,7 @@ class HardenedHttpToolsProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse received bytes and restart the timer for the expected data."""
-        if self._timeouts.discards(data) or self._deferred is not None:
+        if self._timeouts.must_discard(data) or self._deferred is not None:
             return
         self.app = app_or_503(self, self._max_requests)
         self._unfinished += len(data)
@@ -74,11 +74,11 @@ class HardenedHttpToolsProtocol(HttpToolsProtocol):
         except httptools.HttpParserUpgrade as stop:
             self._go_on(memoryview(data)[stop.args[0] :])
         except httptools.HttpParserError:
-            self._refuse(400, UNREADABLE)
+            self._refuse_in_order(400, UNREADABLE)
         if self._deferred is None:
             self._timeouts.on_data(len(data))
         if self._unfinished > HEAD_BYTES:
-            self._refuse(431, f"refused a head of more than {HEAD_BYTES} bytes with 431")
+            self._refuse_in_order(431, f"refused a head of more than {HEAD_BYTES} bytes with 431")
         if self._chunks:
             self._bound_extensions(len(data))
 
@@ -103,7 +103,7 @@ class HardenedHttpToolsProtocol(HttpToolsProtocol):
             except httptools.HttpParserUpgrade as stop:
                 rest = rest[stop.args[0] :]
             except httptools.HttpParserError:
-                self._refuse(400, UNREADABLE)
+                self._refuse_in_order(400, UNREADABLE)
                 return
             else:
                 return
@@ -123,19 +123,21 @@ class HardenedHttpToolsProtocol(HttpToolsProtocol):
         """Return True for a WebSocket handshake; HTTP/1.0 has none (RFC 9110, 7.8)."""
         return super()._should_upgrade() and self.parser.get_http_version() == "1.1"
 
-    def _refuse(self, status: int, message: str) -> None:
+    def _refuse_in_order(self, status: int, message: str) -> None:
         """Answer what cannot be served, after the responses of the requests before it."""
         newest: Any = self.cycle
         if newest is not None and newest.more_body and not newest.response_complete:
             if not self.pipeline or self.pipeline[0][0] is not newest:
-                self._timeouts.refuse(status, message)  # as the response of the request in progress
+                self._timeouts.refuse_request(
+                    status, message
+                )  # as the response of the request in progress
                 return
             self.pipeline.popleft()
             newest.more_body = False
 
         def refuse() -> None:
             self.cycle = None  # type: ignore[assignment]  # its request is not served
-            self._timeouts.refuse(status, message)
+            self._timeouts.refuse_request(status, message)
 
         self._when_answered(refuse)
 
@@ -146,12 +148,12 @@ class HardenedHttpToolsProtocol(HttpToolsProtocol):
             action()
         elif self._deferred is None:
             self._deferred = action
-            self._timeouts.cancel()
+            self._timeouts.cancel_timer()
             self.flow.pause_reading()
 
     def handle_websocket_upgrade(self) -> None:
         """Stop the time limits, and hand the connection to the WebSocket protocol."""
-        self._timeouts.detach()
+        self._timeouts.stop_watching()
         super().handle_websocket_upgrade()
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -208,7 +210,9 @@ class HardenedHttpToolsProtocol(HttpToolsProtocol):
             cycle: Any = self.cycle
             if not cycle.response_complete:
                 cycle.body, cycle.more_body = bytearray(), True  # a body that is not accepted
-            self._refuse(400, f"refused chunk extensions of more than {EXTENSION_BYTES} bytes")
+            self._refuse_in_order(
+                400, f"refused chunk extensions of more than {EXTENSION_BYTES} bytes"
+            )
 
     def on_response_complete(self) -> None:
         """Start the next pipelined request; pause reading while more of them are queued."""

@@ -42,9 +42,9 @@ def open_listener(
     if inherited is not None:
         opened = inherited
     elif number is not None:
-        opened = _taken(number)
+        opened = _take_socket(number)
     else:
-        opened = bind(settings.host, settings.port)
+        opened = bind_port(settings.host, settings.port)
     with opened as listener:
         yield listener
 
@@ -72,7 +72,7 @@ def _handed_over() -> int | None:
     return _FIRST_HANDED
 
 
-def _taken(number: int) -> socket.socket:
+def _take_socket(number: int) -> socket.socket:
     try:
         listener = socket.socket(fileno=number)
     except OSError as error:
@@ -135,7 +135,7 @@ def _remove_abandoned(path: str) -> None:
     raise CommandError(f"{path!r} is in use by another server; choose another with --uds")
 
 
-def bind(host: str, port: int) -> socket.socket:
+def bind_port(host: str, port: int) -> socket.socket:
     """Bind the port, before anything of the project is imported.
 
     Args:
@@ -164,7 +164,7 @@ def bind(host: str, port: int) -> socket.socket:
     return listener
 
 
-def address(listener: socket.socket, scheme: str = "http") -> str:
+def format_address(listener: socket.socket, scheme: str = "http") -> str:
     """Return the URL of a bound socket, or `unix:` and the path of a Unix socket."""
     name = listener.getsockname()
     if isinstance(name, str):

@@ -31,21 +31,21 @@ class _Option(NamedTuple):
     is_of_server: bool = True
 
 
-def _text(text: str, name: str) -> str:
+def _read_text(text: str, name: str) -> str:
     if not text:
         raise CommandError(f"Invalid value '' for {name}; give a value", code=MISUSE)
     return text
 
 
-def _list(text: str, name: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in _text(text, name).split(",") if part.strip())
+def _read_list(text: str, name: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in _read_text(text, name).split(",") if part.strip())
 
 
-def _number(low: int, high: int = 10**9 - 1) -> Callable[[str, str], int]:
+def _make_number_reader(low: int, high: int = 10**9 - 1) -> Callable[[str, str], int]:
     return lambda text, name: read_number(text, name, low=low, high=high)
 
 
-def _seconds(text: str, name: str) -> float:
+def _read_seconds(text: str, name: str) -> float:
     try:
         seconds = float(text)
     except ValueError:
@@ -57,28 +57,36 @@ def _seconds(text: str, name: str) -> float:
     return seconds
 
 
-def _host(text: str, name: str) -> str:
+def _read_host(text: str, name: str) -> str:
     return text  # refused with its reason when it is bound
 
 
 _OPTIONS: Mapping[str, _Option] = {
-    "host": _Option("HOST", "The address to listen on.", _host),
-    "port": _Option("PORT", "The port to listen on; 0 picks a free one.", _number(0, 65535)),
-    "workers": _Option("N", "How many processes serve.", _number(1, 1000)),
-    "uds": _Option("PATH", "Listen on a Unix socket in place of an address.", _text),
-    "fd": _Option("N", "Listen on a socket that this process was started with.", _number(0)),
-    "tls_certificate": _Option("FILE", "Serve HTTPS with this PEM certificate.", _text),
-    "tls_key": _Option("FILE", "The key of the certificate.", _text),
-    "tls_client_ca": _Option("FILE", "Ask clients for a certificate of these.", _text),
-    "forwarded_allow_ips": _Option("LIST", "Proxies whose X-Forwarded-* is believed.", _list),
-    "keep_alive": _Option("SECONDS", "How long an idle connection stays open.", _seconds),
-    "grace": _Option("SECONDS", "How long the end waits for running work.", _seconds, False),
-    "limit_concurrency": _Option("N", "Most requests at one time in a process.", _number(1)),
-    "backlog": _Option("N", "Most connections that wait to be accepted.", _number(1)),
-    "max_requests": _Option("N", "Replace a process after so many requests.", _number(1)),
-    "max_requests_jitter": _Option("N", "Up to so many more, at random.", _number(0)),
-    "root_path": _Option("PREFIX", "The prefix that a proxy serves below.", _text, False),
-    "log_level": _Option("LEVEL", "The least level that is logged.", _text, False),
+    "host": _Option("HOST", "The address to listen on.", _read_host),
+    "port": _Option(
+        "PORT", "The port to listen on; 0 picks a free one.", _make_number_reader(0, 65535)
+    ),
+    "workers": _Option("N", "How many processes serve.", _make_number_reader(1, 1000)),
+    "uds": _Option("PATH", "Listen on a Unix socket in place of an address.", _read_text),
+    "fd": _Option(
+        "N", "Listen on a socket that this process was started with.", _make_number_reader(0)
+    ),
+    "tls_certificate": _Option("FILE", "Serve HTTPS with this PEM certificate.", _read_text),
+    "tls_key": _Option("FILE", "The key of the certificate.", _read_text),
+    "tls_client_ca": _Option("FILE", "Ask clients for a certificate of these.", _read_text),
+    "forwarded_allow_ips": _Option("LIST", "Proxies whose X-Forwarded-* is believed.", _read_list),
+    "keep_alive": _Option("SECONDS", "How long an idle connection stays open.", _read_seconds),
+    "grace": _Option("SECONDS", "How long the end waits for running work.", _read_seconds, False),
+    "limit_concurrency": _Option(
+        "N", "Most requests at one time in a process.", _make_number_reader(1)
+    ),
+    "backlog": _Option("N", "Most connections that wait to be accepted.", _make_number_reader(1)),
+    "max_requests": _Option(
+        "N", "Replace a process after so many requests.", _make_number_reader(1)
+    ),
+    "max_requests_jitter": _Option("N", "Up to so many more, at random.", _make_number_reader(0)),
+    "root_path": _Option("PREFIX", "The prefix that a proxy serves below.", _read_text, False),
+    "log_level": _Option("LEVEL", "The least level that is logged.", _read_text, False),
 }
 
 

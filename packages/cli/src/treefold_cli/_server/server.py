@@ -144,7 +144,7 @@ class Server(uvicorn.Server):
     async def on_tick(self, counter: int) -> bool:
         """Return True when the server may close its connections and end."""
         if counter % _TICKS_PER_SECOND == 0:
-            self._descriptors.look()
+            self._descriptors.try_descriptor()
         wants_end = await super().on_tick(counter)
         if self._ending is None:
             if self._wants_restart or (wants_end and self._restarts_itself()):
@@ -210,7 +210,7 @@ class Server(uvicorn.Server):
         connections: set[Any] = set(self.server_state.connections)
         return any(getattr(connection, "cycle", True) is None for connection in connections)
 
-    def busy(self) -> set[asyncio.Task[None]]:
+    def find_busy_tasks(self) -> set[asyncio.Task[None]]:
         """Return the tasks of the requests and WebSockets in progress."""
         return set(self.server_state.tasks)
 
@@ -218,7 +218,7 @@ class Server(uvicorn.Server):
         """Start serving, then the coroutine `background`."""
         await super().startup(sockets)
         if self.started:
-            self._descriptors.install(asyncio.get_running_loop())
+            self._descriptors.watch_loop(asyncio.get_running_loop())
             self._on_start()
             if self._background is not None:
                 task = asyncio.ensure_future(self._background(self))
@@ -251,7 +251,7 @@ class Server(uvicorn.Server):
             if self._last_listener is not None and not self.leaves_queue:
                 refuse_connections(self._last_listener)
         elif counts_as_another(self._stopped_at):
-            terminate(sig)
+            terminate_process(sig)
         self.should_exit = True
         self.needs_restart = self._wants_restart = False
 
@@ -272,7 +272,7 @@ def counts_as_another(stopped_at: float) -> bool:
     return time.monotonic() - stopped_at > _ONE_SIGNAL_SECONDS
 
 
-def terminate(sig: int) -> None:
+def terminate_process(sig: int) -> None:
     """Terminate this process, even if a thread hangs, with the shell's exit code for the signal."""
 
     def end() -> None:

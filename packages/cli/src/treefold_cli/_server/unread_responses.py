@@ -57,7 +57,7 @@ class UnreadResponse:
         self._transport = transport
         self._since = now
         self._written = 0
-        self._ahead = _unsent(transport)
+        self._ahead = _count_unsent_bytes(transport)
         self._noted = 0
         self._ticks: deque[int] = deque(maxlen=_TICKS)
 
@@ -70,7 +70,7 @@ class UnreadResponse:
         """Return True if no byte waits any more."""
         return not self._transport.get_write_buffer_size()
 
-    def note(self, least: float) -> bool:
+    def note_progress(self, least: float) -> bool:
         """Note the progress since the last call.
 
         Args:
@@ -79,13 +79,13 @@ class UnreadResponse:
         Returns:
             True if the client was too slow, or took nothing, in a whole `send_timeout`.
         """
-        taken = self._taken()
+        taken = self._count_taken_bytes()
         self._ticks.append(taken - self._noted)
         self._noted = taken
         total = sum(self._ticks)
         return len(self._ticks) == _TICKS and (not total or total < least)
 
-    def pace(self, now: float, settings: ServeSettings) -> float:
+    def measure_pace(self, now: float, settings: ServeSettings) -> float:
         """Return bytes a second, to compare connections.
 
         Counts as if one more part had passed at the least rate: a client that came just now is not
@@ -93,13 +93,13 @@ class UnreadResponse:
         """
         part = settings.send_timeout / _TICKS
         credit = max(settings.send_rate, 1) * part
-        return (self._taken() + credit) / (now - self._since + part)
+        return (self._count_taken_bytes() + credit) / (now - self._since + part)
 
-    def _taken(self) -> int:
-        return self._ahead + self._written - _unsent(self._transport)
+    def _count_taken_bytes(self) -> int:
+        return self._ahead + self._written - _count_unsent_bytes(self._transport)
 
 
-def _unsent(transport: asyncio.Transport) -> int:
+def _count_unsent_bytes(transport: asyncio.Transport) -> int:
     """Return how many bytes the client has not acknowledged, those that the kernel keeps included.
 
     The kernel takes more only after a third of its buffer is free: without it, a slow client would
@@ -136,19 +136,19 @@ class UnreadResponses:
         self._timer: asyncio.TimerHandle | None = None
         self._closed = 0
 
-    def add(self, connection: ConnectionTimeouts) -> None:
-        """Look at a connection until `discard`."""
+    def watch_connection(self, connection: ConnectionTimeouts) -> None:
+        """Look at a connection until `forget_connection`."""
         self._open.add(connection)
         if self._timer is None:
             self._start_timer()
 
-    def discard(self, connection: ConnectionTimeouts) -> None:
+    def forget_connection(self, connection: ConnectionTimeouts) -> None:
         """Forget a connection: it is closed, or speaks another protocol."""
         self._open.discard(connection)
         if self._waiting.pop(connection, None) is not None:
             connection.count_writes(None)
 
-    def begin(self, connection: ConnectionTimeouts) -> None:
+    def begin_measuring(self, connection: ConnectionTimeouts) -> None:
         """Measure a connection from now on, because bytes wait; close the slowest above `MOST`."""
         if connection in self._waiting or connection not in self._open:
             return
@@ -163,31 +163,31 @@ class UnreadResponses:
             if (connection := self._slowest.pop()) in self._waiting:
                 return connection
         now = self._loop.time()
-        paces = {c: unread.pace(now, self._settings) for c, unread in self._waiting.items()}
+        paces = {c: unread.measure_pace(now, self._settings) for c, unread in self._waiting.items()}
         self._slowest = sorted(paces, key=paces.__getitem__, reverse=True)
         return self._slowest.pop()
 
     def _close(self, connection: ConnectionTimeouts) -> None:
         self._closed += 1
-        self.discard(connection)
+        self.forget_connection(connection)
         connection.transport.abort()
 
     def _start_timer(self) -> None:
         part = max(self._settings.send_timeout / _TICKS, 0.01)
-        self._timer = self._loop.call_later(part, self._look)
+        self._timer = self._loop.call_later(part, self._close_stalled)
 
-    def _look(self) -> None:
+    def _close_stalled(self) -> None:
         self._timer = None
         least = self._settings.send_rate * self._settings.send_timeout
         for connection, unread in list(self._waiting.items()):
             if unread.is_read():
                 del self._waiting[connection]
                 connection.count_writes(None)
-            elif unread.note(least):
+            elif unread.note_progress(least):
                 self._close(connection)
         for connection in self._open - self._waiting.keys():
             if connection.transport.get_write_buffer_size():
-                self.begin(connection)
+                self.begin_measuring(connection)
         self._slowest.clear()
         if self._closed:
             get_logger().warning(

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
-from treefold_cli._checks.broken_files import refusal, reported_findings
+from treefold_cli._checks.broken_files import describe_refusal, reported_findings
 from treefold_cli._checks.deployment import start_warning
 from treefold_cli._checks.public_address import PUBLIC_VARIABLE
 from treefold_cli._server.workers import PROCESSES_VARIABLE, accept_interrupt
@@ -72,7 +72,7 @@ class WorkerApplication(Application):
         with reported_findings() if self._repeats else nullcontext():
             super().boot()
         if self.report.broken and not self.allows_broken:
-            raise BootError(refusal(len(self.report.broken)), self.report)
+            raise BootError(describe_refusal(len(self.report.broken)), self.report)
         if self._logs:
             self._logs = False
             if PUBLIC_VARIABLE in os.environ:

@@ -29,7 +29,7 @@ from treefold_cli._server.server import (
     counts_as_another,
     obeys_hangup,
     server_config,
-    terminate,
+    terminate_process,
 )
 from treefold_http import Settings
 from treefold_logging import flush, get_logger
@@ -167,9 +167,9 @@ class Workers:
         self._start_missing()
         try:
             while self._stopped_at is None:
-                self._wait(_LOOK_SECONDS)
+                self._wait_for_event(_LOOK_SECONDS)
                 while self._signals and self._stopped_at is None:
-                    self._obey(self._signals.popleft())
+                    self._obey_signal(self._signals.popleft())
                 self._replace_ended()
         finally:
             for process in self._processes:
@@ -201,9 +201,9 @@ class Workers:
         elif counts_as_another(self._stopped_at):
             for process in self._processes:
                 process.process.kill()
-            terminate(sig)
+            terminate_process(sig)
 
-    def _wait(self, seconds: float) -> None:
+    def _wait_for_event(self, seconds: float) -> None:
         """Wait for a signal, the end of a process, or this time."""
         ended = [process.sentinel for process in self._processes]
         multiprocessing.connection.wait([self._woken, *ended], seconds)
@@ -213,7 +213,7 @@ class Workers:
         except BlockingIOError:
             pass
 
-    def _obey(self, number: int) -> None:
+    def _obey_signal(self, number: int) -> None:
         if number == signal.SIGHUP:
             self._replace_all()
         elif number == signal.SIGTTIN:
@@ -267,7 +267,7 @@ class Workers:
                 process.kill()
                 process.join()
                 self._processes.remove(process)
-                self._report(process)
+                self._report_end(process)
         if time.monotonic() >= self._retry_at:
             self._start_missing()
 
@@ -286,7 +286,7 @@ class Workers:
         )
         return False
 
-    def _report(self, process: WorkerProcess) -> None:
+    def _report_end(self, process: WorkerProcess) -> None:
         code = process.exitcode or 0
         log = get_logger()
         if code == _STARTUP_FAILED:

@@ -18,12 +18,12 @@ import typer
 
 from treefold_cli._checks.broken_files import line_in, reported_findings, shown_name
 from treefold_cli._checks.deployment import deploy_problems
-from treefold_cli._checks.findings import ENVIRONMENT, FORMATS, Kind, Problem, Report, render
+from treefold_cli._checks.findings import ENVIRONMENT, FORMATS, Kind, Problem, Report, render_report
 from treefold_cli._console.completion import complete_choices
-from treefold_cli._console.errors import FAILURE, OK, translated
+from treefold_cli._console.errors import FAILURE, OK, translate_errors
 from treefold_cli._console.options import AppDir, AsJson, read_choice
-from treefold_cli._console.output import complain, write
-from treefold_cli._console.progress import working
+from treefold_cli._console.output import print_error, write
+from treefold_cli._console.progress import show_progress
 from treefold_cli._console.project import find_api
 from treefold_router import RouterError, RouteTable
 
@@ -59,7 +59,7 @@ def check(
     """
     form = "json" if as_json else read_choice(output, "--format", choices=FORMATS)
     api = find_api(app_dir)
-    with translated(RouterError):
+    with translate_errors(RouterError):
         table = RouteTable.scan(api)
     found = _boot_problems(app_dir, table, strict=strict, deploy=deploy)
     problems = [*_table_problems(table), *found]
@@ -75,7 +75,7 @@ def check(
     report = Report(problems, len(table.routes), strict=strict)
     if form == "text":
         _print_tracebacks(problems)
-    for line in render(report, form=form):
+    for line in render_report(report, form=form):
         write(line)
     return FAILURE if report.has_failed else OK
 
@@ -83,7 +83,7 @@ def check(
 def _print_tracebacks(problems: Iterable[Problem]) -> None:
     for problem in problems:
         for line in problem.detail.splitlines():
-            complain(f"  | {line}")
+            print_error(f"  | {line}")
 
 
 def _table_problems(table: RouteTable) -> Iterator[Problem]:
@@ -103,7 +103,7 @@ def _boot_problems(
     app = Application(app_dir)
     try:
         # Output of handlers goes to standard error, not into the report.
-        with contextlib.redirect_stdout(sys.stderr), working("Loading"), reported_findings():
+        with contextlib.redirect_stdout(sys.stderr), show_progress("Loading"), reported_findings():
             app.boot()
         report, is_booted = app.report, True
     except TreefoldError as error:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from treefold_cli._console.completion import complete_methods, complete_paths
-from treefold_cli._console.errors import MISUSE, OK, translated
+from treefold_cli._console.errors import MISUSE, OK, translate_errors
 from treefold_cli._console.options import AppDir
 from treefold_cli._console.output import write
 from treefold_cli._console.project import find_api
@@ -37,7 +37,7 @@ def create(
 ) -> int:
     """Create a handler file, unless there is one."""
     find_api(app_dir)
-    with translated(ScaffoldError, code=MISUSE):
+    with translate_errors(ScaffoldError, code=MISUSE):
         outcome = create_handler(app_dir, path, method=method)
     if isinstance(outcome, Exists):
         write(f"exists: {outcome.file}")

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from treefold_cli._console.completion import complete_versions
-from treefold_cli._console.errors import MISUSE, OK, CommandError, translated
+from treefold_cli._console.errors import MISUSE, OK, CommandError, translate_errors
 from treefold_cli._console.options import AppDir, Host, Port, RootPath, read_number, set_root_path
-from treefold_cli._console.output import complain, write
+from treefold_cli._console.output import print_error, write
 from treefold_cli._console.project import find_api
 from treefold_cli._console.route_lines import tree_lines
 from treefold_router import version_number
@@ -84,22 +84,24 @@ def dev(
     version = _read_version(default_version, find_api(app_dir))
     set_root_path(root_path)
     from treefold_cli._dev.restart import inherited_listener, restart_process
-    from treefold_cli._server.listener import bind
+    from treefold_cli._server.listener import bind_port
     from treefold_http import Application
 
     former = inherited_listener()
-    with former or bind(host, number) as listener:
+    with former or bind_port(host, number) as listener:
         app = Application(app_dir, dev=True, default_version=version)
         app.has_own_server = True
         if former is None and not is_loopback(host):
-            complain(f"Warning: {_exposure(host)}")
-        watched = None if no_reload else _watched(app, reload_dir or (), reload_include or ())
+            print_error(f"Warning: {_describe_exposure(host)}")
+        watched = (
+            None if no_reload else _choose_watched(app, reload_dir or (), reload_include or ())
+        )
         if _serve_project(app, listener, watched, again=former is not None, migrate=migrate):
             restart_process(listener, environment=environment, folder=folder)
     return OK
 
 
-def _watched(
+def _choose_watched(
     app: "Application", reload_dir: Sequence[str], reload_include: Sequence[str]
 ) -> "Watched":
     from treefold_cli._dev.watched import Watched
@@ -109,10 +111,10 @@ def _watched(
     with contextlib.suppress(TreefoldError):  # wrong settings are reported by the boot
         folders = [*app.settings.watch, *folders]
         include = [*app.settings.watch_include, *include]
-    return Watched.of(app.root, folders, include)
+    return Watched.make_for_root(app.root, folders, include)
 
 
-def _exposure(host: str) -> str:
+def _describe_exposure(host: str) -> str:
     return (
         f"host {host!r} lets other machines reach the development server; source and log are"
         " readable for the network"
@@ -132,14 +134,14 @@ def _serve_project(
     A restarted process does not exit when the boot fails: it waits for the next save.
     """
     from treefold_cli._checks.pending import PendingReport
-    from treefold_cli._server.listener import address
+    from treefold_cli._server.listener import format_address
     from treefold_cli._server.server import run
     from treefold_http import TreefoldError
     from treefold_logging import flush, get_logger
 
-    announce = partial(_announce, app, address(listener), again=again)
+    announce = partial(_announce_address, app, format_address(listener), again=again)
     try:
-        with translated(TreefoldError):
+        with translate_errors(TreefoldError):
             app.boot()
         report = PendingReport(app, applies=migrate)
         report.at_start()
@@ -176,12 +178,12 @@ def _serve_boot_error(listener: "socket.socket", watched: "Watched", error: Comm
     return run(
         Unavailable(f"{error}".replace("is above", "is in the terminal")),
         listener.dup(),
-        on_start=lambda: complain(f"Error: {error}; waiting for a change"),
+        on_start=lambda: print_error(f"Error: {error}; waiting for a change"),
         background=lambda server: wait_for_change(server, watched),
     )
 
 
-def _announce(app: "Application", address: str, *, again: bool) -> None:
+def _announce_address(app: "Application", address: str, *, again: bool) -> None:
     if app.has_docs and not again:
         write(f"docs on {address}{app.settings.root_path}/docs")
     write(f"serving on {address} ({'restarted' if again else 'stop with Ctrl-C'})")

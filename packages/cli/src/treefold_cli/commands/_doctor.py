@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from treefold_cli._console.errors import FAILURE, OK
 from treefold_cli._console.options import AppDir, AsJson
 from treefold_cli._console.output import write, write_marked
-from treefold_cli._console.progress import working
+from treefold_cli._console.progress import show_progress
 from treefold_cli._console.project import check_folder
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def doctor(app_dir: AppDir = ".", as_json: AsJson = False) -> int:
     check_folder(app_dir)
     counts = {"ok": 0, "warn": 0, "fail": 0}
     records: list[dict[str, str]] = []
-    with working("Looking"):
+    with show_progress("Looking"):
         for finding in _all_findings(Path(app_dir)):
             counts[finding.status] += 1
             if as_json:

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from treefold_cli._console.errors import MISUSE, OK, translated
+from treefold_cli._console.errors import MISUSE, OK, translate_errors
 from treefold_cli._console.output import write
 from treefold_cli._console.project import check_folder
 from treefold_scaffold import ScaffoldError, create_project, fill_folder
@@ -36,7 +36,7 @@ def new(
     """Create a project in a new folder."""
     check_folder(app_dir)
     kept: tuple[str, ...] = ()
-    with translated(ScaffoldError, code=MISUSE):
+    with translate_errors(ScaffoldError, code=MISUSE):
         if os.path.normpath(name or "..") == os.curdir:
             project = Path(app_dir)
             kept = fill_folder(project, starter=starter, models=models)

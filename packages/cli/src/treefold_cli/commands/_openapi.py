@@ -13,10 +13,10 @@ from typing import Annotated, Any
 import typer
 
 from treefold_cli._console.completion import complete_choices, complete_versions
-from treefold_cli._console.errors import MISUSE, OK, CommandError, translated
+from treefold_cli._console.errors import MISUSE, OK, CommandError, translate_errors
 from treefold_cli._console.options import AppDir, read_choice
-from treefold_cli._console.output import complain
-from treefold_cli._console.progress import working
+from treefold_cli._console.output import print_error
+from treefold_cli._console.progress import show_progress
 from treefold_cli._console.project import find_api, typed_path
 from treefold_cli._console.replace_file import replace_file
 from treefold_cli._console.yaml import to_yaml
@@ -70,7 +70,7 @@ def openapi(
     text = to_yaml(document) if form == "yaml" else f"{json.dumps(document, indent=2)}\n"
     if out:
         replace_file(typed_path(out), text)
-        complain(f"wrote {out}")
+        print_error(f"wrote {out}")
     else:
         sys.stdout.write(text)
     return OK
@@ -89,7 +89,7 @@ def _read_document(
 
     try:
         quiet = contextlib.redirect_stdout(sys.stderr)
-        with quiet, translated(TreefoldError), working("Describing"):
+        with quiet, translate_errors(TreefoldError), show_progress("Describing"):
             app = Application(app_dir, settings=Settings.load(Path(app_dir)).with_secret())
             app.boot()
             try:

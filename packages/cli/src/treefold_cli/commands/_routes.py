@@ -7,9 +7,9 @@ routes all the same.
 import json
 from collections.abc import Sequence
 
-from treefold_cli._console.errors import OK, translated
+from treefold_cli._console.errors import OK, translate_errors
 from treefold_cli._console.options import AppDir, AsJson
-from treefold_cli._console.output import complain, write
+from treefold_cli._console.output import print_error, write
 from treefold_cli._console.project import find_api
 from treefold_cli._console.route_lines import by_url
 from treefold_router import Route, RouterError, RouteTable
@@ -20,7 +20,7 @@ def routes(
     as_json: AsJson = False,
 ) -> int:
     """List every method, URL and its file."""
-    with translated(RouterError):
+    with translate_errors(RouterError):
         table = RouteTable.scan(find_api(app_dir))
     found = by_url(table.routes)
     if as_json:
@@ -28,7 +28,7 @@ def routes(
     elif found:
         _print_routes(found)
     else:
-        complain("No routes; make one with 'treefold create user get'")
+        print_error("No routes; make one with 'treefold create user get'")
     return OK
 
 

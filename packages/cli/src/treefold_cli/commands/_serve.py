@@ -14,7 +14,7 @@ import typer
 from treefold_cli._checks.broken_files import require_sound
 from treefold_cli._checks.deployment import start_warning
 from treefold_cli._checks.public_address import PUBLIC_VARIABLE, is_public
-from treefold_cli._console.errors import OK, CommandError, translated
+from treefold_cli._console.errors import OK, CommandError, translate_errors
 from treefold_cli._console.options import AppDir
 from treefold_cli._console.project import find_api
 from treefold_cli._server.serve_options import (
@@ -62,7 +62,7 @@ def serve(
     from treefold_cli._server.listener import is_kept, open_listener
     from treefold_http import Application, Settings, TreefoldError
 
-    with translated(TreefoldError):
+    with translate_errors(TreefoldError):
         settings = with_options(Settings.load(root), values)
         _check_certificate(settings.serve)
         kept = is_kept(settings.serve)
@@ -91,7 +91,7 @@ def _serve_alone(
     app.boot()
     if not allow_broken:
         require_sound(app)
-    where = _address(app, listener)
+    where = _format_address(app, listener)
 
     def tell() -> None:
         get_logger().info("serving on %s", where)
@@ -120,7 +120,7 @@ def _serve_in_processes(
     from treefold_logging import configure, flush, get_logger
 
     configure(log_format=app.settings.log_format, level=app.settings.log_level)
-    where, workers = _address(app, listener), app.settings.serve.workers
+    where, workers = _format_address(app, listener), app.settings.serve.workers
     # The factory in each worker process reads the project folder, the mode and options from these.
     os.environ.update(as_variables(values), TREEFOLD_APP_DIR=str(app.root), TREEFOLD_DEV="0")
     if is_public(listener):
@@ -140,10 +140,10 @@ def _serve_in_processes(
     )
 
 
-def _address(app: "Application", listener: "socket") -> str:
-    from treefold_cli._server.listener import address
+def _format_address(app: "Application", listener: "socket") -> str:
+    from treefold_cli._server.listener import format_address
 
-    return address(listener, "https" if app.settings.serve.tls_certificate else "http")
+    return format_address(listener, "https" if app.settings.serve.tls_certificate else "http")
 
 
 def _check_certificate(settings: "ServeSettings") -> None:

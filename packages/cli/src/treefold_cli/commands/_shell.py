@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from treefold_cli._console.errors import FAILURE, OK, translated
+from treefold_cli._console.errors import FAILURE, OK, translate_errors
 from treefold_cli._console.options import AppDir
-from treefold_cli._console.output import count
-from treefold_cli._console.progress import working
+from treefold_cli._console.output import format_count
+from treefold_cli._console.progress import show_progress
 from treefold_cli._console.project import find_api
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def shell(
     from treefold_logging import flush
 
     try:
-        with translated(TreefoldError), working("Loading"):
+        with translate_errors(TreefoldError), show_progress("Loading"):
             app = _open_application(app_dir)
             app.boot()
     finally:
@@ -51,7 +51,7 @@ def shell(
     if command or not sys.stdin.isatty():
         return OK if run_program(command or sys.stdin.read(), names) else FAILURE
     known = ", ".join(models) or "none"
-    routes = count(app.report.routes, "route")
+    routes = format_count(app.report.routes, "route")
     run_prompt(names, banner=f"app: {app.root}, {routes}; models: {known}; await works")
     return OK
 

@@ -13,11 +13,11 @@ from typing import Annotated
 import typer
 
 from treefold_cli._console.completion import complete_urls
-from treefold_cli._console.errors import MISUSE, CommandError, translated
+from treefold_cli._console.errors import MISUSE, CommandError, translate_errors
 from treefold_cli._console.options import AppDir
-from treefold_cli._console.output import complain, count
+from treefold_cli._console.output import format_count, print_error
 from treefold_cli._console.project import find_api, typed_path
-from treefold_cli._console.tools import require, run_module
+from treefold_cli._console.tools import require_tool, run_module
 from treefold_router import RouterError, RouteTable
 
 __test__ = False  # or pytest would take the command for a test
@@ -54,7 +54,7 @@ def test(
     exit code is that of pytest.
     """
     find_api(app_dir)
-    require("pytest", install="'treefold[test]'")
+    require_tool("pytest", install="'treefold[test]'")
     root = Path(app_dir).absolute()
     given = [_as_typed(argument) for argument in arguments or []]
     environment = dict(os.environ)
@@ -109,7 +109,7 @@ def _split_arguments(
 
 def _tests_at(root: Path, url: str) -> dict[str, list[str]]:
     from treefold_cli._checks.choose_tests import (
-        choose,
+        choose_tests,
         find_unplaced,
         routes_at,
         test_files,
@@ -121,7 +121,7 @@ def _tests_at(root: Path, url: str) -> dict[str, list[str]]:
     )
     from treefold_http.extensions import below_root
 
-    with translated(RouterError):
+    with translate_errors(RouterError):
         table = RouteTable.scan(root / "Api")
     settings = read_settings(root)
     version = default_version_of(settings, table)
@@ -137,13 +137,13 @@ def _tests_at(root: Path, url: str) -> dict[str, list[str]]:
             raise CommandError(
                 f"No route at {url!r}; 'treefold why get {url}' says why", code=MISUSE
             )
-    found = choose(root, table, routes, default_version=version, prefix=prefix, below=below)
+    found = choose_tests(root, table, routes, default_version=version, prefix=prefix, below=below)
     choice = {file: list(names) for file, names in found.items()}
     if choice:
-        complain(f"Tests of {named} are in {', '.join(choice)}")
+        print_error(f"Tests of {named} are in {', '.join(choice)}")
     else:
-        looked = count(sum(1 for _ in test_files(root)), "test file")
-        complain(f"No test touches {named}; looked in {looked} for its URL or its file")
+        looked = format_count(sum(1 for _ in test_files(root)), "test file")
+        print_error(f"No test touches {named}; looked in {looked} for its URL or its file")
     _print_unplaced(find_unplaced(root, table, found, default_version=version, below=below))
     return choice
 
@@ -152,5 +152,5 @@ def _print_unplaced(tests: Sequence[str]) -> None:
     if not tests:
         return
     shown = ", ".join(tests[:_SHOWN])
-    more = f" and {count(len(tests) - _SHOWN, 'more test')}" if len(tests) > _SHOWN else ""
-    complain(f"Not placed, because their URL is computed: {shown}{more}")
+    more = f" and {format_count(len(tests) - _SHOWN, 'more test')}" if len(tests) > _SHOWN else ""
+    print_error(f"Not placed, because their URL is computed: {shown}{more}")

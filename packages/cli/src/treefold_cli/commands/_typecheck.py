@@ -18,10 +18,10 @@ import typer
 from treefold_cli._console.completion import complete_choices
 from treefold_cli._console.errors import CommandError
 from treefold_cli._console.options import AppDir, read_choice
-from treefold_cli._console.output import complain, count
-from treefold_cli._console.progress import working
+from treefold_cli._console.output import format_count, print_error
+from treefold_cli._console.progress import show_progress
 from treefold_cli._console.project import find_api
-from treefold_cli._console.tools import require, run_module
+from treefold_cli._console.tools import require_tool, run_module
 
 CHECKERS = ("mypy", "pyright")
 
@@ -55,9 +55,9 @@ def typecheck(
     with tempfile.TemporaryDirectory(prefix="treefold-typecheck-") as place:
         copy = TypedCopy(Path(app_dir).absolute(), Path(place, "project"))
         copy.place.mkdir()
-        copy.fill()
-        complain(f"{count(len(copy.files), 'file')} with {chosen}")
-        with working(chosen):
+        copy.copy_sources()
+        print_error(f"{format_count(len(copy.files), 'file')} with {chosen}")
+        with show_progress(chosen):
             code, output = run_module(
                 chosen,
                 [*_checker_arguments(chosen), *(arguments or []), *_checker_targets(chosen)],
@@ -73,7 +73,7 @@ def typecheck(
 def _choose_checker(wanted: str) -> str:
     if wanted:
         name = read_choice(wanted, "--with", choices=CHECKERS)
-        require(name, install=name)
+        require_tool(name, install=name)
         return name
     for name in CHECKERS:
         if importlib.util.find_spec(name) is not None:

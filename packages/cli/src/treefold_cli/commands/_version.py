@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from treefold_cli._console.completion import complete_versions
-from treefold_cli._console.errors import MISUSE, OK, translated
+from treefold_cli._console.errors import MISUSE, OK, translate_errors
 from treefold_cli._console.options import AppDir, AsJson
-from treefold_cli._console.output import complain, count, write, write_marked
-from treefold_cli._console.progress import working
+from treefold_cli._console.output import format_count, print_error, write, write_marked
+from treefold_cli._console.progress import show_progress
 from treefold_cli._console.project import find_api
 from treefold_router import RouterError, RouteTable, version_number
 
@@ -53,13 +53,13 @@ def create(
     from treefold_scaffold import ScaffoldError, SourceError, plan_version, write_version
 
     with (
-        translated(ScaffoldError, code=MISUSE),
-        translated(SourceError),
-        working("Reading the version"),
+        translate_errors(ScaffoldError, code=MISUSE),
+        translate_errors(SourceError),
+        show_progress("Reading the version"),
     ):
         plan = plan_version(app_dir, number, source=source or None, empty=empty)
     if not plan_only:
-        with translated(ScaffoldError), working("Writing the version"):
+        with translate_errors(ScaffoldError), show_progress("Writing the version"):
             write_version(app_dir, plan)
     if as_json:
         write(json.dumps(_plan_record(plan, written=not plan_only)))
@@ -74,7 +74,7 @@ def list(app_dir: AppDir = ".", as_json: AsJson = False) -> int:
     Since when is the date of the oldest file in the version.
     """
     api = find_api(app_dir)
-    with translated(RouterError):
+    with translate_errors(RouterError):
         table = RouteTable.scan(api)
     found = [_version_record(api, table, name) for name in _version_names(api)]
     if as_json:
@@ -88,7 +88,7 @@ def list(app_dir: AppDir = ".", as_json: AsJson = False) -> int:
             shown = f"{record['version']:5} {routes:4} {nouns[0]:6} {services:4} {nouns[1]:8}"
             write(f"{shown}  since {since}{latest}")
     else:
-        complain("No versions; make one with 'treefold create v1/health get'")
+        print_error("No versions; make one with 'treefold create v1/health get'")
     return OK
 
 
@@ -116,7 +116,11 @@ def diff(
     api = find_api(app_dir)
     from treefold_scaffold import ScaffoldError, compare_versions, version_name
 
-    with translated(ScaffoldError, code=MISUSE), translated(RouterError), working("Comparing"):
+    with (
+        translate_errors(ScaffoldError, code=MISUSE),
+        translate_errors(RouterError),
+        show_progress("Comparing"),
+    ):
         old, new = (
             text
             if version_number(text) is not None and (api / text).is_dir()
@@ -166,7 +170,7 @@ def _print_plan(plan: "VersionPlan", *, written: bool) -> None:
     for entry in files:
         for line in entry.computed:
             # lines are the same in both: a rewrite stays within its line
-            complain(
+            print_error(
                 f"not rewritten: Api/{plan.target}/{entry.path}:{line} imports a computed name;"
                 f" check that it does not lead to {plan.source}"
             )
@@ -181,7 +185,7 @@ def _count_files(files: "Sequence[Entry]") -> str:
     rewritten = sum(entry.action.value == "rewrite" for entry in files)
     emptied = sum(entry.action.value == "empty" for entry in files)
     changed = f"{emptied} empty" if emptied else f"imports rewritten in {rewritten}"
-    return f"{count(len(files), 'file')}, {changed}"
+    return f"{format_count(len(files), 'file')}, {changed}"
 
 
 def _version_names(api: Path) -> Sequence[str]:

@@ -14,7 +14,7 @@ import typer
 
 from treefold_cli._checks.served_paths import Served, explain_path
 from treefold_cli._console.completion import complete_methods, complete_urls
-from treefold_cli._console.errors import FAILURE, MISUSE, OK, CommandError, translated
+from treefold_cli._console.errors import FAILURE, MISUSE, OK, CommandError, translate_errors
 from treefold_cli._console.options import AppDir, AsJson
 from treefold_cli._console.output import write
 from treefold_cli._console.project import find_api
@@ -58,7 +58,7 @@ def why(
         known = ", ".join(name.lower() for name in METHODS)
         raise CommandError(f"Unknown method {method!r}; use one of {known}, socket", code=MISUSE)
     api = find_api(app_dir)
-    with translated(RouterError):
+    with translate_errors(RouterError):
         table = RouteTable.scan(api)
     served = explain_path(api.parent, table, verb, _raw_path(path))
     if as_json:
