@@ -5,7 +5,7 @@ from urllib.parse import unquote_to_bytes
 import pytest
 from hypothesis import given, strategies as st
 
-from treefold_logging._escape import CUT, cut, field, field_of_bytes, one_line
+from treefold_logging._escape import CUT, escape_field, field_of_bytes, one_line, shorten_text
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from treefold_logging._escape import CUT, cut, field, field_of_bytes, one_line
     ],
 )
 def test_a_field_is_one_word(text: str, shown: str) -> None:
-    assert field(text) == shown
+    assert escape_field(text) == shown
 
 
 @pytest.mark.parametrize(
@@ -38,13 +38,13 @@ def test_s77_controls_and_marks_are_escaped(text: str, shown: str) -> None:
 
 
 def test_a_long_text_is_cut_visibly() -> None:
-    assert cut("abc", 3) == "abc"
-    assert cut("a" * 99, 20) == "a" * (20 - len(CUT)) + CUT
+    assert shorten_text("abc", 3) == "abc"
+    assert shorten_text("a" * 99, 20) == "a" * (20 - len(CUT)) + CUT
 
 
 @given(st.text(), st.integers(20, 60))
 def test_a_field_is_printable_ascii_within_its_limit(text: str, limit: int) -> None:
-    shown = field(text, limit)
+    shown = escape_field(text, limit)
     assert 0 < len(shown) <= limit
     assert all("!" <= char <= "~" for char in shown)
 

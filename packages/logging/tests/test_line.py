@@ -12,13 +12,13 @@ from hypothesis import given, strategies as st
 from treefold_logging._escape import TEXT_LIMIT
 from treefold_logging._line import (
     TRACE_PREFIX,
+    format_traceback,
     json_entry,
     message_of,
     request_entry,
     request_fields,
     request_message,
     text_entry,
-    trace,
     with_id,
 )
 
@@ -92,7 +92,7 @@ def test_s87_a_traceback_tells_causes_groups_and_notes() -> None:
     error = ValueError("outer")
     error.add_note("a note")
     error.__cause__ = ExceptionGroup("several", [KeyError("one"), OSError("two")])
-    text = trace(raised(error))
+    text = format_traceback(raised(error))
     assert all(part in text for part in ("outer", "a note", "several", "one", "two", __file__))
 
 
@@ -104,7 +104,7 @@ def test_s87_secrets_in_exceptions_are_scrubbed(message: str) -> None:
     error = ValueError(message)
     error.add_note(message)
     error.__context__ = ExceptionGroup(message, [ValueError(message)])
-    text = trace(error)
+    text = format_traceback(error)
     assert "ValueError" in text
     assert "zz9zz" not in text
 
@@ -116,7 +116,7 @@ def test_s87_a_traceback_shows_no_locals() -> None:
 
     with pytest.raises(ValueError, match="10") as caught:
         fails()
-    assert "localvalue" not in trace(caught.value)
+    assert "localvalue" not in format_traceback(caught.value)
 
 
 def test_an_exception_that_cannot_be_described_is_named() -> None:
@@ -126,11 +126,11 @@ def test_an_exception_that_cannot_be_described_is_named() -> None:
 
     error = Strange()
     error.__dict__["__notes__"] = 5
-    assert "Strange" in trace(error)
+    assert "Strange" in format_traceback(error)
 
 
 def test_a_huge_exception_is_cut() -> None:
-    assert len(trace(ValueError("x" * 10_000_000))) <= TEXT_LIMIT
+    assert len(format_traceback(ValueError("x" * 10_000_000))) <= TEXT_LIMIT
 
 
 def test_json_entries_are_one_object_on_one_line() -> None:
@@ -214,12 +214,12 @@ def test_the_id_follows_the_message_inside_a_request_only() -> None:
     ],
 )
 def test_s87_values_of_header_fields_are_scrubbed_from_exceptions(text: str, shown: str) -> None:
-    written = trace(raised(ValueError(text)))
+    written = format_traceback(raised(ValueError(text)))
     assert written.endswith(f"ValueError: {shown}")
 
 
 def test_s88_scrubbing_of_header_fields_takes_linear_time() -> None:
     for part in ("a-", "X-Api-Key", "x-api-key:", "b'x-api-key', ", "a-b: ", "-" * 50, "\\"):
         began = time.process_time()
-        trace(ValueError(part * 20_000))
+        format_traceback(ValueError(part * 20_000))
         assert time.process_time() - began < 0.5

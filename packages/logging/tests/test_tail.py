@@ -37,11 +37,11 @@ async def first(tail: Tail) -> list[str]:
 
 
 def test_lines_are_kept_only_after_it_was_asked_for(writer: Writer) -> None:
-    writer.add("before\n")
-    assert writer.drain()
+    writer.add_entry("before\n")
+    assert writer.write_buffered()
     tail = keep_tail(writer)
-    writer.add("after\n")
-    assert writer.drain()
+    writer.add_entry("after\n")
+    assert writer.write_buffered()
 
     assert asyncio.run(first(tail)) == ["after\n"]
 
@@ -53,8 +53,8 @@ def test_there_is_one_tail(writer: Writer) -> None:
 def test_the_last_200_lines_are_kept(writer: Writer) -> None:
     tail = keep_tail(writer)
     for number in range(SIZE + 50):
-        writer.add(f"{number}\n")
-    assert writer.drain()
+        writer.add_entry(f"{number}\n")
+    assert writer.write_buffered()
 
     assert asyncio.run(first(tail)) == [f"{number}\n" for number in range(50, SIZE + 50)]
 
@@ -108,9 +108,9 @@ def test_a_loop_that_ended_harms_nobody(writer: Writer) -> None:
     follower = tail.follow()
     loop.run_until_complete(anext(follower))
     loop.close()
-    writer.add("on\n")
+    writer.add_entry("on\n")
 
-    assert writer.drain()
+    assert writer.write_buffered()
     assert asyncio.run(first(tail)) == ["on\n"]
     follower.aclose().close()
 

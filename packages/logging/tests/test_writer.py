@@ -64,48 +64,48 @@ def until(condition: Callable[[], object]) -> None:
 def test_the_thread_writes_what_was_added_in_order(writer: Writer, disk: Disk) -> None:
     expected = "".join(f"{number}\n" for number in range(500))
     for number in range(500):
-        writer.add(f"{number}\n")
+        writer.add_entry(f"{number}\n")
     until(lambda: disk.getvalue() == expected)
 
 
 def test_the_thread_rests_when_idle_and_the_next_entry_wakes_it(writer: Writer, disk: Disk) -> None:
     before = set(threading.enumerate())
-    writer.add("a\n")
+    writer.add_entry("a\n")
     until(lambda: disk.getvalue() == "a\n" and writer.is_resting)
     (thread,) = set(threading.enumerate()) - before
-    writer.add("b\n")
+    writer.add_entry("b\n")
     until(lambda: disk.getvalue() == "a\nb\n" and writer.is_resting)
     assert set(threading.enumerate()) - before == {thread}
 
 
 def test_no_thread_is_started_before_the_first_entry() -> None:
     before = threading.active_count()
-    assert Writer(io.StringIO).drain(0)
+    assert Writer(io.StringIO).write_buffered(0)
     assert threading.active_count() == before
 
 
 def test_an_urgent_entry_is_written_at_once_behind_the_earlier_ones(
     writer: Writer, disk: Disk
 ) -> None:
-    writer.add("a\n")
+    writer.add_entry("a\n")
     writer.add_now("b\n")
     assert disk.getvalue() == "a\nb\n"
 
 
 def test_draining_says_whether_everything_was_taken(writer: Writer, disk: Disk) -> None:
-    writer.add("a\n")
-    assert writer.drain(1)
+    writer.add_entry("a\n")
+    assert writer.write_buffered(1)
     disk.full = True
-    writer.add("b\n")
-    assert not writer.drain(1)
+    writer.add_entry("b\n")
+    assert not writer.write_buffered(1)
 
 
 def test_s91_a_full_buffer_drops_entries_and_says_how_many(writer: Writer, disk: Disk) -> None:
     disk.lock.acquire()
-    writer.add("first\n")
+    writer.add_entry("first\n")
     until(disk.writing.is_set)
     for number in range(MAX_LINES + 7):
-        writer.add(f"{number}\n")
+        writer.add_entry(f"{number}\n")
     assert len(writer.entries) == MAX_LINES
     disk.lock.release()
     until(lambda: "dropped" in disk.getvalue())
@@ -117,19 +117,19 @@ def test_s91_a_full_buffer_drops_entries_and_says_how_many(writer: Writer, disk:
 
 def test_long_entries_are_bounded_by_their_characters(writer: Writer, disk: Disk) -> None:
     disk.lock.acquire()
-    writer.add("first\n")
+    writer.add_entry("first\n")
     until(disk.writing.is_set)
     entry = "x" * 65_536 + "\n"
     for _ in range(1000):
-        writer.add(entry)
-    writer.add("short\n")
+        writer.add_entry(entry)
+    writer.add_entry("short\n")
     assert sum(map(len, writer.entries)) <= MAX_CHARS
     assert writer.entries[-1] == "short\n"
     disk.lock.release()
-    assert writer.drain(5)
+    assert writer.write_buffered(5)
     assert "dropped=" in disk.getvalue()
-    writer.add(entry)
-    assert writer.drain(5)
+    writer.add_entry(entry)
+    assert writer.write_buffered(5)
     assert disk.getvalue().endswith(entry)
 
 
@@ -138,9 +138,9 @@ def test_a_crowded_buffer_does_not_wait_for_the_interval(
 ) -> None:
     monkeypatch.setattr("treefold_logging._writer.BATCH_SECONDS", 3600)
     for number in range(WAKE_AT_LINES + 1):
-        writer.add(f"{number}\n")
+        writer.add_entry(f"{number}\n")
     until(lambda: disk.getvalue().endswith(f"\n{WAKE_AT_LINES}\n"))
-    writer.begin()  # leaves the thread, which waits for an hour
+    writer.start_empty()  # leaves the thread, which waits for an hour
 
 
 def test_r06_a_full_disk_costs_lines_and_recovers_by_itself(writer: Writer, disk: Disk) -> None:
@@ -172,7 +172,7 @@ def test_a_stream_that_nobody_reads_makes_urgent_entries_wait_once(
     writer: Writer, disk: Disk
 ) -> None:
     disk.lock.acquire()
-    writer.add("a\n")
+    writer.add_entry("a\n")
     until(disk.writing.is_set)
     started = time.monotonic()
     for _ in range(20):
@@ -185,10 +185,10 @@ def test_a_stream_that_nobody_reads_makes_urgent_entries_wait_once(
 
 
 def test_after_closing_entries_are_written_as_they_come(writer: Writer, disk: Disk) -> None:
-    writer.add("a\n")
+    writer.add_entry("a\n")
     writer.close()
-    writer.add("b\n")
-    writer.add("c\n")
+    writer.add_entry("b\n")
+    writer.add_entry("c\n")
     assert disk.getvalue() == "a\nb\nc\n"
 
 
@@ -202,7 +202,7 @@ def test_an_entry_added_while_writing_is_not_written_into_the_other(disk: Disk) 
     stream = Reentrant()
     writer = Writer(lambda: stream)
     writer.add_now("outer\n")
-    assert writer.drain(1)
+    assert writer.write_buffered(1)
     assert stream.getvalue() == "outer\ninner\n"
     writer.close()
 
@@ -222,7 +222,7 @@ def test_entries_of_many_threads_are_all_written_each_in_its_order(
 ) -> None:
     def work(name: int) -> None:
         for number in range(500):
-            add = writer.add_now if number % 97 == 0 else writer.add
+            add = writer.add_now if number % 97 == 0 else writer.add_entry
             add(f"{name} {number} {'x' * (UNCOUNTED_CHARS if number % 50 == 0 else 0)}\n")
 
     threads = [threading.Thread(target=work, args=(name,)) for name in range(6)]
@@ -230,7 +230,7 @@ def test_entries_of_many_threads_are_all_written_each_in_its_order(
         thread.start()
     for thread in threads:
         thread.join()
-    assert writer.drain(5)
+    assert writer.write_buffered(5)
     words = [line.split() for line in disk.getvalue().splitlines()]
     for name in range(6):
         assert [int(n) for who, n, *_ in words if int(who) == name] == list(range(500))
@@ -239,10 +239,10 @@ def test_entries_of_many_threads_are_all_written_each_in_its_order(
 def test_entries_of_moderate_length_are_bounded_by_their_number(writer: Writer, disk: Disk) -> None:
     """Nobody reads: a few that are not counted, then as many long ones as the limit says."""
     with disk.lock:
-        writer.add("first\n")
+        writer.add_entry("first\n")
         disk.writing.wait(10)
         for _ in range(MAX_LINES):
-            writer.add("x" * FAST_PATH_CHARS)
+            writer.add_entry("x" * FAST_PATH_CHARS)
 
         assert (
             FAST_PATH_LINES
@@ -250,7 +250,7 @@ def test_entries_of_moderate_length_are_bounded_by_their_number(writer: Writer, 
             <= FAST_PATH_LINES + MAX_CHARS // 2 // FAST_PATH_CHARS
         )
         assert writer.dropped == MAX_LINES - len(writer.entries)
-    writer.drain(10)
-    assert writer.drain(10)
-    writer.add("x" * FAST_PATH_CHARS)
+    writer.write_buffered(10)
+    assert writer.write_buffered(10)
+    writer.add_entry("x" * FAST_PATH_CHARS)
     assert len(writer.entries) == 1

@@ -3,14 +3,14 @@
 import pytest
 
 from treefold_router import Skipped
-from treefold_router._classify import Endpoint, classify
+from treefold_router._classify import Endpoint, classify_entry
 from treefold_router._scan import Entry
 
 NOT_VERSIONED = "not under a version folder (vN)"
 
 
 def kind(file: str, defect: str = "", *, is_folder: bool = False) -> Endpoint | Skipped | None:
-    return classify(Entry(tuple(file.split("/")), defect, is_folder))
+    return classify_entry(Entry(tuple(file.split("/")), defect, is_folder))
 
 
 @pytest.mark.parametrize(

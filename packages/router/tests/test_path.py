@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from treefold_router import MalformedPath
-from treefold_router._path import encode_segment, is_unicode, malformed, unescape
+from treefold_router._path import decode_segments, encode_segment, find_defect, is_unicode
 
 
 @pytest.mark.parametrize(
@@ -22,15 +22,15 @@ from treefold_router._path import encode_segment, is_unicode, malformed, unescap
     ],
 )
 def test_s02_escapes_are_decoded_exactly_once(segment: bytes, decoded: bytes) -> None:
-    assert unescape([b"", segment]) == [b"", decoded]
+    assert decode_segments([b"", segment]) == [b"", decoded]
 
 
 def test_s01_an_escaped_slash_stays_in_its_segment() -> None:
-    assert unescape([b"", b"a%2Fb", b"c"]) == [b"", b"a/b", b"c"]
+    assert decode_segments([b"", b"a%2Fb", b"c"]) == [b"", b"a/b", b"c"]
 
 
 def test_s18_only_the_segments_that_can_matter_are_decoded() -> None:
-    assert unescape([b"", *[b"%41"] * 10_000]) == [b"", *[b"A"] * 65]
+    assert decode_segments([b"", *[b"%41"] * 10_000]) == [b"", *[b"A"] * 65]
 
 
 @pytest.mark.parametrize(
@@ -43,12 +43,12 @@ def test_s18_only_the_segments_that_can_matter_are_decoded() -> None:
     ],
 )
 def test_the_fault_of_a_path_is_named(segments: list[bytes], reason: str) -> None:
-    assert malformed(segments) == MalformedPath(reason)
+    assert find_defect(segments) == MalformedPath(reason)
 
 
 @pytest.mark.parametrize("segments", [[b"", b""], [b"", b"a", b".."], [b"", b"\xc2\x85"]])
 def test_a_sound_path_has_no_fault(segments: list[bytes]) -> None:
-    assert malformed(segments) is None
+    assert find_defect(segments) is None
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_a_segment_is_spelled_as_clients_do(segment: str, spelled: bytes) -> Non
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
 def test_every_segment_survives_the_round_trip(segment: str) -> None:
-    assert unescape([b"", encode_segment(segment)]) == [b"", segment.encode()]
+    assert decode_segments([b"", encode_segment(segment)]) == [b"", segment.encode()]
 
 
 @pytest.mark.parametrize(("text", "sound"), [("\u00e9", True), ("", True), ("a\udcff", False)])

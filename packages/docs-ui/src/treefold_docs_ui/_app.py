@@ -82,24 +82,24 @@ class DocsApp:
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1000})
         else:
-            await self._respond(_Exchange(scope, receive, send))
+            await self._respond_to(_Exchange(scope, receive, send))
 
-    async def _respond(self, exchange: _Exchange) -> None:
+    async def _respond_to(self, exchange: _Exchange) -> None:
         path = exchange.path
         if exchange.method not in ("GET", "HEAD"):
-            await exchange.answer(
+            await exchange.send_response(
                 405, [_TEXT, (b"allow", b"GET, HEAD")], body=b"This is read with GET"
             )
         elif path in ("", "/"):
-            await exchange.answer(
-                200, _PAGE_HEADERS, body=self._render_page(exchange.base), match=True
+            await exchange.send_response(
+                200, _PAGE_HEADERS, body=self._render_page(exchange.base_url), match=True
             )
         elif path.startswith("/assets/"):
             await self._send_asset(path.removeprefix("/assets/"), exchange)
         elif self.inspector is not None and path in ("/site.json", "/log"):
             await self._send_inspection(path, self.inspector, exchange)
         else:
-            await exchange.answer(404, [_TEXT], body=b"There is nothing at this path")
+            await exchange.send_response(404, [_TEXT], body=b"There is nothing at this path")
 
     def _render_page(self, base: str) -> bytes:
         modules = [name for name in self._assets.files if name.endswith(".js") and "/" not in name]
@@ -117,29 +117,29 @@ class DocsApp:
         digest, _, name = path.partition("/")
         asset = self._assets.files.get(name) if digest == self._assets.digest else None
         if asset is None:
-            await exchange.answer(404, [_TEXT], body=b"There is nothing at this path")
+            await exchange.send_response(404, [_TEXT], body=b"There is nothing at this path")
             return
-        coding, body = _select_coding(asset, exchange.header(b"accept-encoding"))
+        coding, body = _select_coding(asset, exchange.read_header(b"accept-encoding"))
         headers = [
             (b"content-type", asset.content_type),
             _FOREVER,
             (b"vary", b"accept-encoding"),
             *([(b"content-encoding", coding)] if coding else []),
         ]
-        await exchange.answer(200, headers, body=body, match=True)
+        await exchange.send_response(200, headers, body=body, match=True)
 
     async def _send_inspection(self, path: str, inspector: Inspector, exchange: _Exchange) -> None:
-        if exchange.header(b"sec-fetch-site") in (b"cross-site", b"same-site"):
-            await exchange.answer(403, [_TEXT], body=b"Another site may not read this")
+        if exchange.read_header(b"sec-fetch-site") in (b"cross-site", b"same-site"):
+            await exchange.send_response(403, [_TEXT], body=b"Another site may not read this")
         elif path == "/site.json":
             view = json.dumps(dataclasses.asdict(inspector.site()))
-            await exchange.answer(200, [_JSON, _NO_STORE], body=view.encode())
+            await exchange.send_response(200, [_JSON, _NO_STORE], body=view.encode())
         elif inspector.log is None:
-            await exchange.answer(404, [_TEXT], body=b"There is nothing at this path")
+            await exchange.send_response(404, [_TEXT], body=b"There is nothing at this path")
         elif exchange.method == "HEAD":
-            await exchange.answer(200, [LOG_TYPE, _NO_STORE], body=b"")
+            await exchange.send_response(200, [LOG_TYPE, _NO_STORE], body=b"")
         else:
-            await exchange.begin(200, [LOG_TYPE, _NO_STORE, (b"x-accel-buffering", b"no")])
+            await exchange.send_start(200, [LOG_TYPE, _NO_STORE, (b"x-accel-buffering", b"no")])
             await stream_log(inspector.log(), exchange.receive, exchange.send)
 
 
@@ -159,18 +159,18 @@ class _Exchange:
         self._folder = (root or path).rpartition("/")[2]
 
     @property
-    def base(self) -> str:
+    def base_url(self) -> str:
         """Relative URL from the address of the page to the folder of the docs."""
         if self.path == "/":
             return "./"
         return f"./{quote(self._folder, safe='~!$()*+,;=@')}/"
 
-    def header(self, name: bytes) -> bytes:
+    def read_header(self, name: bytes) -> bytes:
         """Return a header field, empty if it is missing."""
         headers: Headers = self.scope["headers"]
         return b", ".join(value for key, value in headers if key == name)
 
-    async def answer(
+    async def send_response(
         self,
         status: int,
         headers: Sequence[tuple[bytes, bytes]],
@@ -183,15 +183,17 @@ class _Exchange:
         if match:
             tag = b'"%s"' % hashlib.sha256(body).hexdigest()[:32].encode()
             fields.append((b"etag", tag))
-            if tag in self.header(b"if-none-match").replace(b"W/", b"").split(b", "):
-                await self.begin(304, [field for field in fields if field[0] != b"content-type"])
+            if tag in self.read_header(b"if-none-match").replace(b"W/", b"").split(b", "):
+                await self.send_start(
+                    304, [field for field in fields if field[0] != b"content-type"]
+                )
                 await self.send({"type": "http.response.body", "body": b""})
                 return
-        await self.begin(status, [*fields, (b"content-length", str(len(body)).encode())])
+        await self.send_start(status, [*fields, (b"content-length", str(len(body)).encode())])
         shown = b"" if self.method == "HEAD" else body
         await self.send({"type": "http.response.body", "body": shown})
 
-    async def begin(self, status: int, headers: Sequence[tuple[bytes, bytes]]) -> None:
+    async def send_start(self, status: int, headers: Sequence[tuple[bytes, bytes]]) -> None:
         """Send status and header fields."""
         fields = [*headers, *_ALWAYS]
         await self.send({"type": "http.response.start", "status": status, "headers": fields})

@@ -22,15 +22,15 @@ class Printable(str):
     __slots__ = ()
 
 
-def field(text: str, limit: int = PAYLOAD_LIMIT) -> str:
+def escape_field(text: str, limit: int = PAYLOAD_LIMIT) -> str:
     """Return a field of the line: no space, no control character, ASCII, never empty.
 
     Other characters are percent-encoded as UTF-8; an empty text is shown as `-`.
     """
     if text.isascii() and text.isprintable() and " " not in text:
-        return cut(text, limit) if text else "-"
+        return shorten_text(text, limit) if text else "-"
     encoded = text[: limit + 1].encode("utf-8", "surrogatepass")
-    return cut(field_of_bytes(encoded), limit)
+    return shorten_text(field_of_bytes(encoded), limit)
 
 
 def field_of_bytes(data: bytes) -> str:
@@ -52,7 +52,7 @@ def one_line(text: str) -> str:
     return "".join([char if char.isprintable() else _escape_character(char) for char in text])
 
 
-def cut(text: str, limit: int) -> str:
+def shorten_text(text: str, limit: int) -> str:
     """Return the text, shortened to the limit with a visible mark where it was longer."""
     return text if len(text) <= limit else text[: limit - len(CUT)] + CUT
 

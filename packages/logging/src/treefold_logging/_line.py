@@ -17,11 +17,11 @@ from treefold_logging._escape import (
     PAYLOAD_LIMIT,
     TEXT_LIMIT,
     Printable,
-    cut,
-    field,
+    escape_field,
     one_line,
+    shorten_text,
 )
-from treefold_logging._mask import summary
+from treefold_logging._mask import summarize_value
 from treefold_logging._scrub import scrub, scrub_headers
 
 TRACE_PREFIX = "    | "
@@ -42,13 +42,13 @@ def request_fields(
     that a space ends them and nothing else does; the payload, last on the line, may hold spaces.
     """
     if type(payload) is not Printable:
-        payload = cut(one_line(payload), PAYLOAD_LIMIT) or "-"
+        payload = shorten_text(one_line(payload), PAYLOAD_LIMIT) or "-"
     return {
-        "method": field(method, LONGEST_METHOD),
-        "path": field(target),
+        "method": escape_field(method, LONGEST_METHOD),
+        "path": escape_field(target),
         "status": int(status),
         "duration_ms": round(seconds * 1000, 2),
-        "request_id": field(request_id, LONGEST_ID),
+        "request_id": escape_field(request_id, LONGEST_ID),
         "payload": payload,
     }
 
@@ -74,28 +74,28 @@ def request_entry(
     as_json: bool,
 ) -> str:
     """Return the whole entry of a request, as text or as JSON, with its traceback if any."""
-    text = None if error is None else trace(error)
+    text = None if error is None else format_traceback(error)
     if not as_json:
         return text_entry(level, request_message(fields, failed=text is not None), error=text)
     return json_entry(level, logger, values=with_exception(fields, text), created=time.time())
 
 
-def trace(error: BaseException) -> str:
+def format_traceback(error: BaseException) -> str:
     """Return the traceback of an exception with causes, groups and notes: scrubbed, no locals."""
     try:
         text = "".join(traceback.format_exception(error)).rstrip("\n")
     except Exception:  # an exception may fail to describe itself
         text = f"{type(error).__name__}: <traceback cannot be shown>"
-    return scrubbed(text)
+    return scrub_and_shorten(text)
 
 
-def scrubbed(text: str) -> str:
+def scrub_and_shorten(text: str) -> str:
     """Return a text of any length scrubbed and within the limit of messages and tracebacks."""
     # Cut twice: before, to bound the work; after, so that no half of a secret is left at the end.
-    return cut(scrub_headers(scrub(text[: 2 * TEXT_LIMIT])), TEXT_LIMIT)
+    return shorten_text(scrub_headers(scrub(text[: 2 * TEXT_LIMIT])), TEXT_LIMIT)
 
 
-def prefixed(text: str) -> str:
+def mark_traceback_lines(text: str) -> str:
     """Return the lines of a traceback, each marked and free of control characters."""
     lines = text.split("\n")
     return "\n".join([f"{TRACE_PREFIX}{one_line(line)}" for line in lines])
@@ -103,7 +103,7 @@ def prefixed(text: str) -> str:
 
 def text_entry(level: str, message: str, *, error: str | None = None) -> str:
     """Return an entry in text form; `error` is the text of a traceback."""
-    follow = "" if error is None else f"{prefixed(error)}\n"
+    follow = "" if error is None else f"{mark_traceback_lines(error)}\n"
     return f"[{level}] {message}\n{follow}"
 
 
@@ -128,11 +128,13 @@ def message_of(record: logging.LogRecord) -> str:
     try:
         message = record.getMessage()
     except Exception as problem:
-        shown = record.msg if type(record.msg) is str else summary(record.msg)
+        shown = record.msg if type(record.msg) is str else summarize_value(record.msg)
         message = f"{shown} (arguments do not fit the message: {type(problem).__name__})"
-    return cut(one_line(scrubbed(message)), TEXT_LIMIT)
+    return shorten_text(one_line(scrub_and_shorten(message)), TEXT_LIMIT)
 
 
 def with_id(message: str, request_id: str) -> str:
     """Return the message with the id of the request behind it; outside a request unchanged."""
-    return message if request_id == OUTSIDE else f"{message} id={field(request_id, LONGEST_ID)}"
+    return (
+        message if request_id == OUTSIDE else f"{message} id={escape_field(request_id, LONGEST_ID)}"
+    )

@@ -13,11 +13,11 @@ from typing import Any, Literal
 from treefold_logging._context import request_id
 from treefold_logging._escape import one_line
 from treefold_logging._line import (
+    format_traceback,
     json_entry,
     message_of,
-    scrubbed,
+    scrub_and_shorten,
     text_entry,
-    trace,
     with_exception,
     with_id,
 )
@@ -69,14 +69,14 @@ class EntryHandler(logging.Handler):
         try:
             entry = self.format(record)
             entry = entry if entry.endswith("\n") else f"{entry}\n"  # a formatter of the user
-            add = self.writer.add_now if record.levelno >= logging.ERROR else self.writer.add
+            add = self.writer.add_now if record.levelno >= logging.ERROR else self.writer.add_entry
             add(entry)
         except Exception:
             self.handleError(record)
 
     def flush(self) -> None:
         """Write the buffered entries."""
-        self.writer.drain(5.0)
+        self.writer.write_buffered(5.0)
 
 
 class _Stamp(logging.Filter):
@@ -150,7 +150,7 @@ def flush(timeout: float = 5.0) -> bool:
 
     Returns False when the stream failed or did not accept them in time; they are kept or counted.
     """
-    return WRITER.drain(timeout)
+    return WRITER.write_buffered(timeout)
 
 
 def _parse_level(level: int | str) -> int:
@@ -165,8 +165,8 @@ def _parse_level(level: int | str) -> int:
 def _trace_of(record: logging.LogRecord) -> str | None:
     error = record.exc_info[1] if record.exc_info else None
     # A record from a queue has only the text.
-    text = scrubbed(record.exc_text or "") if error is None else trace(error)
-    return "\n".join(filter(None, (text, scrubbed(record.stack_info or "")))) or None
+    text = scrub_and_shorten(record.exc_text or "") if error is None else format_traceback(error)
+    return "\n".join(filter(None, (text, scrub_and_shorten(record.stack_info or "")))) or None
 
 
 def _json_notice(dropped: int) -> str:

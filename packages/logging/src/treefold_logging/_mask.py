@@ -39,11 +39,11 @@ def mask(value: Any, *, extra: Sequence[str] = ()) -> Any:
     Source: S-82.
     """
     if extra:
-        return walk(value, known={}, judge=verdict_with(extra))
-    return walk(value)
+        return copy_masked(value, known={}, judge=verdict_with(extra))
+    return copy_masked(value)
 
 
-def walk(
+def copy_masked(
     value: Any,
     *,
     known: dict[str, bool] = verdicts,
@@ -80,7 +80,7 @@ def walk(
                 copy = _copy_other(source, stack, known, judge, leaf)
         except Exception:  # user code may raise anything; the log must not fail
             del stack[depth:]
-            parent[place] = summary(source)
+            parent[place] = summarize_value(source)
             continue
         if len(stack) > depth:  # nested containers first, then this one again
             stack.insert(depth, (parent, place, source, copy))
@@ -120,7 +120,7 @@ def _is_harmless_key(key: object) -> bool:
     return type(key) is str and not is_sensitive(key)
 
 
-def summary(value: object) -> str:
+def summarize_value(value: object) -> str:
     """Return the text for a value that is not shown: its type, and for bytes the size."""
     if isinstance(value, (bytes, bytearray)):
         return f"<{type(value).__name__} {len(value)}>"

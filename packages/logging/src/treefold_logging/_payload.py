@@ -9,9 +9,9 @@ import math
 from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
-from treefold_logging._escape import PAYLOAD_LIMIT, Printable, cut, field
+from treefold_logging._escape import PAYLOAD_LIMIT, Printable, escape_field, shorten_text
 from treefold_logging._graphql import mask_variables
-from treefold_logging._mask import is_harmless, summary, walk
+from treefold_logging._mask import copy_masked, is_harmless, summarize_value
 from treefold_logging._scrub import is_suspect, is_suspect_text, scrub
 from treefold_logging._words import harmless, is_sensitive
 
@@ -63,20 +63,20 @@ def json_payload(value: Any) -> str:
     Values under sensitive keys become `***`, secrets inside strings are scrubbed, values without a
     JSON form are shown as their type. Then the text, ASCII without controls, is cut to 2 KiB.
     """
-    masked = value if is_harmless(value) else walk(value)
+    masked = value if is_harmless(value) else copy_masked(value)
     if type(masked) in (dict, list):
         masked = mask_variables(masked)
     try:
         text = _encode_masked(masked)
         if is_suspect(text):
-            text = _encode(walk(masked, leaf=_make_presentable))
+            text = _encode(copy_masked(masked, leaf=_make_presentable))
     except (TypeError, ValueError):
         text = _encode_presentable(masked)
     except RecursionError:
         text = '"<nested too deeply>"'
     if "\x7f" in text:  # JSON leaves it as it is
         text = text.replace("\x7f", "\\u007f")
-    return Printable(cut(text, PAYLOAD_LIMIT))
+    return Printable(shorten_text(text, PAYLOAD_LIMIT))
 
 
 def compact_payload(text: str, names: Collection[str]) -> str | None:
@@ -93,7 +93,7 @@ def compact_payload(text: str, names: Collection[str]) -> str | None:
         return None
     if not text.isascii() or "\x7f" in text or is_suspect_text(text):
         return None
-    return Printable(text if len(text) <= PAYLOAD_LIMIT else cut(text, PAYLOAD_LIMIT))
+    return Printable(text if len(text) <= PAYLOAD_LIMIT else shorten_text(text, PAYLOAD_LIMIT))
 
 
 def form_payload(
@@ -115,13 +115,13 @@ def form_payload(
 
 def opaque_payload(media_type: str, size: int) -> str:
     """Return `<type size>` for a body that is not shown; the type is the client's: escaped."""
-    kind = field(media_type.partition(";")[0].strip(), LONGEST_TYPE)
+    kind = escape_field(media_type.partition(";")[0].strip(), LONGEST_TYPE)
     return Printable(f"<{kind.replace('<', '%3C').replace('>', '%3E')} {size}>")
 
 
 def _encode_presentable(masked: Any) -> str:
     try:
-        return _encode(walk(masked, leaf=_make_presentable))
+        return _encode(copy_masked(masked, leaf=_make_presentable))
     except RecursionError:
         return '"<nested too deeply>"'
 
@@ -135,4 +135,4 @@ def _make_presentable(value: Any) -> Any:
         return int(value)
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else f"<{float(value)}>"
-    return summary(value)
+    return summarize_value(value)

@@ -9,7 +9,13 @@ import logging
 from typing import Any
 
 from treefold_logging._escape import Printable
-from treefold_logging._line import prefixed, request_entry, request_fields, request_message, trace
+from treefold_logging._line import (
+    format_traceback,
+    mark_traceback_lines,
+    request_entry,
+    request_fields,
+    request_message,
+)
 from treefold_logging._logger import HANDLER, LOGGER, NAME, STAMP
 from treefold_logging._writer import WRITER
 
@@ -37,7 +43,7 @@ _OUR_HANDLERS: list[logging.Handler] = [HANDLER]
 _OUR_FILTERS: list[logging.Filter] = [STAMP]
 _FORMATTER = HANDLER.entry_formatter
 _is_enabled = LOGGER.isEnabledFor
-_add = WRITER.add
+_add = WRITER.add_entry
 
 
 def log_request(
@@ -115,7 +121,7 @@ def _log_record(level: int, fields: dict[str, Any], error: BaseException | None)
     record.__dict__.update(fields, is_request_line=True)
     if error is not None:
         # Formatters of other handlers take this text and do not format the traceback themselves.
-        record.exc_text = prefixed(trace(error))
+        record.exc_text = mark_traceback_lines(format_traceback(error))
     try:
         LOGGER.handle(record)
     except Exception as failure:  # a filter or handler of the user; the request must not fail

@@ -32,13 +32,15 @@ def is_coloured(stream: TextIO | None) -> bool:
         return False
 
 
-def colour(entry: str) -> str:
+def colour_level(entry: str) -> str:
     """Return the entry with its `[LEVEL]` coloured; an unknown level stays plain."""
     level, space, rest = entry.partition(" ")
     return f"{_COLOURS.get(level, level)}{space}{rest}"
 
 
-def deliver(stream: TextIO | None, data: memoryview, *, deadline: float | None) -> tuple[int, bool]:
+def write_to_stream(
+    stream: TextIO | None, data: memoryview, *, deadline: float | None
+) -> tuple[int, bool]:
     """Write bytes to the stream.
 
     Args:

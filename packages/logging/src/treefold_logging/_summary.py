@@ -6,7 +6,7 @@ handler, filter or file of the user receives it.
 
 from collections.abc import Sequence
 
-from treefold_logging._escape import field, one_line
+from treefold_logging._escape import escape_field, one_line
 from treefold_logging._logger import HANDLER
 from treefold_logging._stream import is_coloured
 from treefold_logging._writer import WRITER, standard_error
@@ -32,4 +32,6 @@ def log_summary(
     """
     details = ", ".join([f"{seconds * 1000:.1f}ms", *map(one_line, notes)])
     colour = _COLOURS.get(status // 100, _RED)
-    WRITER.add(f"\x1b[{colour}m{status}\x1b[0m {field(method)} {target} \x1b[2m{details}\x1b[0m\n")
+    WRITER.add_entry(
+        f"\x1b[{colour}m{status}\x1b[0m {escape_field(method)} {target} \x1b[2m{details}\x1b[0m\n"
+    )

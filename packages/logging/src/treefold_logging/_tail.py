@@ -34,7 +34,7 @@ class Tail:
         with self._lock:
             self._lines.extend(batch)
             for watcher in self._watchers:
-                watcher.add(batch)
+                watcher.add_batch(batch)
 
     async def follow(self) -> AsyncGenerator[list[str], None]:
         """Yield the stored lines, then each batch as it is written, without end.
@@ -68,7 +68,7 @@ class _Watcher:
         self.ready = ready
         self._loop = loop
 
-    def add(self, batch: list[str]) -> None:
+    def add_batch(self, batch: list[str]) -> None:
         self.lines.extend(batch)
         with suppress(RuntimeError):  # the loop has ended without closing the generator
             self._loop.call_soon_threadsafe(self.ready.set)

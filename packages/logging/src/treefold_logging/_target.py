@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from urllib.parse import unquote, unquote_plus, unquote_to_bytes
 
-from treefold_logging._escape import PAYLOAD_LIMIT, cut, field_of_bytes
+from treefold_logging._escape import PAYLOAD_LIMIT, field_of_bytes, shorten_text
 from treefold_logging._mask import MASK
 from treefold_logging._scrub import scrub, scrub_path
 from treefold_logging._words import is_sensitive_in_query
@@ -44,7 +44,9 @@ def request_target(
         target = scrub("/".join(segments))
     if query_string:
         target = f"{target or '/'}?{_mask_query(query_string)}"
-    return target if 0 < len(target) <= PAYLOAD_LIMIT else cut(target or "/", PAYLOAD_LIMIT)
+    return (
+        target if 0 < len(target) <= PAYLOAD_LIMIT else shorten_text(target or "/", PAYLOAD_LIMIT)
+    )
 
 
 def _mask_segments(raw_path: bytes, masked: Sequence[int]) -> bytes:

@@ -48,7 +48,7 @@ harmless: set[str] = set()
 """Cached keys that hold no secrets, for a comparison with many keys at once."""
 
 
-def normalise(key: str) -> str:
+def normalise_key(key: str) -> str:
     """Return the key as it is compared: NFKC, casefolded, letters and digits only."""
     if key.isascii():
         return _SEPARATORS.sub("", key.lower())
@@ -77,7 +77,7 @@ def is_sensitive(key: str) -> bool:
 
 def is_sensitive_in_query(name: str) -> bool:
     """Return True if the value of a query parameter is a secret."""
-    return is_sensitive(name) or normalise(name) in IN_QUERIES
+    return is_sensitive(name) or normalise_key(name) in IN_QUERIES
 
 
 def add_words(words: Iterable[str]) -> None:
@@ -87,7 +87,7 @@ def add_words(words: Iterable[str]) -> None:
         ValueError: for a word without a letter or a digit.
     """
     for word in words:
-        plain = normalise(word)
+        plain = normalise_key(word)
         if not plain:
             raise ValueError(f"A sensitive word must have a letter or a digit, got {word!r}")
         if plain not in added_words:
@@ -102,18 +102,18 @@ def verdict_with(extra: Iterable[str]) -> Callable[[str], bool]:
     Words are normalised like keys. They only add to the lists, and a word without a letter or a
     digit adds nothing. A bare string is one word.
     """
-    words = [normalise(word) for word in ((extra,) if isinstance(extra, str) else extra)]
+    words = [normalise_key(word) for word in ((extra,) if isinstance(extra, str) else extra)]
     added = tuple(word for word in words if word)
 
-    def verdict(key: str) -> bool:
-        return is_sensitive(key) or any(word in normalise(key) for word in added)
+    def judge_key(key: str) -> bool:
+        return is_sensitive(key) or any(word in normalise_key(key) for word in added)
 
-    return verdict if added else is_sensitive
+    return judge_key if added else is_sensitive
 
 
 def _judge_key(key: str) -> bool:
-    plain = normalise(key)
+    plain = normalise_key(key)
     if plain in WHOLE or any(word in plain for word in (*CONTAINED, *added_words)):
         return True
     parts = _NESTING.split(unicodedata.normalize("NFKC", key))
-    return len(parts) > 1 and any(normalise(part) in WHOLE for part in parts)
+    return len(parts) > 1 and any(normalise_key(part) in WHOLE for part in parts)

@@ -18,7 +18,7 @@ from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, TextIO
 
-from treefold_logging._stream import colour, deliver, is_coloured
+from treefold_logging._stream import colour_level, is_coloured, write_to_stream
 
 if TYPE_CHECKING:
     from treefold_logging._tail import Tail
@@ -75,9 +75,9 @@ class Writer:
         self.notice = notice
         self.entries: list[str] = []
         self.tail: Tail | None = None
-        self.begin()
+        self.start_empty()
 
-    def begin(self) -> None:
+    def start_empty(self) -> None:
         """Reset the writer: a forked child starts empty, with its own locks and thread."""
         self.entries.clear()
         self.dropped = 0
@@ -103,7 +103,7 @@ class Writer:
         """True if the thread sleeps until the next entry, or has not been started yet."""
         return self._is_parked
 
-    def add(self, entry: str) -> None:
+    def add_entry(self, entry: str) -> None:
         """Append an entry for the thread to write; a full buffer drops it."""
         entries = self.entries
         size, waiting = len(entry), len(entries)
@@ -119,12 +119,12 @@ class Writer:
     def add_now(self, entry: str) -> None:
         """Append an entry, and write it with all earlier ones at once."""
         if len(self.entries) >= MAX_LINES and not self._is_stalled:
-            self.drain(URGENT_TIMEOUT)
-        self.add(entry)
+            self.write_buffered(URGENT_TIMEOUT)
+        self.add_entry(entry)
         if not self._is_stalled:
-            self.drain(URGENT_TIMEOUT)
+            self.write_buffered(URGENT_TIMEOUT)
 
-    def drain(self, timeout: float | None = None) -> bool:
+    def write_buffered(self, timeout: float | None = None) -> bool:
         """Write the buffered entries in the calling thread.
 
         Args:
@@ -155,7 +155,7 @@ class Writer:
     def close(self) -> None:
         """Write the buffered entries; later entries are written immediately."""
         self._is_closed = self._is_parked = True
-        self.drain(5.0)
+        self.write_buffered(5.0)
 
     def _add_counted(self, entry: str) -> None:
         size = len(entry) if len(entry) > UNCOUNTED_CHARS else 0
@@ -178,7 +178,7 @@ class Writer:
                 return
             self._is_parked = True
         if not self._is_stalled:
-            self.drain(URGENT_TIMEOUT)
+            self.write_buffered(URGENT_TIMEOUT)
 
     def _open_gate(self) -> None:
         try:
@@ -206,7 +206,7 @@ class Writer:
             self._gate.acquire(timeout=BATCH_SECONDS)
             if self.entries or self._pending:
                 with suppress(Exception):  # for instance out of memory; the entries are kept
-                    self.drain()
+                    self.write_buffered()
                 continue
             self._is_parked = True
             if not self.entries:  # an entry added in between did not wake the thread
@@ -231,7 +231,7 @@ class Writer:
         if self.tail is not None:
             self.tail.take(batch)
         if is_coloured(self.stream()):
-            batch = [colour(entry) for entry in batch]
+            batch = [colour_level(entry) for entry in batch]
         text = "".join(batch)
         if self._is_mid_line:  # the stream failed within a line: end that line first
             text = f"\n{text}"
@@ -244,7 +244,9 @@ class Writer:
     def _write_batch(self, deadline: float | None) -> bool:
         if not self._pending:
             return True
-        sent, failed = deliver(self.stream(), self._pending[self._sent :], deadline=deadline)
+        sent, failed = write_to_stream(
+            self.stream(), self._pending[self._sent :], deadline=deadline
+        )
         self._sent += sent
         done = self._sent == len(self._pending)
         if not done and not failed:  # the deadline passed; the thread may wait longer
@@ -278,5 +280,5 @@ WRITER = Writer()
 """The writer of this process."""
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=WRITER.begin)
+    os.register_at_fork(after_in_child=WRITER.start_empty)
 atexit.register(WRITER.close)

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from operator import attrgetter
 from types import MappingProxyType
 
-from treefold_router._classify import Endpoint, classify
+from treefold_router._classify import Endpoint, classify_entry
 from treefold_router._naming import WEBSOCKET, version_number
 from treefold_router._scan import Listing
-from treefold_router._trie import Node, insert, static_places
+from treefold_router._trie import Node, insert_path, static_places
 from treefold_router._types import Duplicate, Found, Route, Skipped
 
 _NO_PARAMS: Mapping[str, str] = MappingProxyType({})
@@ -37,7 +37,7 @@ class Built:
     duplicates: tuple[Duplicate, ...]
 
 
-def build(listing: Listing, *, auto_head: bool) -> Built:
+def build_table(listing: Listing, *, auto_head: bool) -> Built:
     """Classify and insert every entry of a listing.
 
     Source: routing rules 2 and 6: the later file serves, the earlier folder names a parameter.
@@ -46,7 +46,7 @@ def build(listing: Listing, *, auto_head: bool) -> Built:
     skipped: list[Skipped] = []
     places: dict[tuple[Node, str], list[Route]] = {}
     for entry in sorted(listing.entries, key=attrgetter("parts")):
-        verdict = classify(entry)
+        verdict = classify_entry(entry)
         if isinstance(verdict, Endpoint):
             node, route = _insert_endpoint(trie, verdict)
             places.setdefault((node, route.method), []).append(route)
@@ -75,7 +75,7 @@ def latest_version(versions: tuple[str, ...]) -> str | None:
 
 
 def _insert_endpoint(trie: Node, endpoint: Endpoint) -> tuple[Node, Route]:
-    node, template, parameters = insert(trie, endpoint.folders)
+    node, template, parameters = insert_path(trie, endpoint.folders)
     route = Route(endpoint.method, endpoint.folders[0], template, endpoint.file, parameters)
     return node, route
 
@@ -83,11 +83,11 @@ def _insert_endpoint(trie: Node, endpoint: Endpoint) -> tuple[Node, Route]:
 def _register_routes(places: Mapping[tuple[Node, str], list[Route]], *, auto_head: bool) -> None:
     for (node, method), routes in places.items():
         verb = None if method == WEBSOCKET else method
-        node.serve(verb, Found(routes[-1], _NO_PARAMS))
+        node.register_outcome(verb, Found(routes[-1], _NO_PARAMS))
     if auto_head:
         for node, method in places:
             if method == "GET":
-                node.serve("HEAD", node.verbs.get("HEAD", node.verbs["GET"]))
+                node.register_outcome("HEAD", node.verbs.get("HEAD", node.verbs["GET"]))
 
 
 def _make_duplicate(routes: list[Route]) -> Duplicate:

@@ -35,7 +35,7 @@ class Endpoint:
     file: str
 
 
-def classify(entry: Entry) -> Endpoint | Skipped | None:
+def classify_entry(entry: Entry) -> Endpoint | Skipped | None:
     """Classify an entry; None is ordinary code, which routing ignores.
 
     Source: the three kinds of file, routing rules 1, 3 and 7.

@@ -9,8 +9,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from treefold_router._naming import WEBSOCKET, is_version, method_of, parameter_name
-from treefold_router._path import MAX_SEGMENTS, PERCENT, malformed, significant, unescape
-from treefold_router._trie import Node, match
+from treefold_router._path import (
+    MAX_SEGMENTS,
+    PERCENT,
+    decode_segments,
+    drop_empty_segments,
+    find_defect,
+)
+from treefold_router._trie import Node, match_path
 from treefold_router._types import Duplicate, Found, Route, Skipped
 
 _NEAR = 3
@@ -100,7 +106,7 @@ class Tree:
     auto_options: bool = False
 
 
-def explain(tree: Tree, method: str, raw_path: bytes) -> Explanation:
+def explain_request(tree: Tree, method: str, raw_path: bytes) -> Explanation:
     """Walk through the trie and record the step at every segment.
 
     Args:
@@ -109,10 +115,10 @@ def explain(tree: Tree, method: str, raw_path: bytes) -> Explanation:
         raw_path: the path as sent, percent-encoded.
     """
     split = raw_path.split(b"/")
-    segments = significant(unescape(split) if PERCENT in raw_path else split)
+    segments = drop_empty_segments(decode_segments(split) if PERCENT in raw_path else split)
     texts = [segment.decode(errors="backslashreplace") for segment in segments]
     verb = None if method == WEBSOCKET else method
-    answer = match(tree.trie, segments, verb)
+    answer = match_path(tree.trie, segments, verb)
     path = "/" + "/".join(texts)
     if isinstance(answer, Found):
         steps, _ = _record_steps(tree.trie, segments)
@@ -124,7 +130,7 @@ def explain(tree: Tree, method: str, raw_path: bytes) -> Explanation:
             steps=steps,
             duplicates=_find_duplicates(tree.duplicates, answer.route),
         )
-    fault = malformed([b"", *(segments or [b""])])
+    fault = find_defect([b"", *(segments or [b""])])
     if fault is not None:
         return Explanation(method=method, path=path, status=400, fault=fault.reason)
     methods = () if answer is None else _methods_at(answer)
@@ -195,7 +201,7 @@ def _find_shadowed(
     for depth, node in enumerate(places[: len(segments)]):
         if node.dynamic is None or segments[depth] not in node.static:
             continue
-        answer = match(node.dynamic, list(segments[depth + 1 :]), verb)
+        answer = match_path(node.dynamic, list(segments[depth + 1 :]), verb)
         if isinstance(answer, Found):
             found.append(answer.route)
     return tuple(found)
@@ -263,7 +269,7 @@ def _find_versions(tree: Tree, segments: Sequence[bytes], verb: str | None) -> t
     first = segments[0].decode(errors="replace") if segments else ""
     rest = segments[1:] if is_version(first) else segments
     answers = (
-        match(tree.trie, [version.encode(), *rest], verb)
+        match_path(tree.trie, [version.encode(), *rest], verb)
         for version in tree.versions
         if version != first
     )

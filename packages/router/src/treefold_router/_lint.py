@@ -8,14 +8,14 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
 from treefold_router._naming import parameter_name, segment_of, version_number
-from treefold_router._near_names import near_method, parameter_meant, undecorated
+from treefold_router._near_names import near_method, parameter_meant, strip_decorations
 from treefold_router._types import Duplicate, Finding, Route
 
 # Injection provides these names itself, independent of the path.
 _RESERVED = frozenset(("request", "websocket", "background"))
 
 
-def lint(
+def find_surprises(
     routes: Sequence[Route],
     duplicates: Iterable[Duplicate],
     clashes: Iterable[Sequence[str]],
@@ -90,7 +90,7 @@ def _unfit_names(visited: Iterable[str]) -> Iterator[Finding]:
                 groups.setdefault(name, []).append(file)
     for name, files in groups.items():
         if not _is_injectable(name):
-            meant = undecorated(name)
+            meant = strip_decorations(name)
             way = f"; a parameter is one segment, name the folder '[{meant}]'" if meant else ""
             yield Finding(
                 "parameter-identifier",

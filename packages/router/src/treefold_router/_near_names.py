@@ -38,10 +38,10 @@ def near_method(stem: str) -> str | None:
     lowered = stem.lower()
     if not stem.isascii() or lowered in _WORDS:
         return None
-    return next((name for name in _STEMS if lowered in set(_slips(name.lower()))), None)
+    return next((name for name in _STEMS if lowered in _yield_typing_errors(name.lower())), None)
 
 
-def _slips(name: str) -> Iterator[str]:
+def _yield_typing_errors(name: str) -> Iterator[str]:
     letters = "abcdefghijklmnopqrstuvwxyz"
     for at in range(len(name) + 1):
         head, tail = name[:at], name[at:]
@@ -62,10 +62,10 @@ def parameter_meant(folder: str) -> str | None:
     inner = next(text for text in found.groups() if text is not None)
     if found["angle"] is not None and (converted := _WITH_CONVERTER.fullmatch(inner)):
         return converted[1]
-    return undecorated(inner) or (inner if inner.isidentifier() else None)
+    return strip_decorations(inner) or (inner if inner.isidentifier() else None)
 
 
-def undecorated(name: str) -> str | None:
+def strip_decorations(name: str) -> str | None:
     """Return the identifier in a parameter name with decorations ('...path' is 'path'), else None.
 
     Decorations are those of other frameworks: dots or a star before it, a type or a question mark

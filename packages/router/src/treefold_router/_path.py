@@ -29,34 +29,34 @@ def encode_path(path: bytes | str) -> bytes:
     """Return the raw path of an already decoded one; bytes are returned as they are.
 
     Percent signs are escaped, so nothing in text is percent-decoded again. A lone surrogate
-    becomes bytes that are not UTF-8, which `malformed` refuses.
+    becomes bytes that are not UTF-8, which `find_defect` refuses.
     """
     if isinstance(path, bytes):
         return path
     return path.encode(errors="surrogatepass").replace(b"%", b"%25")
 
 
-def unescape(segments: list[bytes]) -> list[bytes]:
+def decode_segments(segments: list[bytes]) -> list[bytes]:
     """Decode the percent escapes of each segment, exactly once.
 
     A '%' without two hexadecimal digits stays as it is. Only relevant segments are kept:
     the first one, which precedes the first slash, and the significant ones after it.
     """
-    kept = (segments[0], *significant(segments[1:]))
+    kept = (segments[0], *drop_empty_segments(segments[1:]))
     return [_ESCAPE.sub(_decode_escape, part) if PERCENT in part else part for part in kept]
 
 
-def significant(segments: Iterable[bytes]) -> list[bytes]:
+def drop_empty_segments(segments: Iterable[bytes]) -> list[bytes]:
     """Drop empty segments, and cut one segment above `MAX_SEGMENTS`, which no route can match."""
     return list(filter(None, segments))[: MAX_SEGMENTS + 1]
 
 
-def malformed(segments: list[bytes]) -> MalformedPath | None:
+def find_defect(segments: list[bytes]) -> MalformedPath | None:
     """Return the defect of a split path that clients must not send, or None."""
     if segments[0] or len(segments) == 1:
         return NO_SLASH
     try:
-        text = b"/".join(significant(segments)).decode()
+        text = b"/".join(drop_empty_segments(segments)).decode()
     except UnicodeDecodeError:
         return NOT_UTF8
     return CONTROL_CHARACTER if has_control_character(text) else None

@@ -50,7 +50,7 @@ class Listing:
     entries: tuple[Entry, ...]
     clashes: tuple[tuple[str, ...], ...] = ()
 
-    def packages(self) -> frozenset[str]:
+    def list_packages(self) -> frozenset[str]:
         """The folders that hold an `__init__.py`, with forward slashes."""
         found = [entry.parts for entry in self.entries if entry.parts[-1] == "__init__.py"]
         return frozenset("/".join(parts[:-1]) for parts in found)
@@ -63,7 +63,7 @@ class _Folder:
     is_linked: bool
 
 
-def walk(root: Path) -> Listing:
+def list_tree(root: Path) -> Listing:
     """List the tree below a folder.
 
     Raises:

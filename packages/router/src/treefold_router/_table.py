@@ -10,13 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from treefold_router._build import build, latest_version, sorted_versions
+from treefold_router._build import build_table, latest_version, sorted_versions
 from treefold_router._classify import is_ordinary
-from treefold_router._lint import lint
+from treefold_router._lint import find_surprises
 from treefold_router._naming import METHODS, WEBSOCKET, is_version
-from treefold_router._path import NO_SLASH, PERCENT, encode_path, malformed, unescape
-from treefold_router._scan import Listing, walk
-from treefold_router._trie import Node, match, new_found
+from treefold_router._path import NO_SLASH, PERCENT, decode_segments, encode_path, find_defect
+from treefold_router._scan import Listing, list_tree
+from treefold_router._trie import Node, match_path, new_found
 from treefold_router._types import (
     AutoOptions,
     Duplicate,
@@ -52,14 +52,14 @@ class RouteTable:
     def __init__(
         self, root: Path, listing: Listing, *, auto_head: bool = False, auto_options: bool = False
     ) -> None:
-        built = build(listing, auto_head=auto_head)
+        built = build_table(listing, auto_head=auto_head)
         self.root: Path = root
         self.routes: tuple[Route, ...] = built.routes
         self.skipped: tuple[Skipped, ...] = built.skipped
         self.duplicates: tuple[Duplicate, ...] = built.duplicates
         self.versions: tuple[str, ...] = sorted_versions(built.routes)
         self.latest: str | None = latest_version(self.versions)
-        self.packages: frozenset[str] = listing.packages()
+        self.packages: frozenset[str] = listing.list_packages()
         self._trie = built.trie
         self._places = built.places
         self._prefixes = {version: b"/" + version.encode() for version in self.versions}
@@ -87,7 +87,7 @@ class RouteTable:
             RouterError: The folder is missing, is no folder or cannot be read.
         """
         root = Path(api_dir).absolute()
-        return cls(root, walk(root), auto_head=auto_head, auto_options=auto_options)
+        return cls(root, list_tree(root), auto_head=auto_head, auto_options=auto_options)
 
     def resolve(
         self, method: str, raw_path: bytes | str, version: str | None = None
@@ -123,7 +123,7 @@ class RouteTable:
                 above, _, middle = parent.rpartition(b"/")
                 place = places.get(above)
                 if place is not None and PERCENT not in raw_path:
-                    answer = match(place, (middle, last), method)
+                    answer = match_path(place, (middle, last), method)
                     if type(answer) is Found:
                         return answer
             elif last.isalnum() and last not in place.static:
@@ -170,7 +170,7 @@ class RouteTable:
 
     def lint(self) -> tuple[Finding, ...]:
         """Return constructs that work but may surprise: names in brackets, clashing spellings."""
-        return lint(self.routes, self.duplicates, self._clashes, self._ordinary)
+        return find_surprises(self.routes, self.duplicates, self._clashes, self._ordinary)
 
     def explain(
         self, method: str, raw_path: bytes | str, *, default_version: str | None = None
@@ -182,7 +182,7 @@ class RouteTable:
             raw_path: As for `resolve`.
             default_version: The version that serves a path without one; None for no version.
         """
-        from treefold_router._explain import Tree, explain  # not needed for serving
+        from treefold_router._explain import Tree, explain_request  # not needed for serving
 
         tree = Tree(
             self._trie,
@@ -194,10 +194,10 @@ class RouteTable:
             auto_options=self._auto_options,
         )
         path = encode_path(raw_path)
-        found = explain(tree, method, path)
+        found = explain_request(tree, method, path)
         if default_version is None or not found.unversioned or found.route is not None:
             return found
-        versioned = explain(tree, method, b"/" + default_version.encode() + path)
+        versioned = explain_request(tree, method, b"/" + default_version.encode() + path)
         kept = {"path": found.path, "unversioned": True, "default_version": default_version}
         return replace(versioned, **kept)
 
@@ -216,9 +216,9 @@ class RouteTable:
     ) -> Found | MethodNotAllowed | NotFound | MalformedPath:
         segments = raw_path.split(b"/")
         if PERCENT in raw_path:
-            segments = unescape(segments)
+            segments = decode_segments(segments)
         # The text before the first slash is empty in a valid path.
-        answer = None if segments[0] else match(self._trie, segments, verb)
+        answer = None if segments[0] else match_path(self._trie, segments, verb)
         if isinstance(answer, Found):
             return answer
         allow = "" if answer is None else self._allow_value(answer)
@@ -248,7 +248,7 @@ class RouteTable:
 
 
 def _refuse_path(segments: list[bytes]) -> NotFound | MalformedPath:
-    fault = malformed(segments)
+    fault = find_defect(segments)
     if fault is not None:
         return fault
     first = next(filter(None, segments), b"")

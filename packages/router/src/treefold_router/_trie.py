@@ -34,12 +34,12 @@ class Node:
         # The route of a WebSocket handshake is under None, which no HTTP verb can match.
         self.verbs: Mapping[str | None, Found] = _NOTHING
 
-    def serve(self, verb: str | None, found: Found) -> None:
+    def register_outcome(self, verb: str | None, found: Found) -> None:
         """Register the outcome of a verb at this node."""
         self.verbs = {**self.verbs, verb: found}
 
 
-def insert(root: Node, folders: Iterable[str]) -> tuple[Node, str, tuple[str, ...]]:
+def insert_path(root: Node, folders: Iterable[str]) -> tuple[Node, str, tuple[str, ...]]:
     """Add the places a folder path leads through.
 
     A dynamic node keeps the parameter name of the first path through it.
@@ -63,7 +63,7 @@ def insert(root: Node, folders: Iterable[str]) -> tuple[Node, str, tuple[str, ..
     return node, template, tuple(parameters)
 
 
-def match(root: Node, segments: Iterable[bytes], verb: str | None) -> Found | Node | None:
+def match_path(root: Node, segments: Iterable[bytes], verb: str | None) -> Found | Node | None:
     """Follow segments to a place, and return the outcome of a verb there.
 
     A static child that equals the segment is final, also where a dynamic one would lead further.
