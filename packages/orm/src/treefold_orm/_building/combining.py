@@ -17,9 +17,9 @@ Key = tuple[Any, ...]
 
 def column_fields(key: Key) -> tuple[AnyField | None, ...]:
     """The types of the columns that a query gives: of a query of instances, its key alone."""
-    from treefold_orm._compile.state import replay  # loaded with the driver, not before
+    from treefold_orm._compile.state import replay_steps  # loaded with the driver, not before
 
-    state = replay(key)
+    state = replay_steps(key)
     return state.meta.keys if state.rows == "instances" else state.output_fields
 
 
@@ -28,9 +28,9 @@ def in_one_type(key: Key) -> Key:
 
     Raises `FieldError` for columns of types that have none in common.
     """
-    from treefold_orm._compile.state import replay  # loaded with the driver, not before
+    from treefold_orm._compile.state import replay_steps  # loaded with the driver, not before
 
-    parts = [replay(part).output_fields for part in _parts(key)]
+    parts = [replay_steps(part).output_fields for part in _parts(key)]
     if len(set(map(len, parts))) != 1:
         return key  # refused when it is compiled, with the number of columns
     if all(part == parts[0] for part in parts):

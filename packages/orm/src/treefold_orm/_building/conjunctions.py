@@ -76,7 +76,7 @@ def _checked(query: QuerySteps, source: Any, sign: str) -> QuerySteps:
             f"{sign} takes queries of one model, got {query._meta.name} and {other._meta.name}"
         )
     check_database(other._alias, query._alias, query._meta, f"query after {sign}")
-    from treefold_orm._compile.state import replay  # loaded with the driver, not before
+    from treefold_orm._compile.state import replay_steps  # loaded with the driver, not before
 
     for part in (query, other):
         if part._low or part._high is not None:
@@ -86,7 +86,7 @@ def _checked(query: QuerySteps, source: Any, sign: str) -> QuerySteps:
                 raise FieldError(
                     f"{sign} cannot follow {_NEVER[step.__class__]}: filter by the keys of its rows"
                 )
-            if isinstance(step, steps.Values) and replay(part._key).grouped:
+            if isinstance(step, steps.Values) and replay_steps(part._key).grouped:
                 raise FieldError(f"{sign} cannot follow groups: filter before values()")
     if query._last(steps.Values) != other._last(steps.Values):
         raise FieldError(f"{sign} takes queries with the same values(), or without on both")
@@ -106,9 +106,9 @@ def _ordered(query: Q, other: QuerySteps) -> Q:
 
 def _conditions(query: QuerySteps, by: int) -> list[nodes.Node]:
     own = [step for step in query._key if isinstance(step, (steps.Filter, steps.Where))]
-    from treefold_orm._compile.state import replay  # loaded with the driver, not before
+    from treefold_orm._compile.state import replay_steps  # loaded with the driver, not before
 
-    return [_moved(node, by) for node in replay((query._key[0], *own)).where]
+    return [_moved(node, by) for node in replay_steps((query._key[0], *own)).where]
 
 
 N = TypeVar("N", bound=nodes.Node)

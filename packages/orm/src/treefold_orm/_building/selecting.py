@@ -89,9 +89,9 @@ def _key_parts(path: str, nodes: tuple[ColumnNode, ...]) -> list[tuple[str, Expr
 def check_grouping(key: tuple[Any, ...]) -> None:
     """Raise `FieldError` where a query groups and a step of it takes a value of single rows."""
     from treefold_orm._compile.grouping import check_groups  # few queries group
-    from treefold_orm._compile.state import replay
+    from treefold_orm._compile.state import replay_steps
 
-    state = replay(key)
+    state = replay_steps(key)
     if state.grouped:
         state.order = None  # a later values() may name the expressions of the order
         check_groups(state)

@@ -64,7 +64,7 @@ def one_exact(meta: Meta, alias: str, lookups: dict[str, Any]) -> tuple[Plan, Se
     if plan is None:
         kind = cast("type[QueryBuilder[Any, Any]]", QueryBuilder)
         query = start(kind, meta, alias).filter(**lookups)
-        plan = database.plans.keep((meta, name), query._plan("get")[0])
+        plan = database.plans.keep_plan((meta, name), query._plan("get")[0])
     return plan, params if plan.bind is None else plan.bind(params)
 
 

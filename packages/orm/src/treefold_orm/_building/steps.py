@@ -154,7 +154,7 @@ class QuerySteps(QuerySource):
                 from treefold_orm._compile.plans import PLANS  # loaded with the driver, not before
 
                 made = PLANS[kind](database.dialect, key, given=len(params), alias=database.alias)
-                plan = database.plans.keep((kind, key), made)
+                plan = database.plans.keep_plan((kind, key), made)
         except RecursionError:
             raise too_deep() from None
         return plan, params if plan.bind is None else plan.bind(params)
@@ -172,7 +172,7 @@ class QuerySteps(QuerySource):
             made = linked_plan(
                 database.dialect, key, relation, given=len(params), alias=database.alias
             )
-            plan = database.plans.keep(name, made)
+            plan = database.plans.keep_plan(name, made)
         return plan, params if plan.bind is None else plan.bind(params)
 
     def _parted_plan(self, field: AnyField) -> tuple[Plan, Sequence[Any]]:
@@ -187,7 +187,7 @@ class QuerySteps(QuerySource):
             made = parted_plan(
                 database.dialect, key, field, given=len(params), alias=database.alias
             )
-            plan = database.plans.keep(name, made)
+            plan = database.plans.keep_plan(name, made)
         return plan, params if plan.bind is None else plan.bind(params)
 
     def _freeze_subquery(self, scope: Scope) -> SubqueryNode:

@@ -13,13 +13,13 @@ from typing import Any
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.records import replaced
 from treefold_orm._compile import clauses, hydrate
-from treefold_orm._compile.ctes import attach
+from treefold_orm._compile.ctes import attach_ctes
 from treefold_orm._compile.frame import Frame, Hops
 from treefold_orm._compile.outputs import column_places, instance_columns
-from treefold_orm._compile.plan import Plan, finish
+from treefold_orm._compile.plan import Plan, finish_plan
 from treefold_orm._compile.select import is_distinct
-from treefold_orm._compile.state import Key, State, replay
-from treefold_orm._compile.writing import expression, key_select, numbered_select
+from treefold_orm._compile.state import Key, State, replay_steps
+from treefold_orm._compile.writing import build_expression, key_select, numbered_select
 from treefold_orm._dialects.dialect import Dialect
 from treefold_orm._dialects.sql import SQL, Builder, join, number
 from treefold_orm._expressions.nodes import (
@@ -47,14 +47,16 @@ def aggregate_plan(
 ) -> Plan:
     """The plan that returns one row of aggregates over a query's rows."""
     builder = Builder()
-    state = replay(key)
+    state = replay_steps(key)
     for name, node in aggregates:
         _check_aggregate(name, node)
     nodes = [node for _, node in aggregates]
     write = _over_table if _needs_table(state, nodes) else _over_rows
-    decode = hydrate.dicts([n for n, _ in aggregates], [e.field for e in nodes], dialect.name)
+    decode = hydrate.compile_dicts(
+        [n for n, _ in aggregates], [e.field for e in nodes], dialect.name
+    )
     statement = write(Frame(builder, dialect, state.meta), state, key, nodes)
-    return finish(builder, statement, dialect, given=given, decode=decode)
+    return finish_plan(builder, statement, dialect, given=given, decode=decode)
 
 
 def _check_aggregate(name: str, node: Expr) -> None:
@@ -80,25 +82,27 @@ def _needs_table(state: State, nodes: list[Expr]) -> bool:
         or state.grouped
         or repeated
         or (state.distinct and values)
-        or (not state.simple and (state.joins or state.source is not None))
+        or (not state.is_simple and (state.joins or state.source is not None))
         or any(contains_window(node) for node in nodes)
     )
 
 
 def _over_rows(frame: Frame, state: State, key: Key, nodes: list[Expr]) -> SQL:
-    attach(frame, state)
+    attach_ctes(frame, state)
 
     def where(frame: Frame) -> SQL:
-        if state.simple:
+        if state.is_simple:
             return clauses.where_clause(frame, state)
-        return SQL(" WHERE {} IN ({})", frame.own(state.meta.pk), key_select(frame, key))
+        return SQL(
+            " WHERE {} IN ({})", frame.build_own_column(state.meta.pk), key_select(frame, key)
+        )
 
     clauses.set_grouping(frame, state)
     conditions = where(frame)
     frame.grouped = True
     frame.distinct_over = lambda node: clauses.distinct_of_all(frame, node, where)
-    values = [expression(frame, node) for node in nodes]
-    return SQL("SELECT {} FROM {}{}", join(", ", values), frame.source(), conditions)
+    values = [build_expression(frame, node) for node in nodes]
+    return SQL("SELECT {} FROM {}{}", join(", ", values), frame.build_from(), conditions)
 
 
 # -- the query as a table -------------------------------------------------------------------------
@@ -113,23 +117,23 @@ class _Table(Frame):
         self.distinct_over = _refuse_distinct
         self.rows = rows
         self.columns: list[SQL] = []
-        self.held = {expr: self._name(place) for expr, place in places.items()}
+        self.held = {expr: self._format_place(place) for expr, place in places.items()}
 
-    def _name(self, place: int) -> SQL:
+    def _format_place(self, place: int) -> SQL:
         return SQL("{}.c{}", self.alias, number(place))
 
-    def _added(self, node: Expr, text: SQL) -> SQL:
-        self.held[node] = self._name(len(self.columns))
+    def _add_column(self, node: Expr, text: SQL) -> SQL:
+        self.held[node] = self._format_place(len(self.columns))
         self.columns.append(text)
         return self.held[node]
 
-    def value(self, node: Expr) -> SQL | None:
+    def find_value(self, node: Expr) -> SQL | None:
         found = self.held.get(node)
         if found is None and self.rows is not None and isinstance(node, (RankNode, WindowNode)):
-            return self._added(node, expression(self.rows, node))
+            return self._add_column(node, build_expression(self.rows, node))
         return found
 
-    def column(self, hops: Hops, field: AnyField) -> SQL:
+    def build_column(self, hops: Hops, field: AnyField) -> SQL:
         node = ColumnNode(field, hops, field)
         found = self.held.get(node)
         if found is not None:
@@ -140,12 +144,12 @@ class _Table(Frame):
                 f"aggregate() after values(), distinct() and union() takes what these rows hold, "
                 f"got {path!r}: add it to values()"
             )
-        return self._added(node, self.rows.column(hops, field))
+        return self._add_column(node, self.rows.build_column(hops, field))
 
     def cte_column(self, node: CTENode) -> SQL:
         found = self.held.get(node)
         if found is None and self.rows is not None:
-            return self._added(node, self.rows.cte_column(node))
+            return self._add_column(node, self.rows.cte_column(node))
         return super().cte_column(node) if found is None else found
 
 
@@ -157,8 +161,8 @@ def _refuse_distinct(_: AggregateNode) -> SQL:
 
 
 def _over_table(frame: Frame, state: State, key: Key, nodes: list[Expr]) -> SQL:
-    attach(frame, state)
-    if not state.sliced and not state.distinct_on:
+    attach_ctes(frame, state)
+    if not state.is_sliced and not state.distinct_on:
         state = replace(state, order=())
     clauses.set_grouping(frame, state)
     closed = bool(state.combined or state.grouped or (state.distinct and state.columns))
@@ -175,7 +179,7 @@ def _over_table(frame: Frame, state: State, key: Key, nodes: list[Expr]) -> SQL:
         places |= {expr: start + i for i, expr in enumerate(state.row_values)}
     table = _Table(frame, places, None if closed else frame)
     table.columns = columns
-    values = [expression(table, _of_columns(table, node)) for node in nodes]
+    values = [build_expression(table, _of_columns(table, node)) for node in nodes]
     outer = table.source_of(numbered_select(frame, state, table.columns or [SQL("1")]))
     return SQL("SELECT {} FROM {}", join(", ", values), outer)
 

@@ -15,7 +15,13 @@ from typing import LiteralString, cast
 from treefold_orm._base.errors import FieldError
 from treefold_orm._compile.frame import Frame, Hops
 from treefold_orm._compile.placing import Placed, first_many
-from treefold_orm._compile.rules import EXPRESSIONS, InFrame, Reached, condition, expression
+from treefold_orm._compile.rules import (
+    EXPRESSIONS,
+    InFrame,
+    Reached,
+    build_condition,
+    build_expression,
+)
 from treefold_orm._dialects.sql import SQL, join, number
 from treefold_orm._expressions import nodes
 
@@ -45,10 +51,10 @@ _OF_THE_OWNER = (
 def row_value(frame: Frame, node: nodes.RowNode) -> SQL:
     """The value that an annotation over aggregates has for each row."""
     with by_row(frame):
-        return expression(frame, node.node)
+        return build_expression(frame, node.node)
 
 
-def aggregate(frame: Frame, node: nodes.AggregateNode) -> SQL:
+def build_aggregate(frame: Frame, node: nodes.AggregateNode) -> SQL:
     """An aggregate: over the group's rows, over a relation's rows, or over both."""
     split = first_many(node.hops)
     if split is None and not frame.grouped:  # the one row that points to this one, or none
@@ -59,10 +65,10 @@ def aggregate(frame: Frame, node: nodes.AggregateNode) -> SQL:
                 f"{node.name.capitalize()} has nothing to aggregate here: name a to-many "
                 "relation, or call values() first"
             )
-        return frame.dialect.typed(plain(frame, node), node.field)
+        return frame.dialect.typed(build_plain_aggregate(frame, node), node.field)
     prefix = node.hops[: split + 1]
     if not frame.grouped:
-        return frame.dialect.typed(_related(frame, node, prefix), node.field)
+        return frame.dialect.typed(_build_over_relation(frame, node, prefix), node.field)
     return frame.dialect.typed(_grouped_related(frame, node, prefix), node.field)
 
 
@@ -78,7 +84,7 @@ def by_row(frame: Frame) -> Generator[None]:
         frame.grouped = grouped
 
 
-def plain(
+def build_plain_aggregate(
     frame: Frame, node: nodes.AggregateNode, over: SQL | None = None, *, empty: bool = False
 ) -> SQL:
     """An aggregate over the rows of the frame itself or of its group, or of a window: `over`;
@@ -86,23 +92,23 @@ def plain(
     """
     tail = over or SQL("")
 
-    def see(given: nodes.Expr) -> SQL:
-        return expression(frame, given)
+    def build_argument(given: nodes.Expr) -> SQL:
+        return build_expression(frame, given)
 
     # a window sees the rows that are left, which are groups in a grouped query
     with by_row(frame) if over is None else nullcontext():
-        where = None if node.where is None else condition(frame, node.where, right=frame)[0]
+        where = None if node.where is None else build_condition(frame, node.where, right=frame)[0]
         if over is not None and node.arg is not None:
-            args = [see(arg) for arg in (node.arg, *node.args)]
+            args = [build_argument(arg) for arg in (node.arg, *node.args)]
             made = frame.dialect.windowed(node.name, args, where=where, over=over, empty=empty)
             if made is not None:
                 return made
         if where is not None:
             tail = SQL(" FILTER (WHERE {}){}", where, tail)
-        return _call(frame, node, see, tail)
+        return _build_call(frame, node, build_argument, tail)
 
 
-def _call(
+def _build_call(
     frame: Frame,
     node: nodes.AggregateNode,
     see: Callable[[nodes.Expr], SQL],
@@ -119,10 +125,10 @@ def _call(
     def call(name: str) -> SQL:
         return SQL("{}{}", frame.dialect.aggregate(name, value, distinct=node.distinct), after)
 
-    return _result(frame, node, call)
+    return _convert_result(frame, node, call)
 
 
-def _result(frame: Frame, node: nodes.AggregateNode, call: Callable[[str], SQL]) -> SQL:
+def _convert_result(frame: Frame, node: nodes.AggregateNode, call: Callable[[str], SQL]) -> SQL:
     given = None if node.arg is None else node.arg.field
     match node.name:
         case "avg":
@@ -135,52 +141,60 @@ def _result(frame: Frame, node: nodes.AggregateNode, call: Callable[[str], SQL])
 
 def _grouped_related(frame: Frame, node: nodes.AggregateNode, prefix: Hops) -> SQL:
     if node.name in {"bool_and", "bool_or"}:
-        return frame.dialect.aggregate(node.name, _related(frame, node, prefix), distinct=False)
+        return frame.dialect.aggregate(
+            node.name, _build_over_relation(frame, node, prefix), distinct=False
+        )
     whole = node.distinct or not (node.name in _OUTER or node.name == "avg")
     if whole and frame.distinct_over is not None:
         return frame.distinct_over(node)
     if node.name != "avg":
-        return _result(frame, node, lambda name: SQL(_OUTER[name], _related(frame, node, prefix)))
+        return _convert_result(
+            frame, node, lambda name: SQL(_OUTER[name], _build_over_relation(frame, node, prefix))
+        )
 
     def call(name: str) -> SQL:
         if name == "avg":
-            return SQL("SUM({}) * 1.0 / NULLIF(SUM({}), 0)", part("sum"), part("count"))
-        return SQL("SUM({})", part(name))
+            return SQL("SUM({}) * 1.0 / NULLIF(SUM({}), 0)", build_part("sum"), build_part("count"))
+        return SQL("SUM({})", build_part(name))
 
-    def part(name: str) -> SQL:
+    def build_part(name: str) -> SQL:
         made = nodes.AggregateNode(None, name, node.arg, False, node.where, node.hops)
-        return _related(frame, made, prefix)
+        return _build_over_relation(frame, made, prefix)
 
-    return _result(frame, node, call)
+    return _convert_result(frame, node, call)
 
 
 # -- related rows ---------------------------------------------------------------------------------
 
 
-def _related(frame: Frame, node: nodes.AggregateNode, prefix: Hops) -> SQL:
+def _build_over_relation(frame: Frame, node: nodes.AggregateNode, prefix: Hops) -> SQL:
     if frame.whole and frame.joinable and _stands_alone(node, prefix):
-        return _joined(frame, node, prefix)
+        return _build_grouped_join(frame, node, prefix)
     inner, tie = frame.open_related(prefix[-1], prefix[:-1])
     inner.counts_rows = True
-    call = _value(frame, inner, node, prefix)
-    tests = join(" AND ", [tie, *_tests(frame, inner, node, prefix)])
-    return SQL("(SELECT {} FROM {} WHERE {})", call, inner.source(), tests)
+    call = _build_correlated(frame, inner, node, prefix)
+    tests = join(" AND ", [tie, *_build_conditions(frame, inner, node, prefix)])
+    return SQL("(SELECT {} FROM {} WHERE {})", call, inner.build_from(), tests)
 
 
-def _value(frame: Frame, inner: Frame, node: nodes.AggregateNode, prefix: Hops) -> SQL:
-    def see(given: nodes.Expr) -> SQL:
-        return expression(frame, cast("nodes.Expr", _seen_from(inner, given, prefix, node.hops)))
+def _build_correlated(frame: Frame, inner: Frame, node: nodes.AggregateNode, prefix: Hops) -> SQL:
+    def build_argument(given: nodes.Expr) -> SQL:
+        return build_expression(
+            frame, cast("nodes.Expr", _seen_from(inner, given, prefix, node.hops))
+        )
 
     with by_row(frame):
-        return _call(inner, node, see)
+        return _build_call(inner, node, build_argument)
 
 
-def _tests(frame: Frame, inner: Frame, node: nodes.AggregateNode, prefix: Hops) -> list[SQL]:
+def _build_conditions(
+    frame: Frame, inner: Frame, node: nodes.AggregateNode, prefix: Hops
+) -> list[SQL]:
     if node.where is None:
         return []
     with by_row(frame):
         seen = _seen_from(inner, node.where, prefix, node.hops)
-        return [condition(frame, seen, right=frame)[0]]
+        return [build_condition(frame, seen, right=frame)[0]]
 
 
 def _seen_from(inner: Frame, node: nodes.Node, prefix: Hops, way: Hops) -> nodes.Node:
@@ -198,13 +212,15 @@ def _seen_from(inner: Frame, node: nodes.Node, prefix: Hops, way: Hops) -> nodes
         hops = node.lookup.hops
         if hops[: len(prefix)] != prefix:
             return compare
-        return Placed(inner, compare, hops[len(prefix) :], _shared(hops, way) - len(prefix))
+        return Placed(
+            inner, compare, hops[len(prefix) :], _count_shared_relations(hops, way) - len(prefix)
+        )
     if isinstance(node, _OF_THE_OWNER):
         return node
     return nodes.rebuilt(node, lambda child: _seen_from(inner, child, prefix, way))
 
 
-def _shared(hops: Hops, way: Hops) -> int:
+def _count_shared_relations(hops: Hops, way: Hops) -> int:
     """How many relations two ways have in common from their start."""
     same = (i for i, (one, other) in enumerate(zip(hops, way, strict=False)) if one is not other)
     return next(same, min(len(hops), len(way)))
@@ -216,8 +232,12 @@ def related_distinct(base: Frame, node: nodes.AggregateNode) -> tuple[SQL, Calla
     """
     prefix = node.hops[: (first_many(node.hops) or 0) + 1]
     inner, tie = base.open_related(prefix[-1], prefix[:-1])
-    value = base.dialect.typed(_value(base, inner, node, prefix), node.field)
-    return value, inner.source, join(" AND ", [tie, *_tests(base, inner, node, prefix)])
+    value = base.dialect.typed(_build_correlated(base, inner, node, prefix), node.field)
+    return (
+        value,
+        inner.build_from,
+        join(" AND ", [tie, *_build_conditions(base, inner, node, prefix)]),
+    )
 
 
 # -- related rows of every row --------------------------------------------------------------------
@@ -234,7 +254,7 @@ class _ByOwner:
     tests: list[SQL]
     columns: list[SQL] = field(default_factory=list[SQL])
 
-    def join(self) -> SQL:
+    def build_join(self) -> SQL:
         """The LEFT JOIN, once all columns are known."""
         columns = [SQL("{} AS v{}", text, number(i)) for i, text in enumerate(self.columns)]
         where = SQL(" WHERE {}", join(" AND ", self.tests)) if self.tests else SQL("")
@@ -242,7 +262,7 @@ class _ByOwner:
             "LEFT JOIN (SELECT {} AS g, {} FROM {}{} GROUP BY {}) AS {} ON {}.g = {}",
             self.key,
             join(", ", columns),
-            self.inner.source(),
+            self.inner.build_from(),
             where,
             self.key,
             self.alias,
@@ -267,19 +287,19 @@ def _stands_alone(node: nodes.AggregateNode, prefix: Hops) -> bool:
     return True
 
 
-def _joined(frame: Frame, node: nodes.AggregateNode, prefix: Hops) -> SQL:
+def _build_grouped_join(frame: Frame, node: nodes.AggregateNode, prefix: Hops) -> SQL:
     # aggregates that take the same related rows share one join; others would multiply them
     rows = (node.hops, node.where)
     group: _ByOwner | None = frame.aggregated.get(rows)
     if group is None:
         owner = frame.key_to(prefix[-1], prefix[:-1])
-        inner, key = frame.related(prefix[-1])
+        inner, key = frame.open_related_frame(prefix[-1])
         inner.counts_rows = True
-        tests = _tests(frame, inner, node, prefix)
+        tests = _build_conditions(frame, inner, node, prefix)
         group = _ByOwner(frame.builder.alias(), inner, key, owner, tests)
         frame.aggregated[rows] = group
-        frame.joins.append(group.join)
-    call = _value(frame, group.inner, node, prefix)
+        frame.joins.append(group.build_join)
+    call = _build_correlated(frame, group.inner, node, prefix)
     texts = [column.text for column in group.columns]
     if call.text not in texts:
         group.columns.append(call)
@@ -288,4 +308,4 @@ def _joined(frame: Frame, node: nodes.AggregateNode, prefix: Hops) -> SQL:
     return SQL("COALESCE({}, 0)", value) if node.name == "count" else value
 
 
-EXPRESSIONS.update({nodes.AggregateNode: aggregate, nodes.RowNode: row_value})
+EXPRESSIONS.update({nodes.AggregateNode: build_aggregate, nodes.RowNode: row_value})

@@ -10,8 +10,13 @@ from typing import Any
 from treefold_orm._compile.aggregates import related_distinct
 from treefold_orm._compile.frame import Frame
 from treefold_orm._compile.grouping import check_groups, group_terms
-from treefold_orm._compile.rules import condition, expression, joined_conditions, reached
-from treefold_orm._compile.state import State, narrows, top_level
+from treefold_orm._compile.rules import (
+    build_condition,
+    build_expression,
+    build_reached_column,
+    joined_conditions,
+)
+from treefold_orm._compile.state import State, narrows_rows, top_level
 from treefold_orm._dialects.sql import SQL, join, number
 from treefold_orm._expressions import nodes
 from treefold_orm._expressions.conversion import representation
@@ -26,7 +31,7 @@ def where_clause(frame: Frame, state: State, *, having: bool = False) -> SQL:
             continue
         if state.grouped and nodes.contains_group_aggregate(node) != having:
             continue
-        parts.append(condition(frame, node, right=frame)[0])
+        parts.append(build_condition(frame, node, right=frame)[0])
     if state.nothing and not having:
         parts.append(SQL("1 = 0"))
     if not parts:
@@ -38,7 +43,7 @@ def group_clause(frame: Frame, state: State) -> SQL:
     """The GROUP BY and HAVING clauses of a state, with a leading space."""
     if not state.grouped:
         return SQL("")
-    terms = [output(frame, expr) for expr in group_terms(state)]
+    terms = [build_output(frame, expr) for expr in group_terms(state)]
     having = where_clause(frame, state, having=True)
     if not terms:
         return having
@@ -52,7 +57,7 @@ def set_grouping(frame: Frame, state: State, *, few: bool = False) -> None:
     frame.grouped = state.grouped
     frame.whole = not (few or state.names_few or state.joins or state.source is not None)
     kept = [node for node in top_level(state.where) if _is_of_rows(node)]
-    if kept and (frame.dialect.name == "sqlite" or any(map(narrows, kept))):
+    if kept and (frame.dialect.name == "sqlite" or any(map(narrows_rows, kept))):
         # Where conditions leave few rows, looking up what belongs to each is several times faster;
         # where they leave all, half as fast. SQLite looks up faster in any case.
         frame.whole = False
@@ -72,7 +77,7 @@ def _hold_subqueries(frame: Frame, state: State) -> None:
     if frame.dialect.name != "postgres":
         return
     for expr in group_terms(state):
-        text = output(frame, expr)
+        text = build_output(frame, expr)
         if "SELECT" in text.text:
             alias = frame.builder.alias()
             frame.joins.append(SQL("CROSS JOIN LATERAL (SELECT {} AS v) AS {}", text, alias))
@@ -81,36 +86,36 @@ def _hold_subqueries(frame: Frame, state: State) -> None:
 
 def distinct_of_all(frame: Frame, node: nodes.AggregateNode, where: Callable[[Frame], SQL]) -> SQL:
     """A distinct aggregate of related rows over all rows that `where` leaves."""
-    base = _again(frame)
+    base = _repeat_frame(frame)
     value, source, tests = related_distinct(base, node)
     where_base = where(base)
     tail = SQL("{} AND {}" if where_base.text else "{} WHERE {}", where_base, tests)
-    return SQL("(SELECT {} FROM {}, {}{})", value, base.source(), source(), tail)
+    return SQL("(SELECT {} FROM {}, {}{})", value, base.build_from(), source(), tail)
 
 
 def _distinct_of_group(frame: Frame, state: State, node: nodes.AggregateNode) -> SQL:
     # the distinct values of each group are aggregated on their own and joined to its rows, so that
     # neither they nor the group's other aggregates are multiplied
-    base = _again(frame)
+    base = _repeat_frame(frame)
     wanted = group_terms(state)
     if state.grouped:
         _hold_subqueries(base, state)
     value, source, tests = related_distinct(base, node)
-    terms = [output(base, expr) for expr in wanted]
+    terms = [build_output(base, expr) for expr in wanted]
     where_base = where_clause(base, state)
     tail = SQL("{} AND {}" if where_base.text else "{} WHERE {}", where_base, tests)
     named = [SQL("{} AS g{}", term, number(i)) for i, term in enumerate(terms)]
     inner = SQL(
         "SELECT {} AS v FROM {}, {}{}{}",
         join(", ", [*named, value]),
-        base.source(),
+        base.build_from(),
         source(),
         tail,
         SQL(" GROUP BY {}", join(", ", terms)) if terms else SQL(""),
     )
     alias = frame.builder.alias()
     same = [
-        SQL("{}.g{} IS NOT DISTINCT FROM {}", alias, number(i), output(frame, expr))
+        SQL("{}.g{} IS NOT DISTINCT FROM {}", alias, number(i), build_output(frame, expr))
         for i, expr in enumerate(wanted)
     ] or [SQL("1 = 1")]
     frame.joins.append(SQL("LEFT JOIN ({}) AS {} ON {}", inner, alias, join(" AND ", same)))
@@ -118,7 +123,7 @@ def _distinct_of_group(frame: Frame, state: State, node: nodes.AggregateNode) ->
     return SQL("COALESCE({}, 0)", found) if node.name == "count" else found
 
 
-def _again(frame: Frame) -> Frame:
+def _repeat_frame(frame: Frame) -> Frame:
     """The rows of a frame once more, its CTEs included."""
     base = Frame(frame.builder, frame.dialect, frame.meta, offset=frame.offset, parent=frame.parent)
     base.whole = frame.whole
@@ -129,8 +134,8 @@ def _again(frame: Frame) -> Frame:
 
 def output_columns(frame: Frame, state: State) -> list[SQL]:
     """The output columns of a state, in the types that parts of a combined query share."""
-    pairs = zip(state.outputs, state.output_fields, strict=True)
-    return [in_common(frame, output(frame, expr), expr.field, field) for expr, field in pairs]
+    pairs = zip(state.output_expressions, state.output_fields, strict=True)
+    return [in_common(frame, build_output(frame, expr), expr.field, field) for expr, field in pairs]
 
 
 def in_common(
@@ -142,8 +147,8 @@ def in_common(
     return frame.dialect.converted(value, source, target, "value")
 
 
-def output(frame: Frame, expr: nodes.Expr) -> SQL:
+def build_output(frame: Frame, expr: nodes.Expr) -> SQL:
     """An output column, which may be reached over to-many relations: one row for each."""
     if isinstance(expr, nodes.ColumnNode):
-        return frame.value(expr) or reached(frame, expr)
-    return expression(frame, expr)
+        return frame.find_value(expr) or build_reached_column(frame, expr)
+    return build_expression(frame, expr)

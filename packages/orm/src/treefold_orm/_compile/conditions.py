@@ -15,13 +15,13 @@ from treefold_orm._compile.frame import Frame, Hops
 from treefold_orm._compile.rules import (
     CONDITIONS,
     ConditionSQL,
-    condition,
-    expression,
+    build_condition,
+    build_expression,
     joined_conditions,
 )
-from treefold_orm._compile.search import matches
-from treefold_orm._compile.select import subquery
-from treefold_orm._compile.values import param
+from treefold_orm._compile.search import build_match
+from treefold_orm._compile.select import build_subquery
+from treefold_orm._compile.values import build_param
 from treefold_orm._dialects.dialect import OPERATORS, operator
 from treefold_orm._dialects.sql import SQL, Encoder, declared_sql, join
 from treefold_orm._expressions import nodes
@@ -32,7 +32,7 @@ from treefold_orm._fields.structured import ArrayField
 from treefold_orm._search.search_index import index_for
 
 
-def compare(
+def build_comparison(
     frame: Frame, node: nodes.Compare, hops: Hops, *, right: Frame, joined: int = 0
 ) -> ConditionSQL:
     """One lookup; `hops` is what is left of its way from the frame's model, of which the first
@@ -40,7 +40,7 @@ def compare(
     """
     split = placing.first_many(hops, joined)
     if split is not None:
-        return _exists(frame, hops[: split + 1], [(node, hops[split + 1 :])], right)
+        return _build_existence(frame, hops[: split + 1], [(node, hops[split + 1 :])], right)
     lookup: Lookup = node.lookup
     if (
         lookup.op in {"null", "notnull"}
@@ -48,13 +48,13 @@ def compare(
         and hops
         and not lookup.transforms
     ):
-        missing = frame.column(
+        missing = frame.build_column(
             hops, lookup.column
         )  # the way back of a one-to-one: is there a row at all
         return SQL("{} IS NULL" if lookup.op == "null" else "{} IS NOT NULL", missing), False
     if lookup.search is not None:
-        return _search(frame, lookup, hops, node.right), any(hop.nullable for hop in hops)
-    column = frame.column(hops, lookup.column)
+        return _build_search(frame, lookup, hops, node.right), any(hop.nullable for hop in hops)
+    column = frame.build_column(hops, lookup.column)
     nullable = (
         lookup.column.null
         or any(hop.nullable for hop in hops)
@@ -62,7 +62,7 @@ def compare(
         or lookup.custom is not None
     )
     if lookup.op.startswith("json:"):
-        return _json(frame, lookup, column, node.right, right), True
+        return _build_json_lookup(frame, lookup, column, node.right, right), True
     field = lookup.column
     for transform in lookup.transforms:
         column = frame.dialect.extract(transform, column, field)
@@ -71,55 +71,55 @@ def compare(
         return SQL("{} IS NULL" if lookup.op == "null" else "{} IS NOT NULL", column), False
     if node.field is not None:
         column = frame.dialect.converted(column, lookup.field, node.field, "operand")
-    return _binary(right, lookup, column, node.right), nullable
+    return _build_operator(right, lookup, column, node.right), nullable
 
 
-def _search(frame: Frame, lookup: Lookup, hops: Hops, right: nodes.Expr | None) -> SQL:
+def _build_search(frame: Frame, lookup: Lookup, hops: Hops, right: nodes.Expr | None) -> SQL:
     if not isinstance(right, nodes.ParamNode) or lookup.search is None:
         raise FieldError(f"{lookup.name}__search takes text or a SearchQuery, not an expression")
     index = index_for(owner_of(lookup.column), [lookup.column])
     node = nodes.SearchNode((), index, (lookup.column,), lookup.search, right)
-    return matches(frame, node, hops)
+    return build_match(frame, node, hops)
 
 
-def _binary(frame: Frame, lookup: Lookup, left: SQL, right: nodes.Expr | None) -> SQL:
+def _build_operator(frame: Frame, lookup: Lookup, left: SQL, right: nodes.Expr | None) -> SQL:
     op, dialect, field = lookup.op, frame.dialect, lookup.field
     if right is None:
         raise FieldError(f"{lookup.name}__{op} needs a value")
     if lookup.custom is not None:
-        value = _operand(frame, right, cast=True)
+        value = _build_operand(frame, right, cast=True)
         return SQL(
             "({})", declared_sql(lookup.custom.template.text(dialect.name)).filled([left, value])
         )
     if op == "in":
-        return _in(frame, left, right, lookup)
+        return _build_membership(frame, left, right, lookup)
     if op == "range" and isinstance(right, nodes.ParamNode):
-        return _range(frame, left, right)
+        return _build_range(frame, left, right)
     if isinstance(field, ArrayField) and op in {"contains", "contained_by", "overlap"}:
-        return dialect.array_test(op, left, _operand(frame, right, cast=True))
+        return dialect.array_test(op, left, _build_operand(frame, right, cast=True))
     if op in TEXTUAL:
         _allow_regex(frame, op)
-        return dialect.text(op, left, _operand(frame, right, cast=False))
+        return dialect.text(op, left, _build_operand(frame, right, cast=False))
     if lookup.json and op == "exact" and _is_json(right):
-        return dialect.json_equal(left, _operand(frame, right, cast=True))
+        return dialect.json_equal(left, _build_operand(frame, right, cast=True))
     # the column states the type of its own value, but not the type of another
     cast = bool(lookup.transforms) or right.field is not field
-    return operator(op, left, _operand(frame, right, cast=cast))
+    return operator(op, left, _build_operand(frame, right, cast=cast))
 
 
 def _is_json(node: nodes.Expr) -> bool:
     return node.field is not None and node.field.internal == "json"
 
 
-def _operand(frame: Frame, node: nodes.Expr | None, *, cast: bool) -> SQL:
+def _build_operand(frame: Frame, node: nodes.Expr | None, *, cast: bool) -> SQL:
     if isinstance(node, nodes.ParamNode):
-        return param(frame, node, cast=cast)
+        return build_param(frame, node, cast=cast)
     if node is None:
         raise FieldError("The comparison needs a value")
-    return expression(frame, node)
+    return build_expression(frame, node)
 
 
-def _in(frame: Frame, left: SQL, right: nodes.Expr, lookup: Lookup) -> SQL:
+def _build_membership(frame: Frame, left: SQL, right: nodes.Expr, lookup: Lookup) -> SQL:
     if isinstance(lookup.field, KeyColumns):
         return _key_in(frame, left, right, lookup.field)
     query, converts = right, list[nodes.ConvertNode]()
@@ -127,7 +127,7 @@ def _in(frame: Frame, left: SQL, right: nodes.Expr, lookup: Lookup) -> SQL:
         converts.append(query)
         query = query.arg
     if isinstance(query, nodes.SubqueryNode):
-        return SQL("{} IN {}", left, subquery(frame, query, converts=converts))
+        return SQL("{} IN {}", left, build_subquery(frame, query, converts=converts))
     if not isinstance(right, nodes.ParamNode):
         raise FieldError(f"{lookup.name}__in takes a list or a query")
     mark = frame.builder.param(right.index + frame.offset, frame.dialect.list_encoder(lookup.field))
@@ -136,7 +136,7 @@ def _in(frame: Frame, left: SQL, right: nodes.Expr, lookup: Lookup) -> SQL:
 
 def _key_in(frame: Frame, left: SQL, right: nodes.Expr, key: KeyColumns) -> SQL:
     if isinstance(right, nodes.SubqueryNode):
-        return SQL("{} IN {}", left, subquery(frame, right, width=len(key.parts)))
+        return SQL("{} IN {}", left, build_subquery(frame, right, width=len(key.parts)))
     if not isinstance(right, nodes.ParamNode):
         raise FieldError("A key is compared with a list of tuples or a query")
     place = right.index + frame.offset
@@ -144,7 +144,7 @@ def _key_in(frame: Frame, left: SQL, right: nodes.Expr, key: KeyColumns) -> SQL:
     return SQL("{} IN ({})", left, rows)
 
 
-def _range(frame: Frame, left: SQL, right: nodes.ParamNode) -> SQL:
+def _build_range(frame: Frame, left: SQL, right: nodes.ParamNode) -> SQL:
     encode = right.field.encoder(frame.dialect.name) if right.field is not None else None
     place, mark = right.index + frame.offset, frame.builder.param
     low = mark(place, lambda pair: encode(pair[0]) if encode else pair[0])
@@ -152,29 +152,31 @@ def _range(frame: Frame, left: SQL, right: nodes.ParamNode) -> SQL:
     return SQL("{} BETWEEN {} AND {}", left, low, high)
 
 
-def _test(frame: Frame, node: nodes.Test) -> SQL:
-    left = expression(frame, node.left)
+def _build_expression_test(frame: Frame, node: nodes.Test) -> SQL:
+    left = build_expression(frame, node.left)
     if node.op in {"null", "notnull"}:
         return SQL("{} IS NULL" if node.op == "null" else "{} IS NOT NULL", left)
     right = node.right
     if right is None:
         raise FieldError("The comparison needs a value")
     if _is_json(node.left) and node.op == "exact":
-        return frame.dialect.json_equal(left, _operand(frame, right, cast=True))
+        return frame.dialect.json_equal(left, _build_operand(frame, right, cast=True))
     if node.op in OPERATORS:
-        return operator(node.op, left, _operand(frame, right, cast=True))
+        return operator(node.op, left, _build_operand(frame, right, cast=True))
     if node.op in {"in", "range"} and node.left.field is not None:
         lookup = Lookup("annotation", (), node.left.field, node.op, node.left.field)
         return (
-            _in(frame, left, right, lookup)
+            _build_membership(frame, left, right, lookup)
             if node.op == "in" or not isinstance(right, nodes.ParamNode)
-            else _range(frame, left, right)
+            else _build_range(frame, left, right)
         )
     _allow_regex(frame, node.op)
-    return frame.dialect.text(node.op, left, _operand(frame, right, cast=False))
+    return frame.dialect.text(node.op, left, _build_operand(frame, right, cast=False))
 
 
-def _json(frame: Frame, lookup: Lookup, column: SQL, right: nodes.Expr | None, given: Frame) -> SQL:
+def _build_json_lookup(
+    frame: Frame, lookup: Lookup, column: SQL, right: nodes.Expr | None, given: Frame
+) -> SQL:
     name = lookup.op.removeprefix("json:")
     marks: list[SQL] = []
     if isinstance(right, nodes.ParamNode):
@@ -182,32 +184,34 @@ def _json(frame: Frame, lookup: Lookup, column: SQL, right: nodes.Expr | None, g
         mark = given.builder.param
         marks = [mark(place, encode)]
         if name.endswith(":range"):
-            marks = [mark(place, lambda pair, i=i: _each(encode, pair)[i]) for i in (0, 1)]
+            marks = [mark(place, lambda pair, i=i: _encode_items(encode, pair)[i]) for i in (0, 1)]
     keys, bind = lookup.keys or (), frame.builder.const
     text = frame.dialect.text
     return frame.dialect.json.test(name, column, keys, bind=bind, right=marks, text=text)
 
 
-def _each(encode: Encoder | None, pair: list[Any]) -> list[Any]:
+def _encode_items(encode: Encoder | None, pair: list[Any]) -> list[Any]:
     return pair if encode is None else encode(pair)
 
 
-def _all(frame: Frame, children: list[nodes.Node], right: Frame) -> ConditionSQL:
+def _build_conjunction(frame: Frame, children: list[nodes.Node], right: Frame) -> ConditionSQL:
     parts: list[ConditionSQL] = []
     found: dict[placing.Key, list[tuple[nodes.Compare, Hops]]] = {}
-    children = _flat(children)
+    children = _flatten_conjunction(children)
     shared = placing.shared_by_or(frame, children)
     if shared is not None:
-        inside, children = placing.together(frame, children, shared)
+        inside, children = placing.split_by_relation(frame, children, shared)
         parts.append(_of_one_row(frame, inside, shared, right))
     for child in children:
         key = placing.key_of(frame, child)
         if key is None or not isinstance(child, (nodes.Compare, placing.Placed)):
-            parts.append(condition(frame, child, right=right))
+            parts.append(build_condition(frame, child, right=right))
         else:
             compared, hops = placing.looked_up(child)
             found.setdefault(key, []).append((compared, hops[len(key[1]) :]))
-    parts += [_exists(owner, prefix, tests, right) for (owner, prefix), tests in found.items()]
+    parts += [
+        _build_existence(owner, prefix, tests, right) for (owner, prefix), tests in found.items()
+    ]
     if not parts:
         return SQL("1 = 1"), False
     return SQL("({})", joined_conditions(" AND ", [p[0] for p in parts])), any(p[1] for p in parts)
@@ -218,26 +222,30 @@ def _of_one_row(
 ) -> ConditionSQL:
     owner, prefix = key
     inner, tie = owner.open_related(prefix[-1], prefix[:-1])
-    body = _all(frame, [placing.placed(frame, child, key, inner) for child in children], right)[0]
-    found = SQL("EXISTS (SELECT 1 FROM {} WHERE {} AND {})", inner.source(), tie, body)
-    without = placing.absent(frame, nodes.And(tuple(children)), key)
+    body = _build_conjunction(
+        frame, [placing.rebind_condition(frame, child, key, inner) for child in children], right
+    )[0]
+    found = SQL("EXISTS (SELECT 1 FROM {} WHERE {} AND {})", inner.build_from(), tie, body)
+    without = placing.condition_without_row(frame, nodes.And(tuple(children)), key)
     if without is False:
         return found, False
     inner, tie = owner.open_related(prefix[-1], prefix[:-1])
-    none = SQL("NOT EXISTS (SELECT 1 FROM {} WHERE {})", inner.source(), tie)
+    none = SQL("NOT EXISTS (SELECT 1 FROM {} WHERE {})", inner.build_from(), tie)
     if not isinstance(without, bool):
-        none = SQL("({} AND {})", none, condition(frame, without, right=right)[0])
+        none = SQL("({} AND {})", none, build_condition(frame, without, right=right)[0])
     return SQL("({} OR {})", found, none), True
 
 
-def _flat(children: list[nodes.Node]) -> list[nodes.Node]:
+def _flatten_conjunction(children: list[nodes.Node]) -> list[nodes.Node]:
     found: list[nodes.Node] = []
     for child in children:
-        found.extend(_flat(list(child.children)) if isinstance(child, nodes.And) else [child])
+        found.extend(
+            _flatten_conjunction(list(child.children)) if isinstance(child, nodes.And) else [child]
+        )
     return found
 
 
-def _exists(
+def _build_existence(
     frame: Frame, prefix: Hops, inside: list[tuple[nodes.Compare, Hops]], right: Frame
 ) -> ConditionSQL:
     relation = prefix[-1]
@@ -254,21 +262,23 @@ def _exists(
         if split is not None:
             deeper.setdefault(rest[: split + 1], []).append((child, rest[split + 1 :]))
         else:
-            tests.append(compare(inner, child, rest, right=right)[0])
-    tests += [_exists(inner, nested, below, right)[0] for nested, below in deeper.items()]
-    text = SQL("EXISTS (SELECT 1 FROM {} WHERE {})", inner.source(), join(" AND ", tests))
+            tests.append(build_comparison(inner, child, rest, right=right)[0])
+    tests += [_build_existence(inner, nested, below, right)[0] for nested, below in deeper.items()]
+    text = SQL("EXISTS (SELECT 1 FROM {} WHERE {})", inner.build_from(), join(" AND ", tests))
     return (SQL("NOT {}", text) if missing else text), False
 
 
-def _related(frame: Frame, node: nodes.RelatedNode) -> ConditionSQL:
+def _build_related_comparison(frame: Frame, node: nodes.RelatedNode) -> ConditionSQL:
     relation, rest = node.hops[0], node.hops[1:]
     inner, tie = frame.open_related(relation, ())
     tests = [tie]
     if rest:
-        tests.append(_related(inner, nodes.RelatedNode(rest, node.where))[0])
+        tests.append(_build_related_comparison(inner, nodes.RelatedNode(rest, node.where))[0])
     elif node.where is not None:
-        tests.append(condition(inner, node.where, right=inner)[0])
-    return SQL("EXISTS (SELECT 1 FROM {} WHERE {})", inner.source(), join(" AND ", tests)), False
+        tests.append(build_condition(inner, node.where, right=inner)[0])
+    return SQL(
+        "EXISTS (SELECT 1 FROM {} WHERE {})", inner.build_from(), join(" AND ", tests)
+    ), False
 
 
 def _allow_regex(frame: Frame, op: str) -> None:
@@ -281,40 +291,40 @@ def _allow_regex(frame: Frame, op: str) -> None:
 # -- rules ----------------------------------------------------------------------------------------
 
 
-def _joined(frame: Frame, node: nodes.Apart | nodes.Or, right: Frame) -> ConditionSQL:
-    parts = [condition(frame, child, right=right) for child in node.children]
+def _build_connected(frame: Frame, node: nodes.Apart | nodes.Or, right: Frame) -> ConditionSQL:
+    parts = [build_condition(frame, child, right=right) for child in node.children]
     if not parts:
         return SQL("1 = 1"), False
     word: LiteralString = " OR " if isinstance(node, nodes.Or) else " AND "
     return SQL("({})", joined_conditions(word, [p[0] for p in parts])), any(p[1] for p in parts)
 
 
-def _negated(frame: Frame, node: nodes.Not, right: Frame) -> ConditionSQL:
-    text, nullable = condition(frame, node.child, right=right)
+def _build_negation(frame: Frame, node: nodes.Not, right: Frame) -> ConditionSQL:
+    text, nullable = build_condition(frame, node.child, right=right)
     return (SQL("({}) IS NOT TRUE", text) if nullable else SQL("NOT ({})", text)), False
 
 
-def _placed(_: Frame, node: placing.Placed, right: Frame) -> ConditionSQL:
-    return compare(node.frame, node.compare, node.hops, right=right, joined=node.joined)
+def _build_placed_comparison(_: Frame, node: placing.Placed, right: Frame) -> ConditionSQL:
+    return build_comparison(node.frame, node.compare, node.hops, right=right, joined=node.joined)
 
 
 CONDITIONS.update(
     {
-        nodes.And: lambda frame, node, right: _all(frame, list(node.children), right),
-        nodes.Apart: _joined,
-        nodes.Or: _joined,
-        nodes.Not: _negated,
-        nodes.Compare: lambda frame, node, right: compare(
+        nodes.And: lambda frame, node, right: _build_conjunction(frame, list(node.children), right),
+        nodes.Apart: _build_connected,
+        nodes.Or: _build_connected,
+        nodes.Not: _build_negation,
+        nodes.Compare: lambda frame, node, right: build_comparison(
             frame, node, node.lookup.hops, right=right
         ),
-        placing.Placed: _placed,
-        nodes.Test: lambda _, node, right: (_test(right, node), True),
+        placing.Placed: _build_placed_comparison,
+        nodes.Test: lambda _, node, right: (_build_expression_test(right, node), True),
         nodes.ExistsNode: lambda _, node, right: (
-            SQL("EXISTS {}", subquery(right, node.query, exists=True)),
+            SQL("EXISTS {}", build_subquery(right, node.query, exists=True)),
             False,
         ),
-        nodes.RelatedNode: lambda frame, node, _: _related(frame, node),
-        nodes.SearchNode: lambda frame, node, _: (matches(frame, node, ()), False),
-        nodes.SchemaSQLNode: lambda frame, node, _: (expression(frame, node), True),
+        nodes.RelatedNode: lambda frame, node, _: _build_related_comparison(frame, node),
+        nodes.SearchNode: lambda frame, node, _: (build_match(frame, node, ()), False),
+        nodes.SchemaSQLNode: lambda frame, node, _: (build_expression(frame, node), True),
     }
 )

@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import LiteralString
 
 from treefold_orm._compile.clauses import output_columns, set_grouping
-from treefold_orm._compile.ctes import attach
+from treefold_orm._compile.ctes import attach_ctes
 from treefold_orm._compile.frame import Frame, Hops
-from treefold_orm._compile.rules import DEFINITIONS, condition, expression
-from treefold_orm._compile.select import select
-from treefold_orm._compile.state import State, replay
+from treefold_orm._compile.rules import DEFINITIONS, build_condition, build_expression
+from treefold_orm._compile.select import build_select
+from treefold_orm._compile.state import State, replay_steps
 from treefold_orm._dialects.sql import SQL, join, number
 from treefold_orm._expressions.cte_nodes import Recursion, Source
 from treefold_orm._expressions.nodes import PREVIOUS
@@ -35,28 +35,30 @@ _WAYS: dict[str, tuple[LiteralString, LiteralString, LiteralString]] = {
 }
 
 
-def define(frame: Frame, source: Source, start: int) -> SQL:
+def define_cte(frame: Frame, source: Source, start: int) -> SQL:
     """Write a CTE, whose parameters start at `start`; return its name."""
-    return (_plain if source.recursion is None else _recursive)(frame, source, start)
+    return (_define_plain if source.recursion is None else _define_recursive)(frame, source, start)
 
 
 def _start(frame: Frame, source: Source, start: int) -> tuple[Frame, State]:
-    state = replay(source.key)
-    if not state.sliced and not state.distinct_on:
+    state = replay_steps(source.key)
+    if not state.is_sliced and not state.distinct_on:
         state.order = ()
     made = Frame(frame.builder, frame.dialect, state.meta, offset=start)
-    attach(made, state)
+    attach_ctes(made, state)
     set_grouping(made, state)
     return made, state
 
 
-def _plain(frame: Frame, source: Source, start: int) -> SQL:
+def _define_plain(frame: Frame, source: Source, start: int) -> SQL:
     inner, state = _start(frame, source, start)
-    body = select(inner, state, output_columns(inner, state))
-    return _define(frame, frame.builder.cte_name(), len(source.columns), body)
+    body = build_select(inner, state, output_columns(inner, state))
+    return _add_definition(frame, frame.builder.cte_name(), len(source.columns), body)
 
 
-def _define(frame: Frame, name: SQL, size: int, body: SQL, *, recursive: bool = False) -> SQL:
+def _add_definition(
+    frame: Frame, name: SQL, size: int, body: SQL, *, recursive: bool = False
+) -> SQL:
     columns = join(", ", [SQL("c{}", number(i)) for i in range(size)])
     frame.builder.define(SQL("{} ({}) AS ({})", name, columns, body), recursive=recursive)
     return name
@@ -70,28 +72,28 @@ class _Previous(Frame):
 
     link_column = 0
 
-    def column(self, hops: Hops, field: Field[object]) -> SQL:
+    def build_column(self, hops: Hops, field: Field[object]) -> SQL:
         place = 0 if field is self.meta.pk else self.link_column
         return SQL("{}.c{}", self.alias, number(place))
 
 
-def _recursive(frame: Frame, source: Source, start: int) -> SQL:
+def _define_recursive(frame: Frame, source: Source, start: int) -> SQL:
     recursion = source.recursion
     assert recursion is not None  # noqa: S101 - callers have looked
     name = frame.builder.cte_name()
     inner, state = _start(frame, source, start)
     body = SQL(
         "{} UNION{} {}",
-        select(inner, state, _first(inner, recursion)),
+        build_select(inner, state, _build_first_columns(inner, recursion)),
         SQL(" ALL" if _keeps_way(recursion) else ""),
-        _step(frame, name, source, start),
+        _build_recursive_step(frame, name, source, start),
     )
     size = len(source.columns) + _leads_on(recursion) + _keeps_way(recursion)
-    _define(frame, name, size, body, recursive=True)
+    _add_definition(frame, name, size, body, recursive=True)
     if not recursion.depth or recursion.carried:
         return name
     nearest = SQL("SELECT c0, MIN(c1) FROM {} GROUP BY c0", name)
-    return _define(frame, frame.builder.cte_name(), 2, nearest)
+    return _add_definition(frame, frame.builder.cte_name(), 2, nearest)
 
 
 def _keeps_way(recursion: Recursion) -> bool:
@@ -103,21 +105,21 @@ def _leads_on(recursion: Recursion) -> bool:
     return relation.kind != "many" and relation.source_field is not relation.source.pk
 
 
-def _first(frame: Frame, recursion: Recursion) -> list[SQL]:
-    key = frame.own(frame.meta.pk)
+def _build_first_columns(frame: Frame, recursion: Recursion) -> list[SQL]:
+    key = frame.build_own_column(frame.meta.pk)
     columns = [key]
     if recursion.depth:
         columns.append(frame.dialect.cast(SQL("0"), INTEGER))
     for begin, _ in recursion.carried:
-        columns.append(frame.dialect.cast(expression(frame, begin), begin.field))
+        columns.append(frame.dialect.cast(build_expression(frame, begin), begin.field))
     if _leads_on(recursion):
-        columns.append(frame.own(recursion.relation.source_field))
+        columns.append(frame.build_own_column(recursion.relation.source_field))
     if _keeps_way(recursion):
         columns.append(SQL(_WAYS[frame.dialect.name][0], key))
     return columns
 
 
-def _step(frame: Frame, name: SQL, source: Source, start: int) -> SQL:
+def _build_recursive_step(frame: Frame, name: SQL, source: Source, start: int) -> SQL:
     recursion = source.recursion
     assert recursion is not None  # noqa: S101 - callers have looked
     relation, dialect = recursion.relation, frame.dialect
@@ -126,7 +128,7 @@ def _step(frame: Frame, name: SQL, source: Source, start: int) -> SQL:
     before.link_column = public
     inner, tie = before.open_related(relation, ())
     inner.ctes[PREVIOUS] = before.alias
-    key = inner.own(inner.meta.pk)
+    key = inner.build_own_column(inner.meta.pk)
     columns, tests = [key], [tie]
     if recursion.depth:
         depth = SQL("{}.c1", before.alias)
@@ -134,23 +136,25 @@ def _step(frame: Frame, name: SQL, source: Source, start: int) -> SQL:
         if recursion.limit is not None:
             limit = frame.builder.param(start + recursion.limit, None)
             tests.append(SQL("{} < {}", depth, dialect.cast(limit, INTEGER)))
-    columns += [dialect.cast(expression(inner, then), then.field) for _, then in recursion.carried]
+    columns += [
+        dialect.cast(build_expression(inner, then), then.field) for _, then in recursion.carried
+    ]
     if _leads_on(recursion):
-        columns.append(inner.own(relation.source_field))
+        columns.append(inner.build_own_column(relation.source_field))
     if _keeps_way(recursion):
         way = SQL("{}.c{}", before.alias, number(len(columns)))
         columns.append(SQL(_WAYS[dialect.name][1], way, key))
         tests.append(SQL(_WAYS[dialect.name][2], key, way))
     if recursion.where is not None:
-        tests.append(condition(inner, recursion.where, right=inner)[0])
+        tests.append(build_condition(inner, recursion.where, right=inner)[0])
     return SQL(
         "SELECT {} FROM {} AS {}, {} WHERE {}",
         join(", ", columns),
         name,
         before.alias,
-        inner.source(),
+        inner.build_from(),
         join(" AND ", tests),
     )
 
 
-DEFINITIONS[Source] = define
+DEFINITIONS[Source] = define_cte

@@ -7,23 +7,23 @@ written once, by `cte_definitions`.
 from __future__ import annotations
 
 from treefold_orm._compile.frame import Frame
-from treefold_orm._compile.rules import condition, definition
-from treefold_orm._compile.state import Key, State, replay
+from treefold_orm._compile.rules import build_condition, define_cte
+from treefold_orm._compile.state import Key, State, replay_steps
 from treefold_orm._dialects.dialect import Dialect
 from treefold_orm._dialects.sql import SQL, Builder, join
 from treefold_orm._expressions.cte_nodes import Join, Source
 from treefold_orm._expressions.nodes import SELECTED, CTENode
 
 
-def opened(dialect: Dialect, key: Key) -> tuple[Frame, State]:
+def open_statement(dialect: Dialect, key: Key) -> tuple[Frame, State]:
     """The frame of a new statement for a query, its CTEs attached, and the query's state."""
-    state = replay(key)
+    state = replay_steps(key)
     frame = Frame(Builder(), dialect, state.meta)
-    attach(frame, state)
+    attach_ctes(frame, state)
     return frame, state
 
 
-def attach(
+def attach_ctes(
     frame: Frame, state: State, *, shared: tuple[tuple[int, int, int], ...] = (), outer: int = 0
 ) -> None:
     """Attach the CTEs of a query to its frame; `shared` ones are those of the query at `outer`."""
@@ -36,22 +36,22 @@ def attach(
 
     def give(frame: Frame) -> None:
         if state.source is not None:
-            frame.table = _named(frame, state.source, 0)
+            frame.table = _name_of_cte(frame, state.source, 0)
             frame.ctes[SELECTED] = frame.alias
             for i, (name, field) in enumerate(state.source.columns):
                 frame.cte_columns[name] = CTENode(field, SELECTED, i)
         for place, added in enumerate(state.joins):
-            _join(frame, added, place)
+            _join_cte(frame, added, place)
 
     frame.attach = give
     give(frame)
 
 
-def _join(frame: Frame, added: Join, place: int) -> None:
+def _join_cte(frame: Frame, added: Join, place: int) -> None:
     alias = frame.builder.alias()
-    name = _named(frame, added.source, added.base)
+    name = _name_of_cte(frame, added.source, added.base)
     frame.ctes[place] = alias
-    tests = [condition(frame, node, right=frame)[0] for node in added.on]
+    tests = [build_condition(frame, node, right=frame)[0] for node in added.on]
     kind = SQL("LEFT JOIN" if added.optional else "JOIN")
     frame.joins.append(SQL("{} {} AS {} ON {}", kind, name, alias, join(" AND ", tests)))
     for known, node in added.names:
@@ -59,7 +59,7 @@ def _join(frame: Frame, added: Join, place: int) -> None:
             frame.cte_columns[known] = node
 
 
-def _named(frame: Frame, source: Source, base: int) -> SQL:
+def _name_of_cte(frame: Frame, source: Source, base: int) -> SQL:
     """The name of a CTE, which is written when it is first asked for."""
     builder = frame.builder
     start = frame.offset + base
@@ -67,5 +67,5 @@ def _named(frame: Frame, source: Source, base: int) -> SQL:
     key = (source, start if source.size else None)
     found = builder.ctes.get(key)
     if found is None:
-        found = builder.ctes[key] = definition(frame, source, start)
+        found = builder.ctes[key] = define_cte(frame, source, start)
     return found

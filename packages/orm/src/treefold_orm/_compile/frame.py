@@ -74,7 +74,7 @@ class Frame:
         self._aliases: dict[Hops, SQL] = {}
         self._optional: set[Hops] = set()
 
-    def source(self) -> SQL:
+    def build_from(self) -> SQL:
         """The FROM clause."""
         if self.pending is not None:
             relation = self.pending
@@ -97,17 +97,17 @@ class Frame:
             made = SQL("{} {}", made, part if isinstance(part, SQL) else part())
         return made
 
-    def value(self, node: Expr) -> SQL | None:
+    def find_value(self, node: Expr) -> SQL | None:
         """The value of an expression that FROM computes already, else None."""
         return self.held.get(node) if self.held else None
 
-    def column(self, hops: Hops, field: Field[Any]) -> SQL:
+    def build_column(self, hops: Hops, field: Field[Any]) -> SQL:
         """A column reached over `hops`, which gets joined if it was not yet.
 
         A key of several columns is a row of them, for comparisons with rows.
         """
         if isinstance(field, KeyColumns):
-            return SQL("({})", join(", ", [self.column(hops, part) for part in field.parts]))
+            return SQL("({})", join(", ", [self.build_column(hops, part) for part in field.parts]))
         if not hops and self.pending is not None and self.link is not None:
             if field is self.meta.pk:
                 return column_of(self.link, self.pending.target_field)
@@ -124,9 +124,9 @@ class Frame:
             )
         return SQL("{}.c{}", alias, number(node.column))
 
-    def own(self, field: Field[Any]) -> SQL:
+    def build_own_column(self, field: Field[Any]) -> SQL:
         """A column of this frame's own table."""
-        return self.column((), field)
+        return self.build_column((), field)
 
     def alias_of(self, hops: Hops) -> SQL:
         """The alias at the end of `hops`, adding missing joins."""
@@ -140,14 +140,16 @@ class Frame:
         if not self.joinable:
             raise NeedsJoin
         relation = hops[-1]
-        left = self.column(hops[:-1], relation.source_field) if relation.kind != "many" else None
+        left = (
+            self.build_column(hops[:-1], relation.source_field) if relation.kind != "many" else None
+        )
         optional = relation.nullable or hops[:-1] in self._optional
         alias = self.builder.alias()
         if left is None:
             alias = self._join_many(hops, alias)
         else:
             same = SQL("{} = {}", column_of(alias, relation.target_field), left)
-            self._join(relation.target, alias, same, optional=optional)
+            self._add_join(relation.target, alias, same, optional=optional)
         self._aliases[hops] = alias
         if optional:
             self._optional.add(hops)
@@ -161,11 +163,11 @@ class Frame:
         """A new frame over the rows of `relation`, and the condition that ties it to the row at
         `hops`.
         """
-        inner, key = self.related(relation)
+        inner, key = self.open_related_frame(relation)
         inner.tie = SQL("{} = {}", key, self.key_to(relation, hops))
         return inner, inner.tie
 
-    def related(self, relation: Relation) -> tuple[Frame, SQL]:
+    def open_related_frame(self, relation: Relation) -> tuple[Frame, SQL]:
         """A new frame over all rows of `relation`, and its column that names the row they belong
         to.
         """
@@ -173,7 +175,7 @@ class Frame:
             self.builder, self.dialect, relation.target, offset=self.offset, parent=self.parent
         )
         if relation.kind != "many":
-            return inner, inner.own(relation.target_field)
+            return inner, inner.build_own_column(relation.target_field)
         inner.link = self.builder.alias()
         inner.pending = relation
         return inner, column_of(inner.link, relation.source_field)
@@ -181,7 +183,7 @@ class Frame:
     def key_to(self, relation: Relation, hops: Hops) -> SQL:
         """The column of the row at `hops` that its rows of `relation` name."""
         key = relation.source.pk if relation.kind == "many" else relation.source_field
-        return self.column(hops, key)
+        return self.build_column(hops, key)
 
     def refuse_many(self, hops: Hops) -> None:
         """Raise `FieldError` if a value would have to be taken from several rows."""
@@ -197,18 +199,18 @@ class Frame:
             return
         self._aliases[()] = self.alias
         own, theirs = column_of(self.alias, self.meta.pk), column_of(link, relation.target_field)
-        self._join(self.meta, self.alias, SQL("{} = {}", own, theirs), optional=False)
+        self._add_join(self.meta, self.alias, SQL("{} = {}", own, theirs), optional=False)
 
-    def _join(self, meta: Meta, alias: SQL, condition: SQL, *, optional: bool) -> None:
+    def _add_join(self, meta: Meta, alias: SQL, condition: SQL, *, optional: bool) -> None:
         kind = SQL("LEFT JOIN") if optional else SQL("JOIN")
         self.joins.append(SQL("{} {} AS {} ON {}", kind, table_name(meta), alias, condition))
 
     def _join_many(self, hops: Hops, alias: SQL) -> SQL:
         relation = hops[-1]
         link = self.builder.alias()
-        left = self.column(hops[:-1], relation.source.pk)
+        left = self.build_column(hops[:-1], relation.source.pk)
         same = SQL("{} = {}", column_of(link, relation.source_field), left)
         self.joins.append(SQL("LEFT JOIN {} ON {}", links_of(relation, link), same))
         own, theirs = column_of(alias, relation.target.pk), column_of(link, relation.target_field)
-        self._join(relation.target, alias, SQL("{} = {}", own, theirs), optional=True)
+        self._add_join(relation.target, alias, SQL("{} = {}", own, theirs), optional=True)
         return alias

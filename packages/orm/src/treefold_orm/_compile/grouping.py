@@ -47,7 +47,7 @@ def check_grouped(node: nodes.Node, groups: set[nodes.Expr], state: State) -> No
     held: set[Column] = {
         (term.hops, term.column) for term in groups if isinstance(term, nodes.ColumnNode)
     }
-    for name, column in _loose(node, groups, state):
+    for name, column in _find_ungrouped(node, groups, state):
         if column is None or not _has_one(column, held):
             raise FieldError(
                 f"{name} has many values in a group: add it to values() before the aggregate, or "
@@ -64,7 +64,7 @@ def _has_one(column: Column, held: set[Column]) -> bool:
     return bool(meta.keys) and all((hops, key) in held for key in meta.keys)
 
 
-def _loose(
+def _find_ungrouped(
     node: nodes.Node, groups: set[nodes.Expr], state: State
 ) -> Iterator[tuple[str, Column | None]]:
     match node:
@@ -73,7 +73,7 @@ def _loose(
         case nodes.AggregateNode():
             return
         case nodes.ColumnNode():
-            yield _named(node.hops, node.column)
+            yield _name_column(node.hops, node.column)
             return
         case nodes.Compare() if isinstance(node.lookup, Lookup):
             yield from _of_lookup(node.lookup)
@@ -89,15 +89,15 @@ def _loose(
         case nodes.WindowNode() if isinstance(node.function, nodes.AggregateNode):
             for part in (node.function, *node.partition, *node.order):
                 for child in nodes.children_of(part) if part is node.function else (part,):
-                    yield from _loose(child, groups, state)
+                    yield from _find_ungrouped(child, groups, state)
             return
         case _:
             pass
     for child in nodes.children_of(node):
-        yield from _loose(child, groups, state)
+        yield from _find_ungrouped(child, groups, state)
 
 
-def _named(hops: tuple[Relation, ...], field: Field[Any]) -> tuple[str, Column]:
+def _name_column(hops: tuple[Relation, ...], field: Field[Any]) -> tuple[str, Column]:
     return repr("__".join([*(hop.name for hop in hops), field.name])), (hops, field)
 
 
@@ -105,13 +105,13 @@ def _of_lookup(lookup: Lookup) -> Iterator[tuple[str, Column]]:
     if any(hop.to_many for hop in lookup.hops):
         yield _key_of(lookup.hops)
     else:
-        yield _named(lookup.hops, lookup.column)
+        yield _name_column(lookup.hops, lookup.column)
 
 
 def _key_of(hops: tuple[Relation, ...]) -> tuple[str, Column]:
     """The column that names the row whose related rows are looked at."""
     place = next((i for i, hop in enumerate(hops) if hop.to_many), len(hops) - 1)
-    return _named(hops[:place], hops[place].source.pk)
+    return _name_column(hops[:place], hops[place].source.pk)
 
 
 def _of_outer(
@@ -123,10 +123,10 @@ def _of_outer(
             if part.level != level:
                 continue
             if part.known is not None:
-                yield from _loose(part.known.expr, groups, state)
+                yield from _find_ungrouped(part.known.expr, groups, state)
             elif part.path not in state.annotations:
                 hops, column, _ = walk(state.meta, part.path)
-                yield _named(hops, column)
+                yield _name_column(hops, column)
         elif isinstance(part, nodes.SubqueryNode):
             yield from _of_outer(part.key[1:], groups, state, level + 1)
         elif isinstance(part, nodes.Node):

@@ -63,57 +63,59 @@ class _Code:
         self.objects = 0
         self.prologue: list[str] = []
 
-    def give(self, prefix: str, value: Any) -> str:
+    def add_name(self, prefix: str, value: Any) -> str:
         name = f"{prefix}{len(self.names)}"
         self.names[name] = value
         return name
 
-    def value(self, cell: str, field: AnyField | None) -> str:
+    def build_value(self, cell: str, field: AnyField | None) -> str:
         reading = None if field is None else field.reading(self.dialect)
         if field is None or reading is None or (reading.decode is None and not reading.raw):
             return cell
         self.readings.append((int(cell[1:]), field))
-        made = cell if reading.decode is None else f"{self.give('d', reading.decode)}({cell})"
+        made = cell if reading.decode is None else f"{self.add_name('d', reading.decode)}({cell})"
         if reading.raw:
-            wrong = f"{self.give('w', field.misread)}({cell})"
+            wrong = f"{self.add_name('w', field.misread)}({cell})"
             made = f"{made} if {reading.raw.format(cell)} else {wrong}"
         elif reading.value:
-            wrong, kept = f"{self.give('w', field.misread)}({cell})", f"v{cell}"
+            wrong, kept = f"{self.add_name('w', field.misread)}({cell})", f"v{cell}"
             made = f"{kept} if {reading.value.format(f'({kept} := {made})')} else {wrong}"
         return f"None if {cell} is None else {made}"
 
-    def located(self) -> str:
+    def name_locator(self) -> str:
         """The name of what finds the row and the column that could not be read."""
-        return self.give("l", _locator(self.readings, self.dialect))
+        return self.add_name("l", _make_locator(self.readings, self.dialect))
 
 
-def both(shape: Shape, dialect: str, *, alias: str) -> tuple[Decode, Decode]:
+def compile_both(shape: Shape, dialect: str, *, alias: str) -> tuple[Decode, Decode]:
     """Return the functions that turn rows into instances, for async and for sync code."""
-    decode = instances(shape, dialect, batch_lazy=False, alias=alias)
+    decode = compile_instances(shape, dialect, batch_lazy=False, alias=alias)
     if not loads_later(shape):
         return decode, decode
-    return decode, instances(shape, dialect, batch_lazy=True, alias=alias)
+    return decode, compile_instances(shape, dialect, batch_lazy=True, alias=alias)
 
 
-def instances(shape: Shape, dialect: str, *, batch_lazy: bool, alias: str = "default") -> Decode:
+def compile_instances(
+    shape: Shape, dialect: str, *, batch_lazy: bool, alias: str = "default"
+) -> Decode:
     """Return the function that turns rows of the database `alias` into instances; with
     `batch_lazy`, each knows the rows of its result.
     """
     code = _Code(dialect, batch_lazy=batch_lazy, several=True, alias=alias)
-    body = _simple(code, shape) or _general(code, shape)
+    body = _build_simple_loop(code, shape) or _build_general_loop(code, shape)
     # all instances are made by one C loop first; then each row is unpacked straight into attributes
     code.names.update(map=map, repeat=repeat, zip=zip, list=list, len=len, m0=shape.model)
     prologue = ["out = list(map(new, repeat(m0, len(rows))))", *code.prologue]
     loop = ["for o0, row in zip(out, rows):", *(f"    {line}" for line in body)]
-    return _guarded(code, "rows", prologue, loop, "out")
+    return _compile_guarded(code, "rows", prologue, loop, "out")
 
 
-def instance(shape: Shape, dialect: str, *, alias: str) -> Callable[[Any], Any]:
+def compile_instance(shape: Shape, dialect: str, *, alias: str) -> Callable[[Any], Any]:
     """Return the function that turns a row into an instance that is alone in its result."""
     code = _Code(dialect, alias=alias)
-    body = _simple(code, shape) or _general(code, shape)
+    body = _build_simple_loop(code, shape) or _build_general_loop(code, shape)
     code.names.update(m0=shape.model)
-    return _guarded(code, "row", ["o0 = new(m0)"], body, "o0")
+    return _compile_guarded(code, "row", ["o0 = new(m0)"], body, "o0")
 
 
 def loads_later(shape: Shape) -> bool:
@@ -125,7 +127,7 @@ def _is_incomplete(shape: Shape) -> bool:
     return shape.partial or bool(shape.model._meta.relations)
 
 
-def _simple(code: _Code, shape: Shape) -> list[str] | None:
+def _build_simple_loop(code: _Code, shape: Shape) -> list[str] | None:
     if shape.related or shape.extras or any(_is_read(f, code.dialect) for f in shape.fields):
         return None
     targets = ", ".join([*(f"o0.{f.attname}" for f in shape.fields), *["_"] * shape.spare])
@@ -133,27 +135,27 @@ def _simple(code: _Code, shape: Shape) -> list[str] | None:
 
 
 def _start(code: _Code, name: str, shape: Shape, row: str, first: int) -> list[str]:
-    lines = [] if name == "o0" else [f"{name} = new({code.give('m', shape.model)})"]
+    lines = [] if name == "o0" else [f"{name} = new({code.add_name('m', shape.model)})"]
     lines.append(f"{name}._row = {row}")
     if code.alias != shape.model._meta.database:
-        lines.append(f"{name}._alias = {code.give('a', code.alias)}")
+        lines.append(f"{name}._alias = {code.add_name('a', code.alias)}")
     if shape.partial:
-        lines.append(f"{name}._shape = {code.give('s', shape.fields)}")
+        lines.append(f"{name}._shape = {code.add_name('s', shape.fields)}")
     if code.batch_lazy and _is_incomplete(shape):
         batch = f"b{code.objects}"
-        made = f"{code.give('B', LazyBatch)}(rows, {code.give('s', shape.fields)}, {first})"
+        made = f"{code.add_name('B', LazyBatch)}(rows, {code.add_name('s', shape.fields)}, {first})"
         code.prologue.append(f"{batch} = {made}")
         lines.append(f"{name}._batch = {batch}")
     return lines
 
 
-def _general(code: _Code, shape: Shape) -> list[str]:
-    lines = _object(code, shape, "row")
+def _build_general_loop(code: _Code, shape: Shape) -> list[str]:
+    lines = _build_object(code, shape, "row")
     cells = [code.targets.get(i, f"c{i}") for i in range(code.cells)]
     return [f"{', '.join([*cells, *['_'] * shape.spare])}, = row", *lines]
 
 
-def _object(code: _Code, shape: Shape, row: str) -> list[str]:
+def _build_object(code: _Code, shape: Shape, row: str) -> list[str]:
     name = f"o{code.objects}"
     code.objects += 1
     first = code.cells
@@ -162,11 +164,11 @@ def _object(code: _Code, shape: Shape, row: str) -> list[str]:
     own_row = row if name == "o0" else f"({', '.join(cells)},)"
     lines = _start(code, name, shape, own_row, first)
     for field, cell in zip(shape.fields, cells, strict=True):
-        lines += _assigned(code, name, field.attname, cell, field)
+        lines += _build_assignment(code, name, field.attname, cell, field)
     for attribute, related in shape.related:
         child = f"o{code.objects}"
         key = f"c{code.cells + related.key}"
-        inner = _shared(code, related, child)
+        inner = _build_shared_object(code, related, child)
         if related.optional:
             lines += [
                 f"if {key} is None:",
@@ -179,24 +181,24 @@ def _object(code: _Code, shape: Shape, row: str) -> list[str]:
         lines.append(f"{name}._cached_{attribute} = {child}")
     if shape.extras:
         for extra, field in shape.extras:
-            lines += _assigned(code, name, extra, f"c{code.cells}", field)
+            lines += _build_assignment(code, name, extra, f"c{code.cells}", field)
             code.cells += 1
     return lines
 
 
-def _assigned(
+def _build_assignment(
     code: _Code, name: str, attribute: str, cell: str, field: AnyField | None
 ) -> list[str]:
-    value = code.value(cell, field)
+    value = code.build_value(cell, field)
     if name == "o0" and value == cell:  # unpacked straight into the attribute
         code.targets[int(cell[1:])] = f"o0.{attribute}"
         return []
     return [f"{name}.{attribute} = {value}"]
 
 
-def _shared(code: _Code, shape: Shape, child: str) -> list[str]:
+def _build_shared_object(code: _Code, shape: Shape, child: str) -> list[str]:
     first = code.cells
-    lines = _object(code, shape, "row")
+    lines = _build_object(code, shape, "row")
     if not (code.several and shape.repeated):
         return lines
     places = [first + shape.fields.index(key) for key in shape.model._meta.keys]
@@ -211,51 +213,51 @@ def _shared(code: _Code, shape: Shape, child: str) -> list[str]:
     ]
 
 
-def _row(code: _Code, fields: Sequence[Output]) -> tuple[list[str], list[str]]:
+def _build_row(code: _Code, fields: Sequence[Output]) -> tuple[list[str], list[str]]:
     cells: list[str] = []
     values: list[str] = []
     for output in fields:
         parts = output if isinstance(output, tuple) else (output,)
         named = [f"c{len(cells) + i}" for i in range(len(parts))]
-        made = [code.value(cell, part) for cell, part in zip(named, parts, strict=True)]
+        made = [code.build_value(cell, part) for cell, part in zip(named, parts, strict=True)]
         cells += named
         together = f"None if {named[0]} is None else ({', '.join(made)},)"
         values.append(together if isinstance(output, tuple) else made[0])
     return cells, values
 
 
-def dicts(names: Sequence[str], fields: Sequence[Output], dialect: str) -> Decode:
+def compile_dicts(names: Sequence[str], fields: Sequence[Output], dialect: str) -> Decode:
     """Return the function that turns rows into dictionaries."""
     code = _Code(dialect)
-    cells, values = _row(code, fields)
+    cells, values = _build_row(code, fields)
     items = ", ".join(f"{name!r}: {value}" for name, value in zip(names, values, strict=True))
     made = f"[{{{items}}} for {', '.join(cells)}, in rows]"
-    return _guarded(code, "rows", [], [f"out = {made}"], "out")
+    return _compile_guarded(code, "rows", [], [f"out = {made}"], "out")
 
 
-def tuples(fields: Sequence[Output], dialect: str) -> Decode:
+def compile_tuples(fields: Sequence[Output], dialect: str) -> Decode:
     """Return the function that turns rows into tuples."""
     code = _Code(dialect)
-    cells, values = _row(code, fields)
+    cells, values = _build_row(code, fields)
     if values == cells:
         return lambda rows: list(map(tuple, rows))
     made = f"[({', '.join(values)},) for {', '.join(cells)}, in rows]"
-    return _guarded(code, "rows", [], [f"out = {made}"], "out")
+    return _compile_guarded(code, "rows", [], [f"out = {made}"], "out")
 
 
-def named(names: Sequence[str], fields: Sequence[Output], dialect: str) -> Decode:
+def compile_named_tuples(names: Sequence[str], fields: Sequence[Output], dialect: str) -> Decode:
     """Return the function that turns rows into named tuples."""
-    plain = tuples(fields, dialect)
+    plain = compile_tuples(fields, dialect)
     make: Any = cast("Any", namedtuple)("Row", list(names), rename=True)._make
     return lambda rows: list(map(make, plain(rows)))
 
 
-def flat(field: Output, dialect: str) -> Decode:
+def compile_flat(field: Output, dialect: str) -> Decode:
     """Return the function that turns rows of one value into a list of these values."""
     code = _Code(dialect)
-    cells, (value,) = _row(code, [field])
+    cells, (value,) = _build_row(code, [field])
     made = f"[{value} for {', '.join(cells)}, in rows]"
-    return _guarded(code, "rows", [], [f"out = {made}"], "out")
+    return _compile_guarded(code, "rows", [], [f"out = {made}"], "out")
 
 
 def first_of(decode: Decode) -> Callable[[Any], Any]:
@@ -263,7 +265,7 @@ def first_of(decode: Decode) -> Callable[[Any], Any]:
     return lambda row: decode([row])[0]
 
 
-def _guarded(
+def _compile_guarded(
     code: _Code, given: str, prologue: Sequence[str], body: Sequence[str], result: str
 ) -> Any:
     """Compile `decode`, whose errors name the column; without decoders it has nothing to fail."""
@@ -274,11 +276,11 @@ def _guarded(
             "    try:",
             *(f"        {line}" for line in body),
             "    except Exception as error:",
-            f"        raise {code.located()}(error, {rows}) from None",
+            f"        raise {code.name_locator()}(error, {rows}) from None",
         ]
     else:
         lines += [f"    {line}" for line in body]
-    return _compiled("\n".join([*lines, f"    return {result}", ""]), code.names)
+    return _compile_source("\n".join([*lines, f"    return {result}", ""]), code.names)
 
 
 def _is_read(field: AnyField, dialect: str) -> bool:
@@ -286,10 +288,10 @@ def _is_read(field: AnyField, dialect: str) -> bool:
     return reading.decode is not None or bool(reading.raw)
 
 
-def _locator(
+def _make_locator(
     readings: Sequence[tuple[int, AnyField]], dialect: str
 ) -> Callable[[Exception, Sequence[Any]], Exception]:
-    def located(error: Exception, rows: Sequence[Any]) -> Exception:
+    def locate_error(error: Exception, rows: Sequence[Any]) -> Exception:
         if isinstance(error, ORMError):
             return error
         for row in rows:
@@ -303,9 +305,9 @@ def _locator(
                     return field.unreadable(row[place])
         return error
 
-    return located
+    return locate_error
 
 
-def _compiled(source: str, names: dict[str, Any]) -> Any:
+def _compile_source(source: str, names: dict[str, Any]) -> Any:
     exec(compile(source, "<treefold_orm rows>", "exec"), names)  # noqa: S102 - see the module's opening
     return names["decode"]

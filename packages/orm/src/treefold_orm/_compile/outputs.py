@@ -10,7 +10,7 @@ from treefold_orm._compile import hydrate
 from treefold_orm._compile.clauses import in_common
 from treefold_orm._compile.frame import Frame, Hops
 from treefold_orm._compile.hydrate import Shape
-from treefold_orm._compile.rules import expression
+from treefold_orm._compile.rules import build_expression
 from treefold_orm._compile.state import State
 from treefold_orm._dialects.dialect import Dialect
 from treefold_orm._dialects.sql import SQL
@@ -24,13 +24,13 @@ def row_decoder(state: State, dialect: Dialect) -> Any:
     names, fields = _output_names(state)
     match state.rows:
         case "dicts":
-            return hydrate.dicts(names, fields, dialect.name)
+            return hydrate.compile_dicts(names, fields, dialect.name)
         case "flat":
-            return hydrate.flat(fields[0], dialect.name)
+            return hydrate.compile_flat(fields[0], dialect.name)
         case "named":
-            return hydrate.named(names, fields, dialect.name)
+            return hydrate.compile_named_tuples(names, fields, dialect.name)
         case _:
-            return hydrate.tuples(fields, dialect.name)
+            return hydrate.compile_tuples(fields, dialect.name)
 
 
 def _output_names(state: State) -> tuple[list[str], list[hydrate.Output]]:
@@ -56,25 +56,25 @@ def instance_columns(frame: Frame, state: State) -> tuple[list[SQL], Shape]:
         branch = tree
         for part in path.split("__"):
             branch = branch.setdefault(part, {})
-    shape = _shape(frame, state, state.meta, (), tree, columns)
+    shape = _make_shape(frame, state, state.meta, (), tree, columns)
     extras: list[tuple[str, AnyField | None]] = []
     for (name, node), field in zip(state.annotations.items(), state.output_fields, strict=True):
-        columns.append(in_common(frame, expression(frame, node), node.field, field))
+        columns.append(in_common(frame, build_expression(frame, node), node.field, field))
         extras.append((name, field))
     return columns, Shape(shape.model, shape.fields, shape.partial, shape.related, tuple(extras))
 
 
-def _shape(
+def _make_shape(
     frame: Frame, state: State, meta: Meta, hops: Hops, tree: dict[str, Any], columns: list[SQL]
 ) -> Shape:
     prefix = "".join(f"{hop.name}__" for hop in hops)
-    wanted = _wanted(state, meta, prefix)
-    columns.extend(frame.column(hops, field) for field in wanted)
+    wanted = _choose_fields(state, meta, prefix)
+    columns.extend(frame.build_column(hops, field) for field in wanted)
     related: list[tuple[str, Shape]] = []
     for name, branch in tree.items():
         relation = meta.relations[name]
         related.append(
-            (name, _shape(frame, state, relation.target, (*hops, relation), branch, columns))
+            (name, _make_shape(frame, state, relation.target, (*hops, relation), branch, columns))
         )
     key = wanted.index(meta.keys[0])
     partial = len(wanted) != len(meta.columns)
@@ -89,7 +89,7 @@ def _shape(
     )
 
 
-def _wanted(state: State, meta: Meta, prefix: str) -> list[AnyField]:
+def _choose_fields(state: State, meta: Meta, prefix: str) -> list[AnyField]:
     if state.loaded is None:
         return list(meta.columns)
     names = {name.removeprefix(prefix) for name in state.loaded if name.startswith(prefix)}
@@ -103,7 +103,7 @@ def column_places(state: State, width: int) -> dict[Expr, int]:
     """Where the output columns stand; annotations of instances are the last of `width`."""
     if state.rows != "instances":
         return {expr: i for i, (_, expr) in enumerate(state.columns)}
-    own = _wanted(state, state.meta, "")
+    own = _choose_fields(state, state.meta, "")
     places: dict[Expr, int] = {ColumnNode(f, (), f): i for i, f in enumerate(own)}
     notes = list(state.annotations.values())
     return places | {expr: width - len(notes) + i for i, expr in enumerate(notes)}

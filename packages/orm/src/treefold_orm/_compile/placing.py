@@ -53,10 +53,10 @@ def key_of(frame: Any, node: Node) -> Key | None:
         return None
     hops = looked_up(node)[1]
     split = first_many(hops, joined_hops(node))
-    return None if split is None else (_owner(frame, node), hops[: split + 1])
+    return None if split is None else (_frame_of(frame, node), hops[: split + 1])
 
 
-def _owner(frame: Any, node: Node) -> Any:
+def _frame_of(frame: Any, node: Node) -> Any:
     return node.frame if isinstance(node, Placed) else frame
 
 
@@ -79,7 +79,7 @@ def shared_by_or(frame: Any, children: list[Node]) -> Key | None:
     return None
 
 
-def together(frame: Any, children: list[Node], key: Key) -> tuple[list[Node], list[Node]]:
+def split_by_relation(frame: Any, children: list[Node], key: Key) -> tuple[list[Node], list[Node]]:
     """The conditions that must be met at once with those about `key`, and the others."""
     inside: list[Node] = []
     outside, reached = children, {key}
@@ -92,23 +92,25 @@ def together(frame: Any, children: list[Node], key: Key) -> tuple[list[Node], li
         reached |= {k for child in joining if isinstance(child, Or) for k in keys_of(frame, child)}
 
 
-def placed(frame: Any, node: Node, key: Key, inner: Any) -> Node:
+def rebind_condition(frame: Any, node: Node, key: Key, inner: Any) -> Node:
     """The condition with lookups over `key` speaking of the row in `inner`."""
     if isinstance(node, (And, Or)):
-        return type(node)(tuple(placed(frame, child, key, inner) for child in node.children))
+        return type(node)(
+            tuple(rebind_condition(frame, child, key, inner) for child in node.children)
+        )
     owner, prefix = key
-    if isinstance(node, (Compare, Placed)) and _owner(frame, node) is owner:
+    if isinstance(node, (Compare, Placed)) and _frame_of(frame, node) is owner:
         compare, hops = looked_up(node)
         if hops[: len(prefix)] == prefix:
             return Placed(inner, compare, hops[len(prefix) :])
     return node
 
 
-def absent(frame: Any, node: Node, key: Key) -> Node | bool:
+def condition_without_row(frame: Any, node: Node, key: Key) -> Node | bool:
     """The condition where there is no row over `key`; True or False where that decides it."""
     if isinstance(node, (And, Or)):
         decided = isinstance(node, Or)
-        rest = [absent(frame, child, key) for child in node.children]
+        rest = [condition_without_row(frame, child, key) for child in node.children]
         if any(child is decided for child in rest):
             return decided
         left = tuple(child for child in rest if not isinstance(child, bool))

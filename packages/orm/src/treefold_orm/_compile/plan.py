@@ -41,7 +41,7 @@ class Plan:
         self.key_place = 0
 
 
-def finish(
+def finish_plan(
     builder: Builder,
     statement: SQL,
     dialect: Dialect,
@@ -53,11 +53,14 @@ def finish(
     """Make a plan of a finished statement; `given` is the number of the query's parameters."""
     text, slots = builder.finish(statement, dialect)
     return Plan(
-        text, binder(slots, builder.consts, given=given), decode=decode, decode_lazy=decode_lazy
+        text,
+        make_binder(slots, builder.consts, given=given),
+        decode=decode,
+        decode_lazy=decode_lazy,
     )
 
 
-def binder(
+def make_binder(
     slots: list[tuple[int, Encoder | None]], consts: list[Any], *, given: int
 ) -> Bind | None:
     """Return the function that orders and encodes parameters; None where they pass unchanged."""
@@ -66,20 +69,20 @@ def binder(
         fixed = tuple(reversed(consts))  # -1 is the first constant, and the last item of the whole
         pairs = tuple(slots)
 
-        def bind(params: Sequence[Any]) -> list[Any]:
+        def bind_params(params: Sequence[Any]) -> list[Any]:
             values = (*params, *fixed)
             return [values[i] if e is None or values[i] is None else e(values[i]) for i, e in pairs]
 
-        return bind
+        return bind_params
     if indexes == list(range(given)):
         return None
     if not consts:
-        return _picker(indexes)
+        return _make_picker(indexes)
     fixed = tuple(reversed(consts))
     return lambda params: [(*params, *fixed)[i] for i in indexes]
 
 
-def _picker(indexes: list[int]) -> Bind:
+def _make_picker(indexes: list[int]) -> Bind:
     if len(indexes) == 1:
         only = indexes[0]
         return lambda params: (params[only],)
@@ -89,7 +92,7 @@ def _picker(indexes: list[int]) -> Bind:
 class PlanCache(dict[Any, Plan]):
     """Plans by shape; when full, the oldest makes room."""
 
-    def keep(self, key: Any, plan: Plan) -> Plan:
+    def keep_plan(self, key: Any, plan: Plan) -> Plan:
         """Add a plan and return it."""
         while len(self) >= MAX_PLANS:
             try:

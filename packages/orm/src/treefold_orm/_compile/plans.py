@@ -10,13 +10,13 @@ from typing import LiteralString
 
 from treefold_orm._compile import hydrate
 from treefold_orm._compile.clauses import output_columns, set_grouping, where_clause
-from treefold_orm._compile.ctes import opened
+from treefold_orm._compile.ctes import open_statement
 from treefold_orm._compile.frame import Frame
 from treefold_orm._compile.links import links_of
 from treefold_orm._compile.outputs import instance_columns, row_decoder
-from treefold_orm._compile.plan import Plan, finish
+from treefold_orm._compile.plan import Plan, finish_plan
 from treefold_orm._compile.state import Key, State
-from treefold_orm._compile.writing import numbered_select, select, select_parts
+from treefold_orm._compile.writing import build_select, numbered_select, select_parts
 from treefold_orm._dialects.dialect import Dialect
 from treefold_orm._dialects.sql import SQL, column_of
 from treefold_orm._expressions.nodes import Compare
@@ -35,23 +35,23 @@ def rows_plan(
     """The plan that returns a query's rows as what the query asks for; instances know that they
     are of the database `alias`.
     """
-    frame, state = opened(dialect, key)
-    at_most_two = for_one and not state.sliced and state.lock is None and not _names_one(state)
+    frame, state = open_statement(dialect, key)
+    at_most_two = for_one and not state.is_sliced and state.lock is None and not _names_one(state)
     if at_most_two:
         state.order = () if not state.combined and not state.distinct_on else state.order
     set_grouping(frame, state, few=for_one)
     if state.rows == "instances":
         columns, shape = instance_columns(frame, state)
-        decode, decode_lazy = hydrate.both(shape, dialect.name, alias=alias)
-        decode_one = hydrate.instance(shape, dialect.name, alias=alias) if for_one else None
+        decode, decode_lazy = hydrate.compile_both(shape, dialect.name, alias=alias)
+        decode_one = hydrate.compile_instance(shape, dialect.name, alias=alias) if for_one else None
     else:
         columns = output_columns(frame, state)
         decode = decode_lazy = row_decoder(state, dialect)
         decode_one = hydrate.first_of(decode)
-    statement = select(frame, state, columns)
+    statement = build_select(frame, state, columns)
     if at_most_two:
         statement = SQL("{} LIMIT 2", statement)
-    plan = finish(
+    plan = finish_plan(
         frame.builder, statement, dialect, given=given, decode=decode, decode_lazy=decode_lazy
     )
     plan.locks = state.lock is not None
@@ -85,22 +85,22 @@ def exists_plan(dialect: Dialect, key: Key, *, given: int, alias: str = "default
 def _whole_plan(
     dialect: Dialect, key: Key, plain: LiteralString, nested: LiteralString, *, given: int
 ) -> Plan:
-    frame, state = opened(dialect, key)
+    frame, state = open_statement(dialect, key)
     state.lock = None  # what only counts locks nothing
-    if state.simple and state.rows == "instances":
+    if state.is_simple and state.rows == "instances":
         where = where_clause(frame, state)
-        statement = SQL(plain, frame.source(), where)
+        statement = SQL(plain, frame.build_from(), where)
     else:
-        statement = SQL(nested, _numbered(frame, state))
-    return finish(frame.builder, statement, dialect, given=given)
+        statement = SQL(nested, _build_numbered_rows(frame, state))
+    return finish_plan(frame.builder, statement, dialect, given=given)
 
 
-def _numbered(frame: Frame, state: State) -> SQL:
+def _build_numbered_rows(frame: Frame, state: State) -> SQL:
     if state.rows == "instances":
         # the key tells rows apart, unless they are of several parts or a joined CTE repeats them
         several = bool(state.combined or state.joins)
         set_grouping(frame, state)
-        keys = [frame.own(key) for key in state.meta.keys]
+        keys = [frame.build_own_column(key) for key in state.meta.keys]
         columns = instance_columns(frame, state)[0] if several else keys
     else:
         set_grouping(frame, state)
@@ -115,24 +115,26 @@ def linked_plan(
 
     The last parameter is the list of keys on the other side.
     """
-    frame, state = opened(dialect, key)
+    frame, state = open_statement(dialect, key)
     builder = frame.builder
     set_grouping(frame, state, few=True)
     columns, shape = instance_columns(frame, state)
     link, source = builder.alias(), relation.source_field
     keys = builder.param(given - 1, dialect.list_encoder(source))
     connected, table = column_of(link, source), links_of(relation, link)
-    theirs, own = column_of(link, relation.target_field), frame.own(state.meta.pk)
+    theirs, own = column_of(link, relation.target_field), frame.build_own_column(state.meta.pk)
     test = dialect.in_list(connected, keys, source)
     frame.joins.append(SQL("JOIN {} ON {} = {} AND {}", table, theirs, own, test))
     columns = [*columns, connected]
-    if state.sliced:
+    if state.is_sliced:
         statement = select_parts(frame, state, columns, connected)
     else:
-        statement = select(frame, state, columns)
+        statement = build_select(frame, state, columns)
     shape = replace(shape, spare=1)
-    decode, decode_lazy = hydrate.both(shape, dialect.name, alias=alias)
-    plan = finish(builder, statement, dialect, given=given, decode=decode, decode_lazy=decode_lazy)
+    decode, decode_lazy = hydrate.compile_both(shape, dialect.name, alias=alias)
+    plan = finish_plan(
+        builder, statement, dialect, given=given, decode=decode, decode_lazy=decode_lazy
+    )
     plan.key_place = shape.key
     return plan
 
@@ -141,12 +143,12 @@ def parted_plan(
     dialect: Dialect, key: Key, field: AnyField, *, given: int, alias: str = "default"
 ) -> Plan:
     """The plan that returns the slice of a query among the rows of each value of a column."""
-    frame, state = opened(dialect, key)
+    frame, state = open_statement(dialect, key)
     set_grouping(frame, state, few=True)
     columns, shape = instance_columns(frame, state)
-    decode, decode_lazy = hydrate.both(shape, dialect.name, alias=alias)
-    statement = select_parts(frame, state, columns, frame.own(field))
-    return finish(
+    decode, decode_lazy = hydrate.compile_both(shape, dialect.name, alias=alias)
+    statement = select_parts(frame, state, columns, frame.build_own_column(field))
+    return finish_plan(
         frame.builder, statement, dialect, given=given, decode=decode, decode_lazy=decode_lazy
     )
 

@@ -33,9 +33,9 @@ DEFINITIONS: dict[type[Source], Callable[[Frame, Any, int], SQL]] = {}
 """A function that writes a CTE, its parameters starting at a place, and returns its name."""
 
 
-def expression(frame: Frame, node: Expr) -> SQL:
+def build_expression(frame: Frame, node: Expr) -> SQL:
     """Return the SQL of one expression node."""
-    found = frame.value(node)
+    found = frame.find_value(node)
     if found is not None:
         return found
     rule = EXPRESSIONS.get(node.__class__)
@@ -44,7 +44,7 @@ def expression(frame: Frame, node: Expr) -> SQL:
     return rule(frame, node)
 
 
-def condition(frame: Frame, node: Node, *, right: Frame) -> ConditionSQL:
+def build_condition(frame: Frame, node: Node, *, right: Frame) -> ConditionSQL:
     """Return a condition's SQL; columns are found in `frame`, right sides in `right`."""
     rule = CONDITIONS.get(node.__class__)
     if rule is None:
@@ -64,7 +64,7 @@ def joined_conditions(word: LiteralString, parts: list[SQL]) -> SQL:
     return join(word, parts)
 
 
-def definition(frame: Frame, source: Source, start: int) -> SQL:
+def define_cte(frame: Frame, source: Source, start: int) -> SQL:
     """Write a CTE, whose parameters start at `start`; return its name."""
     return DEFINITIONS[source.__class__](frame, source, start)
 
@@ -77,7 +77,7 @@ def order_terms(
     """
     if not nodes:
         return SQL("")
-    terms = [order_term(frame, node, expression(frame, node.expr)) for node in nodes]
+    terms = [order_term(frame, node, build_expression(frame, node.expr)) for node in nodes]
     return SQL(prefix + "{}", join(", ", terms))
 
 
@@ -102,6 +102,6 @@ class InFrame(Expr):
     node: Expr
 
 
-def reached(frame: Frame, node: ColumnNode) -> SQL:
+def build_reached_column(frame: Frame, node: ColumnNode) -> SQL:
     """A column over any relations, joining to-many ones too: one row for each related row."""
-    return frame.column(node.hops, node.column)
+    return frame.build_column(node.hops, node.column)

@@ -26,21 +26,23 @@ _QUERIES: dict[str, LiteralString] = {
 _COUNTS = {"A": 10, "B": 4, "C": 2, "D": 1}
 
 
-def matches(frame: Frame, node: SearchNode, hops: Hops) -> SQL:
+def build_match(frame: Frame, node: SearchNode, hops: Hops) -> SQL:
     """Test the text of the row at `hops` for the words of a search."""
     meta = owner_of(node.columns[0])
-    key = frame.column(hops, meta.pk)
+    key = frame.build_column(hops, meta.pk)
     if frame.dialect.name == "sqlite":
         table = quoted_name(index_name(node.index, meta))
-        found = SQL("SELECT rowid FROM {} WHERE {} MATCH {}", table, table, _asked(frame, node))
+        found = SQL(
+            "SELECT rowid FROM {} WHERE {} MATCH {}", table, table, _build_fts5_query(frame, node)
+        )
         return SQL("{} IN ({})", key, found)
-    text = _tsmatch(frame, node, hops)
+    text = _build_tsvector_match(frame, node, hops)
     # a row that is missing has no text, not an empty one
     return SQL("({} IS NOT NULL AND {})", key, text) if frame.is_optional(hops) else text
 
 
-def _tsmatch(frame: Frame, node: SearchNode, hops: Hops) -> SQL:
-    asked = _tsquery(frame, node)
+def _build_tsvector_match(frame: Frame, node: SearchNode, hops: Hops) -> SQL:
+    asked = _build_tsquery(frame, node)
     part = SQL("{} @@ {}", _vector_at(frame, node, hops, part=True), asked)
     if len(node.columns) == len(node.index.fields) or node.kind == "websearch":
         return part
@@ -48,22 +50,22 @@ def _tsmatch(frame: Frame, node: SearchNode, hops: Hops) -> SQL:
     return SQL("({} @@ {} AND {})", _vector_at(frame, node, hops, part=False), asked, part)
 
 
-def rank(frame: Frame, node: RankNode) -> SQL:
+def build_rank(frame: Frame, node: RankNode) -> SQL:
     """How well the frame's own row fits."""
     search = node.search
     if frame.dialect.name != "sqlite":
         vector = _vector_at(frame, search, (), part=True)
-        asked = _tsquery(frame, search)
+        asked = _build_tsquery(frame, search)
         # alone, ts_rank() gives a little to rows that do not match
         template: LiteralString = "CASE WHEN {0} @@ {1} THEN ts_rank({0}, {1}) ELSE 0 END"
         return SQL("(" + template + ")::double precision", vector, asked)
     alias = frame.ranks.get(search)
     if alias is None:
-        alias = frame.ranks[search] = _ranked(frame, search)
+        alias = frame.ranks[search] = _join_ranked_rows(frame, search)
     return SQL("COALESCE({}.c1, 0.0)", alias)
 
 
-def vector(columns: Sequence[SQL], config: str, weights: str) -> SQL:
+def build_vector(columns: Sequence[SQL], config: str, weights: str) -> SQL:
     """The tsvector of some columns, one after the other."""
     parts: list[SQL] = []
     for i, column in enumerate(columns):
@@ -77,24 +79,24 @@ def vector(columns: Sequence[SQL], config: str, weights: str) -> SQL:
 def _vector_at(frame: Frame, node: SearchNode, hops: Hops, *, part: bool) -> SQL:
     fields = index_columns(node.index, owner_of(node.columns[0]))
     wanted = [i for i, field in enumerate(fields) if not part or field in node.columns]
-    columns = [frame.column(hops, fields[i]) for i in wanted]
+    columns = [frame.build_column(hops, fields[i]) for i in wanted]
     weights = "".join(node.index.weights[i] for i in wanted) if node.index.weights else ""
-    return vector(columns, node.index.config, weights)
+    return build_vector(columns, node.index.config, weights)
 
 
-def _tsquery(frame: Frame, node: SearchNode) -> SQL:
+def _build_tsquery(frame: Frame, node: SearchNode) -> SQL:
     mark = frame.builder.param(node.text.index + frame.offset, None)
     return SQL(_QUERIES[node.kind], word(node.index.config), mark)
 
 
-def _asked(frame: Frame, node: SearchNode) -> SQL:
+def _build_fts5_query(frame: Frame, node: SearchNode) -> SQL:
     whole = len(node.columns) == len(node.index.fields)
     columns = [] if whole else [field.column_name for field in node.columns]
     encode = fts5_encoder(node.kind, columns)
     return frame.builder.param(node.text.index + frame.offset, encode)
 
 
-def _ranked(frame: Frame, node: SearchNode) -> SQL:
+def _join_ranked_rows(frame: Frame, node: SearchNode) -> SQL:
     # bm25() works beside MATCH only, and counts the whole table at each start: it is asked once
     if not frame.joinable:
         raise NeedsJoin
@@ -103,9 +105,9 @@ def _ranked(frame: Frame, node: SearchNode) -> SQL:
     name, alias = builder.cte_name(), builder.alias()
     counts = [SQL(", {}.0", number(_COUNTS[letter])) for letter in node.index.weights]
     best = SQL("-bm25({}{})", table, join("", counts))
-    asked = _asked(frame, node)
+    asked = _build_fts5_query(frame, node)
     body = SQL("SELECT rowid, {} FROM {} WHERE {} MATCH {}", best, table, table, asked)
     builder.define(SQL("{} (c0, c1) AS MATERIALIZED ({})", name, body))
-    own = frame.own(meta.pk)
+    own = frame.build_own_column(meta.pk)
     frame.joins.append(SQL("LEFT JOIN {} AS {} ON {}.c0 = {}", name, alias, alias, own))
     return alias

@@ -8,11 +8,17 @@ from typing import Any, LiteralString
 
 from treefold_orm._base.errors import FieldError
 from treefold_orm._compile import clauses
-from treefold_orm._compile.ctes import attach
+from treefold_orm._compile.ctes import attach_ctes
 from treefold_orm._compile.frame import Frame
 from treefold_orm._compile.outputs import column_places, instance_columns
-from treefold_orm._compile.rules import EXPRESSIONS, condition, expression, order_term, order_terms
-from treefold_orm._compile.state import Key, State, replay
+from treefold_orm._compile.rules import (
+    EXPRESSIONS,
+    build_condition,
+    build_expression,
+    order_term,
+    order_terms,
+)
+from treefold_orm._compile.state import Key, State, replay_steps
 from treefold_orm._compile.values import converted_value
 from treefold_orm._dialects.sql import SQL, join, number
 from treefold_orm._expressions import nodes
@@ -46,12 +52,12 @@ def nested_select(
     """A query inside the statement of `frame`: its one column (as `c0` with `named`, or `width` of
     them for a row), its keys, or only whether it has rows.
     """
-    state = replay(node.key)
+    state = replay_steps(node.key)
     outer = parent if keys else frame
     inner = Frame(
         frame.builder, frame.dialect, state.meta, offset=frame.offset + node.base, parent=outer
     )
-    attach(inner, state, shared=node.shared, outer=frame.offset)
+    attach_ctes(inner, state, shared=node.shared, outer=frame.offset)
     clauses.set_grouping(inner, state, few=exists)
     if exists and not state.combined:
         columns = [SQL("1")]
@@ -67,11 +73,11 @@ def nested_select(
                 f"{len(columns)}; use values() with {wanted} names"
             )
     if named:
-        columns = _named(inner, state, columns)
-    return select(inner, state, columns, nested=True)
+        columns = _name_columns(inner, state, columns)
+    return build_select(inner, state, columns, nested=True)
 
 
-def subquery(
+def build_subquery(
     frame: Frame,
     node: SubqueryNode,
     *,
@@ -93,14 +99,14 @@ def subquery(
 
 def _nested_columns(frame: Frame, state: State, *, keys: bool = False) -> list[SQL]:
     if keys or state.rows == "instances":
-        return [frame.own(key) for key in state.meta.keys]
+        return [frame.build_own_column(key) for key in state.meta.keys]
     return clauses.output_columns(frame, state)
 
 
 # -- parts ----------------------------------------------------------------------------------------
 
 
-def select(frame: Frame, state: State, columns: list[SQL], *, nested: bool = False) -> SQL:
+def build_select(frame: Frame, state: State, columns: list[SQL], *, nested: bool = False) -> SQL:
     """The statement of a query, its columns written already.
 
     Combined queries, `distinct(fields)` and filters on windows have shapes of their own, in that
@@ -109,7 +115,7 @@ def select(frame: Frame, state: State, columns: list[SQL], *, nested: bool = Fal
     if state.lock is not None:
         _check_lockable(state)
     if state.combined:
-        return _combined(frame, state, columns, nested=nested)
+        return _build_combined(frame, state, columns, nested=nested)
     if state.distinct_on:
         return _first_of_each(frame, state, columns)
     if state.over_windows:
@@ -118,8 +124,8 @@ def select(frame: Frame, state: State, columns: list[SQL], *, nested: bool = Fal
     head: SQL = SQL("SELECT DISTINCT {}" if distinct else "SELECT {}", join(", ", columns))
     where = clauses.where_clause(frame, state)
     group = clauses.group_clause(frame, state)
-    order = order_terms(frame, _ordering(state))
-    limit = _limit(frame, state)
+    order = order_terms(frame, _choose_ordering(state))
+    limit = _build_limit(frame, state)
     lock = SQL("")
     if state.lock is not None:
         lock = frame.dialect.lock(
@@ -128,7 +134,7 @@ def select(frame: Frame, state: State, columns: list[SQL], *, nested: bool = Fal
             nowait=state.lock.nowait,
             strength=state.lock.strength,
         )
-    return SQL("{} FROM {}{}{}{}{}{}", head, frame.source(), where, group, order, limit, lock)
+    return SQL("{} FROM {}{}{}{}{}{}", head, frame.build_from(), where, group, order, limit, lock)
 
 
 def _check_lockable(state: State) -> None:
@@ -143,7 +149,9 @@ def _check_lockable(state: State) -> None:
         "distinct()": state.distinct and is_distinct(state),
         "groups": state.grouped,
         "a filter on a window": bool(state.over_windows),
-        "a window": any(map(nodes.contains_window, (*state.outputs, *(state.order or ())))),
+        "a window": any(
+            map(nodes.contains_window, (*state.output_expressions, *(state.order or ())))
+        ),
     }
     for what, found in several.items():
         if found:
@@ -166,14 +174,14 @@ def is_distinct(state: State) -> bool:
 
 def _select_over_windows(frame: Frame, state: State, columns: list[SQL]) -> SQL:
     # a window sees the rows that WHERE left, so its result can be tested one level further out only
-    tests = [condition(frame, node, right=frame)[0] for node in state.over_windows]
-    ordering = _ordering(state)
-    order = [expression(frame, term.expr) for term in ordering]
+    tests = [build_condition(frame, node, right=frame)[0] for node in state.over_windows]
+    ordering = _choose_ordering(state)
+    order = [build_expression(frame, term.expr) for term in ordering]
     named = [SQL("{} AS c{}", column, number(i)) for i, column in enumerate(columns)]
     named += [SQL("({}) AS k{}", test, number(i)) for i, test in enumerate(tests)]
     named += [SQL("{} AS o{}", term, number(i)) for i, term in enumerate(order)]
     where, group = clauses.where_clause(frame, state), clauses.group_clause(frame, state)
-    inner = SQL("SELECT {} FROM {}{}{}", join(", ", named), frame.source(), where, group)
+    inner = SQL("SELECT {} FROM {}{}{}", join(", ", named), frame.build_from(), where, group)
     outer = frame.builder.alias()
     picked = join(", ", [SQL("{}.c{}", outer, number(i)) for i in range(len(columns))])
     kept = join(" AND ", [SQL("{}.k{}", outer, number(i)) for i in range(len(tests))])
@@ -183,34 +191,34 @@ def _select_over_windows(frame: Frame, state: State, columns: list[SQL]) -> SQL:
     by = SQL(" ORDER BY {}", join(", ", terms)) if terms else SQL("")
     head = SQL("SELECT DISTINCT {}" if is_distinct(state) else "SELECT {}", picked)
     return SQL(
-        "{} FROM ({}) AS {} WHERE {}{}{}", head, inner, outer, kept, by, _limit(frame, state)
+        "{} FROM ({}) AS {} WHERE {}{}{}", head, inner, outer, kept, by, _build_limit(frame, state)
     )
 
 
 def _first_of_each(frame: Frame, state: State, columns: list[SQL]) -> SQL:
     if state.grouped or state.over_windows:
         raise FieldError("distinct(fields) takes rows of the model: no groups, no window filters")
-    fields = [expression(frame, node) for node in state.distinct_on]
+    fields = [build_expression(frame, node) for node in state.distinct_on]
     texts = dict(zip(state.distinct_on, fields, strict=True))
     terms = [
-        order_term(frame, term, texts.get(term.expr) or expression(frame, term.expr))
+        order_term(frame, term, texts.get(term.expr) or build_expression(frame, term.expr))
         for term in _first_order(state)
     ]
     order = join(", ", terms)
     where = clauses.where_clause(frame, state)
     if frame.dialect.distinct_on:
-        parts = (join(", ", fields), join(", ", columns), frame.source(), where, order)
+        parts = (join(", ", fields), join(", ", columns), frame.build_from(), where, order)
         head = SQL("SELECT DISTINCT ON ({}) {} FROM {}{} ORDER BY {}", *parts)
-        return SQL("{}{}", head, _limit(frame, state))
+        return SQL("{}{}", head, _build_limit(frame, state))
     named = [SQL("{} AS c{}", column, number(i)) for i, column in enumerate(columns)]
     named.append(
         SQL("ROW_NUMBER() OVER (PARTITION BY {} ORDER BY {}) AS r", join(", ", fields), order)
     )
     named.append(SQL("ROW_NUMBER() OVER (ORDER BY {}) AS o", order))
-    inner = SQL("SELECT {} FROM {}{}", join(", ", named), frame.source(), where)
+    inner = SQL("SELECT {} FROM {}{}", join(", ", named), frame.build_from(), where)
     outer = frame.builder.alias()
     picked = join(", ", [SQL("{}.c{}", outer, number(i)) for i in range(len(columns))])
-    tail = SQL("{}.r = 1 ORDER BY {}.o{}", outer, outer, _limit(frame, state))
+    tail = SQL("{}.r = 1 ORDER BY {}.o{}", outer, outer, _build_limit(frame, state))
     return SQL("SELECT {} FROM ({}) AS {} WHERE {}", picked, inner, outer, tail)
 
 
@@ -227,13 +235,14 @@ def select_parts(frame: Frame, state: State, columns: list[SQL], part: SQL) -> S
     """
     keys = [OrderNode(ColumnNode(key, (), key), descending=False) for key in state.meta.keys]
     terms = [
-        order_term(frame, term, expression(frame, term.expr)) for term in (*_ordering(state), *keys)
+        order_term(frame, term, build_expression(frame, term.expr))
+        for term in (*_choose_ordering(state), *keys)
     ]
     named = [SQL("{} AS c{}", column, number(i)) for i, column in enumerate(columns)]
     order = join(", ", terms)
     named.append(SQL("ROW_NUMBER() OVER (PARTITION BY {} ORDER BY {}) AS r", part, order))
     where, group = clauses.where_clause(frame, state), clauses.group_clause(frame, state)
-    inner = SQL("SELECT {} FROM {}{}{}", join(", ", named), frame.source(), where, group)
+    inner = SQL("SELECT {} FROM {}{}{}", join(", ", named), frame.build_from(), where, group)
     outer = frame.builder.alias()
     picked = join(", ", [SQL("{}.c{}", outer, number(i)) for i in range(len(columns))])
     place = SQL("{}.r", outer)
@@ -250,7 +259,7 @@ def select_parts(frame: Frame, state: State, columns: list[SQL], part: SQL) -> S
 
 def _first_order(state: State) -> list[OrderNode]:
     fields = state.distinct_on
-    terms = list(_ordering(state))
+    terms = list(_choose_ordering(state))
     leading = [term.expr for term in terms[: len(set(fields))]]
     if state.order and set(leading) != set(fields):
         raise FieldError(
@@ -263,7 +272,7 @@ def _first_order(state: State) -> list[OrderNode]:
     return [*terms, *keys]
 
 
-def _ordering(state: State) -> tuple[OrderNode, ...]:
+def _choose_ordering(state: State) -> tuple[OrderNode, ...]:
     if state.order is not None:
         return state.order
     if state.grouped or state.distinct or not state.meta.ordering:
@@ -271,7 +280,7 @@ def _ordering(state: State) -> tuple[OrderNode, ...]:
     return freeze_order(Scope(state.meta, []), state.meta.ordering)
 
 
-def _limit(frame: Frame, state: State) -> SQL:
+def _build_limit(frame: Frame, state: State) -> SQL:
     limit = None if state.limit is None else frame.builder.param(state.limit + frame.offset, None)
     offset = (
         None if state.offset is None else frame.builder.param(state.offset + frame.offset, None)
@@ -281,20 +290,22 @@ def _limit(frame: Frame, state: State) -> SQL:
 
 def numbered_select(frame: Frame, state: State, columns: list[SQL]) -> SQL:
     """The statement of a query as a table whose columns are called c0, c1 and so on."""
-    return select(frame, state, _named(frame, state, columns))
+    return build_select(frame, state, _name_columns(frame, state, columns))
 
 
-def _named(frame: Frame, state: State, columns: list[SQL]) -> list[SQL]:
-    """The columns as c0, c1 and so on, where `select` does not name them itself."""
+def _name_columns(frame: Frame, state: State, columns: list[SQL]) -> list[SQL]:
+    """The columns as c0, c1 and so on, where `build_select` does not name them itself."""
     if state.over_windows or (state.distinct_on and not frame.dialect.distinct_on):
         return columns
     return [SQL("{} AS c{}", column, number(i)) for i, column in enumerate(columns)]
 
 
-def _combined(frame: Frame, state: State, columns: list[SQL], *, nested: bool) -> SQL:
-    made = select(frame, replace(state, combined=(), order=(), limit=None, offset=None), columns)
+def _build_combined(frame: Frame, state: State, columns: list[SQL], *, nested: bool) -> SQL:
+    made = build_select(
+        frame, replace(state, combined=(), order=(), limit=None, offset=None), columns
+    )
     for part in state.combined:
-        op, other = part.op, replay(part.key)
+        op, other = part.op, replay_steps(part.key)
         inner = Frame(
             frame.builder,
             frame.dialect,
@@ -302,12 +313,12 @@ def _combined(frame: Frame, state: State, columns: list[SQL], *, nested: bool) -
             offset=frame.offset + part.base,
             parent=frame.parent,
         )
-        attach(inner, other)
+        attach_ctes(inner, other)
         clauses.set_grouping(inner, other)
         if other.lock is not None:
             raise FieldError(f"{op.upper()} cannot take a locked query: lock by key")
         other.order = ()
-        if not nested and _loads(other) != _loads(state):
+        if not nested and _list_loaded_parts(other) != _list_loaded_parts(state):
             raise FieldError(
                 f"{op.upper()} needs the same columns on both sides: use values(), only(), "
                 "select_related() and annotate() on both alike"
@@ -321,20 +332,25 @@ def _combined(frame: Frame, state: State, columns: list[SQL], *, nested: bool) -
                 f"{op.upper()} needs the same columns on both sides: {len(columns)} and "
                 f"{len(parts)}"
             )
-        text = select(inner, other, parts, nested=nested)
+        text = build_select(inner, other, parts, nested=nested)
         if other.combined:  # SQLite knows no parentheses here, and ranks the operations otherwise
             text = SQL("SELECT * FROM ({}) AS {}", text, frame.builder.alias())
         made = SQL(_COMBINE[op], made, text)
-    return SQL("{}{}{}", made, _positions(frame, state, len(columns)), _limit(frame, state))
+    return SQL(
+        "{}{}{}",
+        made,
+        _build_position_order(frame, state, len(columns)),
+        _build_limit(frame, state),
+    )
 
 
-def _loads(state: State) -> tuple[Any, ...] | None:
+def _list_loaded_parts(state: State) -> tuple[Any, ...] | None:
     if state.rows != "instances":
         return None
     return state.loaded, set(state.related), list(state.annotations)
 
 
-def _positions(frame: Frame, state: State, width: int) -> SQL:
+def _build_position_order(frame: Frame, state: State, width: int) -> SQL:
     if not state.order:
         return SQL("")
     places = column_places(state, width)
@@ -346,4 +362,4 @@ def _positions(frame: Frame, state: State, width: int) -> SQL:
     return SQL(" ORDER BY {}", join(", ", terms))
 
 
-EXPRESSIONS[SubqueryNode] = subquery
+EXPRESSIONS[SubqueryNode] = build_subquery

@@ -47,7 +47,7 @@ class State:
     joins: tuple[Join, ...] = ()
 
     @property
-    def outputs(self) -> list[nodes.Expr]:
+    def output_expressions(self) -> list[nodes.Expr]:
         """The computed columns of a query, or the annotations of its instances."""
         if self.rows == "instances":
             return list(self.annotations.values())
@@ -56,24 +56,24 @@ class State:
     @property
     def output_fields(self) -> tuple[Field[Any] | None, ...]:
         """The types of the outputs, which parts of a combined query have in common."""
-        return self.common or tuple(expr.field for expr in self.outputs)
+        return self.common or tuple(expr.field for expr in self.output_expressions)
 
     @property
     def row_values(self) -> list[nodes.Expr]:
         """The output columns as expressions over a derived table that has computed them already."""
-        pairs = zip(self.outputs, self.output_fields, strict=True)
+        pairs = zip(self.output_expressions, self.output_fields, strict=True)
         return [_as_output(nodes.per_row(expr), field) for expr, field in pairs]
 
     @property
-    def sliced(self) -> bool:
+    def is_sliced(self) -> bool:
         """True if LIMIT or OFFSET is set."""
         return self.limit is not None or self.offset is not None
 
     @property
-    def simple(self) -> bool:
+    def is_simple(self) -> bool:
         """True if the rows are the model's own, each once: conditions alone describe them."""
         return not (
-            self.sliced
+            self.is_sliced
             or self.distinct
             or self.distinct_on
             or self.combined
@@ -87,7 +87,7 @@ class State:
         if self.nothing or any(_names_few(node) for node in self.where):
             return True
         chosen = (*self.where, *(self.order or ()))  # a slice by an aggregate needs it of all rows
-        return self.sliced and not any(nodes.contains_row_aggregate(node) for node in chosen)
+        return self.is_sliced and not any(nodes.contains_row_aggregate(node) for node in chosen)
 
     @property
     def over_windows(self) -> list[nodes.Node]:
@@ -127,15 +127,15 @@ def top_level(conditions: list[nodes.Node]) -> list[nodes.Node]:
     return split
 
 
-def narrows(node: nodes.Node) -> bool:
+def narrows_rows(node: nodes.Node) -> bool:
     """True for a condition that may be expected to leave a small part of the rows: for all but
     negations and those that ask for NULL or for a truth value.
     """
     match node:
         case nodes.And() | nodes.Apart():
-            return any(map(narrows, node.children))
+            return any(map(narrows_rows, node.children))
         case nodes.Or():
-            return all(map(narrows, node.children))
+            return all(map(narrows_rows, node.children))
         case nodes.Compare():
             look = node.lookup
             return look.op != "null" and look.column.internal != "boolean"
@@ -143,7 +143,7 @@ def narrows(node: nodes.Node) -> bool:
             return not isinstance(node, nodes.Not)
 
 
-def replay(key: Key) -> State:
+def replay_steps(key: Key) -> State:
     """Add up the steps of a query."""
     state = State(key[0])
     for step in key[1:]:
@@ -163,7 +163,7 @@ def _filter(state: State, step: steps.Filter) -> None:
     state.where.append(parts[0] if len(parts) == 1 else nodes.And(tuple(parts)))
 
 
-def _annotate(state: State, step: steps.Annotate) -> None:
+def _add_annotation(state: State, step: steps.Annotate) -> None:
     if step.loaded:
         state.annotations[step.name] = step.expr
     if state.rows != "instances" and step.groups and not state.grouped:
@@ -174,26 +174,26 @@ def _annotate(state: State, step: steps.Annotate) -> None:
         state.columns = (*state.columns, (step.name, step.expr))
 
 
-def _values(state: State, step: steps.Values) -> None:
+def _set_values(state: State, step: steps.Values) -> None:
     state.rows, state.names, state.columns = step.rows, step.labels, step.columns
 
 
-def _slice(state: State, step: steps.Slice) -> None:
+def _set_slice(state: State, step: steps.Slice) -> None:
     state.limit = step.start if step.limit else None
     state.offset = step.start + step.limit if step.offset else None
 
 
-def _combine(state: State, step: steps.Combine) -> None:
+def _add_combined(state: State, step: steps.Combine) -> None:
     state.combined = (*state.combined, step)
 
 
-def _join(state: State, step: steps.JoinCTE) -> None:
+def _add_join(state: State, step: steps.JoinCTE) -> None:
     state.joins = (*state.joins, step.join)
     for name, node in step.join.names:
-        _annotate(state, steps.Annotate(name, node, groups=False, loaded=True))
+        _add_annotation(state, steps.Annotate(name, node, groups=False, loaded=True))
 
 
-def _set(name: str, part: str) -> Callable[[State, Any], None]:
+def _make_setter(name: str, part: str) -> Callable[[State, Any], None]:
     read = attrgetter(part)
     return lambda state, step: setattr(state, name, read(step))
 
@@ -202,19 +202,19 @@ _RULES: dict[type[steps.Step], Callable[[State, Any], None]] = {
     steps.Given: lambda state, step: None,
     steps.Filter: _filter,
     steps.Where: lambda state, step: state.where.append(step.condition),
-    steps.Ordering: _set("order", "terms"),
-    steps.KnownOrdering: _set("order", "terms"),
-    steps.Annotate: _annotate,
-    steps.Values: _values,
-    steps.Load: _set("loaded", "names"),
-    steps.SelectRelated: _set("related", "paths"),
+    steps.Ordering: _make_setter("order", "terms"),
+    steps.KnownOrdering: _make_setter("order", "terms"),
+    steps.Annotate: _add_annotation,
+    steps.Values: _set_values,
+    steps.Load: _make_setter("loaded", "names"),
+    steps.SelectRelated: _make_setter("related", "paths"),
     steps.Distinct: lambda state, step: setattr(state, "distinct", True),
-    steps.DistinctOn: _set("distinct_on", "nodes"),
+    steps.DistinctOn: _make_setter("distinct_on", "nodes"),
     steps.NoRows: lambda state, step: setattr(state, "nothing", True),
-    steps.Slice: _slice,
+    steps.Slice: _set_slice,
     steps.Lock: lambda state, step: setattr(state, "lock", step),
-    steps.Combine: _combine,
-    steps.Common: _set("common", "fields"),
-    steps.FromCTE: _set("source", "source"),
-    steps.JoinCTE: _join,
+    steps.Combine: _add_combined,
+    steps.Common: _make_setter("common", "fields"),
+    steps.FromCTE: _make_setter("source", "source"),
+    steps.JoinCTE: _add_join,
 }

@@ -10,11 +10,11 @@ from treefold_orm._compile.rules import (
     EXPRESSIONS,
     InFrame,
     Reached,
-    condition,
-    expression,
-    reached,
+    build_condition,
+    build_expression,
+    build_reached_column,
 )
-from treefold_orm._compile.search import rank
+from treefold_orm._compile.search import build_rank
 from treefold_orm._dialects.sql import SQL, declared_sql, join
 from treefold_orm._expressions import nodes
 from treefold_orm._expressions.arithmetic import POINTS
@@ -23,7 +23,7 @@ from treefold_orm._expressions.lookups import refuse_sensitive, walk
 from treefold_orm._expressions.outer import part_of
 
 
-def param(frame: Frame, node: nodes.ParamNode, *, cast: bool) -> SQL:
+def build_param(frame: Frame, node: nodes.ParamNode, *, cast: bool) -> SQL:
     """A placeholder for a parameter, with its type spelled out when `cast` is set."""
     field = node.field
     encode = None if field is None else field.encoder(frame.dialect.name)
@@ -31,33 +31,33 @@ def param(frame: Frame, node: nodes.ParamNode, *, cast: bool) -> SQL:
     return frame.dialect.cast(mark, field) if cast else mark
 
 
-def _arithmetic(frame: Frame, node: nodes.ArithNode, *, checked: bool = True) -> SQL:
+def _build_arithmetic(frame: Frame, node: nodes.ArithNode, *, checked: bool = True) -> SQL:
     # one check of the whole is enough: what left its limits on the way stays outside of them
     sides = [
-        _arithmetic(frame, side, checked=False)
-        if isinstance(side, nodes.ArithNode) and _unbroken(node, side)
-        else expression(frame, side)
+        _build_arithmetic(frame, side, checked=False)
+        if isinstance(side, nodes.ArithNode) and _keeps_precision(node, side)
+        else build_expression(frame, side)
         for side in (node.left, node.right)
     ]
     fields = (node.left.field, node.right.field, node.field)
     return frame.dialect.numbers.arithmetic(node.op, sides[0], sides[1], fields, checked=checked)
 
 
-def _unbroken(node: nodes.ArithNode, side: nodes.ArithNode) -> bool:
+def _keeps_precision(node: nodes.ArithNode, side: nodes.ArithNode) -> bool:
     kinds = {"" if n.field is None else kind_of(n.field) for n in (node, side)}
     if len(kinds) == 1 and kinds <= set(POINTS):
         return True
     return kinds <= {"integer", "decimal"} and {node.op, side.op} <= {"+", "-", "*"}
 
 
-def _outer(frame: Frame, node: nodes.OuterNode) -> SQL:
+def _build_outer_column(frame: Frame, node: nodes.OuterNode) -> SQL:
     around: Frame | None = frame
     for _ in range(node.level):
         around = None if around is None else around.parent
     if around is None:
         raise FieldError(f"{node.shown} stands outside of Subquery and Exists")
     if node.known is not None:
-        return expression(around, node.known.expr)
+        return build_expression(around, node.known.expr)
     of_cte = around.cte_columns.get(node.path)
     if of_cte is not None:
         return around.cte_column(of_cte)
@@ -66,7 +66,7 @@ def _outer(frame: Frame, node: nodes.OuterNode) -> SQL:
     if rest:
         raise FieldError(f"{node.shown} must name a column")
     around.refuse_many(hops)
-    return around.column(hops, part_of(node, column))
+    return around.build_column(hops, part_of(node, column))
 
 
 def converted_value(frame: Frame, value: SQL, node: nodes.ConvertNode) -> SQL:
@@ -79,18 +79,18 @@ def converted_value(frame: Frame, value: SQL, node: nodes.ConvertNode) -> SQL:
     return frame.dialect.converted(value, source, target, node.mode)
 
 
-def _function(frame: Frame, node: nodes.FuncNode) -> SQL:
+def _build_function(frame: Frame, node: nodes.FuncNode) -> SQL:
     dialect = frame.dialect
     if node.name == "json_path":
         column, path = node.args
         keys = path.value if isinstance(path, nodes.ConstNode) else ()
-        return dialect.json.path(expression(frame, column), keys, frame.builder.const)
+        return dialect.json.path(build_expression(frame, column), keys, frame.builder.const)
     if node.name == "json_order":
         column, path = cast("nodes.FuncNode", node.args[0]).args
         keys = path.value if isinstance(path, nodes.ConstNode) else ()
-        document = expression(frame, column)
+        document = build_expression(frame, column)
         return dialect.json.order(node.option, document, keys, frame.builder.const)
-    args = [expression(frame, arg) for arg in node.args]
+    args = [build_expression(frame, arg) for arg in node.args]
     source: Any = node.args[0].field if node.args else None
     match node.name:
         case "extract":
@@ -101,22 +101,26 @@ def _function(frame: Frame, node: nodes.FuncNode) -> SQL:
             return dialect.typed(dialect.function(node.name, args), node.field)
 
 
-def _case(frame: Frame, node: nodes.CaseNode) -> SQL:
+def _build_case(frame: Frame, node: nodes.CaseNode) -> SQL:
     parts = [
-        SQL("WHEN {} THEN {}", condition(frame, when, right=frame)[0], expression(frame, then))
+        SQL(
+            "WHEN {} THEN {}",
+            build_condition(frame, when, right=frame)[0],
+            build_expression(frame, then),
+        )
         for when, then in node.whens
     ]
     if node.default is not None:
-        parts.append(SQL("ELSE {}", expression(frame, node.default)))
+        parts.append(SQL("ELSE {}", build_expression(frame, node.default)))
     return SQL("CASE {} END", join(" ", parts))
 
 
-def _truth(frame: Frame, node: nodes.TruthNode) -> SQL:
-    text, nullable = condition(frame, node.condition, right=frame)
+def _build_truth_value(frame: Frame, node: nodes.TruthNode) -> SQL:
+    text, nullable = build_condition(frame, node.condition, right=frame)
     return SQL("(({}) IS TRUE)" if nullable else "({})", text)
 
 
-def _custom(frame: Frame, node: nodes.CustomNode) -> SQL:
+def _build_custom_function(frame: Frame, node: nodes.CustomNode) -> SQL:
     takes = node.takes or (None,) * len(node.args)
     for arg, field in zip(node.args, takes, strict=True):
         scaled = arg.field is not None and kind_of(arg.field) == "decimal"
@@ -125,22 +129,22 @@ def _custom(frame: Frame, node: nodes.CustomNode) -> SQL:
                 f"{node.template.owner} cannot take a decimal on sqlite, which keeps it as a "
                 "scaled integer: declare takes=(fields.FloatField(), ...)"
             )
-    args = [expression(frame, arg) for arg in node.args]
+    args = [build_expression(frame, arg) for arg in node.args]
     return frame.dialect.typed(
         declared_sql(node.template.text(frame.dialect.name)).filled(args), node.field
     )
 
 
-def _column(frame: Frame, node: nodes.ColumnNode) -> SQL:
+def _build_own_column(frame: Frame, node: nodes.ColumnNode) -> SQL:
     frame.refuse_many(node.hops)
-    return frame.column(node.hops, node.column)
+    return frame.build_column(node.hops, node.column)
 
 
-def _converted(frame: Frame, node: nodes.ConvertNode) -> SQL:
-    return converted_value(frame, expression(frame, node.arg), node)
+def _build_converted(frame: Frame, node: nodes.ConvertNode) -> SQL:
+    return converted_value(frame, build_expression(frame, node.arg), node)
 
 
-def _refused(frame: Frame, node: nodes.SchemaSQLNode) -> SQL:
+def _refuse_schema_sql(frame: Frame, node: nodes.SchemaSQLNode) -> SQL:
     raise FieldError(
         "SchemaSQL cannot stand in a query, only in constraints, indexes and db_default; declare a "
         "Func"
@@ -149,22 +153,22 @@ def _refused(frame: Frame, node: nodes.SchemaSQLNode) -> SQL:
 
 EXPRESSIONS.update(
     {
-        Reached: reached,
-        nodes.ColumnNode: _column,
-        nodes.ParamNode: lambda frame, node: param(frame, node, cast=True),
-        nodes.OuterNode: _outer,
-        nodes.RankNode: rank,
+        Reached: build_reached_column,
+        nodes.ColumnNode: _build_own_column,
+        nodes.ParamNode: lambda frame, node: build_param(frame, node, cast=True),
+        nodes.OuterNode: _build_outer_column,
+        nodes.RankNode: build_rank,
         nodes.CTENode: lambda frame, node: frame.cte_column(node),
         nodes.ConstNode: lambda frame, node: frame.dialect.cast(
             frame.builder.const(node.value), node.field
         ),
-        nodes.ConvertNode: _converted,
-        nodes.FuncNode: _function,
-        nodes.ArithNode: _arithmetic,
-        nodes.CaseNode: _case,
-        InFrame: lambda _, node: expression(node.frame, node.node),
-        nodes.TruthNode: _truth,
-        nodes.CustomNode: _custom,
-        nodes.SchemaSQLNode: _refused,
+        nodes.ConvertNode: _build_converted,
+        nodes.FuncNode: _build_function,
+        nodes.ArithNode: _build_arithmetic,
+        nodes.CaseNode: _build_case,
+        InFrame: lambda _, node: build_expression(node.frame, node.node),
+        nodes.TruthNode: _build_truth_value,
+        nodes.CustomNode: _build_custom_function,
+        nodes.SchemaSQLNode: _refuse_schema_sql,
     }
 )

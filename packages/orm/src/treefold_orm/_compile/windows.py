@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import LiteralString
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._compile.aggregates import plain
+from treefold_orm._compile.aggregates import build_plain_aggregate
 from treefold_orm._compile.frame import Frame
-from treefold_orm._compile.rules import EXPRESSIONS, expression, order_term
+from treefold_orm._compile.rules import EXPRESSIONS, build_expression, order_term
 from treefold_orm._dialects.sql import SQL, join
 from treefold_orm._expressions import nodes
 from treefold_orm._fields.base import AnyField
@@ -25,15 +25,15 @@ _EXCLUDES: dict[str, LiteralString] = {
 }
 
 
-def window(frame: Frame, node: nodes.WindowNode) -> SQL:
+def build_window(frame: Frame, node: nodes.WindowNode) -> SQL:
     """A function or an aggregate over a window."""
-    function, over = node.function, _over(frame, node)
+    function, over = node.function, _build_over_clause(frame, node)
     if isinstance(function, nodes.AggregateNode):
-        made = plain(frame, function, over, empty=_may_be_empty(node.frame))
+        made = build_plain_aggregate(frame, function, over, empty=_may_be_empty(node.frame))
         return frame.dialect.typed(made, node.field)
     if not isinstance(function, nodes.FuncNode):
         raise FieldError("A window takes a function or an aggregate")
-    args = [expression(frame, arg) for arg in function.args]
+    args = [build_expression(frame, arg) for arg in function.args]
     called = frame.dialect.function(function.name, args)
     return frame.dialect.typed(SQL("{}{}", called, over), node.field)
 
@@ -47,24 +47,30 @@ def _may_be_empty(node: nodes.FrameNode | None) -> bool:
     return after or before or node.exclude in {"current", "group"}
 
 
-def _over(frame: Frame, node: nodes.WindowNode) -> SQL:
+def _build_over_clause(frame: Frame, node: nodes.WindowNode) -> SQL:
     parts: list[SQL] = []
     if node.partition:
-        terms = [expression(frame, term) for term in node.partition]
+        terms = [build_expression(frame, term) for term in node.partition]
         parts.append(SQL("PARTITION BY {}", join(", ", terms)))
     if node.order:
         terms = [
             order_term(
-                frame, term, _key(frame, node.frame, expression(frame, term.expr), term.expr.field)
+                frame,
+                term,
+                _build_order_key(
+                    frame, node.frame, build_expression(frame, term.expr), term.expr.field
+                ),
             )
             for term in node.order
         ]
         parts.append(SQL("ORDER BY {}", join(", ", terms)))
-    clause = SQL("") if node.frame is None else _frame(frame, node.frame)
+    clause = SQL("") if node.frame is None else _build_window_frame(frame, node.frame)
     return SQL(" OVER ({}{})", join(" ", parts), clause)
 
 
-def _key(frame: Frame, node: nodes.FrameNode | None, value: SQL, field: AnyField | None) -> SQL:
+def _build_order_key(
+    frame: Frame, node: nodes.FrameNode | None, value: SQL, field: AnyField | None
+) -> SQL:
     """A term of the ordering; where distances are taken of it, as something that has them."""
     if node is None or node.kind != "range" or field is None:
         return value
@@ -74,19 +80,19 @@ def _key(frame: Frame, node: nodes.FrameNode | None, value: SQL, field: AnyField
     return frame.dialect.range_key(value, field)
 
 
-def _frame(frame: Frame, node: nodes.FrameNode) -> SQL:
-    start = _bound(frame, node.start, SQL("UNBOUNDED PRECEDING"))
-    end = _bound(frame, node.end, SQL("UNBOUNDED FOLLOWING"))
+def _build_window_frame(frame: Frame, node: nodes.FrameNode) -> SQL:
+    start = _build_frame_bound(frame, node.start, SQL("UNBOUNDED PRECEDING"))
+    end = _build_frame_bound(frame, node.end, SQL("UNBOUNDED FOLLOWING"))
     return SQL(_KINDS[node.kind], start, end, SQL(_EXCLUDES[node.exclude]))
 
 
-def _bound(frame: Frame, node: nodes.FrameBound | None, whole: SQL) -> SQL:
+def _build_frame_bound(frame: Frame, node: nodes.FrameBound | None, whole: SQL) -> SQL:
     if node is None:
         return whole
     if node.distance is None:
         return SQL("CURRENT ROW")
-    distance = expression(frame, node.distance)
+    distance = build_expression(frame, node.distance)
     return SQL("{} PRECEDING" if node.side < 0 else "{} FOLLOWING", distance)
 
 
-EXPRESSIONS[nodes.WindowNode] = window
+EXPRESSIONS[nodes.WindowNode] = build_window

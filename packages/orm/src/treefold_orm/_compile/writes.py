@@ -13,10 +13,10 @@ from typing import Any
 from treefold_orm._base.errors import FieldError
 from treefold_orm._compile.clauses import where_clause
 from treefold_orm._compile.frame import Frame, NeedsJoin
-from treefold_orm._compile.plan import Plan, finish
-from treefold_orm._compile.state import Key, replay
-from treefold_orm._compile.values import param
-from treefold_orm._compile.writing import expression, key_select
+from treefold_orm._compile.plan import Plan, finish_plan
+from treefold_orm._compile.state import Key, replay_steps
+from treefold_orm._compile.values import build_param
+from treefold_orm._compile.writing import build_expression, key_select
 from treefold_orm._dialects.dialect import Dialect
 from treefold_orm._dialects.sql import (
     SQL,
@@ -64,11 +64,14 @@ def insert_plan(
     source = SQL("DEFAULT VALUES")
     if fields:
         pairs = [(f, None if encoded else f.encoder(dialect.name)) for f in fields] * rows
-        cells = [_mark(builder, dialect, f, i, encode) for i, (f, encode) in enumerate(pairs)]
-        names, values = join(", ", map(column_name, fields)), _rows(cells, len(fields))
+        cells = [
+            _build_placeholder(builder, dialect, f, i, encode)
+            for i, (f, encode) in enumerate(pairs)
+        ]
+        names, values = join(", ", map(column_name, fields)), _build_value_rows(cells, len(fields))
         source = SQL("({}) VALUES {}", names, values)
-    statement = _insert(dialect, meta, source, returning=returning, conflict=conflict)
-    return finish(builder, statement, dialect, given=rows * len(fields))
+    statement = _build_insert(dialect, meta, source, returning=returning, conflict=conflict)
+    return finish_plan(builder, statement, dialect, given=rows * len(fields))
 
 
 def unnest_plan(
@@ -94,8 +97,8 @@ def unnest_plan(
         join(", ", marks),
         join(", ", names),
     )
-    statement = _insert(dialect, meta, source, returning=returning, conflict=conflict)
-    return finish(builder, statement, dialect, given=len(fields))
+    statement = _build_insert(dialect, meta, source, returning=returning, conflict=conflict)
+    return finish_plan(builder, statement, dialect, given=len(fields))
 
 
 def can_unnest(fields: Fields) -> bool:
@@ -103,19 +106,19 @@ def can_unnest(fields: Fields) -> bool:
     return bool(fields) and not any(isinstance(field, ArrayField) for field in fields)
 
 
-def _rows(cells: list[SQL], width: int) -> SQL:
+def _build_value_rows(cells: list[SQL], width: int) -> SQL:
     """The rows of a VALUES list."""
     starts = range(0, len(cells), width)
     return join(", ", [SQL("({})", join(", ", cells[at : at + width])) for at in starts])
 
 
-def _mark(
+def _build_placeholder(
     builder: Builder, dialect: Dialect, field: AnyField, place: int, encode: Encoder | None
 ) -> SQL:
     return given(dialect, builder.param(place, encode), field)
 
 
-def _returned(dialect: Dialect, fields: Fields) -> SQL:
+def _build_returning(dialect: Dialect, fields: Fields) -> SQL:
     return join(", ", [_returned_column(dialect, field) for field in fields])
 
 
@@ -127,16 +130,16 @@ def _returned_column(dialect: Dialect, field: AnyField) -> SQL:
     return read(dialect, column, field)
 
 
-def _insert(
+def _build_insert(
     dialect: Dialect, meta: Meta, source: SQL, *, returning: Fields, conflict: Conflict | None
 ) -> SQL:
-    tail = SQL("") if conflict is None else _conflict(meta, conflict)
+    tail = SQL("") if conflict is None else _build_conflict_clause(meta, conflict)
     if returning:
-        tail = SQL("{} RETURNING {}", tail, _returned(dialect, returning))
+        tail = SQL("{} RETURNING {}", tail, _build_returning(dialect, returning))
     return SQL("INSERT INTO {} {}{}", table_name(meta), source, tail)
 
 
-def _conflict(meta: Meta, conflict: Conflict) -> SQL:
+def _build_conflict_clause(meta: Meta, conflict: Conflict) -> SQL:
     target = (
         SQL(" ({})", join(", ", map(column_name, conflict.target))) if conflict.target else SQL("")
     )
@@ -173,7 +176,11 @@ def update_row_plan(
     """Update one row by key: parameters are the new values, the key, and the version expected."""
     builder = Builder()
     sets = [
-        SQL("{} = {}", column_name(f), _mark(builder, dialect, f, i, f.encoder(dialect.name)))
+        SQL(
+            "{} = {}",
+            column_name(f),
+            _build_placeholder(builder, dialect, f, i, f.encoder(dialect.name)),
+        )
         for i, f in enumerate(fields)
     ]
     known = meta.keys if guard is None else (*meta.keys, guard)
@@ -184,7 +191,7 @@ def update_row_plan(
     statement = SQL(
         "UPDATE {} SET {} WHERE {}", table_name(meta), join(", ", sets), join(" AND ", tests)
     )
-    return finish(builder, statement, dialect, given=len(fields) + len(known))
+    return finish_plan(builder, statement, dialect, given=len(fields) + len(known))
 
 
 def bulk_update_plan(dialect: Dialect, meta: Meta, fields: Fields, *, rows: int) -> Plan:
@@ -216,10 +223,10 @@ def bulk_update_plan(dialect: Dialect, meta: Meta, fields: Fields, *, rows: int)
         table_name(meta),
         alias,
         join(", ", sets),
-        _rows(cells, width),
+        _build_value_rows(cells, width),
         join(" AND ", same),
     )
-    return finish(builder, statement, dialect, given=rows * width)
+    return finish_plan(builder, statement, dialect, given=rows * width)
 
 
 def update_plan(
@@ -232,9 +239,9 @@ def update_plan(
 ) -> Plan:
     """Update the rows of a query; the statement gives `returning` back."""
 
-    def statement(frame: Frame, where: Where) -> SQL:
+    def build_update(frame: Frame, where: Where) -> SQL:
         pairs = [
-            SQL("{} = {}", column_name(field), _assigned(frame, field, node))
+            SQL("{} = {}", column_name(field), _build_assigned_value(frame, field, node))
             for field, node in sets
         ]
         text = SQL(
@@ -246,50 +253,52 @@ def update_plan(
         )
         if not returning:
             return text
-        return SQL("{} RETURNING {}", text, _returned(dialect, returning))
+        return SQL("{} RETURNING {}", text, _build_returning(dialect, returning))
 
-    return _over_rows(dialect, key, statement, given=given)
+    return _over_rows(dialect, key, build_update, given=given)
 
 
 def delete_plan(dialect: Dialect, key: Key, *, given: int) -> Plan:
     """Delete the rows of a query."""
 
-    def statement(frame: Frame, where: Where) -> SQL:
+    def build_delete(frame: Frame, where: Where) -> SQL:
         return SQL("DELETE FROM {} AS {}{}", table_name(frame.meta), frame.alias, where(frame))
 
-    return _over_rows(dialect, key, statement, given=given)
+    return _over_rows(dialect, key, build_delete, given=given)
 
 
 def _over_rows(
     dialect: Dialect, key: Key, statement: Callable[[Frame, Where], SQL], *, given: int
 ) -> Plan:
-    state = replay(key)
+    state = replay_steps(key)
     if state.rows != "instances" or state.combined:
         raise FieldError(
             "update() and delete() work on rows of the model: call them before values() and union()"
         )
 
-    def attempt(where: Where) -> Plan:
+    def try_plan(where: Where) -> Plan:
         frame = Frame(Builder(), dialect, state.meta, joinable=False)
-        return finish(frame.builder, statement(frame, where), dialect, given=given)
+        return finish_plan(frame.builder, statement(frame, where), dialect, given=given)
 
-    if state.simple and not state.joins:
+    if state.is_simple and not state.joins:
         try:
-            return attempt(lambda frame: where_clause(frame, state))
+            return try_plan(lambda frame: where_clause(frame, state))
         except NeedsJoin:
             pass  # a condition reaches into another table: say it over keys
 
     def by_keys(frame: Frame) -> SQL:
-        return SQL(" WHERE {} IN ({})", frame.own(frame.meta.pk), key_select(frame, key))
+        return SQL(
+            " WHERE {} IN ({})", frame.build_own_column(frame.meta.pk), key_select(frame, key)
+        )
 
     try:
-        return attempt(by_keys)
+        return try_plan(by_keys)
     except NeedsJoin:
         raise FieldError("update() cannot take values from another table: use Subquery") from None
 
 
-def _assigned(frame: Frame, field: AnyField, node: Expr) -> SQL:
+def _build_assigned_value(frame: Frame, field: AnyField, node: Expr) -> SQL:
     if isinstance(node, ParamNode):
-        return given(frame.dialect, param(frame, node, cast=False), field)
-    value = expression(frame, node)
+        return given(frame.dialect, build_param(frame, node, cast=False), field)
+    value = build_expression(frame, node)
     return stored(frame.dialect, value, field) if field.storage else value

@@ -238,7 +238,7 @@ def _plan(
         )
     else:
         made = writes.unnest_plan(database.dialect, meta, fields, returning=back, conflict=rule)
-    return database.plans.keep(key, made)
+    return database.plans.keep_plan(key, made)
 
 
 def _remember_rows(
@@ -355,7 +355,7 @@ def _update_values(
         plan = database.plans.get(key)
         if plan is None:
             made = writes.bulk_update_plan(database.dialect, meta, columns, rows=size)
-            plan = database.plans.keep(key, made)
+            plan = database.plans.keep_plan(key, made)
         params = [
             value
             for row in part

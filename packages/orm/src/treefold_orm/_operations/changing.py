@@ -61,7 +61,7 @@ def update(
         plan = update_plan(
             database.dialect, whole, tuple(sets), given=len(scope.params), returning=back
         )
-        database.plans.keep(key, plan)
+        database.plans.keep_plan(key, plan)
     return (yield Statement("rows" if back else "count", plan.sql, bound_args(plan, scope.params)))
 
 
@@ -78,7 +78,7 @@ def delete(query: AnyQuery) -> Operation[int]:
         from treefold_orm._compile.writes import delete_plan
 
         plan = delete_plan(database.dialect, whole, given=len(given))
-        database.plans.keep(("delete", whole), plan)
+        database.plans.keep_plan(("delete", whole), plan)
     if guarded:
         yield from check_protected(query)
     return (yield Statement("count", plan.sql, bound_args(plan, given)))

@@ -109,7 +109,7 @@ def _insert_plan(
     from treefold_orm._compile.writes import insert_plan
 
     plan = insert_plan(database.dialect, meta, fields, returning=returning)
-    return database.plans.keep(("insert", meta, kind), plan)
+    return database.plans.keep_plan(("insert", meta, kind), plan)
 
 
 def left_out(instance: Instance) -> Fields:

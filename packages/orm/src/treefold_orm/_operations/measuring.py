@@ -80,15 +80,15 @@ def aggregate(
         from treefold_orm._compile.aggregate_query import aggregate_plan
 
         plan = aggregate_plan(database.dialect, whole, tuple(named), given=len(scope.params))
-        database.plans.keep(key, plan)
+        database.plans.keep_plan(key, plan)
     found = yield Statement("rows", plan.sql, bound_args(plan, scope.params))
     return plan.decode(found)[0]
 
 
 def _named_rows(key: Any) -> dict[str, Expr]:
-    from treefold_orm._compile.state import replay
+    from treefold_orm._compile.state import replay_steps
 
-    state = replay(key)
+    state = replay_steps(key)
     names = list(state.annotations)
     if state.rows != "instances":
         names = [name for name, _ in state.columns]

@@ -13,7 +13,7 @@ from treefold_orm._base.errors import FieldError
 from treefold_orm._base.journal import active
 from treefold_orm._base.names import check_untainted
 from treefold_orm._base.statement import Operation, Statement
-from treefold_orm._compile.hydrate import Shape, instances
+from treefold_orm._compile.hydrate import Shape, compile_instances
 from treefold_orm._dialects.sql import SQL, Builder
 from treefold_orm._fields.base import Field
 from treefold_orm._fields.carriers import field_of
@@ -92,7 +92,7 @@ def select(
         raise FieldError(f"Raw SQL for {meta.name} must give {keys}, and each column once")
     shape = Shape(meta.model, fields, partial=fields != meta.columns)
     dialect = database_for(alias).dialect.name
-    decode = instances(shape, dialect, batch_lazy=batch_lazy, alias=alias)
+    decode = compile_instances(shape, dialect, batch_lazy=batch_lazy, alias=alias)
     found = decode([_as_queried(row, fields, dialect) for row in rows])
     if active.journal is not None:
         mark_read(found, active.journal)

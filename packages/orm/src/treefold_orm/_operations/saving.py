@@ -101,7 +101,7 @@ def _update(
     if plan is None:
         from treefold_orm._compile.writes import update_row_plan
 
-        plan = database.plans.keep(
+        plan = database.plans.keep_plan(
             key, update_row_plan(database.dialect, meta, fields, guard=version)
         )
     params = [given[f] if f in given else row_state.clean_value(instance, f) for f in fields]

@@ -248,9 +248,9 @@ def _keys_and_notes(query: AnyQuery) -> AnyQuery:
 
 
 def _columns(query: AnyQuery) -> tuple[tuple[str, nodes.Expr], ...]:
-    from treefold_orm._compile.state import replay
+    from treefold_orm._compile.state import replay_steps
 
-    columns = replay(query._key).columns
+    columns = replay_steps(query._key).columns
     names = [name for name, _ in columns]
     for name, node in columns:
         if isinstance(node, nodes.ColumnNode) and node.column.sensitive:

@@ -10,7 +10,10 @@ from typing import Any
 
 from treefold_orm._base.errors import FieldError, FieldValueError, ModelError
 from treefold_orm._compile.frame import Frame
-from treefold_orm._compile.writing import condition as condition_sql, expression as expression_sql
+from treefold_orm._compile.writing import (
+    build_condition as condition_sql,
+    build_expression as expression_sql,
+)
 from treefold_orm._dialects.dialect import Dialect
 from treefold_orm._dialects.sql import SQL, Builder, Encoder, column_name, schema_text
 from treefold_orm._dialects.sqlite import SQLite
@@ -41,7 +44,7 @@ _MOMENTS = (dt.date, dt.time)  # a datetime is a date
 class _Unaliased(Frame):
     """A frame whose columns stand without alias, as DDL wants them."""
 
-    def column(self, hops: Any, field: Field[Any]) -> SQL:
+    def build_column(self, hops: Any, field: Field[Any]) -> SQL:
         if hops:
             raise ModelError(
                 f"{self.meta.name}: constraints and indexes cannot look into another table"
@@ -53,7 +56,7 @@ class _Unaliased(Frame):
             )
         return column_name(field)
 
-    def value(self, node: Expr) -> SQL | None:
+    def find_value(self, node: Expr) -> SQL | None:
         if isinstance(node, SchemaSQLNode):
             return schema_text(node.text, node.columns)
         # the schema is read by other programs too, which lack the functions of a connection

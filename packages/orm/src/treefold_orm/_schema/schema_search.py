@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from treefold_orm._base.errors import ModelError, UnsupportedFeature
 from treefold_orm._base.names import constraint_name
-from treefold_orm._compile.search import vector
+from treefold_orm._compile.search import build_vector
 from treefold_orm._dialects.dialect import Dialect
 from treefold_orm._dialects.sql import SQL, join, quoted_name, quoted_text
 from treefold_orm._fields.meta import Meta
@@ -100,7 +100,7 @@ def create_search(operation: CreateSearchIndex, dialect: Dialect) -> list[str]:
     missing = SQL(" IF NOT EXISTS" if operation.if_missing else "")
     if dialect.name == "sqlite":
         return [made.text for made in _create_fts5(search, missing)]
-    text = vector([quoted_name(c) for c in search.columns], search.config, search.weights)
+    text = build_vector([quoted_name(c) for c in search.columns], search.config, search.weights)
     name, table = quoted_name(search.name), quoted_name(search.table)
     return [SQL("CREATE INDEX{} {} ON {} USING gin (({}))", missing, name, table, text).text]
 
