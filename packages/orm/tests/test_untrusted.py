@@ -121,7 +121,7 @@ def test_caches_stay_bounded(db: Any) -> None:
 
     cache = PlanCache()
     for number in range(MAX_PLANS + 10):
-        cache.keep(number, Plan("", None))
+        cache.keep_plan(number, Plan("", None))
     assert len(cache) == MAX_PLANS
     assert 0 not in cache
 

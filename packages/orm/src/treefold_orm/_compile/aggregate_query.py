@@ -3,6 +3,14 @@
 Most are taken of the model's rows that the query selects. Where its rows are others (groups,
 unions, distinct values, rows with windows) the query becomes a table in FROM, and aggregates take
 its columns.
+
+Example, groups counted and the largest count taken of them:
+
+    >>> Writer.objects.values("born").annotate(n=Count("id")).aggregate(most=Max("n"))
+    SQLite: SELECT MAX(t1.c1) FROM (SELECT t0."born" AS c0, COUNT(t0."id") AS c1 FROM "writer" AS t0
+    GROUP BY t0."born") AS t1
+    PostgreSQL: SELECT (MAX(t1.c1))::bigint FROM (SELECT t0."born" AS c0, (COUNT(t0."id"))::bigint
+    AS c1 FROM "writer" AS t0 GROUP BY t0."born") AS t1
 """
 
 from __future__ import annotations

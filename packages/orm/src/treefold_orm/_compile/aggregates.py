@@ -3,6 +3,22 @@
 Aggregates over a to-many relation never multiply each other: where all rows are needed, the related
 rows are grouped by their owner once and joined; where few are, each row has a correlated
 sub-select. In a group they are aggregated once more.
+
+Example, `build_aggregate` for all writers, and for the few that a filter selects:
+
+    >>> Writer.objects.annotate(n=Count("articles")).values("name", "n")
+    SQLite: SELECT t0."name", COALESCE(t2.v0, 0) FROM "writer" AS t0 LEFT JOIN (SELECT
+    t1."writer_id" AS g, COUNT(t1."id") AS v0 FROM "article" AS t1 GROUP BY t1."writer_id") AS t2 ON
+    t2.g = t0."id"
+    PostgreSQL: SELECT t0."name", (COALESCE(t2.v0, 0))::bigint FROM "writer" AS t0 LEFT JOIN (SELECT
+    t1."writer_id" AS g, COUNT(t1."id") AS v0 FROM "article" AS t1 GROUP BY t1."writer_id") AS t2 ON
+    t2.g = t0."id"
+
+    >>> Writer.objects.filter(name="Ann").annotate(n=Count("articles")).values("name", "n")
+    SQLite: SELECT t0."name", (SELECT COUNT(t1."id") FROM "article" AS t1 WHERE t1."writer_id" =
+    t0."id") FROM "writer" AS t0 WHERE t0."name" = ?
+    PostgreSQL: SELECT t0."name", ((SELECT COUNT(t1."id") FROM "article" AS t1 WHERE t1."writer_id"
+    = t0."id"))::bigint FROM "writer" AS t0 WHERE t0."name" = $1
 """
 
 from __future__ import annotations

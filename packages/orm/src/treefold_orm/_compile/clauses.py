@@ -1,5 +1,14 @@
 """The clauses of one SELECT: conditions before and after grouping, the groups, and what is taken of
 them.
+
+Example, the condition on a column before the groups and the one on an aggregate after them:
+
+    >>> Article.objects.filter(views__gt=5).values("writer_id").annotate(n=Count("id"))
+    ... .filter(n__gt=2)
+    SQLite: SELECT t0."writer_id", COUNT(t0."id") FROM "article" AS t0 WHERE t0."views" > ? GROUP BY
+    t0."writer_id" HAVING COUNT(t0."id") > ?
+    PostgreSQL: SELECT t0."writer_id", (COUNT(t0."id"))::bigint FROM "article" AS t0 WHERE
+    t0."views" > $1 GROUP BY t0."writer_id" HAVING (COUNT(t0."id"))::bigint > ($2)::bigint
 """
 
 from __future__ import annotations

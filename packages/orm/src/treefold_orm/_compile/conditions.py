@@ -3,6 +3,17 @@
 Conditions on to-many relations become EXISTS, one for each relation and `filter()` call, so that
 no row is ever repeated. Negation selects exactly the rows its inside does not: unknown counts as
 not selected.
+
+Example, `build_existence` receives both comparisons of a `filter()`; a negation encloses the
+whole row, so that unknown is not selected:
+
+    >>> Writer.objects.filter(articles__title="x", articles__views__gt=5).values("name")
+    SELECT t0."name" FROM "writer" AS t0 WHERE (EXISTS (SELECT 1 FROM "article" AS t1 WHERE
+    t1."writer_id" = t0."id" AND t1."title" = ? AND t1."views" > ?))
+
+    >>> Writer.objects.exclude(articles__title="x").values("name")
+    SELECT t0."name" FROM "writer" AS t0 WHERE NOT (EXISTS (SELECT 1 FROM "article" AS t1 WHERE
+    t1."writer_id" = t0."id" AND t1."title" = ?))
 """
 
 from __future__ import annotations

@@ -2,6 +2,13 @@
 
 A recursive one ends by itself: UNION drops rows that it has seen, and where rows are kept apart by
 their depth, either the depth is limited or no way meets a row twice.
+
+Example, `_define_recursive` receives the first rows and the relation to follow:
+
+    >>> CTE.recursive(Writer.objects.filter(id=1), "reports").objects.values("name")
+    WITH RECURSIVE w0 (c0) AS (SELECT t2."id" FROM "writer" AS t2 WHERE t2."id" = ? UNION SELECT
+    t4."id" FROM w0 AS t3, "writer" AS t4 WHERE t4."boss_id" = t3.c0) SELECT t0."name" FROM "writer"
+    AS t0 JOIN w0 AS t1 ON t1.c0 = t0."id"
 """
 
 from __future__ import annotations

@@ -2,6 +2,13 @@
 
 A CTE and its columns have generated names (`w0`, `c0`). One that a statement uses several times is
 written once, by `cte_definitions`.
+
+Example, `attach_ctes` joins the CTE under the alias that its columns are read from:
+
+    >>> Article.objects.join(CTE(Writer.objects.filter(name="Ann").values("id")), id="writer")
+    ... .values("title")
+    WITH w0 (c0) AS (SELECT t2."id" FROM "writer" AS t2 WHERE t2."name" = ?) SELECT t0."title" FROM
+    "article" AS t0 JOIN w0 AS t1 ON t1.c0 = t0."writer_id"
 """
 
 from __future__ import annotations

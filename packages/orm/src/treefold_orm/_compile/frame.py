@@ -3,6 +3,13 @@
 A frame knows which alias stands for which chain of relations. Relations to one row become joins,
 INNER where the row must exist and LEFT where it may be missing. Relations to many are opened as
 frames of their own.
+
+Example, `build_column` is asked for a column two relations away: a writer must exist, a boss may
+be missing:
+
+    >>> Article.objects.filter(writer__boss__name="Eva").values("title")
+    SELECT t0."title" FROM "article" AS t0 JOIN "writer" AS t1 ON t1."id" = t0."writer_id" LEFT JOIN
+    "writer" AS t2 ON t2."id" = t1."boss_id" WHERE t2."name" = ?
 """
 
 from __future__ import annotations

@@ -2,6 +2,12 @@
 
 Anything else has many values in one group. PostgreSQL refuses it in words of its own, SQLite takes
 the value of any row; here it is refused for both, with the name of the column.
+
+Example, a title has no single value in a group:
+
+    >>> Article.objects.values("writer_id").annotate(n=Count("id")).order_by("title")
+    FieldError: 'title' has many values in a group: add it to values() before the aggregate, or wrap
+    it in an aggregate such as Max()
 """
 
 from __future__ import annotations

@@ -3,6 +3,16 @@
 The rows of a relation are a set. A through model of the user's own may hold a pair several times,
 such as two memberships of one person in one club: where such rows are joined, each pair is read
 once. What only asks whether a pair is there, reads the table itself.
+
+Example, the key is a column of the table of the relation; any other column takes one more join:
+
+    >>> Label.objects.filter(articles=1).values("word")
+    SELECT t0."word" FROM "label" AS t0 WHERE EXISTS (SELECT 1 FROM "article_labels" AS t2 WHERE
+    t2."label_id" = t0."id" AND t2."article_id" = ?)
+
+    >>> Label.objects.filter(articles__title="x").values("word")
+    SELECT t0."word" FROM "label" AS t0 WHERE EXISTS (SELECT 1 FROM "article_labels" AS t2 JOIN
+    "article" AS t1 ON t1."id" = t2."article_id" WHERE t2."label_id" = t0."id" AND t1."title" = ?)
 """
 
 from __future__ import annotations

@@ -1,5 +1,11 @@
 """The columns of a statement as its caller gets them: values under names, or instances of models
 with what `select_related` and `annotate` add. The rest of a statement is written in `select.py`.
+
+Example, the columns of two instances in one row, each of them as far as it is loaded:
+
+    >>> Article.objects.select_related("writer").only("title", "writer__name")
+    SELECT t0."id", t0."title", t1."id", t1."name" FROM "article" AS t0 JOIN "writer" AS t1 ON
+    t1."id" = t0."writer_id"
 """
 
 from __future__ import annotations

@@ -2,6 +2,15 @@
 
 Conditions on one to-many relation that are joined by AND share a row, also those inside an OR. What
 is negated asks about all rows, and stands for itself.
+
+Example, `shared_by_or` finds that three lookups over `articles` speak of one row, two of them
+inside an OR, and `rebind_condition` makes them lookups of that row:
+
+    >>> Writer.objects.filter(
+    ... Q(articles__title="x") | Q(articles__title="y"), articles__views__gt=5
+    ... ).values("name")
+    SELECT t0."name" FROM "writer" AS t0 WHERE (EXISTS (SELECT 1 FROM "article" AS t1 WHERE
+    t1."writer_id" = t0."id" AND ((t1."title" = ? OR t1."title" = ?) AND t1."views" > ?)))
 """
 
 from __future__ import annotations

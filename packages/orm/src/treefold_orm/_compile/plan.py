@@ -1,6 +1,18 @@
 """Plan: one compiled statement, and how a query's values and a driver's rows pass through it.
 
 Plans are cached by dialect and shape, never by value, in a dictionary of bounded size.
+
+Example, of the values `("x", 10, 20)` that the query holds: on SQLite the plan passes them as
+they are, `bind` is None; a list becomes one value, which an encoder makes:
+
+    >>> Article.objects.filter(title="x").values("id")[20:30]
+    SELECT t0."id" FROM "article" AS t0 WHERE t0."title" = ? LIMIT ? OFFSET ?
+
+    >>> Article.objects.filter(title="x", views__in=[1, 2]).values("id")
+    SQLite: SELECT t0."id" FROM "article" AS t0 WHERE (t0."title" = ? AND t0."views" IN (SELECT
+    value FROM json_each(?)))
+    PostgreSQL: SELECT t0."id" FROM "article" AS t0 WHERE (t0."title" = $1 AND t0."views" =
+    ANY($2::integer[]))
 """
 
 from __future__ import annotations

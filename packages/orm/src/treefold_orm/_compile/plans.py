@@ -1,5 +1,16 @@
 """The plans of a query: its rows, one of them, how many there are, and whether there is any; and
 the rows of a many-to-many relation with the keys they are connected to.
+
+Example, one query and the plans for what is asked of it:
+
+    >>> Writer.objects.get(id=1)
+    SELECT t0."id", t0."name", t0."born", t0."boss_id" FROM "writer" AS t0 WHERE t0."id" = ?
+
+    >>> Writer.objects.filter(name="Ann").count()
+    SELECT COUNT(*) FROM "writer" AS t0 WHERE t0."name" = ?
+
+    >>> Writer.objects.filter(name="Ann").exists()
+    SELECT 1 FROM "writer" AS t0 WHERE t0."name" = ? LIMIT 1
 """
 
 from __future__ import annotations

@@ -2,6 +2,15 @@
 
 `values`, `conditions`, `aggregates`, `windows` and `cte_definitions` hold the rules and call each
 other through the functions here, so that a tree may nest in any way. `writing.py` loads them all.
+
+Example, the tree is a comparison of a column with a sum, which is a column and a parameter; each
+class of node has its rule, and arithmetic is checked where the database would round or overflow:
+
+    >>> Article.objects.filter(views__gt=F("writer_id") + 1).values("id")
+    SQLite: SELECT t0."id" FROM "article" AS t0 WHERE t0."views" > treefold_whole((t0."writer_id" +
+    ?))
+    PostgreSQL: SELECT t0."id" FROM "article" AS t0 WHERE t0."views" > ((t0."writer_id")::bigint +
+    ($1)::bigint)
 """
 
 from __future__ import annotations

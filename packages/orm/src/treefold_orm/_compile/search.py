@@ -3,6 +3,14 @@
 The vector of PostgreSQL is written as in the index, so that the index serves; its configuration is
 a checked name of the declaration. On SQLite the table of the index is queried for row numbers,
 with a text that `_search/search_text.py` writes.
+
+Example, the table of the index on SQLite, the expression of the index on PostgreSQL:
+
+    >>> Article.objects.filter(title__search="red fox").values("id")
+    SQLite: SELECT t0."id" FROM "article" AS t0 WHERE t0."id" IN (SELECT rowid FROM
+    "fts_article_title" WHERE "fts_article_title" MATCH ?)
+    PostgreSQL: SELECT t0."id" FROM "article" AS t0 WHERE to_tsvector('simple'::regconfig,
+    COALESCE((t0."title")::text, '')) @@ plainto_tsquery('simple'::regconfig, ($1)::text)
 """
 
 from __future__ import annotations

@@ -1,4 +1,15 @@
-"""SELECT statements: rows, unions, the first row of each, and queries inside queries."""
+"""SELECT statements: rows, unions, the first row of each, and queries inside queries.
+
+Example, a query inside a condition, and two queries one after the other:
+
+    >>> Article.objects.filter(writer__in=Writer.objects.filter(name="Ann")).values("title")
+    SELECT t0."title" FROM "article" AS t0 WHERE t0."writer_id" IN (SELECT t1."id" FROM "writer" AS
+    t1 WHERE t1."name" = ?)
+
+    >>> Article.objects.values("title").union(Article.objects.filter(views=1).values("title"))
+    SELECT t0."title" FROM "article" AS t0 UNION SELECT t1."title" FROM "article" AS t1 WHERE
+    t1."views" = ?
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,15 @@
 
 A query is a list of steps (its key). Replaying them gives the state a statement is built from;
 that happens once for each shape, when no compiled plan exists yet.
+
+Example, three steps, and the statement of the state that they add up to; SQLite knows no OFFSET
+without LIMIT:
+
+    >>> Article.objects.filter(views=1).order_by("title").values("title")[5:]
+    SQLite: SELECT t0."title" FROM "article" AS t0 WHERE t0."views" = ? ORDER BY t0."title" ASC
+    NULLS LAST LIMIT -1 OFFSET ?
+    PostgreSQL: SELECT t0."title" FROM "article" AS t0 WHERE t0."views" = $1 ORDER BY t0."title" ASC
+    OFFSET $2
 """
 
 from __future__ import annotations

@@ -1,4 +1,21 @@
-"""Expressions to SQL: columns, parameters, functions, arithmetic, CASE, conditions as values."""
+"""Expressions to SQL: columns, parameters, functions, arithmetic, CASE, conditions as values.
+
+Example, a value by condition, and `_build_function` with a name and two columns; PostgreSQL is
+told the type:
+
+    >>> Article.objects.annotate(
+    ... many=Case(When(views__gt=5, then=Value("many")), default=Value("few"))
+    ... ).values("many")
+    SQLite: SELECT CASE WHEN t0."views" > ? THEN ? ELSE ? END FROM "article" AS t0
+    PostgreSQL: SELECT CASE WHEN t0."views" > $1 THEN ($2)::text ELSE ($3)::text END FROM "article"
+    AS t0
+
+    >>> Article.objects.annotate(known=Coalesce("title", "writer__name")).values("known")
+    SQLite: SELECT COALESCE(t0."title", t1."name") FROM "article" AS t0 JOIN "writer" AS t1 ON
+    t1."id" = t0."writer_id"
+    PostgreSQL: SELECT (COALESCE(t0."title", t1."name"))::text FROM "article" AS t0 JOIN "writer" AS
+    t1 ON t1."id" = t0."writer_id"
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,15 @@
-"""Windows to SQL: the OVER clause of a function or an aggregate."""
+"""Windows to SQL: the OVER clause of a function or an aggregate.
+
+Example, `build_window` receives the function, the groups and the order in them:
+
+    >>> Article.objects.annotate(
+    ... nth=Window(RowNumber(), partition_by="writer", order_by="-views")
+    ... ).values("title", "nth")
+    SQLite: SELECT t0."title", ROW_NUMBER() OVER (PARTITION BY t0."writer_id" ORDER BY t0."views"
+    DESC NULLS FIRST) FROM "article" AS t0
+    PostgreSQL: SELECT t0."title", (ROW_NUMBER() OVER (PARTITION BY t0."writer_id" ORDER BY
+    t0."views" DESC))::bigint FROM "article" AS t0
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,20 @@
 
 Statements over rows of a query touch exactly the rows the query selects: what a plain WHERE cannot
 say (slices, joins) is said over the primary keys.
+
+Example, plain rows, and rows that only their keys can tell from others:
+
+    >>> Article.objects.filter(title="x").update(views=F("views") + 1)
+    SQLite: UPDATE "article" AS t0 SET "views" = treefold_fit(treefold_whole((t0."views" + ?)), 0,
+    -2147483648, 2147483647) WHERE t0."title" = ?
+    PostgreSQL: UPDATE "article" AS t0 SET "views" = ((t0."views")::bigint + ($1)::bigint) WHERE
+    t0."title" = $2
+
+    >>> Article.objects.order_by("views")[:1].delete()
+    SQLite: DELETE FROM "article" AS t0 WHERE t0."id" IN (SELECT t1."id" FROM "article" AS t1 ORDER
+    BY t1."views" ASC NULLS LAST LIMIT ?)
+    PostgreSQL: DELETE FROM "article" AS t0 WHERE t0."id" IN (SELECT t1."id" FROM "article" AS t1
+    ORDER BY t1."views" ASC LIMIT $1)
 """
 
 from __future__ import annotations

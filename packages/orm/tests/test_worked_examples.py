@@ -1,0 +1,125 @@
+"""The worked examples of the compiler run: each query, and the statement that its file shows.
+
+A module of `_compile` opens with a query of these models, and what becomes of it:
+
+    >>> Article.objects.filter(views__gt=5).values("title")
+    SELECT t0."title" FROM "article" AS t0 WHERE t0."views" > ?
+
+`SQLite:` and `PostgreSQL:` begin statements that differ by more than `?` and `$1`. An error stands
+as its class and text.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+import treefold_orm
+from treefold_orm import Model, ORMError, create_all, fields, record_queries
+from treefold_orm._drivers.base import Database
+from treefold_orm._queries.base_query import BaseQuery
+
+COMPILER = Path(treefold_orm.__file__).parent / "_compile"
+WITHOUT = {"__init__", "hydrate", "writing"}
+"""They write no SQL."""
+
+
+class Writer(Model):
+    _space = "examples"  # not among the models that `create_all()` makes without a name
+    name = fields.CharField(max_length=100)
+    born = fields.DateField(null=True)
+    boss = fields.ForeignKey("Writer", null=True, related_name="reports")
+
+
+class Label(Model):
+    _space = "examples"
+    word = fields.CharField(max_length=20)
+
+
+class Article(Model):
+    _space = "examples"
+    title = fields.CharField(max_length=100)
+    views = fields.IntegerField(default=0)
+    writer = fields.ForeignKey(Writer, related_name="articles")
+    labels = fields.ManyToManyField(Label, related_name="articles")
+
+    class Meta:
+        indexes = (treefold_orm.SearchIndex(fields=["title"]),)
+
+
+@dataclass(frozen=True)
+class Example:
+    """A query of a module, and the statement on each engine."""
+
+    module: str
+    query: str
+    statements: dict[str, str]
+
+    def __str__(self) -> str:
+        return f"{self.module}: {self.query}"
+
+
+def examples() -> Iterator[Example]:
+    for file in sorted(COMPILER.glob("*.py")):
+        text = ast.get_docstring(ast.parse(file.read_bytes())) or ""
+        for block in re.findall(r"^ {4}>>> .*(?:\n {4}.*)*", text, re.MULTILINE):
+            yield read_example(file.stem, block)
+
+
+def read_example(module: str, block: str) -> Example:
+    """Split an example: lines of the query begin with `>>>` or `...`, the others are SQL."""
+    lines = [line.strip() for line in block.splitlines()]
+    query = "".join(line[4:] for line in lines if line[:3] in {">>>", "..."})
+    text = " ".join(line for line in lines if line[:3] not in {">>>", "..."})
+    _, *parts = re.split(r"(SQLite|PostgreSQL): ", text)
+    statements = dict(zip(parts[::2], map(str.strip, parts[1::2]), strict=True))
+    return Example(module, query, statements or {"SQLite": text, "PostgreSQL": text})
+
+
+EXAMPLES = list(examples())
+
+
+class Names(dict[str, Any]):
+    """The models, and the public names of the package, which are loaded when they are asked for."""
+
+    def __missing__(self, name: str) -> Any:
+        if (found := getattr(treefold_orm, name, None)) is None:
+            raise KeyError(name)
+        return found
+
+
+@pytest.fixture
+def tables(db: Database) -> Database:
+    create_all(Writer, Label, Article)
+    Article.objects.all().delete()
+    Writer.objects.all().delete()
+    Writer.objects.create(id=1, name="Ann")
+    return db
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=str)
+def test_an_example_is_what_happens(example: Example, tables: Database) -> None:
+    is_postgres = tables.dialect.name == "postgres"
+    expected = example.statements["PostgreSQL" if is_postgres else "SQLite"]
+    names = Names(Writer=Writer, Article=Article, Label=Label)
+    happened: list[str] = []
+    with record_queries() as recorder:
+        try:
+            outcome = eval(example.query, {}, names)
+            if isinstance(outcome, BaseQuery):
+                list(cast("BaseQuery[Any, Any]", outcome))
+        except ORMError as error:
+            happened.append(f"{type(error).__name__}: {error}")
+    happened += [re.sub(r"\$\d+", "?", event.sql) for event in recorder.events]
+    assert happened == [re.sub(r"\$\d+", "?", expected)]
+
+
+def test_each_file_of_the_compiler_has_one() -> None:
+    files = {file.stem for file in COMPILER.glob("*.py")} - WITHOUT
+    assert files == {example.module for example in EXAMPLES}
