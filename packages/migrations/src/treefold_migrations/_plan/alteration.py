@@ -1,4 +1,12 @@
-"""Alteration: one table that stays, on PostgreSQL, and its changes."""
+"""Alteration: one table that stays, on PostgreSQL, and its changes.
+
+Example: the type of a key changes, so the constraint on the key of another table is `remade`, as
+its column is in `retyped`:
+
+    >>> AlterField("book", "id", fields.AutoField())
+    PostgreSQL: ALTER TABLE "chapter" DROP CONSTRAINT "fk_chapter_book_id"
+    PostgreSQL: ALTER TABLE "chapter" VALIDATE CONSTRAINT "fk_chapter_book_id"
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,13 @@
 """From two sets of tables, described by their fields, to the changes of the planner.
 
 Tables that point to a changed one change with it: their columns follow the key's type and name.
+
+Example, `changes_between` receives the tables before and after; `chapter` changes too, because its
+column has the type of the key it points to:
+
+    >>> AlterField("book", "id", fields.AutoField())
+    PostgreSQL: ALTER TABLE "book" ALTER COLUMN "id" TYPE integer USING ...
+    PostgreSQL: ALTER TABLE "chapter" ALTER COLUMN "book_id" TYPE integer USING ...
 """
 
 from __future__ import annotations

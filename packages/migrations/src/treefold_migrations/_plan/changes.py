@@ -2,6 +2,15 @@
 
 Names follow the renames first, so that only real differences are left. No statement is written
 here; both databases read the same comparison.
+
+Example: after the rename, the columns differ by `price` alone; without following it, `pages` would
+be dropped and `length` added, empty:
+
+    >>> RenameField("book", "pages", "length"), DropField("book", "price")
+    SQLite: ALTER TABLE "book" RENAME COLUMN "pages" TO "length"
+    SQLite: ALTER TABLE "book" DROP COLUMN "price"
+    PostgreSQL: ALTER TABLE "book" RENAME COLUMN "pages" TO "length"
+    PostgreSQL: ALTER TABLE "book" DROP COLUMN "price"
 """
 
 from __future__ import annotations

@@ -3,6 +3,13 @@
 A value is converted only where it keeps its meaning; a value to be rounded, cut or guessed does not
 fit, and a pair of types without such a conversion is refused. In the SQL here `{0}` is the column
 before.
+
+Example, one decimal place instead of two: the value is the number itself, and the misfits are
+numbers that have a second digit or become too long:
+
+    >>> AlterField("book", "price", fields.DecimalField(max_digits=8, decimal_places=1, null=True))
+    PostgreSQL: SELECT count(*) ...
+    WHERE "price" IS NOT NULL AND ("price" <> round("price", 1) OR ...
 """
 
 from __future__ import annotations

@@ -2,6 +2,15 @@
 it would refuse or change.
 
 A misfit is found before the statement runs, so that the error tells how many rows there are.
+
+Example: USING repeats the misfits, and fails for one that was written after the guard:
+
+    >>> AlterField("book", "pages", fields.SmallIntegerField(null=True))
+    PostgreSQL: SELECT count(*) OVER () AS "rows", CAST("id" AS TEXT) FROM "book"
+    WHERE "pages" IS NOT NULL AND ("pages" NOT BETWEEN -32768 AND 32767) LIMIT 1
+    PostgreSQL: ALTER TABLE "book" ALTER COLUMN "pages" TYPE smallint USING CASE
+    WHEN "pages" IS NOT NULL AND ("pages" NOT BETWEEN -32768 AND 32767) THEN ...
+    ELSE CAST("pages" AS smallint) END
 """
 
 from __future__ import annotations

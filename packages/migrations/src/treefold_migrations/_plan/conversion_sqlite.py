@@ -2,6 +2,12 @@
 
 Limits that the table after checks by itself (lengths, ranges of integers, booleans) are not
 repeated here: the planner tests those checks on the converted values.
+
+Example, a price of 12.50 is 1250 in the table, and 125 with one place:
+
+    >>> AlterField("book", "price", fields.DecimalField(max_digits=8, decimal_places=1, null=True))
+    SQLite: INSERT INTO "treefold_rebuilt" ("id", "title", "pages", "price")
+    SELECT "id", "title", "pages", ("price" / 10) FROM "book"
 """
 
 from __future__ import annotations

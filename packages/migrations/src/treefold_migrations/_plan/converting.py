@@ -1,4 +1,11 @@
-"""The conversion of stored values where a field changes, by the table of each database."""
+"""The conversion of stored values where a field changes, by the table of each database.
+
+Example, `convert` receives both fields: from `integer` to `bigint` each value stays, so there is no
+conversion, and PostgreSQL needs no USING:
+
+    >>> AlterField("book", "pages", fields.BigIntegerField(null=True))
+    PostgreSQL: ALTER TABLE "book" ALTER COLUMN "pages" TYPE bigint
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,12 @@
 
 Each returns one row with the number of rows and the key of one of them, or no row at all. Messages
 name the table, the column and the way out, never a stored value.
+
+Example, `guard` receives the table as it will be and the condition of a misfit:
+
+    >>> AlterField("book", "pages", fields.SmallIntegerField(null=True))
+    SQLite: SELECT count(*) OVER () AS "rows", CAST("id" AS TEXT) FROM (SELECT ... FROM "book")
+    AS "treefold_rows" WHERE NOT ("pages" BETWEEN -32768 AND 32767) LIMIT 1
 """
 
 from __future__ import annotations

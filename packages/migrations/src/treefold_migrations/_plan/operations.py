@@ -2,6 +2,14 @@
 
 On PostgreSQL each operation has its own steps. On SQLite the operations of a file that stand
 together are planned together, so that each table is rebuilt at most once.
+
+Example, `groups` returns one group on SQLite, whose table is copied once, and two on PostgreSQL:
+
+    >>> AlterField("book", "pages", fields.BigIntegerField(null=True)),
+    ... AlterField("book", "title", fields.CharField(max_length=40))
+    SQLite: INSERT INTO "treefold_rebuilt" ("id", "title", "pages", "price") SELECT ... FROM "book"
+    PostgreSQL: ALTER TABLE "book" ALTER COLUMN "pages" TYPE bigint
+    PostgreSQL: ALTER TABLE "book" ALTER COLUMN "title" TYPE varchar(40)
 """
 
 from __future__ import annotations

@@ -3,6 +3,11 @@
 A change that reads each row (a new index, constraint or NOT NULL) is prepared beside the running
 application and only then put in force. A table of the same migration needs none of that. Rows that
 a change refuses are looked for in front, by guards over the tables as they are before it.
+
+Example, an index is built while others write; no transaction holds it:
+
+    >>> AddIndex("book", Index(["title"]))
+    PostgreSQL: CREATE INDEX CONCURRENTLY "ix_book_title" ON "book" ("title")
 """
 
 from __future__ import annotations

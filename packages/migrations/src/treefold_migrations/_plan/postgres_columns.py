@@ -3,6 +3,16 @@
 A new column takes its value for existing rows as a default, which rewrites nothing; NOT NULL is
 proved by a validated check first. A change of type that writes every row again refuses the values
 that its conversion would round, cut or guess, where a row was written after the guard in front.
+
+Example, a nullable column is filled in batches, and no row is read while the table is locked: the
+constraint is validated beside running queries, and proves NOT NULL:
+
+    >>> AlterField("book", "pages", fields.IntegerField(), fill=0)
+    PostgreSQL: UPDATE "book" SET "pages" = 0 WHERE ctid = ANY (... LIMIT 5000))
+    PostgreSQL: ALTER TABLE "book" ADD CONSTRAINT "treefold_filled_book_pages" CHECK (...) NOT VALID
+    PostgreSQL: ALTER TABLE "book" VALIDATE CONSTRAINT "treefold_filled_book_pages"
+    PostgreSQL: ALTER TABLE "book" ALTER COLUMN "pages" SET NOT NULL
+    PostgreSQL: ALTER TABLE "book" DROP CONSTRAINT "treefold_filled_book_pages"
 """
 
 from __future__ import annotations

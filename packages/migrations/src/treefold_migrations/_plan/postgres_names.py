@@ -3,6 +3,13 @@ version 18, NOT NULL constraints.
 
 They follow a rename, so that a renamed table equals one that was created under its new name. The
 name they have is looked up, since a database that migrations did not create may have others.
+
+Example, a query finds each name, and writes the statement that the runner sends:
+
+    >>> RenameTable("book", "volume")
+    PostgreSQL: ALTER TABLE "book" RENAME TO "volume"
+    PostgreSQL: SELECT format('ALTER TABLE %s RENAME CONSTRAINT %I TO %I', ... 'volume_pkey')
+    FROM pg_constraint ...
 """
 
 from __future__ import annotations

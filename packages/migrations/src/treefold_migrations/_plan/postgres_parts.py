@@ -2,6 +2,12 @@
 
 An index is built concurrently, a constraint is added NOT VALID and validated afterwards; a unique
 constraint takes over an index that was built before.
+
+Example, the index is built before the constraint takes it over, which takes no time:
+
+    >>> AddField("book", "code", fields.CharField(max_length=9, unique=True, db_default="x"))
+    PostgreSQL: CREATE UNIQUE INDEX CONCURRENTLY "uq_book_code" ON "book" ("code")
+    PostgreSQL: ALTER TABLE "book" ADD CONSTRAINT "uq_book_code" UNIQUE USING INDEX "uq_book_code"
 """
 
 from __future__ import annotations

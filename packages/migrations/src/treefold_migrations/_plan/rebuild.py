@@ -4,6 +4,15 @@ Foreign keys are not enforced meanwhile, or dropping the old table would reach i
 Indexes, triggers and the sequence that migrations do not know are kept, views are tested, and the
 number of rows and all references are verified before the commit. Other parts that they do not know,
 such as a column by hand, would be lost: the first step compares the live table and refuses.
+
+Example, the statements that carry the rows over; those around them keep triggers, indexes, views
+and the sequence:
+
+    >>> AlterField("book", "pages", fields.BigIntegerField(null=True))
+    SQLite: INSERT INTO "treefold_rebuilt" ("id", "title", "pages", "price")
+    SELECT "id", "title", "pages", "price" FROM "book"
+    SQLite: DROP TABLE "book"
+    SQLite: ALTER TABLE "treefold_rebuilt" RENAME TO "book"
 """
 
 from __future__ import annotations

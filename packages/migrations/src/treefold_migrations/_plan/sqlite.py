@@ -11,6 +11,12 @@
 SQLite 3.53 alters some constraints in place. That is not used: it drops a constraint by a name,
 which tables made by others do not have, and a plan that depends on the version cannot go on after
 an upgrade. Everything runs in one transaction.
+
+Example, the check belongs to the new column, and needs no rebuild:
+
+    >>> AddField("book", "code", fields.CharField(max_length=9, db_default="x"))
+    SQLite: ALTER TABLE "book" ADD COLUMN "code" TEXT NOT NULL DEFAULT 'x'
+    CONSTRAINT "ck_book_code" CHECK (length("code") <= 9)
 """
 
 from __future__ import annotations

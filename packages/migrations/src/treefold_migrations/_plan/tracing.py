@@ -2,6 +2,15 @@
 
 It turns operations into the `Answers` of the planner. Operations that it cannot follow together
 are planned one after the other.
+
+Example: after the second operation, `length` of `book` comes from `pages`, so both are one rebuild
+that reads `pages`:
+
+    >>> RenameField("book", "pages", "length"),
+    ... AlterField("book", "length", fields.BigIntegerField(null=True))
+    SQLite: ALTER TABLE "book" RENAME COLUMN "pages" TO "length"
+    SQLite: INSERT INTO "treefold_rebuilt" ("id", "title", "length", "price")
+    SELECT "id", "title", "length", "price" FROM "book"
 """
 
 from __future__ import annotations
