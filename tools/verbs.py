@@ -24,7 +24,7 @@ CEILINGS = {
     "http": (50, 6),
     "logging": (15, 5),
     "migrations": (50, 7),
-    "orm": (49, 8),
+    "orm": (40, 6),
     "router": (15, 5),
     "scaffold": (15, 5),
     "treefold": (15, 5),

@@ -9,7 +9,12 @@ import pytest
 from orm_models import Author, Everything, Order, Post
 
 from treefold_orm import FieldError
-from treefold_orm._expressions.conversion import assigned, common_field, converted, kind_of
+from treefold_orm._expressions.conversion import (
+    common_field,
+    convert_for_column,
+    convert_node,
+    kind_of,
+)
 from treefold_orm._expressions.nodes import ColumnNode, ConvertNode, ParamNode
 from treefold_orm._fields.carriers import (
     BOOLEAN,
@@ -98,35 +103,35 @@ def test_types_without_a_common_one_are_named_in_the_error(one: str, other: str)
 
 def test_a_value_in_the_same_form_stays_as_it_is() -> None:
     node = _column(TOTAL)
-    assert converted(node, decimal_carrier(2)) is node
-    assert converted(_column(EVERY["char"]), TEXT).field is EVERY["char"]
+    assert convert_node(node, decimal_carrier(2)) is node
+    assert convert_node(_column(EVERY["char"]), TEXT).field is EVERY["char"]
 
 
 def test_a_value_in_another_form_gets_a_conversion() -> None:
     node = _column(EVERY["small"])
-    assert converted(node, decimal_carrier(2)) == ConvertNode(decimal_carrier(2), node, "value")
+    assert convert_node(node, decimal_carrier(2)) == ConvertNode(decimal_carrier(2), node, "value")
 
 
 def test_a_null_without_type_takes_the_type_it_is_converted_to() -> None:
-    assert converted(ParamNode(None, 4), TEXT) == ParamNode(TEXT, 4)
+    assert convert_node(ParamNode(None, 4), TEXT) == ParamNode(TEXT, 4)
 
 
 def test_a_conversion_never_loses_anything() -> None:
     for source, target in ((FLOAT, INTEGER), (decimal_carrier(3), TOTAL), (DATETIME, DATE)):
         with pytest.raises(FieldError, match=r"cannot be used as .*: convert it with Cast\(\)"):
-            converted(_column(source), target)
+            convert_node(_column(source), target)
 
 
 @pytest.mark.parametrize("source", [INTEGER, FLOAT, decimal_carrier(4), decimal_carrier(2)])
 def test_assignment_converts_to_the_type_of_the_column(source: Any) -> None:
     node = _column(source)
-    assert assigned(node, TOTAL) == ConvertNode(TOTAL, node, "assign")
+    assert convert_for_column(node, TOTAL) == ConvertNode(TOTAL, node, "assign")
 
 
 def test_assignment_of_what_fits_in_any_case_needs_no_conversion() -> None:
     for name, target in (("small", "big"), ("char", "text"), ("day", "day"), ("money", "money")):
         node = _column(EVERY[name])
-        assert assigned(node, EVERY[target]) is node
+        assert convert_for_column(node, EVERY[target]) is node
 
 
 @pytest.mark.parametrize(
@@ -134,7 +139,7 @@ def test_assignment_of_what_fits_in_any_case_needs_no_conversion() -> None:
 )
 def test_assignment_between_other_types_is_refused(source: Any, target: str) -> None:
     with pytest.raises(FieldError, match=rf"Everything\.{target} .* cannot be set to .*Cast\(\)"):
-        assigned(_column(source), EVERY[target])
+        convert_for_column(_column(source), EVERY[target])
 
 
 def test_a_common_type_does_not_depend_on_the_order() -> None:

@@ -58,7 +58,7 @@ from treefold_orm import (
     Window,
     fields,
 )
-from treefold_orm._expressions.freezing import freeze
+from treefold_orm._expressions.resolving import resolve
 
 MOMENT = dt.datetime(2026, 5, 14, 13, 45, 59, 999999, tzinfo=dt.UTC)
 
@@ -208,7 +208,7 @@ def test_update_from_another_table_is_refused() -> None:
     from treefold_orm._dialects.sqlite import SQLite
 
     query = Post.objects.all()
-    node = freeze(F("author__name"), query._scope())
+    node = resolve(F("author__name"), query._make_scope())
     with pytest.raises(
         FieldError, match=r"update\(\) cannot take values from another table: use Subquery"
     ):

@@ -130,7 +130,7 @@ PIECES = [
 
 def rows(query: Any, dialect: Dialect) -> str:
     """The text of a query's SELECT."""
-    key, params = query._whole()
+    key, params = query._whole_key()
     return rows_plan(dialect, key, given=len(params)).sql
 
 
@@ -142,17 +142,17 @@ def of(build: Callable[[str], Any]) -> Callable[[str, Dialect], str]:
 def updated(text: str, dialect: Dialect) -> str:
     """The text of an UPDATE with a value."""
     query = Author.objects.filter(name=text)
-    scope = query._scope()
+    scope = query._make_scope()
     field = Author._meta.fields["name"]
-    node = scope.param(field.coerce(text), field)
+    node = scope.add_param(field.coerce(text), field)
     return update_plan(dialect, query._key, ((field, node),), given=len(scope.params)).sql
 
 
 def aggregated(text: str, dialect: Dialect) -> str:
     """The text of an aggregate with a condition."""
     query = Author.objects.filter(name=text)
-    scope = query._scope()
-    node = Count("posts", filter=Q(posts__title=text)).freeze(scope)
+    scope = query._make_scope()
+    node = Count("posts", filter=Q(posts__title=text)).resolve(scope)
     return aggregate_plan(dialect, query._key, (("n", node),), given=len(scope.params)).sql
 
 

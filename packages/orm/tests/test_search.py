@@ -49,7 +49,7 @@ from treefold_orm._schema.ddl import statements
 from treefold_orm._schema.describe import table_of
 from treefold_orm._schema.schema_search import CreateSearchIndex, DropSearchIndex, SearchDef
 from treefold_orm._search.search_index import index_name, search_indexes
-from treefold_orm._search.search_text import fts5_encoder, words
+from treefold_orm._search.search_text import fts5_encoder, split_words
 
 WHOLE = SearchVector("title", "body")
 
@@ -387,7 +387,7 @@ def test_postgres_searches_with_the_index(empty: Any) -> None:
 
 def test_one_plan_serves_every_text(empty: Any) -> None:
     def plan(query: Any) -> Any:
-        return query._plan("rows")[0]
+        return query._plan_for("rows")[0]
 
     first = plan(Article.objects.filter(title__search="a"))
     assert plan(Article.objects.filter(title__search=SearchQuery("b", kind="plain"))) is first
@@ -541,7 +541,7 @@ def test_fts5_gets_words_in_quotes_only(
 
 
 def test_words_keep_their_marks() -> None:
-    assert words("cafe\u0301 \u0301x 3.14 日本語") == ["cafe\u0301", "x", "3", "14", "日本語"]
+    assert split_words("cafe\u0301 \u0301x 3.14 日本語") == ["cafe\u0301", "x", "3", "14", "日本語"]
 
 
 def test_what_cannot_be_searched_says_so(empty: Any) -> None:

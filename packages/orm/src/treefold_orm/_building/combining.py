@@ -30,7 +30,7 @@ def in_one_type(key: Key) -> Key:
     """
     from treefold_orm._compile.state import replay_steps  # loaded with the driver, not before
 
-    parts = [replay_steps(part).output_fields for part in _parts(key)]
+    parts = [replay_steps(part).output_fields for part in _list_parts(key)]
     if len(set(map(len, parts))) != 1:
         return key  # refused when it is compiled, with the number of columns
     if all(part == parts[0] for part in parts):
@@ -38,13 +38,13 @@ def in_one_type(key: Key) -> Key:
     return _with_common(key, tuple(map(common_field, zip(*parts, strict=True))))
 
 
-def _parts(key: Key) -> list[Key]:
+def _list_parts(key: Key) -> list[Key]:
     """The queries that a combined one is made of, those of its parts included."""
     own = tuple(step for step in key if not isinstance(step, (Combine, Common)))
     found = [own]
     for step in key[1:]:
         if isinstance(step, Combine):
-            found += _parts(step.key)
+            found += _list_parts(step.key)
     return found
 
 

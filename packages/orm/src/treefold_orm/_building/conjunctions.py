@@ -26,36 +26,36 @@ _NEVER: dict[type[steps.Step], str] = {
 }
 
 
-def met(query: Q, other: Any) -> Q:
+def intersect_rows(query: Q, other: Any) -> Q:
     """The rows of `query` that are in `other` too."""
-    other = _checked(query, other, "&")
-    made = _ordered(query, other)
+    other = _require_query(query, other, "&")
+    made = _take_ordering(query, other)
     made._alias = check_database(other._alias, query._alias, query._meta)
-    for node in _conditions(other, len(query._params)):
-        made = made._step(steps.Where(node))
-    return made._step(steps.NoRows()) if other._has(steps.NoRows) else made
+    for node in _list_conditions(other, len(query._params)):
+        made = made._add_step(steps.Where(node))
+    return made._add_step(steps.NoRows()) if other._has_step(steps.NoRows) else made
 
 
-def joined(query: Q, other: Any) -> Q:
+def unite_rows(query: Q, other: Any) -> Q:
     """The rows of `query` and those of `other`."""
-    other = _checked(query, other, "|")
-    made = _ordered(query, other)
+    other = _require_query(query, other, "|")
+    made = _take_ordering(query, other)
     made._alias = check_database(other._alias, query._alias, query._meta)
     parts = [
-        _conditions(part, by)
+        _list_conditions(part, by)
         for part, by in ((query, 0), (other, len(query._params)))
-        if not part._has(steps.NoRows)
+        if not part._has_step(steps.NoRows)
     ]
     made._key = (made._key[0], *(s for s in made._key[1:] if not isinstance(s, _CONDITIONS)))
     if not parts:
-        return made._step(steps.NoRows())
+        return made._add_step(steps.NoRows())
     if not all(parts):
         return made
-    sides = tuple([node for side in parts for node in _alternatives(side)])
-    return made._step(steps.Where(sides[0] if len(sides) == 1 else nodes.Or(sides)))
+    sides = tuple([node for side in parts for node in _list_alternatives(side)])
+    return made._add_step(steps.Where(sides[0] if len(sides) == 1 else nodes.Or(sides)))
 
 
-def _alternatives(side: list[nodes.Node]) -> tuple[nodes.Node, ...]:
+def _list_alternatives(side: list[nodes.Node]) -> tuple[nodes.Node, ...]:
     """The conditions of one side of an OR: one that is an OR itself gives its own, so that a chain
     of queries stays flat.
     """
@@ -65,7 +65,7 @@ def _alternatives(side: list[nodes.Node]) -> tuple[nodes.Node, ...]:
     return only.children if isinstance(only, nodes.Or) and only.children else (only,)
 
 
-def _checked(query: QuerySteps, source: Any, sign: str) -> QuerySteps:
+def _require_query(query: QuerySteps, source: Any, sign: str) -> QuerySteps:
     other = query_of(source)
     if not isinstance(other, QuerySteps):
         raise FieldError(
@@ -88,33 +88,37 @@ def _checked(query: QuerySteps, source: Any, sign: str) -> QuerySteps:
                 )
             if isinstance(step, steps.Values) and replay_steps(part._key).grouped:
                 raise FieldError(f"{sign} cannot follow groups: filter before values()")
-    if query._last(steps.Values) != other._last(steps.Values):
+    if query._last_step(steps.Values) != other._last_step(steps.Values):
         raise FieldError(f"{sign} takes queries with the same values(), or without on both")
-    if query._has(steps.Distinct) is not other._has(steps.Distinct):
+    if query._has_step(steps.Distinct) is not other._has_step(steps.Distinct):
         raise FieldError(f"{sign} takes two queries with distinct(), or two without")
     return other
 
 
-def _ordered(query: Q, other: QuerySteps) -> Q:
+def _take_ordering(query: Q, other: QuerySteps) -> Q:
     made = query._clone()
     order: tuple[nodes.OrderNode, ...] | None = other._order_step()
     by = len(query._params)
     made._params = (*query._params, *other._params)
-    made = made._step(steps.Given(len(made._params)))
-    return made._step(steps.Ordering(tuple(_moved(term, by) for term in order))) if order else made
+    made = made._add_step(steps.Given(len(made._params)))
+    return (
+        made._add_step(steps.Ordering(tuple(_shift_params(term, by) for term in order)))
+        if order
+        else made
+    )
 
 
-def _conditions(query: QuerySteps, by: int) -> list[nodes.Node]:
+def _list_conditions(query: QuerySteps, by: int) -> list[nodes.Node]:
     own = [step for step in query._key if isinstance(step, (steps.Filter, steps.Where))]
     from treefold_orm._compile.state import replay_steps  # loaded with the driver, not before
 
-    return [_moved(node, by) for node in replay_steps((query._key[0], *own)).where]
+    return [_shift_params(node, by) for node in replay_steps((query._key[0], *own)).where]
 
 
 N = TypeVar("N", bound=nodes.Node)
 
 
-def _moved(node: N, by: int) -> N:
+def _shift_params(node: N, by: int) -> N:
     """The same node with the numbers of its parameters raised by `by`."""
     made: Any = node
     if by == 0:
@@ -125,5 +129,5 @@ def _moved(node: N, by: int) -> N:
         shared = tuple((base, size, place + by) for base, size, place in node.shared)
         made = nodes.SubqueryNode(node.field, node.key, node.base + by, shared)
     else:
-        made = nodes.rebuilt(node, lambda child: _moved(child, by))
+        made = nodes.rebuild_node(node, lambda child: _shift_params(child, by))
     return made

@@ -8,9 +8,9 @@ from typing import Any, Protocol, Self, cast
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.names import check_alias, check_untainted
 from treefold_orm._building.one_database import check_database
-from treefold_orm._expressions.freezing import freeze
 from treefold_orm._expressions.nodes import CTENode, Node, contains_window
-from treefold_orm._expressions.operands import tested
+from treefold_orm._expressions.operands import build_comparison
+from treefold_orm._expressions.resolving import resolve
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._expressions.steps import FromCTE, JoinCTE
 from treefold_orm._terms.values import as_expression
@@ -39,14 +39,14 @@ class CTEJoins:
         once for each partner. Raises `FieldError` for unknown or taken names, and for a CTE of
         another database.
         """
-        return cast("Self", joined(self, cte, on, optional=False))
+        return cast("Self", join_cte(self, cte, on, optional=False))
 
     def left_join(self, cte: Joinable, /, **on: Any) -> Self:
         """As `join`, and rows without a partner too: their annotations are None."""
-        return cast("Self", joined(self, cte, on, optional=True))
+        return cast("Self", join_cte(self, cte, on, optional=True))
 
 
-def joined(query: Any, cte: Any, on: dict[str, Any], *, optional: bool) -> Any:
+def join_cte(query: Any, cte: Any, on: dict[str, Any], *, optional: bool) -> Any:
     """A query with a CTE joined to it."""
     query._open("join()")
     if not hasattr(cte, "source"):
@@ -58,7 +58,7 @@ def joined(query: Any, cte: Any, on: dict[str, Any], *, optional: bool) -> Any:
     place = sum(isinstance(step, JoinCTE) for step in query._key)
     known = dict(source.columns)
     index = {name: i for i, (name, _) in enumerate(source.columns)}
-    scope: Scope = query._scope()
+    scope: Scope = query._make_scope()
     scope.database = [alias]
     base = run_of(scope.params, cte.params)
     if base is None:
@@ -70,10 +70,10 @@ def joined(query: Any, cte: Any, on: dict[str, Any], *, optional: bool) -> Any:
         if not name or name not in known:
             raise cte.unknown(name)
         left = CTENode(known[name], place, index[name])
-        right = freeze(as_expression(value), scope)
+        right = resolve(as_expression(value), scope)
         if contains_window(right):
             raise FieldError("join() cannot compare with a window: annotate and filter by it")
-        tests.append(tested(left, "exact", right))
+        tests.append(build_comparison(left, "exact", right))
     names: list[tuple[str, CTENode]] = []
     for name, field in source.columns:
         if name and name not in on:
@@ -87,7 +87,7 @@ def joined(query: Any, cte: Any, on: dict[str, Any], *, optional: bool) -> Any:
     from treefold_orm._expressions.cte_nodes import Join  # loaded with the driver, not before
 
     step = Join(source, base, tuple(tests), tuple(names), optional, single)
-    made = query._frozen(JoinCTE(step), scope)
+    made = query._add_resolved(JoinCTE(step), scope)
     made._notes = {**(query._notes or {}), **dict(names)}
     return made
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.names import check_untainted
 from treefold_orm._building.query import AnyQuery
-from treefold_orm._expressions.lookups import walk
+from treefold_orm._expressions.lookups import walk_path
 from treefold_orm._terms.columns import Column
 from treefold_orm._terms.operators import Expression, Q
 from treefold_orm._terms.values import F
@@ -43,23 +43,23 @@ def check_time(
 ) -> None:
     """Raise `FieldError` unless `field` names a column of the class `kind`."""
     path = field.path if isinstance(field, Column) else field
-    _, column, rest = walk(query._meta, path)
+    _, column, rest = walk_path(query._meta, path)
     if rest or not isinstance(column, kind):
         raise FieldError(
             f"{what} takes a {kind.__name__}, and {path!r} is none: {other} or values()"
         )
 
 
-def different(query: B, field: str | Column[Any], unit: Expression, order: Order) -> B:
+def distinct_values(query: B, field: str | Column[Any], unit: Expression, order: Order) -> B:
     """The different values of `unit`, made of a field, in their order."""
     if order not in {"ASC", "DESC"}:
         raise FieldError(f"order={order!r} is not 'ASC' or 'DESC'")
-    label = next(n for n in ("unit", "unit0", "unit00") if not _knows(query, n))
+    label = next(n for n in ("unit", "unit0", "unit00") if not _knows_name(query, n))
     known = field.is_null(False) if isinstance(field, Column) else Q(**{f"{field}__isnull": False})
     found = query.filter(known)._rows_of("flat", (), {label: unit})
     return found.distinct().order_by(label if order == "ASC" else f"-{label}")
 
 
-def _knows(query: AnyQuery, name: str) -> bool:
+def _knows_name(query: AnyQuery, name: str) -> bool:
     meta = query._meta
     return name in (query._notes or ()) or meta.find(name) is not None or hasattr(meta.model, name)

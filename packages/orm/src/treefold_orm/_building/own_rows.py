@@ -39,11 +39,11 @@ def with_values(query: Any, field: Field[Any], values: Any, *, name: str = "") -
 
 def with_columns(query: Any, fields: Iterable[Field[Any]]) -> Any:
     """The same query, loading these columns too where it loads some only."""
-    loaded = query._last(Load)
+    loaded = query._last_step(Load)
     if loaded is None:
         return query
     missing = {field.name for field in fields} - loaded.names
-    return query._load(loaded.names | missing) if missing else query
+    return query._load_columns(loaded.names | missing) if missing else query
 
 
 def key_order(meta: Meta) -> tuple[Any, ...]:
@@ -54,4 +54,4 @@ def key_order(meta: Meta) -> tuple[Any, ...]:
 
 def only_fields(query: Any, fields: Iterable[Field[Any]]) -> Any:
     """Load these columns (and the key) only."""
-    return query._load(frozenset([field.name for field in fields]))
+    return query._load_columns(frozenset([field.name for field in fields]))

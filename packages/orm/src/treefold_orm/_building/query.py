@@ -14,21 +14,21 @@ from treefold_orm._base.names import check_alias, check_untainted
 from treefold_orm._building.joins import CTEJoins
 from treefold_orm._building.one_database import check_database, check_movable
 from treefold_orm._building.own_rows import key_order
-from treefold_orm._building.selecting import check_grouping, columns_of, selected
+from treefold_orm._building.selecting import check_grouping, columns_of, select_column
 from treefold_orm._building.sources import as_prefetch, relation_at, source_columns
 from treefold_orm._building.steps import QuerySteps
 from treefold_orm._expressions import nodes, steps
-from treefold_orm._expressions.conditions import freeze_condition, holds_expressions
-from treefold_orm._expressions.freezing import QuerySource, freeze
+from treefold_orm._expressions.conditions import holds_expressions, resolve_condition
 from treefold_orm._expressions.lookups import (
     NOTHING,
     Lookup,
     lookup_for,
     refuse_sensitive,
-    walk,
+    walk_path,
     without_columns,
 )
-from treefold_orm._expressions.ordering import freeze_order, remember_ordering
+from treefold_orm._expressions.ordering import remember_ordering, resolve_order
+from treefold_orm._expressions.resolving import QuerySource, resolve
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._fields.keys import KeyColumns
 from treefold_orm._fields.meta import Instance
@@ -57,7 +57,7 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
 
     def none(self) -> Self:
         """The same query without any rows."""
-        return self._step(steps.NoRows())
+        return self._add_step(steps.NoRows())
 
     def filter(self, /, *conditions: Condition, **lookups: Any) -> Self:
         """Only rows that meet every condition: `filter(name="x", author__age__gte=18)`,
@@ -71,7 +71,9 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
             self._open("filter()")
         if conditions or self._notes is not None or not lookups:
             return (
-                self._where(Q(*conditions, **lookups)) if conditions or lookups else self._clone()
+                self._add_condition(Q(*conditions, **lookups))
+                if conditions or lookups
+                else self._clone()
             )
         params = self._params
         known = self._meta.lookups
@@ -82,12 +84,12 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
             if lookup is None:
                 lookup = lookup_for(self._meta, name)
                 if isinstance(lookup.column, KeyColumns):
-                    return self._where(Q(**lookups))
+                    return self._add_condition(Q(**lookups))
             if isinstance(value, (Expression, QuerySource)) or (
                 lookup.op in {"in", "range"} and holds_expressions(lookup.op, value)
             ):
-                return self._where(Q(**lookups))
-            lookup, param = lookup.prepare(value)
+                return self._add_condition(Q(**lookups))
+            lookup, param = lookup.prepare_value(value)
             lookups_given.append(lookup)
             if param is not NOTHING:
                 values.append(param)
@@ -101,15 +103,15 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
     def exclude(self, /, *conditions: Condition, **lookups: Any) -> Self:
         """Only rows that `filter` with the same conditions would not return."""
         self._open("exclude()")
-        return self._where(~Q(*conditions, **lookups))
+        return self._add_condition(~Q(*conditions, **lookups))
 
-    def _where(self, condition: Condition) -> Self:
+    def _add_condition(self, condition: Condition) -> Self:
         self._open("filter()")
         if condition.empty:
             return self._clone()
-        scope = self._scope()
-        node = freeze_condition(condition, scope)
-        made = self._frozen(steps.Where(node), scope)
+        scope = self._make_scope()
+        node = resolve_condition(condition, scope)
+        made = self._add_resolved(steps.Where(node), scope)
         if self._notes is not None and nodes.contains_group_aggregate(node):
             check_grouping(made._key)
         return made
@@ -123,17 +125,17 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
         named = self._notes is None and all([term.__class__ is str for term in terms])
         known = self._meta.orderings.get(terms) if named else None
         if known is not None:
-            return self._step(known)
-        scope = self._scope()
-        found = freeze_order(scope, terms)
+            return self._add_step(known)
+        scope = self._make_scope()
+        found = resolve_order(scope, terms)
         if named and all(isinstance(term.expr, nodes.ColumnNode) for term in found):
-            return self._step(remember_ordering(self._meta, terms, found))
-        return self._frozen(steps.Ordering(found), scope)
+            return self._add_step(remember_ordering(self._meta, terms, found))
+        return self._add_resolved(steps.Ordering(found), scope)
 
     def reverse(self) -> Self:
         """The same rows in the opposite order (of the key, where the query has none)."""
         self._open("reverse()")
-        if self._has(steps.DistinctOn):
+        if self._has_step(steps.DistinctOn):
             raise FieldError("reverse() after distinct(fields) would take other rows: order first")
         made: Self = self
         if made._order_step() is None:
@@ -141,7 +143,7 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
         opposite = {"": "", "first": "last", "last": "first"}
         terms = made._order_step() or ()
         flipped = tuple(nodes.OrderNode(t.expr, not t.descending, opposite[t.nulls]) for t in terms)
-        return made._step(steps.Ordering(flipped))
+        return made._add_step(steps.Ordering(flipped))
 
     def distinct(self, *fields: str | Expression) -> Self:
         """Each row once; with `fields`, the first row only of each combination of their values.
@@ -151,15 +153,15 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
         """
         self._open("distinct()")
         if not fields:
-            return self._step(steps.Distinct())
-        if self._has(steps.FromCTE):
+            return self._add_step(steps.Distinct())
+        if self._has_step(steps.FromCTE):
             raise FieldError("distinct(fields) takes rows of a model: use it inside of the CTE")
         for field in fields:
             if not isinstance(field, (str, Expression)):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
                 raise FieldError(f"distinct() takes names of fields, not {type(field).__name__}")
-        scope = self._scope()
+        scope = self._make_scope()
         columns = tuple(column for field in fields for column in columns_of(scope, field))
-        return self._frozen(steps.DistinctOn(columns), scope)
+        return self._add_resolved(steps.DistinctOn(columns), scope)
 
     def using(self, alias: str) -> Self:
         """Ask the database behind another alias; comes before other queries are taken in."""
@@ -187,7 +189,7 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
         made._raises_lazy = True
         return made
 
-    def _sliced(self, start: Any, stop: Any) -> Self:
+    def _slice_rows(self, start: Any, stop: Any) -> Self:
         for bound in (start, stop):
             if bound is not None and (isinstance(bound, bool) or not isinstance(bound, int)):
                 raise TypeError(f"A slice takes int bounds, not {type(bound).__name__}")
@@ -212,7 +214,7 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
         becomes True or False. After `values()`, aggregates group. A name that `alias` has made may
         be given again, and is loaded from then on.
         """
-        return self._named("annotate", aggregates, expressions, free=self._hidden())
+        return self._add_named("annotate", aggregates, expressions, free=self._hidden_names())
 
     def alias(self, /, *aggregates: Aggregate, **expressions: Expression | Condition) -> Self:
         """Name computed values for filters, orders and other expressions, without loading them:
@@ -220,13 +222,13 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
 
         Names are as in `annotate`, which loads one later: `annotate(n=F("n"))`.
         """
-        return self._named("alias", aggregates, expressions, free=frozenset())
+        return self._add_named("alias", aggregates, expressions, free=frozenset())
 
-    def _hidden(self) -> frozenset[str]:
+    def _hidden_names(self) -> frozenset[str]:
         named = [step for step in self._key if isinstance(step, steps.Annotate)]
         return frozenset({s.name for s in named} - {s.name for s in named if s.loaded})
 
-    def _named(
+    def _add_named(
         self,
         kind: str,
         aggregates: tuple[Aggregate, ...],
@@ -265,13 +267,13 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
                 raise FieldError(
                     f"{kind}({name}=...) takes an expression: wrap a plain value in Value()"
                 )
-            scope = made._scope()
-            node = freeze(expression, scope)
+            scope = made._make_scope()
+            node = resolve(expression, scope)
             grouping = nodes.contains_group_aggregate(node)
-            if grouping and not made._has(steps.Values):
+            if grouping and not made._has_step(steps.Values):
                 node = nodes.per_row(node)
             step = steps.Annotate(name, node, grouping, loaded=kind == "annotate")
-            made = made._frozen(step, scope)
+            made = made._add_resolved(step, scope)
             if name in columns:
                 renamed[name] = node
             else:
@@ -286,31 +288,33 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
         """Load these columns (and the key) only; others are loaded, or refused, when they are
         read.
         """
-        return self._load(self._checked(names, read=True))
+        return self._load_columns(self._check_names(names, read=True))
 
     def defer(self, *names: str | Column[Any] | None) -> Self:
         """Load all columns but these, and but those that earlier calls left out; `defer(None)`
         loads all again.
         """
         if any(name is None for name in names):
-            return self._without(steps.Load, names)
-        loaded = self._last(steps.Load)
+            return self._clear_steps(steps.Load, names)
+        loaded = self._last_step(steps.Load)
         known = None if loaded is None else loaded.names
-        return self._load(without_columns(self._meta, known, self._checked(names, read=False)))
+        return self._load_columns(
+            without_columns(self._meta, known, self._check_names(names, read=False))
+        )
 
-    def _load(self, names: frozenset[str]) -> Self:
+    def _load_columns(self, names: frozenset[str]) -> Self:
         if self._meta.version is not None:
             names |= {self._meta.version.name}
         names |= self._prefetched_by(self._prefetches)
-        return self._step(steps.Load(names))
+        return self._add_step(steps.Load(names))
 
-    def _checked(self, names: Sequence[Any], *, read: bool) -> frozenset[str]:
+    def _check_names(self, names: Sequence[Any], *, read: bool) -> frozenset[str]:
         paths: list[str] = []
         for name in names:
             if isinstance(name, Column):
                 cast("Column[Any]", name).check_model(self._meta)
             path: str = name.path if isinstance(name, Column) else name
-            _, column, rest = walk(self._meta, path)
+            _, column, rest = walk_path(self._meta, path)
             if rest:
                 raise FieldError(f"{path!r} must name a column")
             if read and path is name:
@@ -326,8 +330,8 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
         if not paths:
             raise FieldError("select_related() needs the names of relations; None clears")
         if None in paths:
-            return self._without(steps.SelectRelated, paths)
-        joined = self._last(steps.SelectRelated)
+            return self._clear_steps(steps.SelectRelated, paths)
+        joined = self._last_step(steps.SelectRelated)
         known = () if joined is None else joined.paths
         for path in cast("tuple[str, ...]", paths):
             check_untainted(path)
@@ -339,7 +343,7 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
                         f"select_related({path!r}) leads to many rows: use prefetch_related"
                     )
                 here = relation.target
-        return self._step(
+        return self._add_step(
             steps.SelectRelated(tuple(dict.fromkeys((*known, *cast("tuple[str, ...]", paths)))))
         )
 
@@ -349,7 +353,7 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
         """
         made = self._clone()
         if None in lookups:
-            made = self._without(None, lookups)
+            made = self._clear_steps(None, lookups)
             made._prefetches = ()
             return made
         given = [as_prefetch(self._meta, lookup) for lookup in lookups if lookup is not None]
@@ -357,9 +361,9 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
             if spec.query is not None:
                 what = f"query of Prefetch({spec.path!r})"
                 check_database(spec.query._alias, self._alias, self._meta, what)
-        loaded = made._last(steps.Load)
+        loaded = made._last_step(steps.Load)
         if loaded is not None and (missing := self._prefetched_by(given) - loaded.names):
-            made = made._load(loaded.names | missing)
+            made = made._load_columns(loaded.names | missing)
         made._prefetches = (*self._prefetches, *given)
         return made
 
@@ -381,35 +385,37 @@ class QueryBuilder(QuerySteps, CTEJoins, Generic[M, R]):
                     f"values() cannot give two columns the name {twice[0]!r}; give the expression "
                     "another one"
                 )
-            query = self._named(
-                "annotate", (), expressions, free=self._hidden(), columns=columns_named
+            query = self._add_named(
+                "annotate", (), expressions, free=self._hidden_names(), columns=columns_named
             )
-        scope: Scope = query._scope()
+        scope: Scope = query._make_scope()
         columns: list[tuple[str, nodes.Expr]] = []
         labels: list[str | tuple[str, int]] = []
-        if aliased := [name for name in names if isinstance(name, str) and name in self._hidden()]:
+        if aliased := [
+            name for name in names if isinstance(name, str) and name in self._hidden_names()
+        ]:
             raise FieldError(
                 f"values() cannot select {aliased[0]!r}, which alias() has made; load it with "
                 f'annotate({aliased[0]}=F("{aliased[0]}"))'
             )
         for name in names or (() if expressions else self._open_names()):
-            label, found = selected(scope, name)
+            label, found = select_column(scope, name)
             columns += found
             labels.append(label if len(found) == 1 else (label, len(found)))
         added = list(expressions)
         if not names and not expressions and self._notes:
-            hidden = self._hidden()
+            hidden = self._hidden_names()
             added = [name for name in self._notes if name not in hidden]
         columns += [(name, query._notes[name]) for name in added]
         labels += added
-        return query._frozen(steps.Values(kind, tuple(labels), tuple(columns)), scope)
+        return query._add_resolved(steps.Values(kind, tuple(labels), tuple(columns)), scope)
 
     def _open_names(self) -> list[str]:
         return [field.attname for field in self._meta.columns if not field.sensitive]
 
     def explain_sql(self) -> str:
         """The SQL this query would send, with placeholders and without values."""
-        return self._plan("rows")[0].sql
+        return self._plan_for("rows")[0].sql
 
 
 AnyQuery = QueryBuilder[Any, Any]

@@ -8,9 +8,9 @@ from typing import Any, cast
 
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.names import check_untainted
-from treefold_orm._expressions.freezing import SeveralColumns, freeze, freeze_path
-from treefold_orm._expressions.lookups import refuse_sensitive, walk
+from treefold_orm._expressions.lookups import refuse_sensitive, walk_path
 from treefold_orm._expressions.nodes import ColumnNode, Expr
+from treefold_orm._expressions.resolving import SeveralColumns, resolve, resolve_path
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._fields.keys import KeyColumns
 from treefold_orm._terms.columns import Column
@@ -46,7 +46,7 @@ def with_named_expressions(query: Any, names: tuple[Any, ...]) -> tuple[Any, tup
 def columns_of(scope: Scope, field: Any) -> tuple[Expr, ...]:
     """The columns that `distinct()` was given under one name."""
     try:
-        return (freeze(as_expression(field), scope),)
+        return (resolve(as_expression(field), scope),)
     except SeveralColumns:
         # few models have such a key
         from treefold_orm._expressions.key_lookups import key_columns
@@ -54,7 +54,7 @@ def columns_of(scope: Scope, field: Any) -> tuple[Expr, ...]:
         return key_columns(scope, field)
 
 
-def selected(scope: Scope, name: Any) -> tuple[str, list[tuple[str, Expr]]]:
+def select_column(scope: Scope, name: Any) -> tuple[str, list[tuple[str, Expr]]]:
     """The label of a selected name, and its column; a key of several columns has several."""
     if isinstance(name, Column):
         column = cast("Column[Any]", name)
@@ -62,7 +62,7 @@ def selected(scope: Scope, name: Any) -> tuple[str, list[tuple[str, Expr]]]:
             from treefold_orm._expressions.key_lookups import key_columns
 
             return column.path, _key_parts(column.path, key_columns(scope, column))
-        return column.path, [(column.path, freeze(column, scope))]
+        return column.path, [(column.path, resolve(column, scope))]
     if not isinstance(name, str):
         raise FieldError(
             f"values() takes names and columns, not {type(name).__name__}: name expressions by "
@@ -71,10 +71,10 @@ def selected(scope: Scope, name: Any) -> tuple[str, list[tuple[str, Expr]]]:
     check_untainted(name)
     if name in scope.annotations:
         return name, [(name, scope.annotations[name])]
-    hops, column_field, rest = walk(scope.meta, name)
+    hops, column_field, rest = walk_path(scope.meta, name)
     refuse_sensitive(scope.meta, column_field, name)
     if rest:
-        return name, [(name, freeze_path(scope, name, typed=False))]
+        return name, [(name, resolve_path(scope, name, typed=False))]
     if isinstance(column_field, KeyColumns):
         nodes = tuple(ColumnNode(part, hops, part) for part in column_field.parts)
         return name, _key_parts(name, nodes)

@@ -7,7 +7,7 @@ from typing import Any, Generic, Self
 
 from treefold_orm._base.errors import FieldError
 from treefold_orm._building.combining import in_one_type
-from treefold_orm._building.conjunctions import joined, met
+from treefold_orm._building.conjunctions import intersect_rows, unite_rows
 from treefold_orm._building.one_database import check_database
 from treefold_orm._building.query import M, QueryBuilder, R
 from treefold_orm._building.sources import query_of
@@ -17,7 +17,7 @@ from treefold_orm._expressions.steps import Combine, Common, DistinctOn, Lock, V
 MAX_PARTS = 500  # of SQLite
 
 
-def _parts(op: str, key: tuple[Any, ...], base: int) -> list[Combine]:
+def _list_parts(op: str, key: tuple[Any, ...], base: int) -> list[Combine]:
     """The steps that add a query to others of one operation, its parameters starting at `base`.
 
     `b.union(c)` is added to `a` as b and c: the result of a loop stays flat. EXCEPT cannot be: the
@@ -40,27 +40,27 @@ class SetOperations(QueryBuilder[M, R], Generic[M, R]):
 
     def union(self, *others: QueryBuilder[Any, Any], all: bool = False) -> Self:
         """Rows of this query and the others, each once; with `all`, as often as they come."""
-        return self._combine("union all" if all else "union", others)
+        return self._combine_with("union all" if all else "union", others)
 
     def intersection(self, *others: QueryBuilder[Any, Any]) -> Self:
         """Rows that are in this query and in all others."""
-        return self._combine("intersect", others)
+        return self._combine_with("intersect", others)
 
     def difference(self, *others: QueryBuilder[Any, Any]) -> Self:
         """Rows of this query that are in none of the others."""
-        return self._combine("except", others)
+        return self._combine_with("except", others)
 
     def __and__(self, other: QueryBuilder[Any, Any]) -> Self:
         """Rows that are in both queries. What is loaded, and how, is as in the first; so is the
         order where the second has none.
         """
-        return met(self, other)
+        return intersect_rows(self, other)
 
     def __or__(self, other: QueryBuilder[Any, Any]) -> Self:
         """Rows that are in at least one of the queries, each once; otherwise as `&`."""
-        return joined(self, other)
+        return unite_rows(self, other)
 
-    def _combine(self, op: str, others: Sequence[QueryBuilder[Any, Any]]) -> Self:
+    def _combine_with(self, op: str, others: Sequence[QueryBuilder[Any, Any]]) -> Self:
         made = self
         last = self._key[-1]
         if isinstance(last, Combine) and last.op != op:
@@ -73,26 +73,26 @@ class SetOperations(QueryBuilder[M, R], Generic[M, R]):
             for part in (made, other):
                 if part._low or part._high is not None:
                     raise FieldError("A sliced query cannot be combined: slice the result")
-                if part._has(DistinctOn):
+                if part._has_step(DistinctOn):
                     raise FieldError(
                         "distinct(fields) cannot be combined: filter by the keys of its rows"
                     )
             key = other._key
-            if key[0] is not self._meta and not other._has(Values):
+            if key[0] is not self._meta and not other._has_step(Values):
                 raise FieldError(
                     f"{other._meta.name} cannot be combined with {self._meta.name}: use "
                     "values() on both"
                 )
-            parts = _parts(op, key, len(made._params))
+            parts = _list_parts(op, key, len(made._params))
             count += len(parts)
             if count >= MAX_PARTS:
                 raise FieldError(
                     f"At most {MAX_PARTS} queries can be combined by {op.upper()}; combine their "
                     "conditions with |, or run them in several queries"
                 )
-            made = made._step(parts[0], other._params)
+            made = made._add_step(parts[0], other._params)
             for part in parts[1:]:
-                made = made._step(part)
+                made = made._add_step(part)
             made._alias = alias
         try:
             made._key = in_one_type(made._key)
@@ -128,4 +128,4 @@ class SetOperations(QueryBuilder[M, R], Generic[M, R]):
         if share and no_key:
             raise FieldError("select_for_update() takes share or no_key, got both")
         strength = "share" if share else "no_key" if no_key else ""
-        return self._step(Lock(bool(skip_locked), bool(nowait), strength))
+        return self._add_step(Lock(bool(skip_locked), bool(nowait), strength))

@@ -6,8 +6,8 @@ from typing import Any
 
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.names import check_untainted
-from treefold_orm._expressions.freezing import QuerySource
 from treefold_orm._expressions.nodes import contains_window
+from treefold_orm._expressions.resolving import QuerySource
 from treefold_orm._expressions.steps import Combine, DistinctOn, FromCTE, JoinCTE, Lock, Where
 from treefold_orm._fields.base import Field
 from treefold_orm._fields.meta import Meta, Relation
@@ -56,11 +56,11 @@ def _check_sliced(query: Any, path: str) -> None:
     """Raise `FieldError` for a query whose rows have no place among those of one owner."""
     wheres = [step.condition for step in query._key[1:] if isinstance(step, Where)]
     refused = {
-        "union(), intersection() or difference()": query._has(Combine),
-        "distinct(fields)": query._has(DistinctOn),
-        "select_for_update()": query._has(Lock),
+        "union(), intersection() or difference()": query._has_step(Combine),
+        "distinct(fields)": query._has_step(DistinctOn),
+        "select_for_update()": query._has_step(Lock),
         "limit_rows()": query._max_rows is not None,
-        "a CTE": query._has(FromCTE, JoinCTE),
+        "a CTE": query._has_step(FromCTE, JoinCTE),
         "a filter on a window": any(map(contains_window, wheres)),
     }
     for what, found in refused.items():

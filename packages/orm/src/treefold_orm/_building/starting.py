@@ -22,7 +22,7 @@ _SCALARS = frozenset({int, str, uuid.UUID})  # values that no lookup takes for a
 def start(kind: type[B], meta: Meta, alias: str) -> B:
     """Return a query of class `kind` for all rows of a model."""
     made: Any = object.__new__(kind)
-    begin(made, meta, alias)
+    begin_query(made, meta, alias)
     return made
 
 
@@ -39,7 +39,7 @@ def default_query(meta: Meta, alias: str) -> SetOperations[Any, Any]:
     return plain_query(meta, alias) if manager is None else manager.db_manager(alias).get_queryset()
 
 
-def begin(query: QueryBuilder[Any, Any], meta: Meta, alias: str) -> None:
+def begin_query(query: QueryBuilder[Any, Any], meta: Meta, alias: str) -> None:
     """Make `query` the query for all rows of a model."""
     query._meta = meta
     query._key = (meta,)
@@ -64,7 +64,7 @@ def one_exact(meta: Meta, alias: str, lookups: dict[str, Any]) -> tuple[Plan, Se
     if plan is None:
         kind = cast("type[QueryBuilder[Any, Any]]", QueryBuilder)
         query = start(kind, meta, alias).filter(**lookups)
-        plan = database.plans.keep_plan((meta, name), query._plan("get")[0])
+        plan = database.plans.keep_plan((meta, name), query._plan_for("get")[0])
     return plan, params if plan.bind is None else plan.bind(params)
 
 

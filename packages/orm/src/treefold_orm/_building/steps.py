@@ -14,9 +14,9 @@ from treefold_orm._base.errors import FieldError
 from treefold_orm._building.combining import column_fields
 from treefold_orm._building.joins import shared_ctes
 from treefold_orm._building.one_database import check_database
-from treefold_orm._expressions.freezing import QuerySource
 from treefold_orm._expressions.nodes import Expr, OrderNode, SubqueryNode
 from treefold_orm._expressions.outer import with_outer
+from treefold_orm._expressions.resolving import QuerySource
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._expressions.steps import Combine, Ordering, Slice, Step
 from treefold_orm._fields.base import AnyField
@@ -86,21 +86,21 @@ class QuerySteps(QuerySource):
         made._cache = None
         return made
 
-    def _step(self, step: Step, params: Sequence[Any] = ()) -> Self:
+    def _add_step(self, step: Step, params: Sequence[Any] = ()) -> Self:
         made = self._clone()
         made._key = (*self._key, step)
         if params:
             made._params = (*self._params, *params)
         return made
 
-    def _frozen(self, step: Step, scope: Scope) -> Self:
-        made = self._step(step)
+    def _add_resolved(self, step: Step, scope: Scope) -> Self:
+        made = self._add_step(step)
         made._params = tuple(scope.params)
         if scope.database is not None:
             (made._alias,) = scope.database
         return made
 
-    def _scope(self) -> Scope:
+    def _make_scope(self) -> Scope:
         return Scope(self._meta, list(self._params), self._notes or {}, database=[self._alias])
 
     def _sliced_again(self, low: int, high: int | None) -> Self:
@@ -117,17 +117,17 @@ class QuerySteps(QuerySource):
                 f"{what} cannot follow union, intersection or difference: apply it to the parts"
             )
 
-    def _has(self, *kinds: type[Step]) -> bool:
+    def _has_step(self, *kinds: type[Step]) -> bool:
         return any(isinstance(step, kinds) for step in self._key[1:])
 
-    def _last(self, kind: type[S]) -> S | None:
+    def _last_step(self, kind: type[S]) -> S | None:
         return next((step for step in reversed(self._key) if isinstance(step, kind)), None)
 
     def _order_step(self) -> tuple[OrderNode, ...] | None:
-        found = self._last(Ordering)
+        found = self._last_step(Ordering)
         return None if found is None else found.terms
 
-    def _without(self, kind: type[Step] | None, given: tuple[Any, ...]) -> Self:
+    def _clear_steps(self, kind: type[Step] | None, given: tuple[Any, ...]) -> Self:
         if len(given) != 1:
             raise FieldError(f"None stands alone: it clears, got {given!r}")
         made = self._clone()
@@ -137,7 +137,7 @@ class QuerySteps(QuerySource):
 
     # -- compiling --------------------------------------------------------------------------------
 
-    def _whole(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    def _whole_key(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         low, high = self._low, self._high
         if high is None and not low:
             return self._key, self._params
@@ -145,9 +145,9 @@ class QuerySteps(QuerySource):
         params = self._params if high is None else (*self._params, high - low)
         return (*self._key, step), (*params, low) if low else params
 
-    def _plan(self, kind: str) -> tuple[Plan, Sequence[Any]]:
+    def _plan_for(self, kind: str) -> tuple[Plan, Sequence[Any]]:
         database = database_for(self._alias)
-        key, params = self._whole()
+        key, params = self._whole_key()
         try:
             plan = database.plans.get((kind, key))
             if plan is None:
@@ -162,7 +162,7 @@ class QuerySteps(QuerySource):
     def _linked_plan(self, relation: Relation, keys: list[Any]) -> tuple[Plan, Sequence[Any]]:
         """The plan for rows of a many-to-many relation that are connected to some of `keys`."""
         database = database_for(self._alias)
-        key, params = self._whole()
+        key, params = self._whole_key()
         params = (*params, keys)
         name = ("linked", relation.source_field, key)
         plan = database.plans.get(name)
@@ -178,7 +178,7 @@ class QuerySteps(QuerySource):
     def _parted_plan(self, field: AnyField) -> tuple[Plan, Sequence[Any]]:
         """The plan for the slice of the rows of each value of a column."""
         database = database_for(self._alias)
-        key, params = self._whole()
+        key, params = self._whole_key()
         name = ("parted", field, key)
         plan = database.plans.get(name)
         if plan is None:
@@ -190,11 +190,11 @@ class QuerySteps(QuerySource):
             plan = database.plans.keep_plan(name, made)
         return plan, params if plan.bind is None else plan.bind(params)
 
-    def _freeze_subquery(self, scope: Scope) -> SubqueryNode:
+    def _resolve_subquery(self, scope: Scope) -> SubqueryNode:
         if scope.database is not None:
             (outer,) = scope.database
             scope.database[:] = [check_database(self._alias, outer, scope.meta)]
-        key, params = self._whole()
+        key, params = self._whole_key()
         base = len(scope.params)
         shared = shared_ctes(key, params, scope)
         scope.params.extend(params)

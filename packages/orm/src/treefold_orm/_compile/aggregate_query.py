@@ -43,7 +43,7 @@ from treefold_orm._expressions.nodes import (
     WindowNode,
     children_of,
     contains_window,
-    rebuilt,
+    rebuild_node,
 )
 from treefold_orm._fields.base import AnyField
 
@@ -196,4 +196,4 @@ def _of_columns(table: _Table, node: Any) -> Any:
     if isinstance(node, AggregateNode):
         # related rows that the query has joined already are rows of the table
         return replaced(node, hops=()) if node.arg in table.held else node
-    return rebuilt(node, lambda child: _of_columns(table, child))
+    return rebuild_node(node, lambda child: _of_columns(table, child))

@@ -233,7 +233,7 @@ def _seen_from(inner: Frame, node: nodes.Node, prefix: Hops, way: Hops) -> nodes
         )
     if isinstance(node, _OF_THE_OWNER):
         return node
-    return nodes.rebuilt(node, lambda child: _seen_from(inner, child, prefix, way))
+    return nodes.rebuild_node(node, lambda child: _seen_from(inner, child, prefix, way))
 
 
 def _count_shared_relations(hops: Hops, way: Hops) -> int:

@@ -28,7 +28,7 @@ from treefold_orm._compile.rules import (
 from treefold_orm._compile.state import State, narrows_rows, top_level
 from treefold_orm._dialects.sql import SQL, join, number
 from treefold_orm._expressions import nodes
-from treefold_orm._expressions.conversion import representation
+from treefold_orm._expressions.conversion import representation_of
 from treefold_orm._fields.base import Field
 
 
@@ -151,7 +151,7 @@ def in_common(
     frame: Frame, value: SQL, source: Field[Any] | None, target: Field[Any] | None
 ) -> SQL:
     """A column of one part of a combined query in the type of all parts."""
-    if source is None or target is None or representation(source) == representation(target):
+    if source is None or target is None or representation_of(source) == representation_of(target):
         return value
     return frame.dialect.converted(value, source, target, "value")
 

@@ -100,7 +100,8 @@ def _build_operator(frame: Frame, lookup: Lookup, left: SQL, right: nodes.Expr |
     if lookup.custom is not None:
         value = _build_operand(frame, right, cast=True)
         return SQL(
-            "({})", declared_sql(lookup.custom.template.text(dialect.name)).filled([left, value])
+            "({})",
+            declared_sql(lookup.custom.template.text_for(dialect.name)).filled([left, value]),
         )
     if op == "in":
         return _build_membership(frame, left, right, lookup)

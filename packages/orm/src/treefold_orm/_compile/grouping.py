@@ -18,7 +18,7 @@ from typing import Any, cast
 from treefold_orm._base.errors import FieldError
 from treefold_orm._compile.state import State, top_level
 from treefold_orm._expressions import nodes
-from treefold_orm._expressions.lookups import Lookup, walk
+from treefold_orm._expressions.lookups import Lookup, walk_path
 from treefold_orm._fields.base import Field
 from treefold_orm._fields.meta import Relation
 
@@ -131,7 +131,7 @@ def _of_outer(
             if part.known is not None:
                 yield from _find_ungrouped(part.known.expr, groups, state)
             elif part.path not in state.annotations:
-                hops, column, _ = walk(state.meta, part.path)
+                hops, column, _ = walk_path(state.meta, part.path)
                 yield _name_column(hops, column)
         elif isinstance(part, nodes.SubqueryNode):
             yield from _of_outer(part.key[1:], groups, state, level + 1)

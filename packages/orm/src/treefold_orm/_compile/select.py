@@ -34,7 +34,7 @@ from treefold_orm._compile.values import converted_value
 from treefold_orm._dialects.sql import SQL, join, number
 from treefold_orm._expressions import nodes
 from treefold_orm._expressions.nodes import ColumnNode, ConvertNode, OrderNode, SubqueryNode
-from treefold_orm._expressions.ordering import freeze_order
+from treefold_orm._expressions.ordering import resolve_order
 from treefold_orm._expressions.scope import Scope
 
 _COMBINE: dict[str, LiteralString] = {
@@ -288,7 +288,7 @@ def _choose_ordering(state: State) -> tuple[OrderNode, ...]:
         return state.order
     if state.grouped or state.distinct or not state.meta.ordering:
         return ()
-    return freeze_order(Scope(state.meta, []), state.meta.ordering)
+    return resolve_order(Scope(state.meta, []), state.meta.ordering)
 
 
 def _build_limit(frame: Frame, state: State) -> SQL:

@@ -21,7 +21,7 @@ from operator import attrgetter
 from typing import Any
 
 from treefold_orm._expressions import nodes, steps
-from treefold_orm._expressions.conversion import representation
+from treefold_orm._expressions.conversion import representation_of
 from treefold_orm._expressions.cte_nodes import Join, Source
 from treefold_orm._fields.base import Field
 from treefold_orm._fields.meta import Meta
@@ -106,7 +106,7 @@ class State:
 
 def _as_output(expr: nodes.Expr, field: Field[Any] | None) -> nodes.Expr:
     source = expr.field
-    if source is None or field is None or representation(source) == representation(field):
+    if source is None or field is None or representation_of(source) == representation_of(field):
         return expr
     return nodes.ConvertNode(field, expr, "value")
 

@@ -36,7 +36,7 @@ from treefold_orm._dialects.sql import SQL, declared_sql, join
 from treefold_orm._expressions import nodes
 from treefold_orm._expressions.arithmetic import POINTS
 from treefold_orm._expressions.conversion import kind_of
-from treefold_orm._expressions.lookups import refuse_sensitive, walk
+from treefold_orm._expressions.lookups import refuse_sensitive, walk_path
 from treefold_orm._expressions.outer import part_of
 
 
@@ -72,16 +72,16 @@ def _build_outer_column(frame: Frame, node: nodes.OuterNode) -> SQL:
     for _ in range(node.level):
         around = None if around is None else around.parent
     if around is None:
-        raise FieldError(f"{node.shown} stands outside of Subquery and Exists")
+        raise FieldError(f"{node.shown_call} stands outside of Subquery and Exists")
     if node.known is not None:
         return build_expression(around, node.known.expr)
     of_cte = around.cte_columns.get(node.path)
     if of_cte is not None:
         return around.cte_column(of_cte)
-    hops, column, rest = walk(around.meta, node.path)
+    hops, column, rest = walk_path(around.meta, node.path)
     refuse_sensitive(around.meta, column, node.path)
     if rest:
-        raise FieldError(f"{node.shown} must name a column")
+        raise FieldError(f"{node.shown_call} must name a column")
     around.refuse_many(hops)
     return around.build_column(hops, part_of(node, column))
 
@@ -148,7 +148,7 @@ def _build_custom_function(frame: Frame, node: nodes.CustomNode) -> SQL:
             )
     args = [build_expression(frame, arg) for arg in node.args]
     return frame.dialect.typed(
-        declared_sql(node.template.text(frame.dialect.name)).filled(args), node.field
+        declared_sql(node.template.text_for(frame.dialect.name)).filled(args), node.field
     )
 
 

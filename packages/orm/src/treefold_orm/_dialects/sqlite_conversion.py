@@ -10,7 +10,7 @@ from typing import LiteralString
 
 from treefold_orm._base.errors import FieldError
 from treefold_orm._dialects.sql import SQL, number
-from treefold_orm._expressions.conversion import bits, carrier, kind_of, places_of
+from treefold_orm._expressions.conversion import carrier_of, count_bits, kind_of, places_of
 from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.numbers import DecimalField
 
@@ -46,14 +46,14 @@ def converted(value: SQL, source: AnyField, target: AnyField, mode: str) -> SQL:
 
 
 def _float(value: SQL, source: AnyField) -> SQL:
-    source = carrier(source)
+    source = carrier_of(source)
     if isinstance(source, DecimalField) and source.max_digits <= _EXACT_DIGITS:
         return SQL("({} / {}.0)", value, number(10**source.decimal_places))
     return SQL("treefold_real({}, {})", value, number(places_of(source)))
 
 
 def _decimal(value: SQL, source: AnyField, target: AnyField, mode: str) -> SQL:
-    target = carrier(target)
+    target = carrier_of(target)
     digits = target.max_digits if isinstance(target, DecimalField) and mode == "assign" else 18
     most = number(10 ** min(digits, 18) - 1)
     if kind_of(source) in {"float", "number"}:
@@ -66,7 +66,7 @@ def _decimal(value: SQL, source: AnyField, target: AnyField, mode: str) -> SQL:
 
 
 def _integer(value: SQL, source: AnyField, target: AnyField) -> SQL:
-    half = 2 ** (bits(target) - 1)
+    half = 2 ** (count_bits(target) - 1)
     limits = number(-half), number(half - 1)
     if kind_of(source) in {"integer", "decimal"}:
         return SQL("treefold_fit({}, {}, {}, {})", value, number(-places_of(source)), *limits)

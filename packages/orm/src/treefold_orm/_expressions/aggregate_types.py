@@ -30,7 +30,7 @@ _NAMES = {
 }
 
 
-def aggregated(node: AggregateNode) -> AggregateNode:
+def build_aggregate_node(node: AggregateNode) -> AggregateNode:
     """Return an aggregate with its argument converted and its type known.
 
     Raises `FieldError` for an argument that the aggregate cannot take.
@@ -43,20 +43,20 @@ def aggregated(node: AggregateNode) -> AggregateNode:
     if given is not None and takes is None:
         name = _NAMES.get(node.name, node.name.capitalize())
         raise FieldError(
-            f"{name} cannot take {conversion.describe(given)}: use Cast() for a type that it takes"
+            f"{name} cannot take {conversion.name_type(given)}: use Cast() for a type that it takes"
         )
-    taken = arg if arg is None else conversion.converted(arg, takes, "operand")
+    taken = arg if arg is None else conversion.convert_node(arg, takes, "operand")
     return replaced(node, field=gives, arg=taken)
 
 
 Rule = Callable[[AnyField | None], tuple[AnyField | None, AnyField | None]]
 
 
-def _count(field: AnyField | None) -> tuple[AnyField | None, AnyField | None]:
+def _types_of_count(field: AnyField | None) -> tuple[AnyField | None, AnyField | None]:
     return field, carriers.INTEGER
 
 
-def _sum(field: AnyField | None) -> tuple[AnyField | None, AnyField | None]:
+def _types_of_sum(field: AnyField | None) -> tuple[AnyField | None, AnyField | None]:
     match "" if field is None else conversion.kind_of(field):
         case "integer":
             return field, carriers.INTEGER
@@ -70,8 +70,8 @@ def _sum(field: AnyField | None) -> tuple[AnyField | None, AnyField | None]:
             return None, None
 
 
-def _mean(field: AnyField | None) -> tuple[AnyField | None, AnyField | None]:
-    takes, gives = _sum(field)
+def _types_of_mean(field: AnyField | None) -> tuple[AnyField | None, AnyField | None]:
+    takes, gives = _types_of_sum(field)
     if gives is carriers.INTEGER:
         return takes, carriers.FLOAT
     if gives is not None and conversion.kind_of(gives) == "decimal":
@@ -79,43 +79,43 @@ def _mean(field: AnyField | None) -> tuple[AnyField | None, AnyField | None]:
     return takes, gives
 
 
-def _extreme(field: AnyField | None) -> tuple[AnyField | None, AnyField | None]:
+def _types_of_extreme(field: AnyField | None) -> tuple[AnyField | None, AnyField | None]:
     unordered = field is not None and conversion.kind_of(field) in _UNORDERED
     return (None, None) if unordered else (field, field)
 
 
-def _statistic(field: AnyField | None) -> tuple[AnyField | None, AnyField | None]:
+def _types_of_statistic(field: AnyField | None) -> tuple[AnyField | None, AnyField | None]:
     numeric = field is not None and conversion.kind_of(field) in conversion.NUMBERS | {"json"}
     return (carriers.FLOAT, carriers.FLOAT) if numeric else (None, None)
 
 
-def _truth(field: AnyField | None) -> tuple[AnyField | None, AnyField | None]:
+def _types_of_truth(field: AnyField | None) -> tuple[AnyField | None, AnyField | None]:
     known = field is not None and conversion.kind_of(field) in {"boolean", "json"}
     return (carriers.BOOLEAN, carriers.BOOLEAN) if known else (None, None)
 
 
-def _text(field: AnyField | None) -> tuple[AnyField | None, AnyField | None]:
+def _types_of_text(field: AnyField | None) -> tuple[AnyField | None, AnyField | None]:
     known = field is not None and conversion.kind_of(field) in {"text", "json"}
     return (carriers.TEXT, carriers.TEXT) if known else (None, None)
 
 
-def _list(field: AnyField | None) -> tuple[AnyField | None, AnyField | None]:
-    return field, None if field is None else list_of(conversion.carrier(field))
+def _types_of_list(field: AnyField | None) -> tuple[AnyField | None, AnyField | None]:
+    return field, None if field is None else list_of(conversion.carrier_of(field))
 
 
 # by name of the aggregate: type of the argument (None: nothing of that kind) and of the result
 AGGREGATE_RULES: dict[str, Rule] = {
-    "count": _count,
-    "sum": _sum,
-    "avg": _mean,
-    "min": _extreme,
-    "max": _extreme,
-    "stddev_pop": _statistic,
-    "stddev_samp": _statistic,
-    "var_pop": _statistic,
-    "var_samp": _statistic,
-    "bool_and": _truth,
-    "bool_or": _truth,
-    "string_agg": _text,
-    "array_agg": _list,
+    "count": _types_of_count,
+    "sum": _types_of_sum,
+    "avg": _types_of_mean,
+    "min": _types_of_extreme,
+    "max": _types_of_extreme,
+    "stddev_pop": _types_of_statistic,
+    "stddev_samp": _types_of_statistic,
+    "var_pop": _types_of_statistic,
+    "var_samp": _types_of_statistic,
+    "bool_and": _types_of_truth,
+    "bool_or": _types_of_truth,
+    "string_agg": _types_of_text,
+    "array_agg": _types_of_list,
 }

@@ -6,7 +6,7 @@ A value at a JSON path is read as the requested kind.
 from __future__ import annotations
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._expressions.conversion import converted, describe, kind_of
+from treefold_orm._expressions.conversion import convert_node, kind_of, name_type
 from treefold_orm._expressions.nodes import ConstNode, Expr
 from treefold_orm._fields.carriers import FLOAT, INTEGER, TEXT
 
@@ -18,9 +18,9 @@ def text_argument(function: str, node: Expr) -> Expr:
     if node.field is None or kind_of(node.field) == "text":
         return node
     if kind_of(node.field) == "json":
-        return converted(node, TEXT)
+        return convert_node(node, TEXT)
     raise FieldError(
-        f"{function} must be given text, got {describe(node.field)}; convert it with "
+        f"{function} must be given text, got {name_type(node.field)}; convert it with "
         "Cast(..., fields.TextField())"
     )
 
@@ -30,15 +30,15 @@ def number_argument(function: str, node: Expr) -> Expr:
     if node.field is None or kind_of(node.field) in {"integer", "decimal", "float"}:
         return node
     if kind_of(node.field) in {"json", "number"}:
-        return converted(node, FLOAT)
+        return convert_node(node, FLOAT)
     raise FieldError(
-        f"{function} must be given a number, got {describe(node.field)}; convert it with Cast()"
+        f"{function} must be given a number, got {name_type(node.field)}; convert it with Cast()"
     )
 
 
 def float_argument(function: str, node: Expr) -> Expr:
     """Return an argument that must be a number, as a float."""
-    return converted(number_argument(function, node), FLOAT)
+    return convert_node(number_argument(function, node), FLOAT)
 
 
 def whole_argument(function: str, node: Expr) -> Expr:
@@ -46,16 +46,16 @@ def whole_argument(function: str, node: Expr) -> Expr:
     if node.field is None or kind_of(node.field) == "integer":
         return node
     raise FieldError(
-        f"{function} must be given a whole number here, got {describe(node.field)}; convert it "
+        f"{function} must be given a whole number here, got {name_type(node.field)}; convert it "
         "with Cast(..., int)"
     )
 
 
-def constant(value: int) -> ConstNode:
+def make_constant(value: int) -> ConstNode:
     """A whole number that belongs to the shape of a query, as an argument of a function."""
     return ConstNode(INTEGER, value)
 
 
 def value_of(node: Expr) -> int:
-    """The number of a `constant`."""
+    """The number of a `make_constant`."""
     return node.value if isinstance(node, ConstNode) else 0

@@ -14,10 +14,10 @@ from treefold_orm._base.errors import FieldError
 from treefold_orm._expressions.conversion import (
     NUMBERS,
     common_field,
-    converted,
-    describe,
+    convert_node,
     kind_of,
     moment_of,
+    name_type,
     places_of,
 )
 from treefold_orm._expressions.nodes import ArithNode, Expr, ParamNode
@@ -30,7 +30,7 @@ _TIMED = frozenset({*POINTS, "duration"})
 _WORDS = {"text": "join text with Concat()", "boolean": "count conditions with Case() or Count()"}
 
 
-def operand(op: str, other: AnyField | None, value: Any) -> AnyField | None:
+def field_of_operand(op: str, other: AnyField | None, value: Any) -> AnyField | None:
     """The field that carries a bare value beside another operand, None where its type decides."""
     kind = "" if other is None else kind_of(other)
     if isinstance(value, bool):
@@ -42,36 +42,36 @@ def operand(op: str, other: AnyField | None, value: Any) -> AnyField | None:
     return None
 
 
-def combined(op: str, left: Expr, right: Expr) -> Expr:
+def combine_operands(op: str, left: Expr, right: Expr) -> Expr:
     """Return the node of `left op right`, both in the type that they are computed in.
 
     Raises `FieldError` where the types do not allow it.
     """
-    left, right = _typed(left, right.field), _typed(right, left.field)
+    left, right = _add_type(left, right.field), _add_type(right, left.field)
     if left.field is None or right.field is None:
         return ArithNode(None, op, left, right)  # until an OuterRef in it knows its type
     first, second = kind_of(left.field), kind_of(right.field)
     if _TIMED & {first, second}:
-        left, right = _factor(left), _factor(right)
-        return ArithNode(_timed(op, left.field, right.field), op, left, right)
+        left, right = _factor_of_span(left), _factor_of_span(right)
+        return ArithNode(_field_of_times(op, left.field, right.field), op, left, right)
     for field in (left.field, right.field):
         if kind_of(field) not in NUMBERS | {"json"}:
             way = _WORDS.get(kind_of(field), "use Cast() to make it a number")
-            raise FieldError(f"{describe(field)} cannot be computed with {op}: {way}")
-    return _numbers(op, left, right)
+            raise FieldError(f"{name_type(field)} cannot be computed with {op}: {way}")
+    return _combine_numbers(op, left, right)
 
 
-def _typed(node: Expr, other: AnyField | None) -> Expr:
+def _add_type(node: Expr, other: AnyField | None) -> Expr:
     # NULL has no type of its own
-    return converted(node, other) if isinstance(node, ParamNode) and node.field is None else node
+    return convert_node(node, other) if isinstance(node, ParamNode) and node.field is None else node
 
 
-def _numbers(op: str, left: Expr, right: Expr) -> Expr:
+def _combine_numbers(op: str, left: Expr, right: Expr) -> Expr:
     kinds = {kind_of(side.field) for side in (left, right) if side.field is not None}
     if kinds & {"float", "number", "json"}:
         if op == "%":
             raise FieldError("% has no exact result for floats: use Cast() to a DecimalField")
-        sides = [converted(side, carriers.FLOAT, "operand") for side in (left, right)]
+        sides = [convert_node(side, carriers.FLOAT, "operand") for side in (left, right)]
         return ArithNode(carriers.FLOAT, op, sides[0], sides[1])
     places = [places_of(side.field) for side in (left, right) if side.field is not None]
     if kinds == {"integer"}:
@@ -83,36 +83,36 @@ def _numbers(op: str, left: Expr, right: Expr) -> Expr:
     if op == "%":
         return ArithNode(carriers.decimal_carrier(max(places)), op, left, right)
     field = common_field([left.field, right.field])
-    sides = [converted(side, field, "operand") for side in (left, right)]
+    sides = [convert_node(side, field, "operand") for side in (left, right)]
     return ArithNode(carriers.decimal_carrier(max(places)), op, sides[0], sides[1])
 
 
-def _factor(node: Expr) -> Expr:
+def _factor_of_span(node: Expr) -> Expr:
     """The factor or divisor of a span: decimals and JSON numbers as floats."""
     kind = "" if node.field is None else kind_of(node.field)
     return (
-        converted(node, carriers.FLOAT, "operand")
+        convert_node(node, carriers.FLOAT, "operand")
         if kind in {"decimal", "number", "json"}
         else node
     )
 
 
-def _point(field: AnyField | None) -> AnyField:
+def _field_of_point(field: AnyField | None) -> AnyField:
     assert field is not None  # noqa: S101 - its kind was asked for
     kind = kind_of(field)
     return moment_of(field) if kind == "datetime" else POINTS[kind]
 
 
-def _timed(op: str, left: AnyField | None, right: AnyField | None) -> AnyField:
+def _field_of_times(op: str, left: AnyField | None, right: AnyField | None) -> AnyField:
     first, second = (kind_of(field) if field is not None else "" for field in (left, right))
     if op in {"+", "-"}:
         if first == second == "duration" or (op == "-" and first == second):
             common_field([left, right])  # points with and without a zone have no distance
             return carriers.DURATION
         if first in POINTS and second == "duration":
-            return _point(left)
+            return _field_of_point(left)
         if op == "+" and first == "duration" and second in POINTS:
-            return _point(right)
+            return _field_of_point(right)
     by_number = first == "duration" and second in NUMBERS and op in {"*", "/"}
     if by_number or (op == "*" and first in NUMBERS and second == "duration"):
         return carriers.DURATION

@@ -10,17 +10,17 @@ from __future__ import annotations
 from typing import Any
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._expressions.arguments import constant
+from treefold_orm._expressions.arguments import make_constant
 from treefold_orm._expressions.conversion import (
     NUMBERS,
-    assigned,
-    bits,
-    carrier,
-    converted,
-    describe,
+    carrier_of,
+    convert_for_column,
+    convert_node,
+    count_bits,
     kind_of,
+    name_type,
     places_of,
-    representation,
+    representation_of,
 )
 from treefold_orm._expressions.nodes import ConvertNode, Expr, FuncNode
 from treefold_orm._expressions.operands import FUNCTION_RULES
@@ -48,27 +48,29 @@ def cast_to(node: Expr, target: AnyField) -> Expr:
     if source == "text" and wanted in TEXT_FORMS:
         return _of_text(node, target)
     if wanted == "text" and source in _WRITTEN:
-        return _text(node)
+        return _cast_to_text(node)
     match source, wanted:
         case "date", "datetime":
-            return converted(node, target)
+            return convert_node(node, target)
         case "datetime", "date":
-            return assigned(node, target)
+            return convert_for_column(node, target)
         case "datetime", "time":
             return FuncNode(carriers.TIME, "extract", (node,), "time")
         case ("boolean", "integer") | ("integer", "boolean"):
             return FuncNode(target, f"{wanted}_of_{source}", (node,))
         case _:
-            raise FieldError(f"{describe(node.field)} cannot be cast to {describe(target)}")
+            raise FieldError(f"{name_type(node.field)} cannot be cast to {name_type(target)}")
 
 
 def _same_kind(node: Expr, source: AnyField, target: AnyField) -> Expr:
-    source = carrier(source)
+    source = carrier_of(source)
     if isinstance(source, EnumField):
         node = ConvertNode(source.base, node, "same")
         source = source.base
     if kind_of(source) == "integer":
-        return node if bits(source) <= bits(target) else ConvertNode(target, node, "cast")
+        return (
+            node if count_bits(source) <= count_bits(target) else ConvertNode(target, node, "cast")
+        )
     if isinstance(source, DecimalField) and isinstance(target, DecimalField):
         fits = source.decimal_places == target.decimal_places and (
             source.max_digits <= target.max_digits
@@ -76,8 +78,8 @@ def _same_kind(node: Expr, source: AnyField, target: AnyField) -> Expr:
         return node if fits else ConvertNode(target, node, "cast")
     if kind_of(source) == "datetime" and source.storage != target.storage:
         return ConvertNode(target, node, "same")  # a time without a zone is UTC
-    if representation(source) != representation(target):
-        raise FieldError(f"{describe(source)} cannot be cast to {describe(target)}")
+    if representation_of(source) != representation_of(target):
+        raise FieldError(f"{name_type(source)} cannot be cast to {name_type(target)}")
     # a datetime in a zone of its own comes back in UTC
     plain = source.decoder("sqlite") == target.decoder("sqlite")
     return node if plain else ConvertNode(target, node, "same")
@@ -86,14 +88,14 @@ def _same_kind(node: Expr, source: AnyField, target: AnyField) -> Expr:
 def _of_json(node: Expr, target: AnyField) -> Expr:
     kind = kind_of(target)
     if kind in NUMBERS:
-        return ConvertNode(target, converted(node, carriers.NUMBER), "cast")
+        return ConvertNode(target, convert_node(node, carriers.NUMBER), "cast")
     if kind in {"text", "boolean"}:
-        return converted(node, target)
+        return convert_node(node, target)
     if kind in TEXT_FORMS:
-        return _of_text(converted(node, carriers.TEXT), target)
+        return _of_text(convert_node(node, carriers.TEXT), target)
     field = node.field
-    name = "JSON" if field is None else describe(field)
-    raise FieldError(f"{name} cannot be cast to {describe(target)}")
+    name = "JSON" if field is None else name_type(field)
+    raise FieldError(f"{name} cannot be cast to {name_type(target)}")
 
 
 def _of_text(node: Expr, target: AnyField) -> Expr:
@@ -101,10 +103,10 @@ def _of_text(node: Expr, target: AnyField) -> Expr:
     if kind == "decimal":
         places = places_of(target)
         wide = FuncNode(
-            carriers.decimal_carrier(places), "decimal_of_text", (node, constant(places))
+            carriers.decimal_carrier(places), "decimal_of_text", (node, make_constant(places))
         )
         return ConvertNode(target, wide, "cast")
-    if kind == "integer" and bits(target) < 64:
+    if kind == "integer" and count_bits(target) < 64:
         return ConvertNode(target, FuncNode(carriers.INTEGER, "integer_of_text", (node,)), "cast")
     return FuncNode(target, f"{kind}_of_text", (node,))
 
@@ -117,20 +119,20 @@ def text_of(function: str, node: Expr) -> Expr:
     if field is None or kind_of(field) == "text":
         return node
     if kind_of(field) == "json":
-        return converted(node, carriers.TEXT)
+        return convert_node(node, carriers.TEXT)
     if kind_of(field) not in _JOINED:
         raise FieldError(
             f"{function} must be given text, a number, a date, a time or a UUID, got "
-            f"{describe(field)}; convert it with Cast(..., str)"
+            f"{name_type(field)}; convert it with Cast(..., str)"
         )
-    return _text(node)
+    return _cast_to_text(node)
 
 
-def _text(node: Expr) -> Expr:
+def _cast_to_text(node: Expr) -> Expr:
     field: Any = node.field
     kind = kind_of(field)
     if kind == "decimal":
-        return FuncNode(carriers.TEXT, "text_of_decimal", (node, constant(places_of(field))))
+        return FuncNode(carriers.TEXT, "text_of_decimal", (node, make_constant(places_of(field))))
     return FuncNode(carriers.TEXT, f"text_of_{kind}", (node,))
 
 

@@ -13,16 +13,16 @@ from typing import Any, cast
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.names import check_untainted
 from treefold_orm._expressions import json_lookups, lookups, nodes
-from treefold_orm._expressions.conversion import common_field, converted, kind_of
-from treefold_orm._expressions.freezing import (
+from treefold_orm._expressions.conversion import common_field, convert_node, kind_of
+from treefold_orm._expressions.operands import build_comparison, compare_column
+from treefold_orm._expressions.resolving import (
     COMPUTED,
     RULES,
     LookupValue,
-    freeze,
-    freeze_value,
     hides_field,
+    resolve,
+    resolve_value,
 )
-from treefold_orm._expressions.operands import compared, tested
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.carriers import BOOLEAN, NUMBER, TEXT, field_of
@@ -40,15 +40,15 @@ class ResolvableCondition(Condition):
 
     __slots__ = ()
 
-    def freeze_condition(self, scope: Scope) -> nodes.Node:
+    def resolve_condition(self, scope: Scope) -> nodes.Node:
         """Resolve against a model; return the node tree."""
         raise NotImplementedError
 
 
-def freeze_condition(condition: Condition, scope: Scope) -> nodes.Node:
+def resolve_condition(condition: Condition, scope: Scope) -> nodes.Node:
     """Resolve a condition against a model; return the node tree."""
     if isinstance(condition, ResolvableCondition):
-        return condition.freeze_condition(scope)
+        return condition.resolve_condition(scope)
     rule = _CONDITIONS.get(condition.__class__)
     if rule is None:  # a subclass that the application has made
         kinds = condition.__class__.__mro__
@@ -56,14 +56,14 @@ def freeze_condition(condition: Condition, scope: Scope) -> nodes.Node:
     return rule(condition, scope)
 
 
-def _combined(condition: Q, scope: Scope) -> nodes.Node:
-    nested = scope.nested()
+def _resolve_combined(condition: Q, scope: Scope) -> nodes.Node:
+    nested = scope.enter_level()
     children: list[nodes.Node] = []
     for child in condition.children:
         if isinstance(child, Condition):
-            children.append(freeze_condition(child, nested))
+            children.append(resolve_condition(child, nested))
         else:
-            children.append(freeze_lookup(nested, child[0], child[1]))
+            children.append(resolve_lookup(nested, child[0], child[1]))
     if len(children) == 1:
         return children[0]
     # without any condition every row is meant, however it was combined
@@ -74,20 +74,20 @@ def _combined(condition: Q, scope: Scope) -> nodes.Node:
     )
 
 
-def _negated(condition: Negated, scope: Scope) -> nodes.Node:
-    return nodes.Not(freeze_condition(condition.inner, scope.nested()))
+def _resolve_negation(condition: Negated, scope: Scope) -> nodes.Node:
+    return nodes.Not(resolve_condition(condition.inner, scope.enter_level()))
 
 
-def _comparison(condition: Comparison, scope: Scope) -> nodes.Node:
+def _resolve_comparison(condition: Comparison, scope: Scope) -> nodes.Node:
     left = condition.left
     if isinstance(left, Column):
         column = cast("Column[Any]", left)
         column.check_model(scope.meta)
-        return freeze_lookup(scope, f"{column.path}__{condition.op}", condition.right, typed=True)
-    return freeze_test(scope, freeze(left, scope), condition.op, condition.right)
+        return resolve_lookup(scope, f"{column.path}__{condition.op}", condition.right, typed=True)
+    return resolve_test(scope, resolve(left, scope), condition.op, condition.right)
 
 
-def _related(condition: Related, scope: Scope) -> nodes.Node:
+def _resolve_related(condition: Related, scope: Scope) -> nodes.Node:
     hops: list[Relation] = []
     here = scope.meta
     for part in condition.path.split("__"):
@@ -98,7 +98,7 @@ def _related(condition: Related, scope: Scope) -> nodes.Node:
         here = found.target
     where = None
     if condition.where is not None:
-        where = freeze_condition(condition.where, scope.within(here))
+        where = resolve_condition(condition.where, scope.for_related(here))
     if condition.kind == "all":
         return nodes.Not(
             nodes.RelatedNode(tuple(hops), None if where is None else nodes.Not(where))
@@ -107,50 +107,50 @@ def _related(condition: Related, scope: Scope) -> nodes.Node:
     return node if condition.kind == "any" else nodes.Not(node)
 
 
-def _truth(term: Truth, scope: Scope) -> nodes.Expr:
-    return nodes.TruthNode(BOOLEAN, freeze_condition(term.condition, scope))
+def _resolve_truth(term: Truth, scope: Scope) -> nodes.Expr:
+    return nodes.TruthNode(BOOLEAN, resolve_condition(term.condition, scope))
 
 
 _CONDITIONS: dict[type[Condition], Callable[[Any, Scope], nodes.Node]] = {
-    Q: _combined,
-    Negated: _negated,
-    Comparison: _comparison,
-    Related: _related,
+    Q: _resolve_combined,
+    Negated: _resolve_negation,
+    Comparison: _resolve_comparison,
+    Related: _resolve_related,
 }
-RULES[Truth] = _truth
+RULES[Truth] = _resolve_truth
 
 
-def freeze_lookup(scope: Scope, name: str, value: Any, *, typed: bool = False) -> nodes.Node:
+def resolve_lookup(scope: Scope, name: str, value: Any, *, typed: bool = False) -> nodes.Node:
     """Resolve one lookup keyword with its value."""
-    annotated = _annotated(scope, name)
+    annotated = _find_annotation(scope, name)
     if annotated is not None and not (typed and hides_field(annotated[0])):
-        return freeze_test(scope, annotated[0], annotated[1], value)
+        return resolve_test(scope, annotated[0], annotated[1], value)
     lookup = lookups.lookup_for(scope.meta, name, typed=typed)
     if holds_expressions(lookup.op, value):
         path = f"{lookup.name}__"
-        return _spread(
-            lookup.op, value, lambda op, item: freeze_lookup(scope, path + op, item, typed=typed)
+        return _spread_values(
+            lookup.op, value, lambda op, item: resolve_lookup(scope, path + op, item, typed=typed)
         )
     if isinstance(lookup.column, KeyColumns):
         # few models have such a key
-        from treefold_orm._expressions.key_lookups import freeze_key_lookup
+        from treefold_orm._expressions.key_lookups import resolve_key_lookup
 
-        return freeze_key_lookup(scope, lookup, value, _freeze_resolved)
-    return _freeze_resolved(scope, lookup, value)
+        return resolve_key_lookup(scope, lookup, value, _build_lookup)
+    return _build_lookup(scope, lookup, value)
 
 
-def _freeze_resolved(scope: Scope, lookup: lookups.Lookup, value: Any) -> nodes.Node:
+def _build_lookup(scope: Scope, lookup: lookups.Lookup, value: Any) -> nodes.Node:
     name = lookup.name if lookup.op == "exact" else f"{lookup.name}__{lookup.op}"
     if isinstance(value, COMPUTED):
         if lookup.json and lookup.keys is not None and lookup.op in _AT_PATH:
             return _at_path(scope, lookup, value)
         if lookup.op in {"range", "isnull", "search"} or (lookup.json and lookup.op != "exact"):
             raise FieldError(f"{name} takes plain values, not expressions")
-        return compared(lookup, freeze_value(value, scope))
-    used, param = lookup.prepare(value)
+        return compare_column(lookup, resolve_value(value, scope))
+    used, param = lookup.prepare_value(value)
     if param is lookups.NOTHING:
         return nodes.Compare(used, None)
-    return nodes.Compare(used, scope.param(param, used.field))
+    return nodes.Compare(used, scope.add_param(param, used.field))
 
 
 def holds_expressions(op: str, value: Any) -> bool:
@@ -162,18 +162,18 @@ def holds_expressions(op: str, value: Any) -> bool:
     )
 
 
-def _spread(op: str, values: Any, freeze: Callable[[str, Any], nodes.Node]) -> nodes.Node:
+def _spread_values(op: str, values: Any, resolve: Callable[[str, Any], nodes.Node]) -> nodes.Node:
     """`in` and `range` with expressions, as comparisons with one value each."""
     items = json_lookups.plain_items(values)
     if op == "range":
         if len(items) != 2:
             raise FieldError(f"range must be given two values, got {len(items)}")
-        return nodes.And((freeze("gte", items[0]), freeze("lte", items[1])))
+        return nodes.And((resolve("gte", items[0]), resolve("lte", items[1])))
     given = [item for item in items if item is not None]
     computed = [item for item in given if isinstance(item, Expression)]
     plain = [item for item in given if not isinstance(item, Expression)]
-    tests = [freeze("exact", item) for item in computed]
-    return nodes.Or((*tests, freeze("in", plain))) if plain else nodes.Or(tuple(tests))
+    tests = [resolve("exact", item) for item in computed]
+    return nodes.Or((*tests, resolve("in", plain))) if plain else nodes.Or(tuple(tests))
 
 
 def _at_path(scope: Scope, lookup: lookups.Lookup, value: Any) -> nodes.Node:
@@ -183,10 +183,10 @@ def _at_path(scope: Scope, lookup: lookups.Lookup, value: Any) -> nodes.Node:
             f"{lookup.name}__{lookup.op} leads to many rows and takes plain values there: use "
             "Exists() with OuterRef()"
         )
-    return tested(LookupValue(lookup).node(), lookup.op, freeze_value(value, scope))
+    return build_comparison(LookupValue(lookup).node(), lookup.op, resolve_value(value, scope))
 
 
-def _annotated(scope: Scope, name: str) -> tuple[nodes.Expr, str] | None:
+def _find_annotation(scope: Scope, name: str) -> tuple[nodes.Expr, str] | None:
     if not scope.annotations:
         return None
     check_untainted(name)
@@ -202,12 +202,12 @@ def _annotated(scope: Scope, name: str) -> tuple[nodes.Expr, str] | None:
     return scope.annotations[head], op or "exact"
 
 
-def freeze_test(scope: Scope, left: nodes.Expr, op: str, value: Any) -> nodes.Node:
+def resolve_test(scope: Scope, left: nodes.Expr, op: str, value: Any) -> nodes.Node:
     """Resolve a comparison whose left side is an expression, checking the right side by the left's
     type.
     """
     if holds_expressions(op, value):
-        return _spread(op, value, lambda op, item: freeze_test(scope, left, op, item))
+        return _spread_values(op, value, lambda op, item: resolve_test(scope, left, op, item))
     if op == "search":
         raise FieldError("search works on fields with a SearchIndex, not on annotations")
     if op == "exact" and value is None:
@@ -217,7 +217,7 @@ def freeze_test(scope: Scope, left: nodes.Expr, op: str, value: Any) -> nodes.No
             raise FieldError(f"isnull takes True or False, not {type(value).__name__}")
         return nodes.Test(left, "null" if value else "notnull", None)
     if isinstance(value, COMPUTED):
-        return tested(left, op, freeze_value(value, scope))
+        return build_comparison(left, op, resolve_value(value, scope))
     field = left.field
     if field is None:
         field = field_of(value[0] if op in {"in", "range"} and value else value)
@@ -231,11 +231,11 @@ def freeze_test(scope: Scope, left: nodes.Expr, op: str, value: Any) -> nodes.No
         raise FieldError(f"{op!r} compares text, and the expression is not text")
     if kind_of(field) in {"decimal", "float"}:
         if op not in {"in", "range"}:
-            return tested(left, op, freeze_value(value, scope, field))
+            return build_comparison(left, op, resolve_value(value, scope, field))
         value, field = _in_one_type(value, field)
-        left = converted(left, field, "operand")
-    _, param = lookups.Lookup("annotation", (), field, op, field).prepare(value)
-    return nodes.Test(left, op, scope.param(param, field))
+        left = convert_node(left, field, "operand")
+    _, param = lookups.Lookup("annotation", (), field, op, field).prepare_value(value)
+    return nodes.Test(left, op, scope.add_param(param, field))
 
 
 def _in_one_type(values: Any, field: AnyField) -> tuple[list[Any], AnyField]:
@@ -253,4 +253,4 @@ def _json_test(scope: Scope, left: nodes.Expr, op: str, value: Any) -> nodes.Nod
     if any(isinstance(item, bool) or not isinstance(item, (int, float, str)) for item in first):
         raise FieldError(f"{op} compares JSON numbers or text, not {type(first[0]).__name__}")
     field = TEXT if any(isinstance(item, str) for item in first) else NUMBER
-    return freeze_test(scope, converted(left, field, "operand"), op, value)
+    return resolve_test(scope, convert_node(left, field, "operand"), op, value)

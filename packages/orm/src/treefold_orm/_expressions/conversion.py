@@ -1,9 +1,9 @@
 """Conversion: which type several values have in common, and the nodes that bring them to it.
 
 Every node carries its field, and a value may be compared, chosen, combined or assigned only in one
-representation. `common_field` finds it, `converted` and `assigned` put a `ConvertNode` where a
-value travels in another one, and a pair without a conversion is refused here, when the query is
-made. How a conversion is written is said by the dialects.
+representation. `common_field` finds it, `convert_node` and `convert_for_column` put a `ConvertNode`
+where a value travels in another one, and a pair without a conversion is refused here, when the
+query is made. How a conversion is written is said by the dialects.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _ASSIGNED = _COMMON | {
 }
 
 
-def carrier(field: AnyField) -> AnyField:
+def carrier_of(field: AnyField) -> AnyField:
     """The field that says how values travel: of a foreign key, the key that it points to."""
     while is_foreign_key(field):
         field = field.known_target.pk
@@ -69,17 +69,17 @@ def kind_of(field: AnyField) -> str:
 
 def places_of(field: AnyField) -> int:
     """The decimal places that a field keeps; 0 for all that is not a decimal."""
-    field = carrier(field)
+    field = carrier_of(field)
     return field.decimal_places if isinstance(field, DecimalField) else 0
 
 
-def representation(field: AnyField) -> tuple[str, Any]:
+def representation_of(field: AnyField) -> tuple[str, Any]:
     """The common type of two fields whose values travel in the same form."""
-    field = carrier(field)
+    field = carrier_of(field)
     if isinstance(field, DecimalField):
         return "decimal", field.decimal_places
     if isinstance(field, ArrayField):
-        return "array", representation(field.base)
+        return "array", representation_of(field.base)
     return kind_of(field), field.storage or None
 
 
@@ -94,7 +94,7 @@ def common_field(fields: Iterable[AnyField | None]) -> AnyField | None:
     found: AnyField | None = None
     for field in fields:
         if field is not None:
-            found = field if found is None else _common(found, field)
+            found = field if found is None else _common_carrier(found, field)
     return found
 
 
@@ -108,7 +108,7 @@ def common_type(nodes: Sequence[Expr]) -> AnyField | None:
     return common_field(node.field for node in nodes)
 
 
-def _common(one: AnyField, other: AnyField) -> AnyField:
+def _common_carrier(one: AnyField, other: AnyField) -> AnyField:
     if one is other:
         return one
     first, second = kind_of(one), kind_of(other)
@@ -128,18 +128,18 @@ def _common(one: AnyField, other: AnyField) -> AnyField:
     elif kinds <= NUMBERS:
         return carriers.FLOAT
     raise FieldError(
-        f"{describe(one)} and {describe(other)} have no type in common: convert one with Cast()"
+        f"{name_type(one)} and {name_type(other)} have no type in common: convert one with Cast()"
     )
 
 
 def _same_kind(one: AnyField, other: AnyField, kind: str) -> AnyField:
-    one, other = carrier(one), carrier(other)
+    one, other = carrier_of(one), carrier_of(other)
     if isinstance(one, EnumField) and isinstance(other, EnumField):
         if one.enum_class is other.enum_class:
             return one
-    elif kind == "array" and representation(one) != representation(other):
+    elif kind == "array" and representation_of(one) != representation_of(other):
         raise FieldError(
-            f"{describe(one)} and {describe(other)} have no type in common: their items differ"
+            f"{name_type(one)} and {name_type(other)} have no type in common: their items differ"
         )
     match kind:
         case "decimal":
@@ -152,7 +152,7 @@ def _same_kind(one: AnyField, other: AnyField, kind: str) -> AnyField:
             return moment_of(one)
         case "datetime":
             raise FieldError(
-                f"{describe(one)} and {describe(other)} have no type in common: only one of them "
+                f"{name_type(one)} and {name_type(other)} have no type in common: only one of them "
                 "has a zone; give the other one with Cast()"
             )
         case _:
@@ -161,19 +161,19 @@ def _same_kind(one: AnyField, other: AnyField, kind: str) -> AnyField:
 
 def moment_of(field: AnyField) -> AnyField:
     """The type of points in time beside a field: with a zone, or without as the field is."""
-    return carriers.NAIVE if carrier(field).storage else carriers.DATETIME
+    return carriers.NAIVE if carrier_of(field).storage else carriers.DATETIME
 
 
-def describe(field: AnyField) -> str:
+def name_type(field: AnyField) -> str:
     """Name a type for an error: `Order.total (Decimal)`, or `int` where no column is meant."""
     kind = kind_of(field)
     name = _NAMES.get(kind, kind)
-    if kind == "datetime" and carrier(field).storage:
+    if kind == "datetime" and carrier_of(field).storage:
         name = "datetime without a zone"
     return name if field.meta is MISSING else f"{field.meta.name}.{field.name} ({name})"
 
 
-def converted(node: Expr, field: AnyField | None, mode: str = "value") -> Expr:
+def convert_node(node: Expr, field: AnyField | None, mode: str = "value") -> Expr:
     """Return `node` in the representation of `field`: the node itself where it has it already.
 
     Nothing is lost on the way, except to the nearest float; raises `FieldError` for types without
@@ -183,19 +183,19 @@ def converted(node: Expr, field: AnyField | None, mode: str = "value") -> Expr:
     if field is None:
         return node
     if node.field is None:
-        return _known(node, field)
-    if representation(node.field) == representation(field):
+        return _add_field(node, field)
+    if representation_of(node.field) == representation_of(field):
         return node
     first, second = kind_of(node.field), kind_of(field)
     wider = first == second == "decimal" and places_of(field) > places_of(node.field)
     if not wider and (first, second) not in _COMMON:
         raise FieldError(
-            f"{describe(node.field)} cannot be used as {describe(field)}: convert it with Cast()"
+            f"{name_type(node.field)} cannot be used as {name_type(field)}: convert it with Cast()"
         )
     return ConvertNode(field, _number_of(node, second), mode)
 
 
-def assigned(node: Expr, field: AnyField) -> Expr:
+def convert_for_column(node: Expr, field: AnyField) -> Expr:
     """Return `node` as the column of `field` keeps it, rounded half away from zero where the column
     has fewer places.
 
@@ -203,14 +203,14 @@ def assigned(node: Expr, field: AnyField) -> Expr:
     (`DataError`). Raises `FieldError` for types without a conversion.
     """
     if node.field is None:
-        return _known(node, field)
-    same = representation(node.field) == representation(field)
-    if same and _fits(node.field, field):
+        return _add_field(node, field)
+    same = representation_of(node.field) == representation_of(field)
+    if same and _fits_into(node.field, field):
         return node
     first, second = kind_of(node.field), kind_of(field)
     if not same and (first, second) not in _ASSIGNED:
         raise FieldError(
-            f"{describe(field)} cannot be set to {describe(node.field)}: convert it with Cast()"
+            f"{name_type(field)} cannot be set to {name_type(node.field)}: convert it with Cast()"
         )
     return ConvertNode(field, _number_of(node, second), "assign")
 
@@ -222,31 +222,31 @@ def _number_of(node: Expr, kind: str) -> Expr:
     return node
 
 
-def _known(node: Expr, field: AnyField) -> Expr:
+def _add_field(node: Expr, field: AnyField) -> Expr:
     return ParamNode(field, node.index) if isinstance(node, ParamNode) else node
 
 
-def _fits(source: AnyField, target: AnyField) -> bool:
+def _fits_into(source: AnyField, target: AnyField) -> bool:
     """Return True if all values of `source`, which travel in the same form, fit into `target`."""
-    source, target = carrier(source), carrier(target)
+    source, target = carrier_of(source), carrier_of(target)
     if isinstance(source, DecimalField) and isinstance(target, DecimalField):
         digits = source.max_digits - source.decimal_places
         same = source.decimal_places == target.decimal_places
         return same and digits <= target.max_digits - target.decimal_places
     if kind_of(source) == kind_of(target) == "integer":
-        return bits(source) <= bits(target)
+        return count_bits(source) <= count_bits(target)
     return True
 
 
-def bits(field: AnyField) -> int:
+def count_bits(field: AnyField) -> int:
     """How many bits a column of integers has on PostgreSQL: 16, 32 or 64."""
-    field = carrier(field)
+    field = carrier_of(field)
     if isinstance(field, EnumField):
         field = field.base
     return _BITS.get(field.types.get("postgres", ""), 64)
 
 
-def shared(field: AnyField) -> AnyField:
+def shared_decimal(field: AnyField) -> AnyField:
     """The one field that stands for all decimals of so many digits that belong to no model, as a
     caller makes them for a type: plans are kept by it.
     """

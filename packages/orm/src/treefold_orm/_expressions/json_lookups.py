@@ -42,7 +42,7 @@ def check_path(model: str, name: str, keys: list[str]) -> None:
             raise FieldError(f"{model}: {name!r} names a key with NUL or half a character")
 
 
-def prepare(lookup: Lookup, value: Any) -> tuple[str, Any]:
+def prepare_test(lookup: Lookup, value: Any) -> tuple[str, Any]:
     """Return the test for a value and its parameter; `None` where it binds nothing."""
     return _PREPARE[lookup.op](lookup, value)
 
@@ -58,7 +58,7 @@ def kind_of(value: Any) -> str:
     return "null" if value is None else "structure"
 
 
-def _exact(lookup: Lookup, value: Any) -> tuple[str, Any]:
+def _prepare_exact(lookup: Lookup, value: Any) -> tuple[str, Any]:
     lookup.column.coerce(value)
     kind = kind_of(value)
     if kind in {"true", "false", "null"}:
@@ -66,11 +66,11 @@ def _exact(lookup: Lookup, value: Any) -> tuple[str, Any]:
     return ("same" if kind == "structure" else f"{kind}:exact"), value
 
 
-def _ordered(lookup: Lookup, value: Any) -> tuple[str, Any]:
-    return f"{_comparable(lookup, value)}:{lookup.op}", value
+def _prepare_order(lookup: Lookup, value: Any) -> tuple[str, Any]:
+    return f"{_require_comparable(lookup, value)}:{lookup.op}", value
 
 
-def _comparable(lookup: Lookup, value: Any) -> str:
+def _require_comparable(lookup: Lookup, value: Any) -> str:
     kind = kind_of(value)
     if kind not in {"number", "text"}:
         raise FieldError(
@@ -80,43 +80,43 @@ def _comparable(lookup: Lookup, value: Any) -> str:
     return kind
 
 
-def _range(lookup: Lookup, value: Any) -> tuple[str, Any]:
+def _prepare_range(lookup: Lookup, value: Any) -> tuple[str, Any]:
     bounds = items_of(lookup, value)
     if len(bounds) != 2:
         raise FieldError(f"{lookup.name}__range takes two values")
-    kind = _comparable(lookup, bounds[0])
-    if _comparable(lookup, bounds[1]) != kind:
+    kind = _require_comparable(lookup, bounds[0])
+    if _require_comparable(lookup, bounds[1]) != kind:
         raise FieldError(f"{lookup.name}__range takes two numbers or two texts")
     return f"{kind}:range", bounds
 
 
-def _in(lookup: Lookup, value: Any) -> tuple[str, Any]:
+def _prepare_in(lookup: Lookup, value: Any) -> tuple[str, Any]:
     items = items_of(lookup, value)
     lookup.column.coerce(items)
     return "in", items
 
 
-def _text(lookup: Lookup, value: Any) -> tuple[str, Any]:
+def _prepare_text(lookup: Lookup, value: Any) -> tuple[str, Any]:
     return f"text:{lookup.op}", checked_text(lookup, value)
 
 
-def _contains(lookup: Lookup, value: Any) -> tuple[str, Any]:
+def _prepare_contains(lookup: Lookup, value: Any) -> tuple[str, Any]:
     if isinstance(value, str):
         return "item", checked_text(lookup, value)
     lookup.column.coerce(value)
     return "contains", value
 
 
-def _contained(lookup: Lookup, value: Any) -> tuple[str, Any]:
+def _prepare_contained(lookup: Lookup, value: Any) -> tuple[str, Any]:
     lookup.column.coerce(value)
     return "contained_by", value
 
 
-def _key(lookup: Lookup, value: Any) -> tuple[str, Any]:
+def _prepare_key(lookup: Lookup, value: Any) -> tuple[str, Any]:
     return "has_key", checked_text(lookup, value)
 
 
-def _keys(lookup: Lookup, value: Any) -> tuple[str, Any]:
+def _prepare_keys(lookup: Lookup, value: Any) -> tuple[str, Any]:
     return lookup.op, [checked_text(lookup, item) for item in items_of(lookup, value)]
 
 
@@ -142,13 +142,13 @@ def plain_items(value: Any, what: str = "in") -> list[Any]:
 
 
 _PREPARE: dict[str, Callable[[Lookup, Any], tuple[str, Any]]] = {
-    "exact": _exact,
-    "in": _in,
-    "range": _range,
-    "contained_by": _contained,
-    "has_key": _key,
-    **dict.fromkeys(ORDERED, _ordered),
-    **dict.fromkeys(TEXTUAL, _text),
-    **dict.fromkeys(("has_keys", "has_any_keys"), _keys),
-    "contains": _contains,
+    "exact": _prepare_exact,
+    "in": _prepare_in,
+    "range": _prepare_range,
+    "contained_by": _prepare_contained,
+    "has_key": _prepare_key,
+    **dict.fromkeys(ORDERED, _prepare_order),
+    **dict.fromkeys(TEXTUAL, _prepare_text),
+    **dict.fromkeys(("has_keys", "has_any_keys"), _prepare_keys),
+    "contains": _prepare_contains,
 }

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from treefold_orm._base.errors import FieldError
 from treefold_orm._expressions import nodes
-from treefold_orm._expressions.freezing import COMPUTED, QuerySource, Resolvable, freeze_value
-from treefold_orm._expressions.lookups import Lookup, refuse_sensitive, walk
+from treefold_orm._expressions.lookups import Lookup, refuse_sensitive, walk_path
+from treefold_orm._expressions.resolving import COMPUTED, QuerySource, Resolvable, resolve_value
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._fields.base import Field
 from treefold_orm._fields.keys import KeyColumns
@@ -34,72 +34,74 @@ class _OuterPart(Resolvable):
         self.outer = outer
         self.part = part
 
-    def freeze(self, scope: Scope) -> nodes.Expr:
+    def resolve(self, scope: Scope) -> nodes.Expr:
         return nodes.OuterNode(None, self.outer.path, self.part, level=self.outer.level)
 
 
-def freeze_key_lookup(scope: Scope, lookup: Lookup, value: Any, resolved: Resolved) -> nodes.Node:
+def resolve_key_lookup(scope: Scope, lookup: Lookup, value: Any, resolved: Resolved) -> nodes.Node:
     """Resolve a lookup of a key of several columns; `resolved` resolves one of a part."""
     key = cast("KeyColumns", lookup.column)
     if lookup.op == "isnull" or value is None:
         missing = lookup.op != "isnull" or value
         if value is None and lookup.op != "exact":
             raise FieldError(f"{lookup.name}__{lookup.op} cannot compare with None: use isnull")
-        return resolved(scope, _toward(lookup, key.parts[0], "isnull"), missing)
+        return resolved(scope, _lookup_of_part(lookup, key.parts[0], "isnull"), missing)
     match lookup.op:
         case "exact":
-            pairs = zip(key.parts, _values(scope, lookup, value), strict=True)
+            pairs = zip(key.parts, _values_of_parts(scope, lookup, value), strict=True)
             return nodes.And(
-                tuple([resolved(scope, _toward(lookup, p, "exact"), v) for p, v in pairs])
+                tuple([resolved(scope, _lookup_of_part(lookup, p, "exact"), v) for p, v in pairs])
             )
         case "in":
-            return _among(scope, lookup, value)
+            return _compare_among(scope, lookup, value)
         case "range":
             if not isinstance(value, (tuple, list)) or len(cast("list[Any]", value)) != 2:
                 raise FieldError(f"{lookup.name}__range takes two keys")
             low, high = cast("list[Any]", value)
             return nodes.And(
                 (
-                    _beyond(scope, lookup, "gte", low, resolved),
-                    _beyond(scope, lookup, "lte", high, resolved),
+                    _compare_in_order(scope, lookup, "gte", low, resolved),
+                    _compare_in_order(scope, lookup, "lte", high, resolved),
                 )
             )
         case _:
-            return _beyond(scope, lookup, lookup.op, value, resolved)
+            return _compare_in_order(scope, lookup, lookup.op, value, resolved)
 
 
-def _beyond(scope: Scope, lookup: Lookup, op: str, value: Any, resolved: Resolved) -> nodes.Node:
+def _compare_in_order(
+    scope: Scope, lookup: Lookup, op: str, value: Any, resolved: Resolved
+) -> nodes.Node:
     key = cast("KeyColumns", lookup.column)
-    values = _values(scope, lookup, value)
+    values = _values_of_parts(scope, lookup, value)
     branches: list[nodes.Node] = []
     for place, part in enumerate(key.parts):
         last = place == len(key.parts) - 1
         tests = [
-            resolved(scope, _toward(lookup, same, "exact"), values[i])
+            resolved(scope, _lookup_of_part(lookup, same, "exact"), values[i])
             for i, same in enumerate(key.parts[:place])
         ]
-        further = _toward(lookup, part, op if last else op.removesuffix("e"))
+        further = _lookup_of_part(lookup, part, op if last else op.removesuffix("e"))
         tests.append(resolved(scope, further, values[place]))
         branches.append(nodes.And(tuple(tests)))
     return nodes.Or(tuple(branches))
 
 
-def _among(scope: Scope, lookup: Lookup, value: Any) -> nodes.Node:
+def _compare_among(scope: Scope, lookup: Lookup, value: Any) -> nodes.Node:
     key = cast("KeyColumns", lookup.column)
     if isinstance(value, QuerySource):
-        return nodes.Compare(lookup, freeze_value(value, scope))
+        return nodes.Compare(lookup, resolve_value(value, scope))
     if isinstance(value, (str, bytes, dict, Expression)) or not hasattr(value, "__iter__"):
         kind = type(cast("object", value)).__name__
         raise FieldError(f"{lookup.name}__in takes a list of tuples, not {kind}")
     keys = [key.coerce(item) for item in value if item is not None]
-    return nodes.Compare(lookup, scope.param(keys, key))
+    return nodes.Compare(lookup, scope.add_param(keys, key))
 
 
-def _toward(lookup: Lookup, part: Field[Any], op: str) -> Lookup:
+def _lookup_of_part(lookup: Lookup, part: Field[Any], op: str) -> Lookup:
     return Lookup(lookup.name, lookup.hops, part, op, part, takes=op != "isnull")
 
 
-def _values(scope: Scope, lookup: Lookup, value: Any) -> list[Any]:
+def _values_of_parts(scope: Scope, lookup: Lookup, value: Any) -> list[Any]:
     """The value of each part that a key is compared with."""
     key = cast("KeyColumns", lookup.column)
     if isinstance(value, OuterRef):
@@ -111,7 +113,7 @@ def _values(scope: Scope, lookup: Lookup, value: Any) -> list[Any]:
                 f"{lookup.name} compares a key of {len(key.parts)} columns, and {value.path!r} is "
                 "another kind of value"
             )
-        prefix = _prefix(value.path)
+        prefix = _prefix_of_parts(value.path)
         if isinstance(value, Column):
             return [Column[Any](value.meta, prefix + p.name, p) for p in found.parts]
         return [F(prefix + part.name) for part in found.parts]
@@ -123,11 +125,11 @@ def _values(scope: Scope, lookup: Lookup, value: Any) -> list[Any]:
 def _key_at(scope: Scope, path: str) -> KeyColumns | None:
     if path in scope.annotations:
         return None
-    _, column, rest = walk(scope.meta, path)
+    _, column, rest = walk_path(scope.meta, path)
     return column if isinstance(column, KeyColumns) and not rest else None
 
 
-def _prefix(path: str) -> str:
+def _prefix_of_parts(path: str) -> str:
     return path.removesuffix("pk") if path == "pk" or path.endswith("__pk") else f"{path}__"
 
 
@@ -147,7 +149,7 @@ def key_columns(scope: Scope, term: Any) -> tuple[nodes.ColumnNode, ...]:
     key = _key_at(scope, path)
     if key is None:
         return ()
-    hops = walk(scope.meta, path)[0]
+    hops = walk_path(scope.meta, path)[0]
     if not typed:
         refuse_sensitive(scope.meta, key, path)
     return tuple(nodes.ColumnNode(part, hops, part) for part in key.parts)

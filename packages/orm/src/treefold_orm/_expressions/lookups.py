@@ -73,10 +73,10 @@ custom_lookups: dict[str, list[CustomLookup]] = {}
 def custom_lookup(op: str, field: AnyField) -> CustomLookup | None:
     """The registered lookup of this name that fits a field; the closest class wins."""
     fitting = [known for known in custom_lookups.get(op, ()) if isinstance(field, known.on)]
-    return min(fitting, key=lambda known: _distance(field, known.on), default=None)
+    return min(fitting, key=lambda known: _distance_to_class(field, known.on), default=None)
 
 
-def _distance(field: AnyField, classes: tuple[type[AnyField], ...]) -> int:
+def _distance_to_class(field: AnyField, classes: tuple[type[AnyField], ...]) -> int:
     line = type(field).__mro__
     return min(line.index(kind) for kind in classes if kind in line)
 
@@ -123,12 +123,12 @@ class Lookup:
         plain = op == "exact" and custom is None and not self.json
         self.exact = field.coerce if plain else None
 
-    def variant(self, op: str, *, takes: bool = False, search: str | None = None) -> Lookup:
+    def with_operator(self, op: str, *, takes: bool = False, search: str | None = None) -> Lookup:
         """The same way to the column with another comparison."""
         way = self.name, self.hops, self.column, op, self.field, self.transforms, self.keys
         return Lookup(*way, takes=takes, search=search)
 
-    def identity(self) -> tuple[Any, ...]:
+    def identity_parts(self) -> tuple[Any, ...]:
         """The parts by which two lookups are equal."""
         return (
             self.hops,
@@ -141,28 +141,30 @@ class Lookup:
         )
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, Lookup) and self.identity() == other.identity())
+        return self is other or (
+            isinstance(other, Lookup) and self.identity_parts() == other.identity_parts()
+        )
 
     def __hash__(self) -> int:
         return hash((self.column, self.op, self.keys))
 
-    def prepare(self, value: Any) -> tuple[Lookup, Any]:
+    def prepare_value(self, value: Any) -> tuple[Lookup, Any]:
         """Check `value`; return the lookup to use and its parameter, or `NOTHING` where it takes
         none.
         """
         if self.op == "exact" and value is None:
-            return self._null(), NOTHING
+            return self._null_variant(), NOTHING
         if value is None:
             raise FieldError(f"{self.name}__{self.op} cannot compare with None: use isnull")
         if self.json and self.op != "isnull":
-            test, param = json_lookups.prepare(self, value)
+            test, param = json_lookups.prepare_test(self, value)
             takes = param is not None
-            return self.variant(f"json:{test}", takes=takes), param if takes else NOTHING
+            return self.with_operator(f"json:{test}", takes=takes), param if takes else NOTHING
         if self.op == "exact":
-            return self, self._coerced(value)
-        return _PREPARE.get(self.op, _scalar)(self, value)
+            return self, self._coerce_value(value)
+        return _PREPARE.get(self.op, _prepare_scalar)(self, value)
 
-    def _coerced(self, value: Any) -> Any:
+    def _coerce_value(self, value: Any) -> Any:
         try:
             return self.field.coerce(value)
         except FieldValueError:
@@ -173,58 +175,58 @@ class Lookup:
             raise self.column.wrong(f"that {meta.name} is not saved yet")
         return self.field.coerce(value.pk)
 
-    def _null(self) -> Lookup:
+    def _null_variant(self) -> Lookup:
         if self.null is None:
-            self.null = self.variant("json:null" if self.keys is not None else "null")
+            self.null = self.with_operator("json:null" if self.keys is not None else "null")
         return self.null
 
 
-def _scalar(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
+def _prepare_scalar(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
     return lookup, lookup.field.coerce(value)
 
 
-def _text(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
+def _prepare_text(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
     return lookup, json_lookups.checked_text(lookup, value)
 
 
-def _isnull(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
+def _prepare_isnull(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
     if not isinstance(value, bool):
         raise FieldError(f"{lookup.name}__isnull takes True or False, not {type(value).__name__}")
     if lookup.keys is not None:
-        return lookup.variant("json:missing" if value else "json:present"), NOTHING
-    return lookup.variant("null" if value else "notnull"), NOTHING
+        return lookup.with_operator("json:missing" if value else "json:present"), NOTHING
+    return lookup.with_operator("null" if value else "notnull"), NOTHING
 
 
-def _in(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
+def _prepare_in(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
     items = json_lookups.items_of(lookup, value)
-    coerce = lookup._coerced
+    coerce = lookup._coerce_value
     return lookup, [coerce(item) for item in items if item is not None]
 
 
-def _range(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
+def _prepare_range(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
     items = json_lookups.items_of(lookup, value)
     if len(items) != 2:
         raise FieldError(f"{lookup.name}__range takes two values")
     return lookup, [lookup.field.coerce(item) for item in items]
 
 
-def _array(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
+def _prepare_array(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
     return lookup, lookup.field.coerce(value)
 
 
-def _search(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
+def _prepare_search(lookup: Lookup, value: Any) -> tuple[Lookup, Any]:
     query = as_query(value)
-    return lookup.variant("search", takes=True, search=query.kind), query.text
+    return lookup.with_operator("search", takes=True, search=query.kind), query.text
 
 
 _PREPARE: dict[str, Any] = {
-    "search": _search,
-    "in": _in,
-    "range": _range,
-    "isnull": _isnull,
-    **dict.fromkeys(TEXTUAL - {"contains"}, _text),
-    "contained_by": _array,
-    "overlap": _array,
+    "search": _prepare_search,
+    "in": _prepare_in,
+    "range": _prepare_range,
+    "isnull": _prepare_isnull,
+    **dict.fromkeys(TEXTUAL - {"contains"}, _prepare_text),
+    "contained_by": _prepare_array,
+    "overlap": _prepare_array,
 }
 
 
@@ -248,7 +250,7 @@ def lookup_for(meta: Meta, name: str, *, typed: bool = False) -> Lookup:
     return lookup
 
 
-def walk(meta: Meta, path: str) -> tuple[tuple[Relation, ...], AnyField, list[str]]:
+def walk_path(meta: Meta, path: str) -> tuple[tuple[Relation, ...], AnyField, list[str]]:
     """Follow `path` from a model; return the relations passed, the column found, and the parts
     left over.
     """
@@ -314,7 +316,7 @@ def refuse_sensitive(meta: Meta, column: AnyField, path: str) -> None:
 
 
 def _resolve(meta: Meta, name: str, *, typed: bool) -> Lookup:
-    hops, column, rest = walk(meta, name)
+    hops, column, rest = walk_path(meta, name)
     if not typed:
         refuse_sensitive(meta, column, name)
     keys: tuple[str, ...] | None = None
@@ -332,7 +334,7 @@ def _resolve(meta: Meta, name: str, *, typed: bool) -> Lookup:
         _check_json(meta, name, op=op, keys=rest)
     else:
         for part in rest:
-            transformed = _transform(field, part)
+            transformed = _apply_transform(field, part)
             if named:
                 raise FieldError(f"{meta.name}: nothing can follow {op!r} in {name!r}")
             if transformed is not None:
@@ -352,7 +354,7 @@ def _resolve(meta: Meta, name: str, *, typed: bool) -> Lookup:
     return Lookup(*way, takes=op != "isnull", custom=custom)
 
 
-def _transform(field: AnyField, part: str) -> AnyField | None:
+def _apply_transform(field: AnyField, part: str) -> AnyField | None:
     if isinstance(field, DateTimeField):
         if part == "date":
             return _DATE

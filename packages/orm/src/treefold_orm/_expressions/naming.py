@@ -11,9 +11,9 @@ from typing import Any
 from treefold_orm._base.errors import FieldError, ModelError, ORMError
 from treefold_orm._base.names import constraint_name
 from treefold_orm._expressions import nodes
-from treefold_orm._expressions.conditions import freeze_condition
-from treefold_orm._expressions.freezing import freeze_any
+from treefold_orm._expressions.conditions import resolve_condition
 from treefold_orm._expressions.lookups import Lookup
+from treefold_orm._expressions.resolving import resolve_any
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._fields.base import Field
 from treefold_orm._fields.keys import KeyColumns
@@ -47,10 +47,10 @@ def check_declared(meta: Meta) -> None:
                 if isinstance(term, str):
                     field_of_constraint(meta, term.removeprefix("-"))
                 elif not waits:
-                    freeze_any(term, Scope(meta, []))
+                    resolve_any(term, Scope(meta, []))
             condition: Condition | None = getattr(declared, "condition", None)
             if condition is not None and not waits:
-                freeze_condition(condition, Scope(meta, []))
+                resolve_condition(condition, Scope(meta, []))
         except FieldError as error:
             kind = type(declared).__name__
             called = f" {declared.name!r}" if declared.name else ""
@@ -135,7 +135,7 @@ def fields_of(meta: Meta, constraint: constraints.Constraint) -> tuple[str, ...]
             terms = [term for term, _ in constraint.expressions]
         case constraints.CheckConstraint():
             terms = []
-            parts.append(freeze_condition(constraint.condition, scope))
+            parts.append(resolve_condition(constraint.condition, scope))
         case _:
             return ()
     names: dict[str, None] = {}
@@ -143,7 +143,7 @@ def fields_of(meta: Meta, constraint: constraints.Constraint) -> tuple[str, ...]
         if isinstance(term, str):
             names[term] = None
         elif isinstance(term, (Expression, OrderBy)):
-            parts.append(freeze_any(term, scope))
+            parts.append(resolve_any(term, scope))
     for node in parts:
         names.update(dict.fromkeys(_columns_in(node)))
     return tuple(names)

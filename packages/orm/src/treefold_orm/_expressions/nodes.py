@@ -61,7 +61,7 @@ class OuterNode(Expr):
     level: int = 1
 
     @property
-    def shown(self) -> str:
+    def shown_call(self) -> str:
         """The call that makes it."""
         return f"{'OuterRef(' * self.level}{self.path!r}{')' * self.level}"
 
@@ -338,22 +338,22 @@ def contains_group_aggregate(node: Node | None) -> bool:
     """Return True if the tree has an aggregate, outside of windows, inner queries and
     values of single rows.
     """
-    return _contains(node, AggregateNode, outside=(WindowNode, SubqueryNode, RowNode))
+    return _contains_kind(node, AggregateNode, outside=(WindowNode, SubqueryNode, RowNode))
 
 
 def contains_row_aggregate(node: Node | None) -> bool:
     """Return True if the tree has a value of single rows that holds an aggregate."""
-    return _contains(node, RowNode, outside=(SubqueryNode,))
+    return _contains_kind(node, RowNode, outside=(SubqueryNode,))
 
 
 def contains_window(node: Node | None) -> bool:
     """Return True if the tree has a window function, outside of inner queries."""
-    return _contains(node, WindowNode, outside=(SubqueryNode,))
+    return _contains_kind(node, WindowNode, outside=(SubqueryNode,))
 
 
 def contains_outer(node: Node | None) -> bool:
     """Return True if the tree has a value of the enclosing query."""
-    return _contains(node, OuterNode, outside=(SubqueryNode,))
+    return _contains_kind(node, OuterNode, outside=(SubqueryNode,))
 
 
 def awaits_outer(node: Expr) -> bool:
@@ -385,11 +385,11 @@ def has_unresolved(key: tuple[Any, ...]) -> bool:
     return False
 
 
-def _contains(node: Node | None, kind: type[Node], *, outside: tuple[type[Node], ...]) -> bool:
+def _contains_kind(node: Node | None, kind: type[Node], *, outside: tuple[type[Node], ...]) -> bool:
     if node is None or isinstance(node, outside):
         return False
     return isinstance(node, kind) or any(
-        _contains(child, kind, outside=outside) for child in children_of(node)
+        _contains_kind(child, kind, outside=outside) for child in children_of(node)
     )
 
 
@@ -411,20 +411,20 @@ def per_row(node: Expr) -> Expr:
     return RowNode(node.field, node) if contains_group_aggregate(node) else node
 
 
-def rebuilt(node: Node, change: Callable[[Node], Node]) -> Node:
+def rebuild_node(node: Node, change: Callable[[Node], Node]) -> Node:
     """Return `node` with `change` applied to the nodes directly below it; itself if all stay."""
     parts = [getattr(node, name) for name in node._names]
-    made = [_changed(part, change) for part in parts]
+    made = [_change_part(part, change) for part in parts]
     if all(new is old for new, old in zip(made, parts, strict=True)):
         return node
     return cast("Any", node.__class__)(*made)
 
 
-def _changed(part: Any, change: Callable[[Node], Node]) -> Any:
+def _change_part(part: Any, change: Callable[[Node], Node]) -> Any:
     if isinstance(part, Node):
         return change(part)
     if part.__class__ is not tuple:
         return part
     items = cast("tuple[Any, ...]", part)
-    made = tuple(_changed(item, change) for item in items)
+    made = tuple(_change_part(item, change) for item in items)
     return items if all(map(is_, made, items)) else made

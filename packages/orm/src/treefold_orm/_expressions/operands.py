@@ -13,14 +13,14 @@ from treefold_orm._base.errors import FieldError
 from treefold_orm._expressions import nodes
 from treefold_orm._expressions.arguments import float_argument
 from treefold_orm._expressions.conversion import (
-    assigned,
     common_field,
     common_type,
-    converted,
-    describe,
+    convert_for_column,
+    convert_node,
     kind_of,
-    representation,
-    shared,
+    name_type,
+    representation_of,
+    shared_decimal,
 )
 from treefold_orm._expressions.lookups import TEXTUAL, Lookup
 from treefold_orm._fields.base import AnyField
@@ -31,29 +31,31 @@ _UNORDERED = frozenset({"json", "array"})
 _PLAIN = frozenset({"exact", "gt", "gte", "lt", "lte", "in"})
 
 
-def tested(left: nodes.Expr, op: str, right: nodes.Expr) -> nodes.Node:
+def build_comparison(left: nodes.Expr, op: str, right: nodes.Expr) -> nodes.Node:
     """Return the comparison of two expressions."""
     if op in TEXTUAL and not _is_array(left.field):
-        return nodes.Test(_text(left, op), op, _text(right, op))
+        return nodes.Test(_require_text(left, op), op, _require_text(right, op))
     if op not in _PLAIN:
         raise FieldError(f"{op} takes plain values here, not expressions")
     field = common_field([left.field, right.field])
     _check_order(field, op)
-    return nodes.Test(converted(left, field, "operand"), op, converted(right, field, "operand"))
+    return nodes.Test(
+        convert_node(left, field, "operand"), op, convert_node(right, field, "operand")
+    )
 
 
-def compared(lookup: Lookup, right: nodes.Expr) -> nodes.Node:
+def compare_column(lookup: Lookup, right: nodes.Expr) -> nodes.Node:
     """Return the comparison of a lookup's column with an expression."""
     op = lookup.op
     if lookup.custom is not None:
-        return nodes.Compare(lookup, converted(right, lookup.field, "operand"))
+        return nodes.Compare(lookup, convert_node(right, lookup.field, "operand"))
     if op in TEXTUAL and not _is_array(lookup.field):
-        return nodes.Compare(lookup, _text(right, op))
+        return nodes.Compare(lookup, _require_text(right, op))
     if op not in _PLAIN:
-        return nodes.Compare(lookup, converted(right, lookup.field, "operand"))
+        return nodes.Compare(lookup, convert_node(right, lookup.field, "operand"))
     field = common_field([lookup.field, right.field])
-    right = converted(right, field, "operand")
-    same = field is None or representation(field) == representation(lookup.field)
+    right = convert_node(right, field, "operand")
+    same = field is None or representation_of(field) == representation_of(lookup.field)
     return nodes.Compare(lookup, right, None if same else field)
 
 
@@ -62,10 +64,10 @@ def _check_order(field: AnyField | None, op: str) -> None:
         raise FieldError(f"{op} cannot compare two JSON values: convert one with Cast()")
 
 
-def _text(node: nodes.Expr, op: str) -> nodes.Expr:
+def _require_text(node: nodes.Expr, op: str) -> nodes.Expr:
     if node.field is None or kind_of(node.field) in {"text", "json"}:
-        return converted(node, TEXT, "operand")
-    raise FieldError(f"{op} cannot compare {describe(node.field)}: it takes text, convert it")
+        return convert_node(node, TEXT, "operand")
+    raise FieldError(f"{op} cannot compare {name_type(node.field)}: it takes text, convert it")
 
 
 def _is_array(field: AnyField | None) -> bool:
@@ -81,38 +83,38 @@ def chosen_case(
     results = [then for _, then in whens] + ([] if default is None else [default])
     waits = any(map(nodes.awaits_outer, results))
     field = common_type(results) or (None if waits else output)
-    pairs = tuple((when, converted(then, field)) for when, then in whens)
-    made = nodes.CaseNode(field, pairs, None if default is None else converted(default, field))
+    pairs = tuple((when, convert_node(then, field)) for when, then in whens)
+    made = nodes.CaseNode(field, pairs, None if default is None else convert_node(default, field))
     return made if output is None else as_output(made, output)
 
 
-def chosen(name: str, args: Sequence[nodes.Expr], option: str = "") -> nodes.Expr:
+def build_choice(name: str, args: Sequence[nodes.Expr], option: str = "") -> nodes.Expr:
     """Return the function `name` of arguments that are brought to one type, which is its own."""
     field = common_type(args)
     if name in {"greatest", "least"} and field is not None and kind_of(field) in _UNORDERED:
         raise FieldError(
-            f"{name.capitalize()} must be given values that have an order, got {describe(field)}; "
+            f"{name.capitalize()} must be given values that have an order, got {name_type(field)}; "
             "convert them with Cast()"
         )
     if name == "coalesce" and len(args) == 1:
         return args[0]
-    return nodes.FuncNode(field, name, tuple(converted(node, field) for node in args), option)
+    return nodes.FuncNode(field, name, tuple(convert_node(node, field) for node in args), option)
 
 
-def declared(node: nodes.CustomNode) -> nodes.CustomNode:
+def build_declared_function(node: nodes.CustomNode) -> nodes.CustomNode:
     """Return a function of the application with its arguments in the types that it takes."""
     if not node.takes:
         return node
-    args = tuple(converted(arg, field) for arg, field in zip(node.args, node.takes, strict=True))
+    args = tuple(convert_node(arg, field) for arg, field in zip(node.args, node.takes, strict=True))
     return nodes.CustomNode(node.field, node.template, args, node.takes)
 
 
 def as_output(node: nodes.Expr, field: AnyField) -> nodes.Expr:
     """Return `node` with the type that the caller gives it, converted as for a column of it."""
-    field = shared(field)
+    field = shared_decimal(field)
     if nodes.awaits_outer(node):
         return nodes.ConvertNode(field, node, "output")
-    made = assigned(node, field)
+    made = convert_for_column(node, field)
     if isinstance(made, nodes.ConvertNode) and made is not node:
         # no column rounds this value and minds its limits: a cast does
         return nodes.ConvertNode(field, made.arg, "cast" if made.mode == "assign" else made.mode)
@@ -121,14 +123,14 @@ def as_output(node: nodes.Expr, field: AnyField) -> nodes.Expr:
     return nodes.ConvertNode(field, made, "same")
 
 
-def unconverted(node: nodes.Expr) -> nodes.Expr:
+def strip_conversion(node: nodes.Expr) -> nodes.Expr:
     """Return the operand as it was before a rule converted it."""
     while isinstance(node, nodes.ConvertNode) and node.mode in {"value", "operand"}:
         node = node.arg
     return node
 
 
-def power(base: nodes.Expr, exponent: nodes.Expr) -> nodes.Expr:
+def build_power(base: nodes.Expr, exponent: nodes.Expr) -> nodes.Expr:
     """Return `base` to the power of `exponent`, as a float."""
     args = tuple(float_argument("Power", side) for side in (base, exponent))
     return nodes.FuncNode(FLOAT, "power", args)
@@ -136,7 +138,7 @@ def power(base: nodes.Expr, exponent: nodes.Expr) -> nodes.Expr:
 
 # functions whose operands share a type, by name: the rule that makes their node again
 FUNCTION_RULES: dict[str, Callable[[tuple[nodes.Expr, ...], str], nodes.Expr]] = {
-    name: lambda args, option, name=name: chosen(name, args, option)
+    name: lambda args, option, name=name: build_choice(name, args, option)
     for name in ("coalesce", "greatest", "least", "nullif")
 }
-FUNCTION_RULES["power"] = lambda args, option: power(args[0], args[1])
+FUNCTION_RULES["power"] = lambda args, option: build_power(args[0], args[1])

@@ -8,9 +8,9 @@ from typing import Any
 
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.names import check_untainted
-from treefold_orm._expressions.freezing import SeveralColumns, freeze, freeze_path, freeze_term
 from treefold_orm._expressions.lookups import MAX_CACHED
 from treefold_orm._expressions.nodes import FuncNode, OrderNode
+from treefold_orm._expressions.resolving import SeveralColumns, resolve, resolve_path, resolve_term
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._expressions.steps import KnownOrdering
 from treefold_orm._fields.carriers import FLOAT, INTEGER, TEXT
@@ -21,7 +21,7 @@ from treefold_orm._terms.values import Truth
 _TERM = re.compile(r"-?[^\W\d]\w*")
 
 
-def freeze_order(scope: Scope, terms: Sequence[Any]) -> tuple[OrderNode, ...]:
+def resolve_order(scope: Scope, terms: Sequence[Any]) -> tuple[OrderNode, ...]:
     """Resolve ordering terms: names with an optional `-`, expressions, `asc()` and `desc()`.
 
     Raises `FieldError` for anything else; a name is a declared field, relation or annotation,
@@ -30,7 +30,7 @@ def freeze_order(scope: Scope, terms: Sequence[Any]) -> tuple[OrderNode, ...]:
     nodes: list[OrderNode] = []
     for term in terms:
         try:
-            nodes += _by_type(_term(scope, term))
+            nodes += _by_type(_resolve_order_term(scope, term))
         except SeveralColumns:
             nodes += _of_key(scope, term)
     return tuple(nodes)
@@ -61,22 +61,22 @@ def _of_key(scope: Scope, term: Any) -> list[OrderNode]:
     return [OrderNode(node, descending, nulls) for node in columns]
 
 
-def _term(scope: Scope, term: Any) -> OrderNode:
+def _resolve_order_term(scope: Scope, term: Any) -> OrderNode:
     if isinstance(term, OrderBy):
-        return freeze_term(term, scope)
+        return resolve_term(term, scope)
     if isinstance(term, Condition):
         term = Truth(term)
     if term.__class__ is str and term == "?":
         return OrderNode(FuncNode(FLOAT, "random", ()), descending=False)
     if isinstance(term, Expression):
-        return OrderNode(freeze(term, scope), descending=False)
+        return OrderNode(resolve(term, scope), descending=False)
     check_untainted(term) if isinstance(term, str) else None
     if not isinstance(term, str) or _TERM.fullmatch(term) is None:
         raise FieldError(
             f"{term!r} cannot order {scope.meta.name}: give a field name, with - for descending"
         )
     name = term.removeprefix("-")
-    expr = freeze_path(scope, name, typed=False)
+    expr = resolve_path(scope, name, typed=False)
     return OrderNode(expr, descending=term.startswith("-"))
 
 

@@ -12,19 +12,19 @@ from typing import Any, TypeVar, cast
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.records import Record, record, replaced
 from treefold_orm._expressions import nodes
-from treefold_orm._expressions.aggregate_types import aggregated
-from treefold_orm._expressions.arithmetic import combined
+from treefold_orm._expressions.aggregate_types import build_aggregate_node
+from treefold_orm._expressions.arithmetic import combine_operands
 from treefold_orm._expressions.casts import cast_to
-from treefold_orm._expressions.conversion import assigned
-from treefold_orm._expressions.lookups import refuse_sensitive, walk
+from treefold_orm._expressions.conversion import convert_for_column
+from treefold_orm._expressions.lookups import refuse_sensitive, walk_path
 from treefold_orm._expressions.operands import (
     FUNCTION_RULES,
     as_output,
+    build_comparison,
+    build_declared_function,
     chosen_case,
-    compared,
-    declared,
-    tested,
-    unconverted,
+    compare_column,
+    strip_conversion,
 )
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._fields.base import AnyField
@@ -59,26 +59,26 @@ class _Entry(Record):
 
 
 def _typed_key(key: Key, entry: _Entry) -> Key:
-    def typed(part: Any) -> Any:
+    def add_types(part: Any) -> Any:
         if isinstance(part, nodes.Node):
-            return _typed(part, entry)
-        return tuple(map(typed, cast("Key", part))) if part.__class__ is tuple else part
+            return _add_type(part, entry)
+        return tuple(map(add_types, cast("Key", part))) if part.__class__ is tuple else part
 
-    return (key[0], *map(typed, key[1:]))
+    return (key[0], *map(add_types, key[1:]))
 
 
-def _typed(node: nodes.Node, entry: _Entry) -> nodes.Node:
+def _add_type(node: nodes.Node, entry: _Entry) -> nodes.Node:
     if isinstance(node, nodes.OuterNode):
         due = node.field is None and node.level == entry.level
-        return _resolved(node, entry.scope) if due else node
+        return _resolve_outer_node(node, entry.scope) if due else node
     if isinstance(node, nodes.SubqueryNode):
         if not nodes.has_unresolved(node.key):
             return node
         key = _typed_key(node.key, entry.further_in())
         fields = entry.fields_of(key)
         return replaced(node, key=key, field=fields[0] if fields else None)
-    made = nodes.rebuilt(node, lambda child: _typed(child, entry))
-    return node if made is node else _settled(made)
+    made = nodes.rebuild_node(node, lambda child: _add_type(child, entry))
+    return node if made is node else _reapply_rules(made)
 
 
 def part_of(node: nodes.OuterNode, column: AnyField) -> AnyField:
@@ -86,69 +86,75 @@ def part_of(node: nodes.OuterNode, column: AnyField) -> AnyField:
     if node.part is None and not isinstance(column, KeyColumns):
         return column
     if node.part is None or not isinstance(column, KeyColumns) or node.part >= len(column.parts):
-        raise FieldError(f"{node.shown} must name a key with as many columns")
+        raise FieldError(f"{node.shown_call} must name a key with as many columns")
     return column.parts[node.part]
 
 
-def _resolved(node: nodes.OuterNode, scope: Scope) -> nodes.OuterNode:
+def _resolve_outer_node(node: nodes.OuterNode, scope: Scope) -> nodes.OuterNode:
     path = node.path
     known = scope.annotations.get(path)
     if isinstance(known, nodes.CTENode):
         return replaced(node, field=known.field)
     if known is not None:
-        return replaced(node, field=known.field, known=_annotation(node, known))
-    _, column, rest = walk(scope.meta, path)
+        return replaced(node, field=known.field, known=_take_annotation(node, known))
+    _, column, rest = walk_path(scope.meta, path)
     refuse_sensitive(scope.meta, column, path)
     if rest:
-        raise FieldError(f"{node.shown} must name a column or an annotation")
+        raise FieldError(f"{node.shown_call} must name a column or an annotation")
     return replaced(node, field=part_of(node, column))
 
 
-def _annotation(node: nodes.OuterNode, known: nodes.Expr) -> nodes.OuterValue:
+def _take_annotation(node: nodes.OuterNode, known: nodes.Expr) -> nodes.OuterValue:
     if node.part is not None:
-        raise FieldError(f"{node.shown} must name a key with as many columns")
+        raise FieldError(f"{node.shown_call} must name a key with as many columns")
     if nodes.contains_window(known) or nodes.contains_group_aggregate(known):
         raise FieldError(
-            f"{node.shown} must name a value of one row, got a window or the aggregate "
+            f"{node.shown_call} must name a value of one row, got a window or the aggregate "
             "of a group: make a CTE of the query that computes it and join it"
         )
     return nodes.OuterValue(known)
 
 
-def _settled(node: nodes.Node) -> nodes.Node:
+def _reapply_rules(node: nodes.Node) -> nodes.Node:
     """The node with the rules for its operands applied again."""
     match node:
         case nodes.ArithNode():
-            return combined(node.op, unconverted(node.left), unconverted(node.right))
+            return combine_operands(
+                node.op, strip_conversion(node.left), strip_conversion(node.right)
+            )
         case nodes.CaseNode():
-            whens = [(when, unconverted(then)) for when, then in node.whens]
-            return chosen_case(whens, None if node.default is None else unconverted(node.default))
+            whens = [(when, strip_conversion(then)) for when, then in node.whens]
+            return chosen_case(
+                whens, None if node.default is None else strip_conversion(node.default)
+            )
         case nodes.Test() if node.right is not None:
-            return tested(unconverted(node.left), node.op, unconverted(node.right))
+            return build_comparison(
+                strip_conversion(node.left), node.op, strip_conversion(node.right)
+            )
         case nodes.Compare() if node.right is not None:
-            return compared(node.lookup, unconverted(node.right))
+            return compare_column(node.lookup, strip_conversion(node.right))
         case nodes.ConvertNode() if node.mode == "assign" and node.field is not None:
-            return assigned(node.arg, node.field)
+            return convert_for_column(node.arg, node.field)
         case nodes.ConvertNode() if node.mode == "output" and node.field is not None:
             return as_output(node.arg, node.field)
         case nodes.ConvertNode() if node.mode == "cast" and node.field is not None:
             return cast_to(node.arg, node.field)
         case nodes.AggregateNode():
-            arg = None if node.arg is None else unconverted(node.arg)
-            return aggregated(replaced(node, field=None, arg=arg))
+            arg = None if node.arg is None else strip_conversion(node.arg)
+            return build_aggregate_node(replaced(node, field=None, arg=arg))
         case nodes.RowNode():
             return nodes.RowNode(node.node.field, node.node)
         case nodes.CustomNode():
-            args = tuple(map(unconverted, node.args))
+            args = tuple(map(strip_conversion, node.args))
             field = node.field or next((a.field for a in args if a.field is not None), None)
-            return declared(nodes.CustomNode(field, node.template, args, node.takes))
+            return build_declared_function(nodes.CustomNode(field, node.template, args, node.takes))
         case nodes.WindowNode():
             return nodes.WindowNode(
                 node.function.field, node.function, node.partition, node.order, node.frame
             )
         case nodes.FuncNode():
             rule = FUNCTION_RULES.get(node.name)
-            args = tuple(map(unconverted, node.args))
+            args = tuple(map(strip_conversion, node.args))
             if rule is not None:
                 return rule(args, node.option)
             field = node.field or next((a.field for a in args if a.field is not None), None)

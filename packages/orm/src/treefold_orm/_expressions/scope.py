@@ -14,7 +14,7 @@ MAX_DEPTH = 64
 
 
 class Scope:
-    """The context of freezing: the model, the annotations known so far, and the list that collects
+    """The context of resolving: the model, the annotations known so far, and the list that collects
     values. With `over_rows` all rows of a query are aggregated, with all that is known of them.
 
     `database` is the alias of the query, in a list that all scopes of one query share: an inner
@@ -39,16 +39,16 @@ class Scope:
         self.database = database
         self.over_rows = over_rows
 
-    def param(self, value: Any, field: AnyField | None) -> ParamNode:
+    def add_param(self, value: Any, field: AnyField | None) -> ParamNode:
         """Add a value; return the node that refers to it."""
         self.params.append(value)
         return ParamNode(field, len(self.params) - 1)
 
-    def within(self, meta: Meta) -> Scope:
+    def for_related(self, meta: Meta) -> Scope:
         """The same parameters, seen from a related model."""
         return Scope(meta, self.params, {}, self.depth, self.database)
 
-    def nested(self) -> Scope:
+    def enter_level(self) -> Scope:
         """The same scope one level deeper; `FieldError` where that is too deep."""
         if self.depth >= MAX_DEPTH:
             raise FieldError(f"The condition is nested more than {MAX_DEPTH} levels deep")

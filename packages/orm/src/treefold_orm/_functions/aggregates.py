@@ -12,11 +12,11 @@ from typing import Any, ClassVar, TypedDict, Unpack, cast
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.records import replaced
 from treefold_orm._expressions import nodes
-from treefold_orm._expressions.aggregate_types import aggregated
-from treefold_orm._expressions.conditions import freeze_condition
-from treefold_orm._expressions.freezing import Resolvable, freeze, freeze_path, freeze_value
-from treefold_orm._expressions.lookups import refuse_sensitive, walk
-from treefold_orm._expressions.operands import as_output, chosen
+from treefold_orm._expressions.aggregate_types import build_aggregate_node
+from treefold_orm._expressions.conditions import resolve_condition
+from treefold_orm._expressions.lookups import refuse_sensitive, walk_path
+from treefold_orm._expressions.operands import as_output, build_choice
+from treefold_orm._expressions.resolving import Resolvable, resolve, resolve_path, resolve_value
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.carriers import TEXT
@@ -93,20 +93,20 @@ class Aggregate(Resolvable):
             raise FieldError(f"{kind} of an expression must have a name, as in total={kind}(...)")
         return made
 
-    def freeze(self, scope: Scope) -> nodes.Expr:
+    def resolve(self, scope: Scope) -> nodes.Expr:
         hops, arg = self._argument(scope)
         arg = self.argument(arg)
         where: nodes.Node | None = None
         if self.filter is not None and not self.filter.empty:
-            where = freeze_condition(Q(self.filter), scope)
+            where = resolve_condition(Q(self.filter), scope)
             where = where if isinstance(where, nodes.And) else nodes.And((where,))
         plain = nodes.AggregateNode(None, self.name, arg, self.distinct, where, hops)
-        made: nodes.Expr = aggregated(self.complete(plain, scope))
+        made: nodes.Expr = build_aggregate_node(self.complete(plain, scope))
         if self.output_field is not None:
             made = as_output(made, self.output_field)
         if self.default is None:
             return made
-        return chosen("coalesce", (made, freeze_value(self.default, scope, made.field)))
+        return build_choice("coalesce", (made, resolve_value(self.default, scope, made.field)))
 
     def argument(self, arg: nodes.Expr | None) -> nodes.Expr | None:
         """Return the argument as the aggregate takes it."""
@@ -120,14 +120,14 @@ class Aggregate(Resolvable):
         if isinstance(self.expression, str) and (self.expression, self.name) == ("*", "count"):
             return (), None
         if isinstance(self.expression, str) and self.expression not in scope.annotations:
-            hops, column, rest = walk(scope.meta, self.expression)
+            hops, column, rest = walk_path(scope.meta, self.expression)
             if rest:
-                return hops, freeze_path(scope, self.expression, typed=False)
+                return hops, resolve_path(scope, self.expression, typed=False)
             refuse_sensitive(scope.meta, column, self.expression)
             if isinstance(column, KeyColumns):
                 return hops, self._counted(column, hops)
             return hops, nodes.ColumnNode(column, hops, column)
-        node = freeze(as_expression(self.expression), scope)
+        node = resolve(as_expression(self.expression), scope)
         if nodes.contains_window(node) and not scope.over_rows:
             raise FieldError(
                 "An aggregate cannot be taken of a window: filter by the window and count the rows"

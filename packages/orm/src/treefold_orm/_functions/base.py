@@ -12,10 +12,10 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._expressions.arguments import constant
-from treefold_orm._expressions.freezing import Resolvable, freeze
+from treefold_orm._expressions.arguments import make_constant
 from treefold_orm._expressions.nodes import Expr, FuncNode
 from treefold_orm._expressions.operands import FUNCTION_RULES
+from treefold_orm._expressions.resolving import Resolvable, resolve
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._fields.carriers import FLOAT, INTEGER, TEXT
 from treefold_orm._terms.operators import Expression
@@ -54,9 +54,9 @@ class Function(Resolvable):
     def _again(cls, args: tuple[Expr, ...], option: str) -> Expr:
         return cls.node(args[: cls.arity], option)
 
-    def freeze(self, scope: Scope) -> Expr:
-        nested = scope.nested()
-        args = tuple(freeze(as_expression(arg), nested) for arg in self.args)
+    def resolve(self, scope: Scope) -> Expr:
+        nested = scope.enter_level()
+        args = tuple(resolve(as_expression(arg), nested) for arg in self.args)
         return self.node(args, self.option)
 
     @classmethod
@@ -114,5 +114,5 @@ class Constant(Resolvable):
     def __init__(self, value: int) -> None:
         self.value = value
 
-    def freeze(self, scope: Scope) -> Expr:
-        return constant(self.value)
+    def resolve(self, scope: Scope) -> Expr:
+        return make_constant(self.value)

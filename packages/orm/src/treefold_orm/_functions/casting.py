@@ -8,9 +8,15 @@ from typing import Any, cast
 
 from treefold_orm._base.errors import FieldError
 from treefold_orm._expressions.casts import cast_to
-from treefold_orm._expressions.conversion import bits, carrier, kind_of, moment_of, shared
-from treefold_orm._expressions.freezing import Resolvable, freeze
+from treefold_orm._expressions.conversion import (
+    carrier_of,
+    count_bits,
+    kind_of,
+    moment_of,
+    shared_decimal,
+)
 from treefold_orm._expressions.nodes import Expr
+from treefold_orm._expressions.resolving import Resolvable, resolve
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._fields.base import AnyField, Field
 from treefold_orm._fields.carriers import BY_TYPE
@@ -44,8 +50,10 @@ class Cast(Resolvable):
         self.expression = expression
         self.output_field = _target(output_field)
 
-    def freeze(self, scope: Scope) -> Expr:
-        return cast_to(freeze(as_expression(self.expression), scope.nested()), self.output_field)
+    def resolve(self, scope: Scope) -> Expr:
+        return cast_to(
+            resolve(as_expression(self.expression), scope.enter_level()), self.output_field
+        )
 
 
 def _target(given: Any) -> AnyField:
@@ -57,16 +65,16 @@ def _target(given: Any) -> AnyField:
         raise FieldError(f"Cast must be given a type that has a column, got {given!r}; {remedy}")
     if not isinstance(given, Field):
         raise FieldError(f"Cast must be given a field or a type, got {given!r}")
-    field = carrier(cast("AnyField", given))
+    field = carrier_of(cast("AnyField", given))
     if isinstance(field, DecimalField):
-        return shared(_unbound(field))
+        return shared_decimal(_unbound(field))
     if isinstance(field, EnumField):
         raise FieldError(
             f"Cast must be given the type of the values of an EnumField, got {field!r}; use "
             f"{'int' if kind_of(field) == 'integer' else 'str'}"
         )
     if kind_of(field) == "integer":
-        return _INTEGERS[bits(field)]
+        return _INTEGERS[count_bits(field)]
     if kind_of(field) == "datetime":
         return moment_of(field)
     return _TARGETS.get(field.internal, field)

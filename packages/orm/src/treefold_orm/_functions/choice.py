@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._expressions.conditions import freeze_condition
-from treefold_orm._expressions.freezing import Resolvable, freeze_operands
+from treefold_orm._expressions.conditions import resolve_condition
 from treefold_orm._expressions.nodes import Expr
-from treefold_orm._expressions.operands import as_output, chosen, chosen_case
+from treefold_orm._expressions.operands import as_output, build_choice, chosen_case
+from treefold_orm._expressions.resolving import Resolvable, resolve_operands
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._fields.base import AnyField
 from treefold_orm._terms.operators import Condition, Q
@@ -32,9 +32,11 @@ class _Choice(Resolvable):
         self.args = expressions
         self.output_field = output_field
 
-    def freeze(self, scope: Scope) -> Expr:
+    def resolve(self, scope: Scope) -> Expr:
         values = list(map(_field_or_value, self.args))
-        made = chosen(self.name, freeze_operands(values, scope.nested(), self.output_field))
+        made = build_choice(
+            self.name, resolve_operands(values, scope.enter_level(), self.output_field)
+        )
         return made if self.output_field is None else as_output(made, self.output_field)
 
 
@@ -101,12 +103,12 @@ class Case(Resolvable):
         self.default = _field_or_value(default)
         self.output_field = output_field
 
-    def freeze(self, scope: Scope) -> Expr:
-        conditions = [freeze_condition(when.condition, scope) for when in self.whens]
+    def resolve(self, scope: Scope) -> Expr:
+        conditions = [resolve_condition(when.condition, scope) for when in self.whens]
         results = [when.then for when in self.whens]
         if self.default is not None:
             results.append(self.default)
-        values = list(freeze_operands(results, scope, self.output_field))
+        values = list(resolve_operands(results, scope, self.output_field))
         default = None if self.default is None else values.pop()
         return chosen_case(tuple(zip(conditions, values, strict=True)), default, self.output_field)
 

@@ -8,10 +8,10 @@ from typing import Any, Unpack
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.records import replaced
 from treefold_orm._expressions.casts import text_of
-from treefold_orm._expressions.conditions import freeze_lookup
-from treefold_orm._expressions.freezing import freeze
+from treefold_orm._expressions.conditions import resolve_lookup
 from treefold_orm._expressions.nodes import AggregateNode, And, Expr, OrderNode
-from treefold_orm._expressions.ordering import freeze_order
+from treefold_orm._expressions.ordering import resolve_order
+from treefold_orm._expressions.resolving import resolve
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._functions.aggregates import Aggregate, AggregateOptions
 from treefold_orm._terms.values import Value
@@ -28,7 +28,7 @@ class _Collecting(Aggregate):
         self.order_by: Sequence[Any] = (order_by,) if single else order_by
 
     def complete(self, node: AggregateNode, scope: Scope) -> AggregateNode:
-        order = freeze_order(scope, self.order_by)
+        order = resolve_order(scope, self.order_by)
         if node.distinct and node.arg is not None:
             if any(term.expr != node.arg for term in order):
                 raise FieldError(
@@ -74,7 +74,7 @@ class StringAgg(_Collecting, name="string_agg"):
 
     def complete(self, node: AggregateNode, scope: Scope) -> AggregateNode:
         made = super().complete(node, scope)
-        return replaced(made, args=(freeze(Value(self.delimiter), scope),))
+        return replaced(made, args=(resolve(Value(self.delimiter), scope),))
 
 
 class ArrayAgg(_Collecting, name="array_agg"):
@@ -97,6 +97,6 @@ class ArrayAgg(_Collecting, name="array_agg"):
             return made
         # a related row without rows of its own has no values, where a join would give it a NULL
         way = node.hops[: max(i for i, hop in enumerate(node.hops, 1) if hop.to_many)]
-        exists = freeze_lookup(scope, "__".join((*(hop.name for hop in way), "isnull")), False)
+        exists = resolve_lookup(scope, "__".join((*(hop.name for hop in way), "isnull")), False)
         tests = () if node.where is None else (node.where,)
         return replaced(made, where=And((*tests, exists)))

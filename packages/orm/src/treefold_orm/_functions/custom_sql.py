@@ -10,7 +10,6 @@ import re
 from typing import Any, ClassVar
 
 from treefold_orm._base.errors import FieldError, ModelError
-from treefold_orm._expressions.freezing import Resolvable, freeze
 from treefold_orm._expressions.lookups import (
     DATE_PARTS,
     OPERATORS,
@@ -19,7 +18,8 @@ from treefold_orm._expressions.lookups import (
     custom_lookups,
 )
 from treefold_orm._expressions.nodes import CustomNode, Expr
-from treefold_orm._expressions.operands import declared
+from treefold_orm._expressions.operands import build_declared_function
+from treefold_orm._expressions.resolving import Resolvable, resolve
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._expressions.template import Template
 from treefold_orm._fields.base import Field
@@ -78,11 +78,11 @@ class Func(Resolvable):
             raise FieldError(f"{type(self).__name__} takes {wanted} arguments, not {len(args)}")
         self.args = args
 
-    def freeze(self, scope: Scope) -> Expr:
-        nested = scope.nested()
-        nodes = tuple(freeze(as_expression(arg), nested) for arg in self.args)
+    def resolve(self, scope: Scope) -> Expr:
+        nested = scope.enter_level()
+        nodes = tuple(resolve(as_expression(arg), nested) for arg in self.args)
         field = self._output[0] or next((n.field for n in nodes if n.field is not None), None)
-        return declared(CustomNode(field, self._template, nodes, self.takes))
+        return build_declared_function(CustomNode(field, self._template, nodes, self.takes))
 
 
 def register_lookup(

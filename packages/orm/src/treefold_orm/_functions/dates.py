@@ -6,10 +6,10 @@ import datetime as dt
 from typing import Any, Literal
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._expressions.conversion import describe, kind_of, moment_of
-from treefold_orm._expressions.freezing import Resolvable, freeze
+from treefold_orm._expressions.conversion import kind_of, moment_of, name_type
 from treefold_orm._expressions.nodes import Expr, FuncNode
 from treefold_orm._expressions.operands import FUNCTION_RULES
+from treefold_orm._expressions.resolving import Resolvable, resolve
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._fields.carriers import DATE, DATETIME, INTEGER, TIME
 from treefold_orm._fields.zones import ZONE, zoned
@@ -60,11 +60,11 @@ class Extract(Resolvable):
         self.part = part
         self.tzinfo = None if tzinfo is dt.UTC else tzinfo
 
-    def freeze(self, scope: Scope) -> Expr:
-        node = freeze(as_expression(self.expression), scope.nested())
+    def resolve(self, scope: Scope) -> Expr:
+        node = resolve(as_expression(self.expression), scope.enter_level())
         if self.tzinfo is not None:
             _check_zoned("Extract", node)
-            zone = scope.param(ZONE.coerce(self.tzinfo), ZONE)
+            zone = scope.add_param(ZONE.coerce(self.tzinfo), ZONE)
             # the time on the clocks of the zone, as if it were one in UTC
             node = FuncNode(DATETIME, "clock_in_zone", (node, zone))
         return _extracted((node,), self.part)
@@ -72,7 +72,7 @@ class Extract(Resolvable):
 
 def _check_zoned(name: str, node: Expr) -> None:
     if node.field is None or kind_of(node.field) != "datetime" or moment_of(node.field) != DATETIME:
-        given = "an OuterRef" if node.field is None else describe(node.field)
+        given = "an OuterRef" if node.field is None else name_type(node.field)
         raise FieldError(f"{name} with a tzinfo must be given a datetime, got {given}")
 
 
@@ -81,10 +81,10 @@ def _extracted(args: tuple[Expr, ...], part: str) -> Expr:
     if given is not None:
         kind = kind_of(given)
         if kind not in _PARTS_OF:
-            raise FieldError(f"Extract must be given a date or time, got {describe(given)}")
+            raise FieldError(f"Extract must be given a date or time, got {name_type(given)}")
         if part not in _PARTS_OF[kind]:
             needed = "a time" if kind == "date" else "a date"
-            raise FieldError(f"Extract of {part!r} must be given {needed}, got {describe(given)}")
+            raise FieldError(f"Extract of {part!r} must be given {needed}, got {name_type(given)}")
     field = {"date": DATE, "time": TIME}.get(part, INTEGER)
     return FuncNode(field, "extract", args[:1], part)
 
@@ -104,12 +104,12 @@ class Trunc(Resolvable):
         self.unit = unit
         self.tzinfo = None if tzinfo is dt.UTC else tzinfo
 
-    def freeze(self, scope: Scope) -> Expr:
-        node = freeze(as_expression(self.expression), scope.nested())
+    def resolve(self, scope: Scope) -> Expr:
+        node = resolve(as_expression(self.expression), scope.enter_level())
         if self.tzinfo is None:
             return _truncated((node,), self.unit)
         _check_zoned("Trunc", node)
-        zone = scope.param(ZONE.coerce(self.tzinfo), ZONE)
+        zone = scope.add_param(ZONE.coerce(self.tzinfo), ZONE)
         return FuncNode(zoned(self.tzinfo), "trunc_in_zone", (node, zone), self.unit)
 
 
@@ -119,9 +119,9 @@ def _truncated(args: tuple[Expr, ...], unit: str) -> Expr:
         return FuncNode(None, "trunc", args, unit)
     kind = kind_of(given)
     if kind not in {"date", "datetime"}:
-        raise FieldError(f"Trunc must be given a date or a datetime, got {describe(given)}")
+        raise FieldError(f"Trunc must be given a date or a datetime, got {name_type(given)}")
     if kind == "date" and unit in _CLOCK:
-        raise FieldError(f"Trunc with {unit!r} must be given a datetime, got {describe(given)}")
+        raise FieldError(f"Trunc with {unit!r} must be given a datetime, got {name_type(given)}")
     return FuncNode(DATE if kind == "date" else moment_of(given), "trunc", args, unit)
 
 

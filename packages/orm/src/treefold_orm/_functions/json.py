@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._expressions.arguments import constant
+from treefold_orm._expressions.arguments import make_constant
 from treefold_orm._expressions.casts import cast_to
-from treefold_orm._expressions.conversion import describe, kind_of, places_of
-from treefold_orm._expressions.freezing import Resolvable, freeze
+from treefold_orm._expressions.conversion import kind_of, name_type, places_of
 from treefold_orm._expressions.nodes import ConstNode, Expr, FuncNode
 from treefold_orm._expressions.operands import FUNCTION_RULES
+from treefold_orm._expressions.resolving import Resolvable, resolve
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._fields.base import Field
 from treefold_orm._fields.carriers import TEXT, field_of
@@ -38,11 +38,11 @@ class JSONObject(Resolvable):
             raise FieldError(f"JSONObject must be given at most {_MOST} values, got {len(values)}")
         self.values = values
 
-    def freeze(self, scope: Scope) -> Expr:
-        nested = scope.nested()
+    def resolve(self, scope: Scope) -> Expr:
+        nested = scope.enter_level()
         args: list[Expr] = []
         for name in sorted(self.values):  # as JSON fields write their keys
-            value = freeze(as_expression(self.values[name]), nested)
+            value = resolve(as_expression(self.values[name]), nested)
             args += [ConstNode(TEXT, TEXT.coerce(name)), _as_json(value)]
         return FuncNode(_JSON, "json_object", tuple(args))
 
@@ -52,13 +52,13 @@ def _as_json(node: Expr) -> Expr:
         return FuncNode(None, "json_value", (node,))
     kind = kind_of(node.field)
     if kind == "decimal":
-        return FuncNode(None, "json_of_decimal", (node, constant(places_of(node.field))))
+        return FuncNode(None, "json_of_decimal", (node, make_constant(places_of(node.field))))
     if kind in _PLAIN:
         return FuncNode(None, f"json_of_{kind}", (node,))
     if kind in _WRITTEN:
         return FuncNode(None, "json_of_text", (cast_to(node, TEXT),))
     raise FieldError(
-        f"JSONObject must be given values that JSON has a form for, got {describe(node.field)}; "
+        f"JSONObject must be given values that JSON has a form for, got {name_type(node.field)}; "
         "convert it with Cast()"
     )
 

@@ -8,7 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from treefold_orm._expressions.arguments import constant, float_argument, number_argument, value_of
+from treefold_orm._expressions.arguments import (
+    float_argument,
+    make_constant,
+    number_argument,
+    value_of,
+)
 from treefold_orm._expressions.conversion import kind_of, places_of
 from treefold_orm._expressions.nodes import Expr, FuncNode
 from treefold_orm._fields.carriers import FLOAT, INTEGER, decimal_carrier
@@ -43,7 +48,7 @@ class _Number(OneArgument):
     def of_decimal(cls, number: Expr, rest: tuple[Expr, ...], places: int) -> Expr:
         """Return the node for a decimal of so many places."""
         name = f"{cls.names[0]}_decimal"
-        return FuncNode(decimal_carrier(0), name, (number, constant(places)))
+        return FuncNode(decimal_carrier(0), name, (number, make_constant(places)))
 
     @classmethod
     def of_float(cls, number: Expr, rest: tuple[Expr, ...]) -> Expr:
@@ -109,7 +114,7 @@ class Round(_Number, names="round round_integer round_decimal round_float"):
         if kept >= places:
             return number
         field = decimal_carrier(max(kept, 0))
-        return FuncNode(field, "round_decimal", (number, *rest, constant(places)))
+        return FuncNode(field, "round_decimal", (number, *rest, make_constant(places)))
 
     @classmethod
     def of_float(cls, number: Expr, rest: tuple[Expr, ...]) -> Expr:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._expressions.freezing import Resolvable, freeze
 from treefold_orm._expressions.nodes import Expr, FuncNode
+from treefold_orm._expressions.resolving import Resolvable, resolve
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._terms.values import as_expression
 
@@ -37,9 +37,9 @@ class Range(Resolvable):
         self.upper = upper
         self.bounds = bounds
 
-    def freeze(self, scope: Scope) -> Expr:
-        nested = scope.nested()
-        ends = tuple(freeze(as_expression(end), nested) for end in (self.lower, self.upper))
+    def resolve(self, scope: Scope) -> Expr:
+        nested = scope.enter_level()
+        ends = tuple(resolve(as_expression(end), nested) for end in (self.lower, self.upper))
         kinds = {_KINDS.get(end.field.internal) if end.field is not None else None for end in ends}
         kind = kinds.pop()
         if kinds or kind is None:

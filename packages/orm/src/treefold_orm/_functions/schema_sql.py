@@ -12,9 +12,9 @@ import string
 from treefold_orm._base.errors import ModelError
 from treefold_orm._base.names import check_untainted
 from treefold_orm._expressions.conditions import ResolvableCondition
-from treefold_orm._expressions.freezing import Resolvable
 from treefold_orm._expressions.naming import field_of_constraint
 from treefold_orm._expressions.nodes import SchemaSQLNode
+from treefold_orm._expressions.resolving import Resolvable
 from treefold_orm._expressions.scope import Scope
 
 _QUOTED = re.compile(r"'(?:[^'\0]|'')*'|\"(?:[^\"\x00-\x1f]|\"\")*\"")
@@ -42,12 +42,12 @@ class SchemaSQL(ResolvableCondition, Resolvable):
         self.text = text
         self.fields = fields
 
-    def freeze(self, scope: Scope) -> SchemaSQLNode:
+    def resolve(self, scope: Scope) -> SchemaSQLNode:
         columns = tuple(field_of_constraint(scope.meta, name) for name in self.fields)
         return SchemaSQLNode(None, self.text, columns)
 
-    def freeze_condition(self, scope: Scope) -> SchemaSQLNode:
-        return self.freeze(scope)
+    def resolve_condition(self, scope: Scope) -> SchemaSQLNode:
+        return self.resolve(scope)
 
 
 def _checked(text: str) -> int:

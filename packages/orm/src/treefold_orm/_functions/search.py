@@ -5,9 +5,9 @@ from __future__ import annotations
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.names import check_untainted
 from treefold_orm._expressions.conditions import ResolvableCondition
-from treefold_orm._expressions.freezing import Resolvable
-from treefold_orm._expressions.lookups import refuse_sensitive, walk
+from treefold_orm._expressions.lookups import refuse_sensitive, walk_path
 from treefold_orm._expressions.nodes import Expr, Node, RankNode, SearchNode
+from treefold_orm._expressions.resolving import Resolvable
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._fields.base import Field
 from treefold_orm._fields.carriers import FLOAT, TEXT
@@ -41,7 +41,7 @@ class SearchVector:
         """The index and the columns that are searched."""
         columns: list[Field[object]] = []
         for name in self.fields:
-            hops, column, rest = walk(scope.meta, name)
+            hops, column, rest = walk_path(scope.meta, name)
             refuse_sensitive(scope.meta, column, name)
             if hops or rest:
                 raise FieldError(
@@ -59,9 +59,9 @@ class _Matches(ResolvableCondition):
         self._vector = vector
         self._query = query
 
-    def freeze_condition(self, scope: Scope) -> Node:
+    def resolve_condition(self, scope: Scope) -> Node:
         index, columns = self._vector.settle(scope)
-        param = scope.param(self._query.text, TEXT)
+        param = scope.add_param(self._query.text, TEXT)
         return SearchNode((), index, columns, self._query.kind, param)
 
 
@@ -80,7 +80,7 @@ class SearchRank(Resolvable):
         self.vector = vector
         self.query = as_query(query)
 
-    def freeze(self, scope: Scope) -> Expr:
+    def resolve(self, scope: Scope) -> Expr:
         index, columns = self.vector.settle(scope)
-        param = scope.param(self.query.text, TEXT)
+        param = scope.add_param(self.query.text, TEXT)
         return RankNode(FLOAT, SearchNode((), index, columns, self.query.kind, param))

@@ -14,8 +14,8 @@ from typing import Any, ClassVar, Literal
 from treefold_orm._base.errors import FieldError
 from treefold_orm._expressions import conversion, nodes
 from treefold_orm._expressions.conditions import ResolvableCondition
-from treefold_orm._expressions.freezing import QuerySource, Resolvable, freeze, freeze_operands
-from treefold_orm._expressions.ordering import freeze_order
+from treefold_orm._expressions.ordering import resolve_order
+from treefold_orm._expressions.resolving import QuerySource, Resolvable, resolve, resolve_operands
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.carriers import DURATION, FLOAT, INTEGER, decimal_carrier
@@ -58,7 +58,7 @@ class WindowFrame:
         name = type(self).__name__
         check_number(name, "bounds", bound, low=-(2**31) + 1)
 
-    def freeze(self, scope: Scope, order: tuple[nodes.OrderNode, ...]) -> nodes.FrameNode:
+    def resolve(self, scope: Scope, order: tuple[nodes.OrderNode, ...]) -> nodes.FrameNode:
         """Return the node of the frame in a window with this ordering."""
         start, end = self._bound(scope, self.start, order), self._bound(scope, self.end, order)
         return nodes.FrameNode(self.kind, start, end, self.exclude)
@@ -73,7 +73,7 @@ class WindowFrame:
 
     def distance(self, scope: Scope, value: Any, order: tuple[nodes.OrderNode, ...]) -> nodes.Expr:
         """Return the node of a bound's distance from the row."""
-        return scope.param(value, INTEGER)
+        return scope.add_param(value, INTEGER)
 
 
 class RowRange(WindowFrame):
@@ -89,10 +89,10 @@ class GroupRange(WindowFrame):
     __slots__ = ()
     kind = "groups"
 
-    def freeze(self, scope: Scope, order: tuple[nodes.OrderNode, ...]) -> nodes.FrameNode:
+    def resolve(self, scope: Scope, order: tuple[nodes.OrderNode, ...]) -> nodes.FrameNode:
         if not order:
             raise FieldError("GroupRange must have an order_by in its Window")
-        return super().freeze(scope, order)
+        return super().resolve(scope, order)
 
 
 class ValueRange(WindowFrame):
@@ -118,7 +118,7 @@ class ValueRange(WindowFrame):
         field = _distance_field(order[0].expr.field)
         if isinstance(value, int) and field is FLOAT:
             value = float(value)
-        return scope.param(field.coerce(value), field)
+        return scope.add_param(field.coerce(value), field)
 
 
 def _distance_field(field: AnyField | None) -> AnyField:
@@ -128,7 +128,7 @@ def _distance_field(field: AnyField | None) -> AnyField:
     if kind in _POINTS:
         return DURATION
     if kind not in {"integer", "float"}:
-        name = "an expression of no known type" if field is None else conversion.describe(field)
+        name = "an expression of no known type" if field is None else conversion.name_type(field)
         raise FieldError(f"ValueRange must order its Window by a number or a date, got {name}")
     return INTEGER if kind == "integer" else FLOAT
 
@@ -141,8 +141,8 @@ class Subquery(Resolvable):
     def __init__(self, query: QuerySource) -> None:
         self.query = query
 
-    def freeze(self, scope: Scope) -> nodes.SubqueryNode:
-        return self.query._freeze_subquery(scope)
+    def resolve(self, scope: Scope) -> nodes.SubqueryNode:
+        return self.query._resolve_subquery(scope)
 
 
 class Exists(ResolvableCondition):
@@ -153,8 +153,8 @@ class Exists(ResolvableCondition):
     def __init__(self, query: QuerySource) -> None:
         self.query = query
 
-    def freeze_condition(self, scope: Scope) -> nodes.Node:
-        return nodes.ExistsNode(self.query._freeze_subquery(scope))
+    def resolve_condition(self, scope: Scope) -> nodes.Node:
+        return nodes.ExistsNode(self.query._resolve_subquery(scope))
 
 
 class WindowFunction(Function):
@@ -162,7 +162,7 @@ class WindowFunction(Function):
 
     __slots__ = ()
 
-    def freeze(self, scope: Scope) -> nodes.Expr:
+    def resolve(self, scope: Scope) -> nodes.Expr:
         name = type(self).__name__
         raise FieldError(
             f"{name}() must stand in a Window, as in Window({name}(...), order_by=[...])"
@@ -170,7 +170,7 @@ class WindowFunction(Function):
 
     def in_window(self, scope: Scope) -> nodes.Expr:
         """Resolve against a model; return the node of the function without its window."""
-        return super().freeze(scope)
+        return super().resolve(scope)
 
 
 class RowNumber(WindowFunction, names="row_number", output="integer"):
@@ -212,9 +212,9 @@ class _Neighbour(WindowFunction):
     def in_window(self, scope: Scope) -> nodes.Expr:
         if self.default is None:
             return super().in_window(scope)
-        nested = scope.nested()
-        value, default = freeze_operands([as_expression(self.args[0]), self.default], nested)
-        return self.node((value, freeze(self.args[1], nested), default))
+        nested = scope.enter_level()
+        value, default = resolve_operands([as_expression(self.args[0]), self.default], nested)
+        return self.node((value, resolve(self.args[1], nested), default))
 
     @classmethod
     def node(cls, args: tuple[nodes.Expr, ...], option: str = "") -> nodes.Expr:
@@ -222,7 +222,7 @@ class _Neighbour(WindowFunction):
             return nodes.FuncNode(args[0].field, cls.names[0], args)
         value, offset, default = args
         field = conversion.common_type([value, default])
-        pair = conversion.converted(value, field), conversion.converted(default, field)
+        pair = conversion.convert_node(value, field), conversion.convert_node(default, field)
         return nodes.FuncNode(field, f"{cls.names[0]}_default", (pair[0], offset, pair[1]))
 
 
@@ -322,13 +322,13 @@ class Window(Resolvable):
         self.order_by = _terms(order_by)
         self.frame = frame if isinstance(frame, WindowFrame) else _NAMED[frame]
 
-    def freeze(self, scope: Scope) -> nodes.Expr:
+    def resolve(self, scope: Scope) -> nodes.Expr:
         given = self.expression
         windowed = isinstance(given, WindowFunction)
-        function = given.in_window(scope) if windowed else freeze(given, scope)
-        partition = tuple(freeze(as_expression(p), scope) for p in self.partition_by)
-        order: tuple[nodes.OrderNode, ...] = freeze_order(scope, self.order_by)
-        frame = None if self.frame is None else self.frame.freeze(scope, order)
+        function = given.in_window(scope) if windowed else resolve(given, scope)
+        partition = tuple(resolve(as_expression(p), scope) for p in self.partition_by)
+        order: tuple[nodes.OrderNode, ...] = resolve_order(scope, self.order_by)
+        frame = None if self.frame is None else self.frame.resolve(scope, order)
 
         def over(node: nodes.Expr) -> nodes.Expr:
             # a default or another type is applied to the result of the window

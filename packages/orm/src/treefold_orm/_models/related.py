@@ -62,7 +62,7 @@ class RelatedManager(Manager[M], Generic[M]):
             query: QuerySet[M] = start(cast("type[QuerySet[M]]", QuerySet), self._meta, self._alias)
             query._key = (self._meta, Filter(0, (owner,)))
             key = instance.pk
-            query._params = (key if instance._row is not None else owner.prepare(key)[1],)
+            query._params = (key if instance._row is not None else owner.prepare_value(key)[1],)
         else:
             query = _narrowed(super().get_queryset(), instance, relation, owner)
         query._parent = self

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.names import check_untainted
 from treefold_orm._base.statement import ATOMIC, Operation, Statement
-from treefold_orm._expressions.conversion import assigned
-from treefold_orm._expressions.freezing import COMPUTED, freeze, freeze_value
+from treefold_orm._expressions.conversion import convert_for_column
 from treefold_orm._expressions.nodes import Expr
+from treefold_orm._expressions.resolving import COMPUTED, resolve, resolve_value
 from treefold_orm._expressions.steps import FromCTE
 from treefold_orm._fields.base import Field
 from treefold_orm._fields.relations import is_foreign_key
@@ -31,8 +31,8 @@ def update(
     _check_writable(query)
     if not values:
         raise FieldError("update() needs at least one field")
-    scope = query._scope()
-    whole, given = query._whole()
+    scope = query._make_scope()
+    whole, given = query._whole_key()
     scope.params[:] = given
     sets: list[tuple[Field[Any], Expr]] = []
     for name, value in values.items():
@@ -43,14 +43,14 @@ def update(
                 f"{query._meta.name}.{name} is the key and cannot be updated: insert a new row"
             )
         if isinstance(value, COMPUTED):
-            sets.append((field, assigned(freeze_value(value, scope), field)))
+            sets.append((field, convert_for_column(resolve_value(value, scope), field)))
         else:
             if is_foreign_key(field) and isinstance(value, field.known_target.model):
                 check_target(field, value, query._alias)
-            sets.append((field, scope.param(field.clean(value), field)))
+            sets.append((field, scope.add_param(field.clean(value), field)))
     version = query._meta.version
     if version is not None and all(field is not version for field, _ in sets):
-        sets.append((version, assigned(freeze(F(version.name) + 1, scope), version)))
+        sets.append((version, convert_for_column(resolve(F(version.name) + 1, scope), version)))
     database = database_for(query._alias)
     back = tuple(returning)
     key = ("update", whole, tuple(sets), back)
@@ -72,7 +72,7 @@ def delete(query: AnyQuery) -> Operation[int]:
     if guarded:
         yield ATOMIC
     database = database_for(query._alias)
-    whole, given = query._whole()
+    whole, given = query._whole_key()
     plan = database.plans.get(("delete", whole))
     if plan is None:
         from treefold_orm._compile.writes import delete_plan

@@ -13,7 +13,7 @@ from treefold_orm._base.journal import NO_ANSWER, doubt_row, put_value
 from treefold_orm._base.statement import Operation
 from treefold_orm._building.own_rows import with_key, with_keys
 from treefold_orm._building.starting import plain_query
-from treefold_orm._expressions.freezing import freeze_value
+from treefold_orm._expressions.resolving import resolve_value
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.meta import Instance, Meta
@@ -74,7 +74,9 @@ def _shared(meta: Meta, alias: str, row: Instance, fields: Sequence[AnyField]) -
     if meta.version is not None or not all(map(row_state.is_expression, values)):
         return None
     scope = Scope(meta, [], {}, database=[alias])
-    nodes = [freeze_value(value, scope, field) for value, field in zip(values, fields, strict=True)]
+    nodes = [
+        resolve_value(value, scope, field) for value, field in zip(values, fields, strict=True)
+    ]
     key = (tuple(nodes), tuple(map(repr, scope.params)))  # repr: a value may be a JSON document
     return key
 

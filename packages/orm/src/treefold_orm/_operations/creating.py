@@ -38,7 +38,7 @@ def pop_defaults(given: Lookups | None, lookups: dict[str, Any], name: str) -> L
 
 def find(query: SetOperations[Any, Any], lookups: Lookups, *, batch_lazy: bool) -> Operation[Any]:
     """The one row that matches, or None."""
-    found = yield from rows(query.filter(**lookups)._sliced(None, 2), batch_lazy=batch_lazy)
+    found = yield from rows(query.filter(**lookups)._slice_rows(None, 2), batch_lazy=batch_lazy)
     if len(found) > 1:
         raise query._meta.model.MultipleObjectsReturned(
             f"More than one {query._meta.name} matches: narrow the lookups"

@@ -69,7 +69,7 @@ def explain(query: AnyQuery, *, plan: bool, analyze: bool) -> Operation[Any]:
     for name, given in (("plan", plan), ("analyze", analyze)):
         if not isinstance(cast("Any", given), bool):
             raise FieldError(f"explain({name}=) must be True or False, got {given!r}")
-    compiled, args = query._plan("rows")
+    compiled, args = query._plan_for("rows")
     sqlite = database_for(query._alias).dialect.name == "sqlite"
     if sqlite and analyze:
         raise UnsupportedFeature("explain(analyze=True) needs PostgreSQL: SQLite measures nothing")

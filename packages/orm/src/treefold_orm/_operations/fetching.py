@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 def get(query: AnyQuery, *, batch_lazy: bool) -> Operation[Any]:
     """One row, or the model's own exception."""
-    plan, args = query._plan("get")
+    plan, args = query._plan_for("get")
     if plan.locks:
         check_lock()
     found = yield from one(query._meta, plan, args)
@@ -56,13 +56,13 @@ def one(meta: Meta, plan: Plan, args: Sequence[Any]) -> Operation[Any]:
 
 def first(query: AnyQuery, *, batch_lazy: bool) -> Operation[Any]:
     """The first row, or None."""
-    found = yield from rows(_in_order(query, "first()")._sliced(None, 1), batch_lazy=batch_lazy)
+    found = yield from rows(_in_order(query, "first()")._slice_rows(None, 1), batch_lazy=batch_lazy)
     return found[0] if found else None
 
 
 def first_or_raise(query: AnyQuery, *, batch_lazy: bool) -> Operation[Any]:
     """The first row, or the model's own exception."""
-    found = yield from rows(query._sliced(None, 1), batch_lazy=batch_lazy)
+    found = yield from rows(query._slice_rows(None, 1), batch_lazy=batch_lazy)
     if not found:
         meta = query._meta
         raise meta.model.DoesNotExist(f"No {meta.name} matches the query")
@@ -74,7 +74,7 @@ def last(query: AnyQuery, *, batch_lazy: bool) -> Operation[Any]:
     if query._low or query._high is not None:
         raise FieldError("last() cannot follow a slice: reverse the order and take the first")
     ordered = _in_order(query, "last()").reverse()
-    found = yield from rows(ordered._sliced(None, 1), batch_lazy=batch_lazy)
+    found = yield from rows(ordered._slice_rows(None, 1), batch_lazy=batch_lazy)
     return found[0] if found else None
 
 
@@ -85,19 +85,19 @@ def _in_order(query: AnyQuery, call: str) -> AnyQuery:
     those of `values().distinct()` or of a union, are ordered by their columns.
     """
     step, meta = query._order_step(), query._meta
-    if step or query._low or query._high is not None or query._has(DistinctOn):
+    if step or query._low or query._high is not None or query._has_step(DistinctOn):
         return query
-    values = query._last(Values)
+    values = query._last_step(Values)
     if values is not None:
         if _groups_values(query):
             raise FieldError(
                 f"{call} cannot choose among groups without an order; call order_by() before it"
             )
-        if query._has(Distinct, Combine, FromCTE):
+        if query._has_step(Distinct, Combine, FromCTE):
             terms = [OrderNode(expr, descending=False) for _, expr in values.columns]
-            return query._step(Ordering(tuple(terms)))
+            return query._add_step(Ordering(tuple(terms)))
     if step is None and meta.ordering:  # which DISTINCT leaves out by itself
-        return query.order_by(*meta.ordering) if query._has(Distinct) else query
+        return query.order_by(*meta.ordering) if query._has_step(Distinct) else query
     return query.order_by(*key_order(meta))
 
 

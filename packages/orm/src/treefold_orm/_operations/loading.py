@@ -47,8 +47,8 @@ def needs_transaction() -> TransactionRequired:
 def rows(query: AnyQuery, *, batch_lazy: bool) -> Operation[list[Any]]:
     """All rows."""
     most = query._max_rows
-    capped = query if most is None else query._sliced(None, most + 1)
-    plan, args = capped._plan("rows")
+    capped = query if most is None else query._slice_rows(None, most + 1)
+    plan, args = capped._plan_for("rows")
     if plan.locks:
         check_lock()
     raw = yield Statement("rows", plan.sql, args)
@@ -246,7 +246,7 @@ def _many(
 
 def _can_link(query: Any) -> bool:
     """Return True if a join of related rows to their owners leaves the rows as they are."""
-    if query._max_rows is not None or query._has(Combine, DistinctOn, Lock):
+    if query._max_rows is not None or query._has_step(Combine, DistinctOn, Lock):
         return False
     notes: dict[str, Expr] = query._notes or {}
     return not any(map(contains_window, notes.values()))

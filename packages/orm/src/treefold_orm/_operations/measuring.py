@@ -10,8 +10,8 @@ from treefold_orm._base.names import check_alias
 from treefold_orm._base.statement import Operation, Statement
 from treefold_orm._building.own_rows import with_key, with_keys
 from treefold_orm._building.starting import plain_query
-from treefold_orm._expressions.freezing import freeze
 from treefold_orm._expressions.nodes import Expr, per_row
+from treefold_orm._expressions.resolving import resolve
 from treefold_orm._expressions.steps import Combine, DistinctOn, Values
 from treefold_orm._operations.changing import bound_args
 from treefold_orm._runtime.connections import database_for
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
 
 def count(query: AnyQuery) -> Operation[int]:
     """The number of rows."""
-    plan, args = query._plan("count")
+    plan, args = query._plan_for("count")
     found = yield Statement("rows", plan.sql, args)
     return found[0][0]
 
 
 def exists(query: AnyQuery) -> Operation[bool]:
     """Return True if there is a row."""
-    plan, args = query._plan("exists")
+    plan, args = query._plan_for("exists")
     return bool((yield Statement("rows", plan.sql, args)))
 
 
 def contains(query: AnyQuery, item: Any) -> Operation[bool]:
     """Return True if the query has the row of an instance."""
     meta = query._meta
-    if query._has(Values, Combine):
+    if query._has_step(Values, Combine):
         raise FieldError("contains() asks for instances: call it before values() and union()")
     if not isinstance(item, meta.model):
         raise FieldError(f"contains() takes a {meta.name}, not {type(item).__name__}")
@@ -45,7 +45,7 @@ def contains(query: AnyQuery, item: Any) -> Operation[bool]:
         raise FieldError(f"contains() takes a saved {meta.name}: this one has no key yet")
     if query._cache is not None:
         return item in query._cache
-    if query._low or query._high is not None or query._has(DistinctOn):
+    if query._low or query._high is not None or query._has_step(DistinctOn):
         # further conditions would choose other rows than the slice, so it stands on its own
         query = with_keys(plain_query(meta, query._alias), query)
     return (yield from exists(with_key(query, item.pk)))
@@ -59,12 +59,12 @@ def aggregate(
         return {}
     from treefold_orm._functions.aggregates import named as named_by_default
 
-    scope = query._scope()
+    scope = query._make_scope()
     scope.over_rows = True
     scope.annotations = {name: per_row(node) for name, node in scope.annotations.items()}
-    whole, given = query._whole()
+    whole, given = query._whole_key()
     scope.params[:] = given
-    if query._has(Combine):  # its parts may have other types than the rows they make
+    if query._has_step(Combine):  # its parts may have other types than the rows they make
         scope.annotations |= _named_rows(whole)
     named: list[tuple[str, Expr]] = []
     for name, expression in named_by_default(unnamed, aggregates).items():
@@ -72,7 +72,7 @@ def aggregate(
             check_alias(name, taken=frozenset())
         if not isinstance(expression, Expression):
             raise FieldError(f"aggregate({name}=...) must be given an aggregate, got a condition")
-        named.append((name, freeze(expression, scope)))
+        named.append((name, resolve(expression, scope)))
     database = database_for(query._alias)
     key = ("aggregate", whole, tuple(named))
     plan = database.plans.get(key)

@@ -66,7 +66,7 @@ def keyset(
     if after is not None and before is not None:
         raise FieldError("keyset() takes after= or before=, not both")
     query._open("keyset()")
-    if query._has(steps.Values, steps.Distinct, steps.DistinctOn):
+    if query._has_step(steps.Values, steps.Distinct, steps.DistinctOn):
         raise FieldError("keyset() pages instances: call it without values() and distinct()")
     if any(isinstance(step, steps.JoinCTE) and not step.join.single for step in query._key):
         raise FieldError("keyset() cannot page rows that a joined CTE may repeat: order and slice")
@@ -77,7 +77,7 @@ def keyset(
         part = _beyond(query, terms, _read(query, terms, cursor), backwards=before is not None)
     if before is not None:
         part = part.reverse()
-    found: list[Any] = yield from rows_of(part._sliced(None, size + 1), batch_lazy=batch_lazy)
+    found: list[Any] = yield from rows_of(part._slice_rows(None, size + 1), batch_lazy=batch_lazy)
     more = len(found) > size
     items = found[:size]
     if before is not None:
@@ -101,7 +101,7 @@ def _total(query: AnyQuery) -> tuple[AnyQuery, list[_Term]]:
         missing = [key for key in query._meta.keys if key not in held]
         nodes = [OrderNode(ColumnNode(key, (), key), descending=False) for key in missing]
         terms += [_term(query, node) for node in nodes]
-        query = query._step(steps.Ordering(tuple(term.node for term in terms)))
+        query = query._add_step(steps.Ordering(tuple(term.node for term in terms)))
     return query, terms
 
 
@@ -118,7 +118,7 @@ def _term(query: AnyQuery, node: OrderNode) -> _Term:
             "keyset() cannot order by a JSON path, whose values may be of several types; annotate "
             "it as one, as with Cast(path, int), and order by that"
         )
-    hidden = query._hidden()
+    hidden = query._hidden_names()
     for name, annotation in (query._notes or {}).items():
         if name not in hidden and annotation == expr and expr.field is not None:
             return _Term(node, expr.field, name)
@@ -133,16 +133,18 @@ def _term(query: AnyQuery, node: OrderNode) -> _Term:
 def _beyond(
     query: AnyQuery, terms: list[_Term], values: Sequence[Any], *, backwards: bool
 ) -> AnyQuery:
-    scope = query._scope()
+    scope = query._make_scope()
     branches: list[Node] = []
     equal: list[Node] = []
     for term, value in zip(terms, values, strict=True):
-        param = None if value is None else scope.param(value, term.field)
+        param = None if value is None else scope.add_param(value, term.field)
         further = _further(term, param, backwards=backwards)
         if further is not None:
             branches.append(And((*equal, further)))
         equal.append(Test(term.node.expr, "null" if param is None else "exact", param))
-    return query._frozen(steps.Where(Or(tuple(branches))) if branches else steps.NoRows(), scope)
+    return query._add_resolved(
+        steps.Where(Or(tuple(branches))) if branches else steps.NoRows(), scope
+    )
 
 
 def _further(term: _Term, param: Any, *, backwards: bool) -> Node | None:

@@ -55,7 +55,7 @@ def check_protected(query: AnyQuery) -> Operation[None]:
         if any(_pointers(further, "PROTECT") for further in _cascaded(one))
     }
     sources: dict[Meta, list[Any]] = {one: [] for one in reached}
-    sources[meta].append(query._without(Lock, (None,)))
+    sources[meta].append(query._clear_steps(Lock, (None,)))
     found: list[Any] = []
     counts: dict[str, int] = {}
     for circle in _in_order(reached):
@@ -75,13 +75,13 @@ def _look_for(
     key: _Pointer, sources: list[Any], alias: str, found: list[Any], counts: dict[str, int]
 ) -> Operation[None]:
     query = _pointing(key, sources, alias)
-    first = query.order_by(*key_order(owner_of(key)))._sliced(None, SHOWN + 1)
+    first = query.order_by(*key_order(owner_of(key)))._slice_rows(None, SHOWN + 1)
     protecting = yield from rows(first, batch_lazy=False)
     if not protecting:
         return
     total = len(protecting)
     if total > SHOWN:
-        plan, args = query._plan("count")
+        plan, args = query._plan_for("count")
         total = (yield Statement("rows", plan.sql, args))[0][0]
     counts[f"{key.meta.name}.{key.name}"] = total
     found += protecting[: SHOWN - len(found)]

@@ -14,7 +14,7 @@ from treefold_orm._base.journal import keep_state, put_value
 from treefold_orm._base.statement import Operation
 from treefold_orm._building.own_rows import with_key
 from treefold_orm._building.starting import plain_query
-from treefold_orm._expressions.freezing import COMPUTED
+from treefold_orm._expressions.resolving import COMPUTED
 from treefold_orm._fields.base import AnyField, Fields
 from treefold_orm._fields.meta import Instance
 from treefold_orm._fields.relations import ForeignKey, is_foreign_key

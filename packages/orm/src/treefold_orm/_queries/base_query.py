@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Generator,
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, cast, overload
 
 from treefold_orm._base.errors import FieldError
-from treefold_orm._building.latest_by import DAYS, Day, Order, by_time, check_time, different
+from treefold_orm._building.latest_by import DAYS, Day, Order, by_time, check_time, distinct_values
 from treefold_orm._building.query import AnyQuery, M, R
 from treefold_orm._building.selecting import with_named_expressions
 from treefold_orm._building.set_operations import SetOperations
@@ -120,13 +120,13 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
             part = cast("slice[Any, Any, Any]", index)
             if part.step is not None:
                 raise TypeError(f"A query cannot be sliced in steps of {part.step!r}")
-            return self._sliced(part.start, part.stop)
+            return self._slice_rows(part.start, part.stop)
         if isinstance(index, bool) or not isinstance(index, int):
             raise TypeError(f"A query takes an int or a slice, not {type(index).__name__}")
         if self._cache is not None and index >= 0:
             rows = self._cache[index : index + 1]
         else:
-            rows = list(self._sliced(index, index + 1))
+            rows = list(self._slice_rows(index, index + 1))
         if not rows:
             raise IndexError(f"The query has no row {index!r}")
         return rows[0]
@@ -344,7 +344,7 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
         from treefold_orm._functions.dates import Trunc
 
         check_time(self, field, DateField, "dates()", "datetimes()")
-        return as_rows(different(self, field, Trunc(field, kind), order))
+        return as_rows(distinct_values(self, field, Trunc(field, kind), order))
 
     def datetimes(
         self,
@@ -361,7 +361,7 @@ class BaseQuery(SetOperations[M, R], Generic[M, R]):
         from treefold_orm._functions.dates import Trunc
 
         check_time(self, field, DateTimeField, "datetimes()", "dates()")
-        return as_rows(different(self, field, Trunc(field, kind, tzinfo), order))
+        return as_rows(distinct_values(self, field, Trunc(field, kind, tzinfo), order))
 
 
 def as_rows(query: AnyQuery) -> BaseQuery[Any, Any]:

@@ -13,15 +13,15 @@ from typing import Any, Generic, TypeVar, cast
 from treefold_orm._base.errors import DoesNotExist, FieldError, MultipleObjectsReturned
 from treefold_orm._base.names import check_untainted
 from treefold_orm._building.combining import column_fields
-from treefold_orm._building.joins import check_free, joined
+from treefold_orm._building.joins import check_free, join_cte
 from treefold_orm._building.query import AnyQuery, QueryBuilder
 from treefold_orm._building.sources import query_of
 from treefold_orm._building.starting import plain_query
 from treefold_orm._expressions import nodes, steps
-from treefold_orm._expressions.conditions import freeze_condition
-from treefold_orm._expressions.conversion import common_field, converted, representation
+from treefold_orm._expressions.conditions import resolve_condition
+from treefold_orm._expressions.conversion import common_field, convert_node, representation_of
 from treefold_orm._expressions.cte_nodes import Recursion, Source
-from treefold_orm._expressions.freezing import freeze
+from treefold_orm._expressions.resolving import resolve
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._fields.base import Field
 from treefold_orm._fields.carriers import INTEGER
@@ -106,14 +106,14 @@ class CTE(Generic[M, R]):
     def __init__(self, query: BaseQuery[M, R]) -> None:
         query = query_of(query)
         _check(query, "A CTE")
-        values = query._last(steps.Values)
+        values = query._last_step(steps.Values)
         made: AnyQuery = query
         self.model = None
         if values is None:
             self.model = query._meta
             made = _keys_and_notes(query)
         columns = _columns(made)
-        key, params = made._whole()
+        key, params = made._whole_key()
         names = (name for name, _ in columns)
         named = tuple(zip(names, column_fields(made._key), strict=True))
         unique = 0 if self.model is None or not _once(query) else len(self.model.keys)
@@ -171,14 +171,16 @@ class CTE(Generic[M, R]):
         _check(start, "A recursive CTE", whole=True)
         relation = _relation(start._meta, follow)
         _check_limit(relation, follow, max_depth, bounded=depth is None and not carry)
-        key, params = start._whole()
+        key, params = start._whole_key()
         scope = Scope(start._meta, list(params), start._notes or {}, database=[start._alias])
         names = [start._meta.pk.attname, *([depth or ""] if depth or max_depth else []), *carry]
         given = [name for name in (depth, *carry) if name is not None]
         for place, name in enumerate(given):
             check_free(start, name, *given[:place])
-        condition = None if where is None else freeze_condition(where, scope.within(start._meta))
-        limit = None if max_depth is None else scope.param(max_depth, INTEGER).index
+        condition = (
+            None if where is None else resolve_condition(where, scope.for_related(start._meta))
+        )
+        limit = None if max_depth is None else scope.add_param(max_depth, INTEGER).index
         carried = _carried(scope, depth, names, carry)
         fields: list[Field[Any] | None] = [start._meta.pk]
         fields += [INTEGER] * bool(depth or max_depth)
@@ -197,7 +199,7 @@ class CTE(Generic[M, R]):
         if self.model is not None:
             query = plain_query(self.model, self.alias)
             on = {key.attname: key.attname for key in self.model.keys}
-            return as_rows(joined(query, self, on, optional=False))
+            return as_rows(join_cte(query, self, on, optional=False))
         meta = RowMeta(self.source)
         notes: dict[str, nodes.Expr] = {
             name: nodes.CTENode(field, nodes.SELECTED, i)
@@ -242,9 +244,11 @@ def _keys_and_notes(query: AnyQuery) -> AnyQuery:
     columns: list[tuple[str, nodes.Expr]] = [
         (key.attname, nodes.ColumnNode(key, (), key)) for key in keys
     ]
-    hidden = query._hidden()
+    hidden = query._hidden_names()
     columns += [(name, node) for name, node in (query._notes or {}).items() if name not in hidden]
-    return query._step(steps.Values("tuples", tuple(name for name, _ in columns), tuple(columns)))
+    return query._add_step(
+        steps.Values("tuples", tuple(name for name, _ in columns), tuple(columns))
+    )
 
 
 def _columns(query: AnyQuery) -> tuple[tuple[str, nodes.Expr], ...]:
@@ -303,7 +307,7 @@ def _carried(
         given = cast("Any", pair)
         if not isinstance(given, (tuple, list)) or len(cast("list[Any]", given)) != 2:
             raise FieldError(f"carry[{name!r}] takes a pair: the value at the start, and the step")
-        begins[name] = freeze(as_expression(given[0]), scope)
+        begins[name] = resolve(as_expression(given[0]), scope)
     known: dict[str, nodes.Expr] = {
         name: nodes.CTENode(begin.field, nodes.PREVIOUS, names.index(name))
         for name, begin in begins.items()
@@ -313,9 +317,9 @@ def _carried(
     mark = len(scope.params)
     for _ in range(3):  # a step may make a type wider, and another value that takes it
         inside = Scope(scope.meta, scope.params, known, database=scope.database)
-        nexts = {name: freeze(as_expression(carry[name][1]), inside) for name in begins}
+        nexts = {name: resolve(as_expression(carry[name][1]), inside) for name in begins}
         fields = {name: _carried_as(name, begins[name], nexts[name]) for name in begins}
-        if all(representation(fields[n]) == _form(known[n]) for n in begins):
+        if all(representation_of(fields[n]) == _form(known[n]) for n in begins):
             return [
                 (_checked(n, begin, fields[n]), _checked(n, nexts[n], fields[n]))
                 for n, begin in begins.items()
@@ -340,9 +344,9 @@ def _carried_as(name: str, begin: nodes.Expr, step: nodes.Expr) -> Field[Any]:
 def _checked(name: str, node: nodes.Expr, field: Field[Any]) -> nodes.Expr:
     if any(contains(node) for contains in _NOT_CARRIED):
         raise FieldError(f"carry[{name!r}] cannot hold aggregates or windows")
-    made = converted(node, field)
+    made = convert_node(node, field)
     return made if made.field is field else nodes.ConvertNode(field, made, "same")
 
 
 def _form(node: nodes.Expr) -> Any:
-    return None if node.field is None else representation(node.field)
+    return None if node.field is None else representation_of(node.field)

@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
 from treefold_orm._base.databases import DEFAULT, Home
 from treefold_orm._base.errors import FieldError, ModelError
 from treefold_orm._building.query import M
-from treefold_orm._building.starting import begin, one_exact
-from treefold_orm._expressions.freezing import QuerySource
+from treefold_orm._building.starting import begin_query, one_exact
+from treefold_orm._expressions.resolving import QuerySource
 from treefold_orm._fields.meta import Instance, Meta
 from treefold_orm._operations import creating, fetching
 from treefold_orm._queries.base_query import BaseQuery
@@ -70,7 +70,7 @@ class QuerySet(BaseQuery[M, M], BulkQuery[M], Generic[M]):
             raise FieldError(f"{type(self).__name__}() takes a model, got {model!r}")
         if meta.abstract:
             raise ModelError(f"{meta.name} is abstract: query a model that inherits from it")
-        begin(self, meta, using or meta.database)
+        begin_query(self, meta, using or meta.database)
 
     @classmethod
     def as_manager(cls) -> Self:
@@ -383,8 +383,8 @@ class Manager(ManagerMethods[M], Generic[M]):
             raise AttributeError("A manager belongs to the model class, not to an instance")
         return self
 
-    def _freeze_subquery(self, scope: Scope) -> SubqueryNode:
-        return self.get_queryset()._freeze_subquery(scope)
+    def _resolve_subquery(self, scope: Scope) -> SubqueryNode:
+        return self.get_queryset()._resolve_subquery(scope)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self._meta.name if self._meta else 'no model'}>"

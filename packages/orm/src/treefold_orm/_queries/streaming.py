@@ -42,7 +42,7 @@ def _shared(query: AnyQuery, plan: Plan, chunk_size: int) -> Transaction | None:
 
 def iterate(query: AnyQuery, chunk_size: int) -> Generator[Any]:
     """Yield a query's rows; a read-only transaction holds the cursor where none is open."""
-    plan, args = query._plan("rows")
+    plan, args = query._plan_for("rows")
     database, shared = database_for(query._alias), _shared(query, plan, chunk_size)
     if shared is None and database.single:
         yield from run(query._alias, loading.rows(query, batch_lazy=True), "aiterator()")
@@ -61,7 +61,7 @@ def iterate(query: AnyQuery, chunk_size: int) -> Generator[Any]:
 
 async def aiterate(query: AnyQuery, chunk_size: int) -> AsyncGenerator[Any]:
     """Yield a query's rows; a read-only transaction holds the cursor where none is open."""
-    plan, args = query._plan("rows")
+    plan, args = query._plan_for("rows")
     database, shared = database_for(query._alias), _shared(query, plan, chunk_size)
     if shared is None and database.single:
         for item in await arun(query._alias, loading.rows(query, batch_lazy=False)):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 from treefold_orm._base.errors import FieldError, FieldValueError, InvalidParameter
 from treefold_orm._expressions.lookups import Lookup, lookup_for
-from treefold_orm._expressions.ordering import freeze_order
+from treefold_orm._expressions.ordering import resolve_order
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._fields.base import Field
 from treefold_orm._fields.meta import Instance
@@ -107,7 +107,7 @@ class FilterSet:
                 parameter = shown.get(name, name)
                 cls._lookups[parameter if op == "exact" else f"{parameter}__{op}"] = lookup
                 cls._paths[parameter if op == "exact" else f"{parameter}__{op}"] = f"{name}__{op}"
-        freeze_order(Scope(meta, []), cls.ordering)
+        resolve_order(Scope(meta, []), cls.ordering)
 
     def __init__(self, data: Mapping[str, Any]) -> None:
         self._pairs = _pairs(data)
@@ -188,7 +188,7 @@ class FilterSet:
         if terms := self.order():
             base = base.order_by(*terms)
         offset, size = self.page()
-        return base._sliced(offset, offset + size)
+        return base._slice_rows(offset, offset + size)
 
 
 def filter_from(query: Any, data: Mapping[str, Any], *, allow: Mapping[str, Sequence[str]]) -> Any:

@@ -17,9 +17,8 @@ from treefold_orm._compile.writing import (
 from treefold_orm._dialects.dialect import Dialect
 from treefold_orm._dialects.sql import SQL, Builder, Encoder, column_name, schema_text
 from treefold_orm._dialects.sqlite import SQLite
-from treefold_orm._expressions.conditions import freeze_condition
-from treefold_orm._expressions.conversion import assigned
-from treefold_orm._expressions.freezing import freeze
+from treefold_orm._expressions.conditions import resolve_condition
+from treefold_orm._expressions.conversion import convert_for_column
 from treefold_orm._expressions.nodes import (
     AggregateNode,
     ColumnNode,
@@ -32,6 +31,7 @@ from treefold_orm._expressions.nodes import (
     WindowNode,
     children_of,
 )
+from treefold_orm._expressions.resolving import resolve
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._fields.base import Field
 from treefold_orm._fields.meta import Meta
@@ -68,7 +68,7 @@ class _Unaliased(Frame):
 def constant_sql(meta: Meta, item: Condition | Expression, dialect: Dialect) -> str:
     """Write a condition or expression over the columns of one row, with its values as literals."""
     scope = Scope(meta, [])
-    frozen = freeze_condition(item, scope) if isinstance(item, Condition) else freeze(item, scope)
+    frozen = resolve_condition(item, scope) if isinstance(item, Condition) else resolve(item, scope)
     return _written(meta, frozen, scope, dialect)
 
 
@@ -140,7 +140,7 @@ def reads_columns(meta: Meta, value: Any) -> bool:
     if not isinstance(value, Expression):
         return False
     try:
-        return _holds(freeze(value, Scope(meta, [])), _OF_ROWS)
+        return _holds(resolve(value, Scope(meta, [])), _OF_ROWS)
     except FieldError as error:
         raise ModelError(f"{meta.name}: {error}") from None
 
@@ -169,7 +169,7 @@ def _value_sql(
         return f"{text}::{field.column_type(dialect.name)}" if array else text
     scope = Scope(meta, [])
     try:
-        node = assigned(freeze(given, scope), field)
+        node = convert_for_column(resolve(given, scope), field)
     except FieldError as error:
         raise ModelError(f"{where} cannot be used: {error}") from None
     if _holds(node, refused):

@@ -75,7 +75,7 @@ class UniqueConstraint(Constraint):
         include: Sequence[str] = (),
         opclasses: Sequence[str] = (),
     ) -> None:
-        given = _terms("UniqueConstraint", terms, fields)
+        given = _check_terms("UniqueConstraint", terms, fields)
         plain = all(isinstance(term, str) for term in given)
         if not plain and not name:
             raise ModelError("UniqueConstraint over expressions needs a name")
@@ -88,7 +88,7 @@ class UniqueConstraint(Constraint):
                 )
         if any(isinstance(term, str) and term.startswith("-") for term in given):
             raise ModelError("UniqueConstraint takes names without '-': it has no order")
-        _freeze(
+        _set_attributes(
             self,
             name=name,
             fields=given if plain else (),
@@ -97,7 +97,7 @@ class UniqueConstraint(Constraint):
             deferrable=deferrable,
             nulls_distinct=nulls_distinct is not False,
             include=tuple(include),
-            opclasses=_opclasses(opclasses, given),
+            opclasses=_check_opclasses(opclasses, given),
         )
 
 
@@ -114,7 +114,7 @@ class CheckConstraint(Constraint):
             raise ModelError(
                 f"CheckConstraint {name!r} takes a condition such as Q(n__gte=0), got {condition!r}"
             )
-        _freeze(self, name=name, condition=condition)
+        _set_attributes(self, name=name, condition=condition)
 
 
 @dataclass(frozen=True, init=False)
@@ -145,7 +145,7 @@ class ExclusionConstraint(Constraint):
         if not name:
             raise ModelError("ExclusionConstraint needs a name: it is what an error will show")
         pairs = tuple((term, operator) for term, operator in expressions)
-        _terms("ExclusionConstraint", [term for term, _ in pairs], ())
+        _check_terms("ExclusionConstraint", [term for term, _ in pairs], ())
         for _, operator in pairs:
             if operator not in OPERATORS:
                 raise ModelError(
@@ -154,7 +154,9 @@ class ExclusionConstraint(Constraint):
                 )
         if deferrable is not None:
             _check_deferrable("ExclusionConstraint", deferrable)
-        _freeze(self, name=name, expressions=pairs, condition=condition, deferrable=deferrable)
+        _set_attributes(
+            self, name=name, expressions=pairs, condition=condition, deferrable=deferrable
+        )
 
 
 @dataclass(frozen=True, init=False)
@@ -181,20 +183,20 @@ class Index:
         include: Sequence[str] = (),
         opclasses: Sequence[str] = (),
     ) -> None:
-        given = _terms("Index", terms, fields)
+        given = _check_terms("Index", terms, fields)
         if not name and not all(isinstance(term, str) for term in given):
             raise ModelError("Index over expressions needs a name")
-        _freeze(
+        _set_attributes(
             self,
             fields=given,
             name=name,
             condition=condition,
             include=tuple(include),
-            opclasses=_opclasses(opclasses, given),
+            opclasses=_check_opclasses(opclasses, given),
         )
 
 
-def _freeze(declared: Any, **values: Any) -> None:
+def _set_attributes(declared: Any, **values: Any) -> None:
     condition = values.get("condition")
     if isinstance(condition, Condition) and condition.empty:
         raise ModelError(
@@ -205,7 +207,7 @@ def _freeze(declared: Any, **values: Any) -> None:
         object.__setattr__(declared, name, value)
 
 
-def _terms(kind: str, terms: Sequence[Any], fields: Sequence[Any]) -> tuple[Any, ...]:
+def _check_terms(kind: str, terms: Sequence[Any], fields: Sequence[Any]) -> tuple[Any, ...]:
     if isinstance(fields, str):
         raise ModelError(f"{kind}(fields=...) must be a list of names, got {fields!r}")
     given = tuple(terms)
@@ -222,7 +224,7 @@ def _terms(kind: str, terms: Sequence[Any], fields: Sequence[Any]) -> tuple[Any,
     return given
 
 
-def _opclasses(opclasses: Sequence[str], terms: Sequence[Any]) -> tuple[str, ...]:
+def _check_opclasses(opclasses: Sequence[str], terms: Sequence[Any]) -> tuple[str, ...]:
     given = tuple(opclasses)
     if given and len(given) != len(terms):
         raise ModelError(

@@ -76,7 +76,7 @@ class Expression:
         """Order by this, smallest first; `nulls` is "first" or "last", as `nulls_first=True` or
         `nulls_last=True`.
         """
-        nulls = _nulls(nulls, nulls_first, nulls_last)
+        nulls = _choose_nulls(nulls, nulls_first, nulls_last)
         return OrderBy(self, descending=False, nulls=nulls)
 
     def desc(
@@ -85,11 +85,11 @@ class Expression:
         """Order by this, largest first; `nulls` is "first" or "last", as `nulls_first=True` or
         `nulls_last=True`.
         """
-        nulls = _nulls(nulls, nulls_first, nulls_last)
+        nulls = _choose_nulls(nulls, nulls_first, nulls_last)
         return OrderBy(self, descending=True, nulls=nulls)
 
 
-def _nulls(nulls: str, first: bool | None, last: bool | None) -> str:
+def _choose_nulls(nulls: str, first: bool | None, last: bool | None) -> str:
     given = [
         word for word, wanted in ((nulls, bool(nulls)), ("first", first), ("last", last)) if wanted
     ]
@@ -133,13 +133,13 @@ class Condition:
         return False
 
     def __and__(self, other: Condition) -> Q:
-        return Q.joined("and", (self, _condition(other)))
+        return Q.joined("and", (self, _require_condition(other)))
 
     def __or__(self, other: Condition) -> Q:
-        return Q.joined("or", (self, _condition(other)))
+        return Q.joined("or", (self, _require_condition(other)))
 
     def __xor__(self, other: Condition) -> Q:
-        if self.empty or _condition(other).empty:
+        if self.empty or _require_condition(other).empty:
             return self | other
         return (self & ~other) | (~self & other)
 
@@ -152,7 +152,7 @@ class Condition:
         )
 
 
-def _condition(value: Any) -> Condition:
+def _require_condition(value: Any) -> Condition:
     if not isinstance(value, Condition):
         raise FieldError(f"{type(value).__name__} is not a condition: give a Q or a comparison")
     return value
@@ -176,7 +176,9 @@ class Q(Condition):
     connector: str
 
     def __init__(self, /, *conditions: Condition, **lookups: Any) -> None:
-        given = [c for c in map(_condition, conditions) if not c.empty] if conditions else ()
+        given = (
+            [c for c in map(_require_condition, conditions) if not c.empty] if conditions else ()
+        )
         self.children = (*given, *lookups.items())
         self.connector = "and"
         self._levels = 0
@@ -187,12 +189,12 @@ class Q(Condition):
         made = cls.__new__(cls)
         made.connector = connector
         given = [child for child in children if not child.empty]
-        made.children = tuple([part for child in given for part in made._side(child)])
+        made.children = tuple([part for child in given for part in made._parts_of_side(child)])
         inner = [part._levels for part in made.children if isinstance(part, Q)]
         made._levels = 1 + max(inner, default=0)
         return made
 
-    def _side(self, condition: Condition) -> tuple[Any, ...]:
+    def _parts_of_side(self, condition: Condition) -> tuple[Any, ...]:
         """Return the parts of one side; a long chain, as a loop makes it, grows no deeper.
 
         A short one stays as it is nested: its text is in the checks of databases.

@@ -14,10 +14,10 @@ from typing import Any, cast
 from treefold_orm._base.errors import FieldError
 from treefold_orm._base.records import Record, record
 from treefold_orm._expressions import nodes
-from treefold_orm._expressions.arithmetic import combined, operand
+from treefold_orm._expressions.arithmetic import combine_operands, field_of_operand
 from treefold_orm._expressions.conversion import common_type
-from treefold_orm._expressions.lookups import Lookup, lookup_for, refuse_sensitive, walk
-from treefold_orm._expressions.operands import power
+from treefold_orm._expressions.lookups import Lookup, lookup_for, refuse_sensitive, walk_path
+from treefold_orm._expressions.operands import build_power
 from treefold_orm._expressions.scope import Scope
 from treefold_orm._fields.base import AnyField
 from treefold_orm._fields.carriers import field_of
@@ -33,7 +33,7 @@ class QuerySource:
 
     __slots__ = ()
 
-    def _freeze_subquery(self, scope: Scope) -> nodes.SubqueryNode:
+    def _resolve_subquery(self, scope: Scope) -> nodes.SubqueryNode:
         raise NotImplementedError
 
 
@@ -46,7 +46,7 @@ class Resolvable(Expression):
 
     __slots__ = ()
 
-    def freeze(self, scope: Scope) -> nodes.Expr:
+    def resolve(self, scope: Scope) -> nodes.Expr:
         """Resolve against a model; return the node tree."""
         raise NotImplementedError
 
@@ -55,38 +55,38 @@ RULES: dict[type[Expression], Callable[[Any, Scope], nodes.Expr]] = {}
 """How expressions of the room `terms` are resolved, by class."""
 
 
-def freeze(term: Expression, scope: Scope) -> nodes.Expr:
+def resolve(term: Expression, scope: Scope) -> nodes.Expr:
     """Resolve an expression against a model; return the node tree."""
     if isinstance(term, Resolvable):
-        return term.freeze(scope)
+        return term.resolve(scope)
     rule = RULES.get(term.__class__)
     if rule is None:  # a subclass that the application has made
         rule = next(RULES[kind] for kind in term.__class__.__mro__ if kind in RULES)
     return rule(term, scope)
 
 
-def freeze_term(term: OrderBy, scope: Scope) -> nodes.OrderNode:
+def resolve_term(term: OrderBy, scope: Scope) -> nodes.OrderNode:
     """Resolve one term of an ordering."""
-    return nodes.OrderNode(freeze(term.expression, scope), term.descending, term.nulls)
+    return nodes.OrderNode(resolve(term.expression, scope), term.descending, term.nulls)
 
 
-def freeze_any(term: Expression | OrderBy, scope: Scope) -> nodes.Node:
+def resolve_any(term: Expression | OrderBy, scope: Scope) -> nodes.Node:
     """Resolve an expression or a term of an ordering."""
-    return freeze_term(term, scope) if isinstance(term, OrderBy) else freeze(term, scope)
+    return resolve_term(term, scope) if isinstance(term, OrderBy) else resolve(term, scope)
 
 
-def freeze_value(value: Any, scope: Scope, field: AnyField | None = None) -> nodes.Expr:
+def resolve_value(value: Any, scope: Scope, field: AnyField | None = None) -> nodes.Expr:
     """Freeze an expression, a query or a bare value; a bare value is checked by `field` when
     given.
     """
-    node = _frozen(value, scope)
+    node = _resolve_operand(value, scope)
     if node is not None:
         return node
-    carrier, coerced = _carried(value, field)
-    return scope.param(coerced, carrier)
+    carrier, coerced = _find_carrier(value, field)
+    return scope.add_param(coerced, carrier)
 
 
-def freeze_operands(
+def resolve_operands(
     values: Sequence[Any], scope: Scope, field: AnyField | None = None
 ) -> tuple[nodes.Expr, ...]:
     """Freeze values that stand side by side: bare ones are checked by the type that the
@@ -95,15 +95,15 @@ def freeze_operands(
     frozen: list[nodes.Expr | None] = []
     places: list[int] = []
     for value in values:
-        frozen.append(_frozen(value, scope))
+        frozen.append(_resolve_operand(value, scope))
         if frozen[-1] is None:  # values are numbered in reading order
-            places.append(scope.param(None, None).index)
+            places.append(scope.add_param(None, None).index)
     beside = field or common_type([node for node in frozen if node is not None])
     bare = iter(places)
     made: list[nodes.Expr] = []
     for value, node in zip(values, frozen, strict=True):
         if node is None:
-            carrier, coerced = _carried(value, beside)
+            carrier, coerced = _find_carrier(value, beside)
             place = next(bare)
             scope.params[place] = coerced
             node = nodes.ParamNode(carrier, place)
@@ -111,13 +111,13 @@ def freeze_operands(
     return tuple(made)
 
 
-def _frozen(value: Any, scope: Scope) -> nodes.Expr | None:
+def _resolve_operand(value: Any, scope: Scope) -> nodes.Expr | None:
     if isinstance(value, Expression):
-        return freeze(value, scope)
-    return value._freeze_subquery(scope) if isinstance(value, QuerySource) else None
+        return resolve(value, scope)
+    return value._resolve_subquery(scope) if isinstance(value, QuerySource) else None
 
 
-def _carried(value: Any, field: AnyField | None) -> tuple[AnyField | None, Any]:
+def _find_carrier(value: Any, field: AnyField | None) -> tuple[AnyField | None, Any]:
     """The field that carries a bare value beside `field`, and the value as that field takes it."""
     if value is None:
         return field, None
@@ -148,14 +148,14 @@ def hides_field(annotation: nodes.Expr) -> bool:
     return not isinstance(annotation, nodes.CTENode)
 
 
-def freeze_path(scope: Scope, path: str, *, typed: bool) -> nodes.Expr:
+def resolve_path(scope: Scope, path: str, *, typed: bool) -> nodes.Expr:
     """Resolve a dotted-by-underscores path to a column, an annotation, or something taken from a
     column.
     """
     annotation = scope.annotations.get(path)
     if annotation is not None and not (typed and hides_field(annotation)):
         return annotation
-    hops, column, rest = walk(scope.meta, path)
+    hops, column, rest = walk_path(scope.meta, path)
     if not typed:
         refuse_sensitive(scope.meta, column, path)
     if isinstance(column, KeyColumns):
@@ -194,42 +194,50 @@ class LookupValue(Record):
 # -- rules ----------------------------------------------------------------------------------------
 
 
-def _value(term: Value, scope: Scope) -> nodes.Expr:
-    carrier, value = _carried(term.value, cast("AnyField | None", term.output_field))
-    return scope.param(value, carrier)
+def _resolve_value(term: Value, scope: Scope) -> nodes.Expr:
+    carrier, value = _find_carrier(term.value, cast("AnyField | None", term.output_field))
+    return scope.add_param(value, carrier)
 
 
-def _named(term: F, scope: Scope) -> nodes.Expr:
-    return freeze_path(scope, term.path, typed=False)
+def _resolve_name(term: F, scope: Scope) -> nodes.Expr:
+    return resolve_path(scope, term.path, typed=False)
 
 
-def _column(term: Column[Any], scope: Scope) -> nodes.Expr:
+def _resolve_column(term: Column[Any], scope: Scope) -> nodes.Expr:
     term.check_model(scope.meta)
-    return freeze_path(scope, term.path, typed=True)
+    return resolve_path(scope, term.path, typed=True)
 
 
-def _outer(term: OuterRef, scope: Scope) -> nodes.Expr:
+def _resolve_outer(term: OuterRef, scope: Scope) -> nodes.Expr:
     return nodes.OuterNode(None, term.path, level=term.level)
 
 
-def _combined(term: Combined, scope: Scope) -> nodes.Expr:
-    nested = scope.nested()
+def _resolve_arithmetic(term: Combined, scope: Scope) -> nodes.Expr:
+    nested = scope.enter_level()
     if term.op == "**":
-        base, exponent = (freeze(as_expression(side), nested) for side in (term.left, term.right))
-        return power(base, exponent)
-    sides: list[nodes.Expr | None] = [_frozen(term.left, nested)]
+        base, exponent = (resolve(as_expression(side), nested) for side in (term.left, term.right))
+        return build_power(base, exponent)
+    sides: list[nodes.Expr | None] = [_resolve_operand(term.left, nested)]
     place = len(nested.params)
     if sides[0] is None:  # values are numbered in reading order, so the left side goes first
         nested.params.append(None)
-    sides.append(_frozen(term.right, nested))
+    sides.append(_resolve_operand(term.right, nested))
     left, right = sides
     if left is None:
-        beside = operand(term.op, None if right is None else right.field, term.left)
-        carrier, nested.params[place] = _carried(term.left, beside)
+        beside = field_of_operand(term.op, None if right is None else right.field, term.left)
+        carrier, nested.params[place] = _find_carrier(term.left, beside)
         left = nodes.ParamNode(carrier, place)
     if right is None:
-        right = freeze_value(term.right, nested, operand(term.op, left.field, term.right))
-    return combined(term.op, left, right)
+        right = resolve_value(term.right, nested, field_of_operand(term.op, left.field, term.right))
+    return combine_operands(term.op, left, right)
 
 
-RULES.update({Value: _value, F: _named, Column: _column, OuterRef: _outer, Combined: _combined})
+RULES.update(
+    {
+        Value: _resolve_value,
+        F: _resolve_name,
+        Column: _resolve_column,
+        OuterRef: _resolve_outer,
+        Combined: _resolve_arithmetic,
+    }
+)
